@@ -1,14 +1,14 @@
 """The command line.  Only this package knows click and rich.
 
-Data goes to stdout, talk to stderr.  Exit codes:
+Data goes to stdout, messages to stderr.  Exit codes:
 
     0    done
-    1    refused: the program, the bundle, the data or a golden is not as it has to be
-    2    the command was not used rightly
-    3    not decided: neither proved nor refuted, of `tffc prove` and what asks for a proof
-    70   a defect in tffc
+    1    refused: the program, the bundle, the data or a golden file has an error
+    2    wrong usage of the command
+    3    undecided: neither proved nor refuted, by `tffc prove` and commands that require a proof
+    70   a bug in tffc
     130  interrupted
-    141  nobody reads the output any more
+    141  the reader of the output is gone
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
             application(prog_name="tffc")
         finally:
             interrupts.end_at_once()
-            # Python would do it at the end of the process, where nothing can be said any more.
+            # Python would flush at the end of the process, when an error can no longer be reported.
             sys.stdout.flush()
     except ReaderGone:
         sys.exit(READER_GONE)
@@ -42,6 +42,7 @@ def main() -> None:
         report(error, debug=False)
         sys.exit(error.exit_code)
     except (SystemExit, KeyboardInterrupt):
-        if interrupts.was_interrupted():  # which some library may have taken for something else
+        # A library may have caught the interruption and reported another error.
+        if interrupts.was_interrupted():
             interrupts.leave()
         raise

@@ -1,4 +1,4 @@
-"""Lines that GitHub Actions takes from the output of a step and shows beside the files."""
+"""Workflow commands of GitHub Actions, which show messages beside the files of a pull request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ESCAPES_IN_PROPERTIES = {**_ESCAPES, ":": "%3A", ",": "%2C"}
 
 
 def annotation(file: str | pathlib.Path | None, line: int | None, title: str, message: str) -> str:
-    """Return the line for an error; a file below the working directory is named relative to it."""
+    """Return the line for an error; a file below the working directory gets a relative path."""
     properties: dict[str, str] = {}
     if file is not None:
         relative = os.path.relpath(file)

@@ -1,4 +1,4 @@
-"""The command `tffc`: its subcommands, and the exit code of every error that leaves one."""
+"""The command `tffc`: its subcommands, and the exit code for every error."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ COMMANDS = {
     "help": "Print a page of the documentation.",
     "golden": "Check, update or review golden files.",
 }
-"""What each command does in short.  Its module has its name, and is imported when it is called."""
+"""The short help of each command.  A command's module has its name, and is imported when it is
+called."""
 
 
 class Application(Commands):
-    """A group that renders our errors, and tells defects from refusals by the exit code."""
+    """A command group that renders our errors, and distinguishes bugs from refusals by the exit
+    code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*COMMANDS, *self.commands})
@@ -67,7 +69,8 @@ class Application(Commands):
             return super().make_context(*args, **kwargs)
         except click.ClickException as error:
             raise _seen(error) from None
-        except KeyboardInterrupt:  # which click would call something else
+        # click would report it differently.
+        except KeyboardInterrupt:
             tell_interrupted()
             raise click.exceptions.Exit(INTERRUPTED) from None
 
@@ -92,7 +95,8 @@ class Application(Commands):
 
 
 def _seen(error: click.ClickException) -> click.ClickException:
-    from tffc.cli.failures import seen  # which nothing needs that goes well
+    # Imported late: only failures need it.
+    from tffc.cli.failures import seen
 
     return seen(error)
 

@@ -1,4 +1,4 @@
-"""`tffc audit`: what leaves the clients of a round, and whether a policy allows it."""
+"""The work of `tffc audit`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def audit_program(
     out: str | None,
     as_of: datetime.datetime | None,
 ) -> None:
-    """Write what leaves the clients of a round, and refuse what a policy does not allow."""
+    """Write the audit of a round; fail if it violates the policy."""
     if as_of is not None and policy is None:
         raise click.UsageError("'--as-of' has no effect: add --policy")
     if format == "sarif" and policy is None:
@@ -81,7 +81,7 @@ def _write(document: str, out: str | None) -> None:
 
 
 def _tell(found: list[Violation]) -> None:
-    """Say where the round goes beyond the policy, and exit with 1 unless all of it is excepted."""
+    """Report violations of the policy; exit with 1 unless all are excepted."""
     for each in found:
         say(f"{'note' if each.excepted is not None else 'error'}: {violation_text(each)}")
     if any(each.excepted is None for each in found):

@@ -1,4 +1,4 @@
-"""What `tffc diff --breaking` shows: changes of a round by what they break."""
+"""The work of `tffc diff --breaking`: changes of a round by what they break."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ from tffc.errors import LoadError, shown_path
 from tffc.printable import json_text
 
 BROKEN = 2
-"""The exit code if something is broken that may not be."""
+"""The exit code if something is broken that must not be."""
 
 GIT = "git:"
-"""What a version in the history of a repository begins with."""
+"""The prefix of a version in the history of a repository."""
 
 
 def show_changes(
     first: str, second: str, form: str | None, fail_on: str | None, format: str
 ) -> None:
-    """Print what the change from one round to another breaks, and exit with 2 if it may not."""
+    """Print what the changes from one round to another break; exit with 2 if that is not
+    allowed."""
     failing = _kinds(fail_on)
     new, own_form = _read(second, form)
     form = form or own_form
@@ -73,9 +74,10 @@ def _read(source: str, form: str | None) -> tuple[Program, str]:
 
 
 def _at_revision(revision: str, source: str, form: str) -> Program:
-    """Return a round as it is at a revision of the repository that it is in.
+    """Return a round as of a revision of its repository.
 
-    A module is traced there by a process of its own, for its modules have the names of today's.
+    A module is traced there in a separate process, because its modules have the same names as
+    today's.
     """
     path, _, name = source.partition(":")
     folder = pathlib.Path(path).resolve()

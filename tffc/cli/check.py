@@ -1,4 +1,4 @@
-"""`tffc check`: whether a program can be compiled to a form."""
+"""The work of `tffc check`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from tffc.printable import json_text
 def check_program(
     source: str, form: str, allow_impure_duplicates: bool, as_json: bool, watch: bool
 ) -> None:
-    """Say whether a program can be compiled to a form; exit with 1 if not."""
+    """Report whether a program can be compiled to a form; exit with 1 if not."""
 
     def check() -> None:
         _check(source, form, allow_impure_duplicates, as_json)
 
     if watch:
-        from tffc.cli.watch import watch as watch_source  # which nobody else needs
+        # Imported late: only --watch needs it.
+        from tffc.cli.watch import watch as watch_source
 
         watch_source(source, check)
     check()

@@ -1,9 +1,9 @@
-"""Python's garbage collector, paused by the command line while programs are traced and compiled.
+"""Pausing Python's garbage collector while programs are traced and compiled.
 
-Programs are trees, so that reference counts free whatever compiling leaves behind, and there is no
-garbage to collect.  The collector would search for it all the same: many new objects make it visit
-everything that is alive in the process, which takes longer the more a user has imported.  The
-library leaves the collector to the process that it is used in.
+Programs are trees, so reference counting frees whatever compiling leaves behind, and there are no
+cycles to collect.  The collector would search for them all the same: creating many objects makes it
+visit everything alive in the process, which takes longer the more a user has imported.  Only the
+command line pauses it; a process that uses the library decides for itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Generator
 
 @contextlib.contextmanager
 def collector_paused() -> Generator[None]:
-    """Collect no garbage meanwhile, in any thread; do nothing where that is so already."""
+    """Pause garbage collection in all threads; do nothing if it is paused already."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

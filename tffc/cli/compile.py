@@ -1,4 +1,4 @@
-"""`tffc compile`: from a program to a bundle."""
+"""The work of `tffc compile`: from a program to a bundle."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def compile_program(
     force: bool,
     **options: Any,
 ) -> None:
-    """Compile a program and write its bundle, or print what the passes made of it."""
+    """Compile a program and write its bundle, or print the result of the passes."""
     _check_options(instrumentation := PassInstrumentation(**options), verify=verify)
     steps = instrumentation.part(read_pipeline(pipeline, passes) or default_pipeline())
     if instrumentation.stop_after is not None:
@@ -96,7 +96,7 @@ def _check_options(instrumentation: PassInstrumentation, *, verify: bool) -> Non
 
 
 def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool) -> None:
-    """Write a bundle.  A program that no message can hold is kept as the passes leave it."""
+    """Write a bundle; if no message can hold the program, keep it as the passes leave it."""
     step(f"writing {out}")
     try:
         write_bundle(bundle, out, replace=replace)
@@ -113,8 +113,8 @@ def bundle_of(program: Program, kind: str, form: Form) -> Bundle:
     """Return the bundle of a program that was compiled to a form of this kind.
 
     Raises:
-      FormError: the round does not take that state.
-      TffcError: what makes the state cannot be compiled.
+      FormError: the round does not take the state that the program makes first.
+      TffcError: the computation of the first state cannot be compiled.
     """
     first = program.initialize
     section = None if first is None else compile_initialize(first)
@@ -136,7 +136,7 @@ def _print_stopped(program: Node, steps: Pipeline, instrumentation: PassInstrume
 
 
 def _check_first_state(initialize: Type, round_type: Type) -> None:
-    """Check that a round takes the state which `( -> S)` makes."""
+    """Check that a round takes the state that `( -> S)` returns."""
     assert isinstance(initialize, FunctionType)
     assert isinstance(round_type, FunctionType)
     assert isinstance(round_type.parameter, StructType)

@@ -1,5 +1,5 @@
-"""Consent on the command line: what a refusal says to do, and a line about a program that will
-need it."""
+"""Consent on the command line: errors that name the option, and a line about a program's
+effects."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MOST_TOLD = 3
 
 
 def check_consent(programs: Mapping[str, Node], allowed: frozenset[str]) -> None:
-    """Do as `tffc.effects.consent.check_consent`; the refusal names the option."""
+    """Check consent as `tffc.effects.consent.check_consent` does; errors name the option."""
     with naming_the_option():
         consent.check_consent(programs, allowed)
 
 
 @contextlib.contextmanager
 def naming_the_option() -> Generator[None]:
-    """Have a refusal for want of consent say which option gives it."""
+    """Make errors about missing consent name the option that gives it."""
     try:
         yield
     except ConsentError as error:
@@ -34,9 +34,9 @@ def naming_the_option() -> Generator[None]:
 
 
 def tell_effects(programs: Mapping[str, Node]) -> None:
-    """Say in a line on stderr what programs do besides computing, if they do.
+    """Print a line on stderr about the side effects of programs, if they have any.
 
-    Nothing is said about a program that cannot be read: running it says why.
+    A program that cannot be read is ignored: running it reports the reason.
     """
     try:
         found = list(find_outside(programs))

@@ -1,4 +1,4 @@
-"""`tffc data`: what clients' data holds, and whether it fits a program."""
+"""The work of `tffc data`."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:
 
 
 def _kinds(data: DataSet, fit: Fit | None) -> dict[str, str]:
-    """Describe what the clients hold; empty if it cannot be read and the fit says why."""
+    """Describe what the clients hold; empty if it cannot be read, for the reason that the fit
+    states."""
     try:
         return dict(data.kinds())
     except DataError:
@@ -86,7 +87,7 @@ def _kinds(data: DataSet, fit: Fit | None) -> dict[str, str]:
 
 
 def _sizes(fit: Fit) -> Iterator[str]:
-    """Return how long each sequence of the type is at the clients."""
+    """Yield the lengths that each sequence of the type has at the clients."""
     if not fit.lengths:
         return
     sequences = [leaf for leaf in leaves(fit.type) if isinstance(leaf, SequenceType)]

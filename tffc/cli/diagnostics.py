@@ -1,4 +1,4 @@
-"""Errors as people read them: what is wrong, where it stands, and what to do.
+"""Rendering errors: what is wrong, where, and what to do.
 
 error[E404]: federated_sum needs a value placed at the clients, found one of type `int32@SERVER`
   --> round.py:12:11
@@ -25,17 +25,19 @@ from tffc.printable import printable, printable_lines
 
 COLORS = {"error": RED, "warning": AMBER}
 LEAST = 40
-"""How many characters of the user's line are shown at least, however narrow the terminal is."""
+"""The least characters of the user's line that are shown, however narrow the terminal is."""
 
 
 def render(
     error: TffcError, severity: str = "error", *, explain: bool = True, width: int | None = None
 ) -> str:
-    """Return the error, or warning, in lines of at most this width, with the colours of a terminal.
+    """Return an error or warning as lines of at most this width, styled for terminals.
 
-    The last one is the command that explains it; `explain` is false where it was told before.
+    The last line names the command that explains it, unless `explain` is false because another
+    error did.
     """
-    from tffc.explanations import has_page  # which nothing needs that goes well
+    # Imported late: only failures need it.
+    from tffc.explanations import has_page
 
     help = help_of(error)
     gutter = " " * (0 if error.span is None else len(str(error.span.line)))
@@ -57,17 +59,17 @@ def render(
 
 
 def report(error: TffcError, *, debug: bool) -> None:
-    """Show an error on stderr, with the traceback of what the user's own code raised."""
+    """Print an error on stderr, with the traceback of an exception in the user's code."""
     if debug:
         _say_traceback(error)
     elif isinstance(error, LoadError) and error.__cause__ is not None:
-        # What the user's own code raised; the front end has taken our frames out of it.
+        # An exception of the user's code; the front end has removed our frames from its traceback.
         _say_traceback(error.__cause__)
     show_error(error)
 
 
 def show_error(error: TffcError, severity: str = "error", *, explain: bool = True) -> None:
-    """Show an error, or a warning, on stderr."""
+    """Print an error or warning on stderr."""
     text = render(error, severity, explain=explain, width=width_of(sys.stderr))
     click.echo(text, err=True, color=colors())
 
@@ -85,7 +87,7 @@ def _remark(gutter: str, label: str, text: str, width: int | None) -> list[str]:
 
 
 def _frame(span: Span, gutter: str, width: int | None) -> list[str]:
-    """Return where the span is, and its first line with carets below it, if the line can be
+    """Return the location of a span, and its first line with carets below it, if that can be
     read."""
     source = span.source_line()
     start, end = _columns(span, source)
@@ -110,8 +112,7 @@ def _frame(span: Span, gutter: str, width: int | None) -> list[str]:
 
 
 def _columns(span: Span, source: str) -> tuple[int | None, int]:
-    """Return the marked part of the first line, counted in characters where spans count in
-    bytes."""
+    """Return the marked part of the first line in characters; spans count bytes."""
     if span.column is None:
         return None, len(source)
     encoded = source.encode()
@@ -124,7 +125,7 @@ def _columns(span: Span, source: str) -> tuple[int | None, int]:
 
 
 def _blank(text: str) -> str:
-    """Return space as wide as the text; tabs stay, for their width is the terminal's business."""
+    """Return space as wide as the text; tabs are kept, since the terminal decides their width."""
     return "".join("\t" if letter == "\t" else " " * cells(letter) for letter in text)
 
 

@@ -1,4 +1,4 @@
-"""`tffc diff`: how two programs or bundles differ."""
+"""The work of `tffc diff`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def show_difference(
     fail_on: str | None,
     format: str | None,
 ) -> None:
-    """Show how two programs or bundles differ; exit with 1 if they do."""
+    """Show how two programs or bundles differ; exit with 2 if they do."""
     if breaking:
         from tffc.cli.breaking import show_changes
 
@@ -51,7 +51,7 @@ def show_difference(
 
 
 def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
-    """Return the parts of both; if one alone is a bundle, the rounds."""
+    """Yield the parts of both; if only one is a bundle, the rounds."""
     rounds_only = pathlib.Path(first).is_dir() != pathlib.Path(second).is_dir()
     for source in (first, second):
         parts = read_parts(source)

@@ -1,4 +1,4 @@
-"""`tffc explore`: a round, and what is made of it, as a page for a browser."""
+"""The work of `tffc explore`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tffc.ir.nodes import Node
 def explore_program(
     source: str, form: str | None, out: str, since: str | None, is_opened: bool, watch: bool
 ) -> None:
-    """Write the page of a round, at once or whenever it changes."""
+    """Write the page of a round, once or whenever it changes."""
     for option, is_given in (("--open", is_opened), ("--watch", watch)):
         if is_given and out == "-":
             raise click.UsageError(f"'{option}' needs a file: give --out a name")
@@ -37,7 +37,8 @@ def explore_program(
             raise description.error
 
     if watch:
-        from tffc.cli.watch import watch as watch_source  # which nobody else needs
+        # Imported late: only --watch needs it.
+        from tffc.cli.watch import watch as watch_source
 
         watch_source(source, explore)
     explore()
@@ -92,7 +93,8 @@ def _write(content: str, out: str) -> None:
 
 
 def _open(path: pathlib.Path) -> None:
-    import webbrowser  # which takes long to load
+    # Imported late: loading it takes long.
+    import webbrowser
 
     if not webbrowser.open(path.absolute().as_uri()):
         say(f"no browser was found: open {path} in one")

@@ -1,4 +1,4 @@
-"""`tffc export`: a bundle, or what was trained with it, as models for other runtimes."""
+"""The work of `tffc export`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def export(
     allow_effects: frozenset[str],
     force: bool,
 ) -> None:
-    """Write a bundle, or what was trained with it, as models or as an app."""
+    """Write a bundle, or the result of training it, as models or as an app."""
     if kind == "flower":
         _export_app(source, state, part, out, force=force)
         return
@@ -101,10 +101,10 @@ def _export_bundle(
 
 
 def _check_complete(made: Models) -> None:
-    """Refuse an export that would leave out a component that gives something.
+    """Check that the export leaves out no component that has results.
 
     Raises:
-      ExportError: it would.
+      ExportError: it does.
     """
     lost, written = missing(made.left_out), len(made.shown)
     if lost:

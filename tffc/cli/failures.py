@@ -1,4 +1,4 @@
-"""What becomes of every error that leaves a command."""
+"""Reporting the errors that leave a command."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tffc.errors import LoadError, TffcError
 from tffc.printable import printable_lines
 
 DEFECT = 70
-"""The exit code of what is our own fault."""
+"""The exit code for a bug of ours."""
 
 
 def report_failure(error: Exception, *, debug: bool) -> int:
-    """Say on stderr what went wrong, and return the exit code."""
+    """Report on stderr what went wrong; return the exit code."""
     if isinstance(error, OSError) and not isinstance(error, TffcError):
         error = refused_by_system(error)
     elif isinstance(error, MemoryError):
@@ -29,7 +29,7 @@ def report_failure(error: Exception, *, debug: bool) -> int:
 
 
 def seen(error: click.ClickException) -> click.ClickException:
-    """Return an error of click with all of its message, and escapes for what cannot be seen."""
+    """Return an error of click with its whole message, unprintable characters escaped."""
     said = error.format_message()
     whole = all_missing(error) if isinstance(error, click.UsageError) else said
     shown = printable_lines(whole)
@@ -41,7 +41,7 @@ def seen(error: click.ClickException) -> click.ClickException:
 
 
 def refused_by_system(error: OSError) -> LoadError:
-    """Return the refusal of what the system refused, which is not a defect."""
+    """Return our error for an OSError, which is not a bug."""
     files = [str(file) for file in (error.filename, error.filename2) if file is not None]
     what = f"cannot use {' and '.join(files)}" if files else "the system refused"
     refusal = LoadError(
@@ -54,7 +54,7 @@ def refused_by_system(error: OSError) -> LoadError:
 
 
 def out_of_memory(error: MemoryError) -> LoadError:
-    """Return the refusal of what needs more memory than the process may have."""
+    """Return our error for a MemoryError."""
     refusal = LoadError(
         "E815",
         "this needs more memory than is available",

@@ -1,6 +1,6 @@
-"""Which option of a command does what the help of an error says.
+"""Command-line options named in the help of errors.
 
-The library's own messages name no options, for those who call it from Python read them too.
+The library's own messages name no options, because callers from Python read them too.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ OPTIONS = {
     "E956": "--force replaces it",
     "E996": "tffc run --out writes one",
 }
-"""What to add to the help of an error of each code."""
+"""What to append to the help of each error code."""
 
 
 def facts_of(error: TffcError) -> dict[str, object]:
-    """Return the code, message, notes and help of an error for a finding in JSON."""
+    """Return the code, message, notes and help of an error as JSON values."""
     return {
         "code": error.code,
         "message": error.message,
@@ -37,12 +37,12 @@ def facts_of(error: TffcError) -> dict[str, object]:
 
 
 def place_of(error: TffcError) -> dict[str, object]:
-    """Return the file and line of an error for a finding in JSON."""
+    """Return the file and line of an error as JSON values."""
     span = error.span
     return {"file": span and span.file, "line": span and span.line}
 
 
 def help_of(error: TffcError) -> str | None:
-    """Return the help of an error, with the option that does it."""
+    """Return the help of an error, with the option to use."""
     parts = [error.help, OPTIONS.get(error.code)]
     return "; ".join(part for part in parts if part) or None

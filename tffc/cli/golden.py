@@ -1,4 +1,4 @@
-"""`tffc golden`: hold what examples print and compile to against the files in the repository."""
+"""The work of `tffc golden`: comparing what examples print and compile to with golden files."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ACCEPT, WHOLE, REJECT, LEFT, QUIT = "a", "e", "r", "s", "q"
 COLORS = {"+": GREEN, "-": RED, "@": BLUE}
 
 LONGEST_ANNOTATION = 40
-"""How many lines of a diff an annotation shows; the log has them all."""
+"""The most lines of a diff in an annotation; the log has all of them."""
 
 
 def check(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> None:
-    """Print what differs from the golden files; exit with 1 if anything does."""
+    """Print the differences from the golden files; exit with 1 if there are any."""
     examined = _examine(folder, names)
     for change in examined.changes:
         _show(change)
@@ -62,7 +62,7 @@ def update(folder: pathlib.Path, names: tuple[str, ...]) -> None:
 
 
 def review(folder: pathlib.Path, names: tuple[str, ...]) -> None:
-    """Ask for each change of a golden file what to do with it."""
+    """Ask what to do with each change of a golden file."""
     refuse_in_ci()
     examined = _examine(folder, names)
     answers = dict.fromkeys(examined.changes, LEFT)
@@ -111,7 +111,7 @@ class _Examined:
 
 
 def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = False) -> _Examined:
-    """Print these examples, or all, and say at once what is wrong with those that fail."""
+    """Print the named examples, or all; report at once what is wrong with those that fail."""
     examples = read_examples(folder, names)
     printed: dict[str, Files] = {}
     failures: list[TffcError] = []
@@ -133,7 +133,7 @@ def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = F
 
 
 def _name_unsteady(examined: _Examined, folder: pathlib.Path) -> None:
-    """Say which of the changed examples no golden file can hold, and where that comes from."""
+    """Report which of the changed examples vary from trace to trace, and where."""
     from tffc.golden.steadiness import unsteady
 
     step("tracing what differs again")
@@ -147,7 +147,7 @@ def _name_unsteady(examined: _Examined, folder: pathlib.Path) -> None:
 
 @contextlib.contextmanager
 def _talk() -> Generator[None]:
-    """Send what the examples' modules print to stderr."""
+    """Send the output of the examples' modules to stderr."""
     with contextlib.redirect_stdout(sys.stderr):
         yield
 
@@ -158,7 +158,7 @@ def _top(change: Change, folder: pathlib.Path) -> pathlib.Path:
 
 
 def _show(change: Change) -> None:
-    """Print a change with the colours of a diff."""
+    """Print a change, coloured like a diff."""
     width = width_of(sys.stdout)
     for line in str(change).split("\n"):
         color = None if line.startswith(("---", "+++")) else COLORS.get(line[:1])

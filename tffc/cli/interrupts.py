@@ -1,13 +1,12 @@
-"""Ctrl-C ends a command within two seconds, whatever the user's code does meanwhile.
+"""Making Ctrl-C end a command within two seconds, whatever the user's code does meanwhile.
 
-Python raises `KeyboardInterrupt` in the main thread, once that runs Python again, and at the end
-waits for all threads.  Both may never happen: a function of the user's may catch every exception,
-wait in a library, or hang in another thread.  So a thread of our own is woken by the signal itself,
-and ends the process if the command has not ended it by then.  It cannot where a library holds
-Python's own lock all the time.
+Python raises `KeyboardInterrupt` in the main thread when that next runs Python code, and at exit
+waits for all threads.  Both may never happen: the user's code may catch every exception, wait in a
+library, or hang in another thread.  So the signal itself wakes a thread of ours, which ends the
+process unless the command has ended by then.  It cannot if a library holds the GIL all the time.
 
-Where there is nothing to clean up, before a command begins and after it has ended, the process just
-ends.
+When there is nothing to clean up, before a command begins and after it has ended, the process
+simply ends.
 """
 
 from __future__ import annotations
@@ -30,28 +29,32 @@ INTERRUPTED = 130
 """The exit code of a command that was interrupted."""
 
 GRACE = 1.0
-"""How many seconds a command has to say what is kept, and to end by itself."""
+"""How many seconds a command has to report what is kept, and to end by itself."""
 
 SAYING = 0.3
-"""How many seconds it may take to say something, which waits where nobody reads stderr."""
+"""How many seconds a message may take to print; it blocks if nobody reads stderr."""
 
 AFTER = 0.01
-"""How many seconds later an interruption is raised again that could be raised nowhere."""
+"""After how many seconds an interruption is raised again that could not be raised where it came."""
 
 _arrived = threading.Event()
 _told = threading.Event()
 
 
 def end_at_once() -> None:
-    """Have an interruption end the process from now on, unless the process was told to ignore it;
-    to be called by the main thread."""
+    """Make an interruption end the process from now on, unless the process was told to ignore it.
+
+    Must be called by the main thread.
+    """
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, lambda number, frame: _end())
 
 
 def watch_interrupts() -> None:
-    """Have an interruption raise `KeyboardInterrupt`, and end the process some time after it; to be
-    called once, by the main thread."""
+    """Make an interruption raise `KeyboardInterrupt`, and end the process some time later.
+
+    Must be called once, by the main thread.
+    """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         return
     reader, writer = os.pipe()
@@ -63,17 +66,17 @@ def watch_interrupts() -> None:
 
 
 def was_interrupted() -> bool:
-    """Return whether an interruption has come since they are watched."""
+    """Return whether an interruption has come since `watch_interrupts`."""
     return _arrived.is_set()
 
 
 def begin_command() -> None:
-    """Forget what was said of a command before, which this process may have run, too."""
+    """Forget the messages of an earlier command in this process."""
     _told.clear()
 
 
 def tell_interrupted(what: str = "interrupted") -> None:
-    """Say that the command was interrupted, unless that is said already."""
+    """Report that the command was interrupted, unless that was reported already."""
     if not _told.is_set():
         _told.set()
         sys.stderr.write(f"\n{what}\n")
@@ -81,10 +84,11 @@ def tell_interrupted(what: str = "interrupted") -> None:
 
 
 def leave() -> NoReturn:
-    """End the interrupted process, and wait neither for its threads nor for libraries."""
+    """End the interrupted process without waiting for its threads or for libraries."""
     tell_interrupted()
     with contextlib.suppress(BaseException):
-        atexit._run_exitfuncs()  # temporary files of libraries go
+        # This removes the temporary files of libraries.
+        atexit._run_exitfuncs()
     os._exit(INTERRUPTED)
 
 
@@ -94,11 +98,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _raise_again(report: Any) -> Any:
-    """Return a hook that reports exceptions which Python can raise nowhere, but an interruption."""
+    """Return a hook for unraisable exceptions that lets an interruption be raised later."""
 
     def hook(unraisable: Any) -> None:
         if isinstance(unraisable.exc_value, KeyboardInterrupt):
-            # It came where the garbage collector ran, say, and is raised after that.
+            # It came while the garbage collector ran, for example, and is raised after that.
             threading.Timer(AFTER, _interrupt_main).start()
         else:
             report(unraisable)
@@ -114,13 +118,14 @@ def _interrupt_main() -> None:
 
 def _watch(reader: int) -> None:
     while os.read(reader, 1) != bytes([signal.SIGINT]):
-        pass  # another signal, which is not ours
+        # It was another signal, which is not ours.
+        pass
     time.sleep(GRACE)
     _end()
 
 
 def _end() -> None:
-    """End the process, with a word about it if stderr takes one."""
+    """End the process, with a message if stderr accepts one."""
     try:
         saying = threading.Thread(target=_say, daemon=True)
         saying.start()
@@ -130,7 +135,7 @@ def _end() -> None:
 
 
 def _say() -> None:
-    # Not by a stream, which may be replaced, closed, or in the hands of a thread that hangs.
+    # Not through a stream, which may be replaced, closed, or locked by a thread that hangs.
     with contextlib.suppress(OSError):
         status_line.erase_at_once()
         if not _told.is_set():

@@ -1,6 +1,6 @@
-"""The notation of programs for Pygments, which colours it on terminals and in pages.
+"""A Pygments lexer for the notation of programs, used on terminals and in pages.
 
-`pygmentize -l tffc` finds the lexer by its entry point.
+`pygmentize -l tffc` finds it by its entry point.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ ELEMENT_TYPES = (
 )
 
 LARGEST = 1_000_000
-"""Texts of more characters are not coloured: a second's wait is more than colours are worth."""
+"""Longer texts are not coloured, because that would take more than a second."""
 
 
 class NotationLexer(RegexLexer):
-    """Programs in any style in which `tffc print` shows them."""
+    """Lexes programs in all styles that `tffc print` shows."""
 
     name = "tffc notation"
     aliases: ClassVar = ["tffc"]
@@ -64,7 +64,7 @@ class NotationLexer(RegexLexer):
 
 
 class _OnTerminals(Style):
-    """Few colours, of the palette of 256, which stand out from white and from black."""
+    """A few colours of the 256-colour palette that are readable on white and on black."""
 
     styles: ClassVar = {
         Comment: "#767676",
@@ -77,7 +77,7 @@ class _OnTerminals(Style):
 
 
 def colored(text: str) -> str:
-    """Return a text of the notation with the colours of a terminal."""
+    """Return a text of the notation, coloured for a terminal."""
     lexer = NotationLexer(stripnl=False, ensurenl=False)
     return (
         text

@@ -1,4 +1,4 @@
-"""Models that `tffc export` writes, and what it says about them."""
+"""The models that `tffc export` writes, and its report about them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Models:
     left_out: Mapping[str, str]
 
     def tell(self, out: pathlib.Path) -> None:
-        """Say what was written to the folder `out`."""
+        """Report what was written to the folder `out`."""
         say(f"wrote {out}: {self.summary}")
         for line in self.shown:
             say(f"  {line}")
@@ -33,7 +33,7 @@ class Models:
 def make_models(components: Mapping[str, Node], kind: str, *, bare_names: bool = False) -> Models:
     """Return the components as models of a kind, `saved_model` or `tflite`.
 
-    For `bare_names`, see `tffc.export.signatures`.
+    `tffc.export.signatures` describes `bare_names`.
 
     Raises:
       ExportError: no component can be exported.

@@ -1,4 +1,4 @@
-"""`tffc opt`: passes over a program, text in and text out."""
+"""The work of `tffc opt`: running passes over a program."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run_passes(
         program, steps, options = _read_reproducer(reproduce, options)
     else:
         assert source is not None
-        # What is wrong with the passes is said before a module is traced.
+        # Read first, so that an error in the passes is reported before a module is traced.
         steps = read_passes(pipeline, passes)
         program = _read(source, sections)
         steps = for_program(steps, program)

@@ -1,4 +1,4 @@
-"""Options that several commands have, and the refusal of those that would have no effect."""
+"""Options shared by several commands, and the refusal of options without effect."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ watch_option = click.option(
 
 
 def form_option(help: str, *, required: bool = False) -> Decorator:
-    """Return `--form`: what a round is compiled to."""
-    from tffc.backends.forms.kinds import FORMS  # which commands without the option do not need
+    """Return the option `--form`: what a round is compiled to."""
+    # Imported late: commands without the option do not need it.
+    from tffc.backends.forms.kinds import FORMS
 
     return click.option("--form", required=required, type=Choice(tuple(FORMS)), help=help)
 
 
 def sections_option(help: str) -> Decorator:
-    """Return `--sections`: the folder of compiled sections."""
+    """Return the option `--sections`: the folder of compiled sections."""
     return click.option("--sections", metavar="DIR", type=PATH, help=help)
 
 
 def pipeline_options(instead: str) -> Decorator:
-    """Return `--pipeline` and `--passes`; `instead` says what runs without them."""
+    """Return the options `--pipeline` and `--passes`; `instead` says what runs without them."""
     return together(
         click.option(
             "--pipeline",
@@ -116,7 +117,7 @@ _INSTRUMENTATION = (
 
 
 def instrumentation_options(verify_each: bool) -> Decorator:
-    """Add the options to a command, which gets them as keywords for `PassInstrumentation`."""
+    """Return options for passes; the command gets them as keywords for `PassInstrumentation`."""
     verify = click.option(
         "--verify-each/--no-verify-each",
         default=verify_each,
@@ -131,7 +132,7 @@ def instrumentation_options(verify_each: bool) -> Decorator:
 
 
 class EffectKinds(click.ParamType):
-    """Kinds of effects, with commas between them."""
+    """A comma-separated list of kinds of effects."""
 
     name = "kinds"
 
@@ -149,16 +150,16 @@ class EffectKinds(click.ParamType):
 
 
 def consent_option(help: str) -> Decorator:
-    """Return `--allow-effects`: what a program may do besides computing."""
+    """Return the option `--allow-effects`: the allowed side effects of a program."""
     return click.option(
         "--allow-effects", metavar="KINDS", type=EffectKinds(), default=frozenset(), help=help
     )
 
 
 def size_option(command: Any) -> Any:
-    """Add `--max-size` to a command: how large what it makes of a program may become.
+    """Add the option `--max-size` to a command: the limit on the size of compiled programs.
 
-    The value holds until the command ends.
+    The limit holds until the command ends.
     """
     return click.option(
         "--max-size",
@@ -179,9 +180,9 @@ def _limit_size(context: click.Context, parameter: click.Parameter, value: int |
 
 
 def refuse_without_effect(reason: str, *names: str) -> None:
-    """Refuse those of the command's options that were given, because they would have no effect.
+    """Refuse options of the command that were given although they would have no effect.
 
-    `names` are those of the parameters; what the environment or a default says does not count.
+    `names` are parameter names; values from the environment or defaults do not count.
 
     Raises:
       click.UsageError: one of them was given.

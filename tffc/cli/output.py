@@ -1,4 +1,4 @@
-"""What commands write: files, and lines for people."""
+"""The output of commands: files, and lines for people."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ LINES = 1000
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number of things, such as `1 client` or `2 clients`."""
+    """Return a count with a noun, such as `1 client` or `2 clients`."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def say(text: str) -> None:
-    """Print one line of talk to stderr, with escapes for what cannot be seen.
+    """Print a message to stderr, with unprintable characters escaped.
 
-    On a terminal it is broken, as is what the other functions print.
+    On a terminal long lines are wrapped, as by the other functions.
     """
     lines = wrapped(printable(text), width_of(sys.stderr), "  ")
     click.echo("\n".join(lines), err=True)
 
 
 def say_briefly(text: str) -> None:
-    """Print one line of talk to stderr, of which a terminal shows as much as it has room for."""
+    """Print a message to stderr, cut to the width of the terminal."""
     click.echo(cut(printable(text), width_of(sys.stderr)), err=True)
 
 
 def show_line(text: str) -> None:
-    """Print one line of data to stdout, with escapes for what cannot be seen."""
+    """Print a line of data to stdout, with unprintable characters escaped."""
     show_text(printable(text))
 
 
@@ -53,7 +53,7 @@ def show_text(text: str) -> None:
 
 
 def show_program(text: str) -> None:
-    """Print the text of a program to stdout, in colours where it is a terminal that has them."""
+    """Print the text of a program to stdout, coloured if that is a terminal with colours."""
     lines = "\n".join(wrapped_lines(text, width_of(sys.stdout)))
     if has_colors(sys.stdout):
         from tffc.cli.lexer import colored
@@ -63,14 +63,14 @@ def show_program(text: str) -> None:
 
 
 def show_lines(lines: Iterable[str]) -> None:
-    """Print lines of data like `show_line`, many at once."""
+    """Print lines of data as `show_line` does, many at once."""
     rest = iter(lines)
     while some := list(itertools.islice(rest, LINES)):
         click.echo("\n".join(map(printable, some)))
 
 
 def write_output(path: pathlib.Path, content: bytes) -> None:
-    """Write a file whole or not at all.
+    """Write a file, whole or not at all.
 
     Raises:
       LoadError: it cannot be written.
@@ -90,7 +90,7 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
 
 
 def write_computation(out: str, program: Node) -> None:
-    """Write a Computation message to a file, and say so; `-` is stdout.
+    """Write a Computation message to a file, and report it; `-` is stdout.
 
     Raises:
       LoadError: it cannot be written.
@@ -107,7 +107,7 @@ def write_computation(out: str, program: Node) -> None:
 
 
 def write_section_folder(programs: Iterable[Node], folder: pathlib.Path) -> None:
-    """Write the compiled sections of programs to a folder, where typed texts find them.
+    """Write the compiled sections of programs to a folder, for typed texts to refer to.
 
     Raises:
       LoadError: they cannot be written.

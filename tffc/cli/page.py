@@ -1,4 +1,4 @@
-"""Pages of Markdown: as they are written, or with the colours of a terminal."""
+"""Printing Markdown pages, formatted on terminals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 
 def show_page(text: str) -> None:
-    """Print a page in Markdown to stdout."""
+    """Print a Markdown page to stdout."""
     if not sys.stdout.isatty():
         click.echo(text, nl=False)
         return

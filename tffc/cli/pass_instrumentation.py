@@ -1,4 +1,4 @@
-"""What `tffc opt` and `tffc compile` can do while passes run."""
+"""Instrumentation of passes in `tffc opt` and `tffc compile`: printing, timing, verifying."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class PassInstrumentation:
 
     @contextlib.contextmanager
     def _timing(self) -> Generator[Observer]:
-        """Yield an observer that times the passes, and print the times in the end."""
+        """Yield an observer that times the passes, and print the times at the end."""
         timings = Timings()
         try:
             yield timings
@@ -128,7 +128,7 @@ class PassInstrumentation:
             ) from None
 
     def on_failure(self, rest: Pipeline, program: Node, error: Exception) -> None:
-        """Write the reproducer; that this fails must not hide why the pass did."""
+        """Write the reproducer; if that fails, the failure of the pass is still reported."""
         if self.is_replay:
             return
         failure = f"{type(error).__name__}: {error}"
@@ -153,7 +153,8 @@ class PassInstrumentation:
 
 
 def versions(pipeline: Pipeline) -> dict[str, str]:
-    """Return the versions of what runs a pipeline: tffc, Python, and the packages of its passes."""
+    """Return the versions of everything that runs a pipeline: tffc, Python, and the passes'
+    packages."""
     packages = {step.each.package for step in pipeline.steps} - {"tffc"}
     found = {name: _version(name) for name in sorted(packages)}
     return {"tffc": VERSION, "python": platform.python_version(), **found}
@@ -165,5 +166,5 @@ def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        # A package can be found by its entry points alone, as from a folder on the path.
+        # A package may be found by its entry points only, for example in a folder on the path.
         return "unknown"

@@ -1,4 +1,4 @@
-"""The pipeline that `--pipeline` or `--passes` asks for."""
+"""The pipeline selected by `--pipeline` or `--passes`."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from tffc.passes.pipeline import GIVEN
 
 
 def read_pipeline(file: pathlib.Path | None, text: str | None) -> Pipeline | None:
-    """Return the pipeline that the two options ask for, for any sound program; None where neither
-    is given.
+    """Return the pipeline that the two options select, for any sound program; None if neither is
+    given.
 
     Raises:
-      PipelineError: the file cannot be read, or what it or the text says is not a pipeline.
+      PipelineError: the file cannot be read, or the file or text is not a valid pipeline.
     """
     return _read(file, text, GIVEN)
 
 
 def read_passes(file: pathlib.Path | None, text: str | None) -> Pipeline:
-    """Return the pipeline that the two options ask for, before it is known what holds for the
-    program: see `for_program`.  It has no steps where neither is given.
+    """Return the pipeline that the two options select, empty if neither is given.
+
+    What the passes require is not checked; `for_program` does that.
 
     Raises:
-      PipelineError: as `read_pipeline`.
+      PipelineError: as `read_pipeline` does.
     """
     return _read(file, text, tuple(INVARIANTS)) or Pipeline("none", ())
 
 
 def for_program(pipeline: Pipeline, program: Node) -> Pipeline:
-    """Return the pipeline for one program, of which what already holds counts for what passes
-    require.
+    """Return the pipeline for one program, whose invariants count for what the passes require.
 
     Raises:
       VerificationError: the program is not sound, or not closed where a pass requires that.
       PipelineError: a pass requires what neither holds already nor an earlier pass ensures.
     """
     needed = {name for step in pipeline.steps for name in step.each.requires}
-    # No pass closes a program, and this names what is not bound.
+    # No pass closes a program, so check that now; the error names what is not bound.
     verify(program, needed & {CLOSED})
-    # What holds by chance is not for passes to keep.
+    # Invariants that no pass needs may hold by chance, and passes need not keep them.
     given = tuple(name for name in holding(program) if name in {CLOSED, *needed})
     return dataclasses.replace(pipeline, given=given)
 

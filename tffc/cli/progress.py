@@ -1,11 +1,11 @@
-"""What a command is doing and how far it is, on terminals only, and not before it takes a while.
+"""Progress of a command, on terminals only, and only if it takes a while.
 
-with shown():
-    step("tracing mean.py")
-    progress = step("verifying", "arguments")
-    progress(3, 12)
+    with shown():
+        step("tracing mean.py")
+        progress = step("verifying", "arguments")
+        progress(3, 12)
 
-Where stderr is not a terminal nothing is shown, and what would show it is not loaded.
+If stderr is not a terminal nothing is shown, and the code for it is not loaded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _line: StepLine | None = None
 
 @contextlib.contextmanager
 def shown() -> Generator[None]:
-    """Show steps on the terminal that stderr is, below what is printed, while the block runs."""
+    """Show steps on the terminal of stderr, below other output, while the block runs."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield
         return
@@ -42,7 +42,7 @@ def shown() -> Generator[None]:
 
 
 def start_tensorflow() -> None:
-    """Load TensorFlow in silence; on a terminal, `tf.print` prints above the steps from now on.
+    """Load TensorFlow quietly; on a terminal, `tf.print` prints above the steps from now on.
 
     Raises:
       ExecutionError: it is not installed.
@@ -56,26 +56,26 @@ def start_tensorflow() -> None:
 
 
 def step(text: str, things: str = "") -> Progress:
-    """Show a step from now on; returns a callback for how many of its things are done."""
+    """Show a new step; return a callback that takes how many of its things are done, and their
+    total."""
     return _unseen if _line is None else _line.show_step(text, things)
 
 
 def index_step(source: str) -> Callable[[int, int, str], None]:
-    """Show that a data set is opened; returns a callback for how many of its bytes, or files,
-    are indexed."""
+    """Show that a data set is being opened; return a callback for its progress."""
     return _unseen if _line is None else _line.show_index(source)
 
 
 def no_step() -> None:
-    """Show nothing until the next step, as while somebody is asked something."""
+    """Show nothing until the next step, for example during a prompt."""
     if _line is not None:
         _line.show_nothing()
 
 
 def show_rounds(first: int, last: int) -> Progress:
-    """Show that these rounds run; returns a callback for how many of a round's clients are done."""
+    """Show that rounds run; return a callback that takes how many of a round's clients are done."""
     return _unseen if _line is None else _line.show_rounds(first, last)
 
 
 def _unseen(done: int, total: int, things: str = "") -> None:
-    """Take how many are done where nobody looks."""
+    """Ignore progress."""

@@ -1,4 +1,4 @@
-"""`tffc prove`: whether a bundle computes what a program does, for all arguments."""
+"""The work of `tffc prove`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tffc.proof.prove import VERSION, Answer, Proof, prove, prove_first_state, r
 
 
 def prove_bundle(sources: tuple[str, ...], as_json: bool) -> None:
-    """Say whether a bundle computes what a program does."""
+    """Report whether a bundle is proved to compute what a program does."""
     if len(sources) > 2:
         raise click.UsageError("expected at most two arguments, a program and a bundle")
     *given, path = list(sources)
@@ -43,10 +43,10 @@ def prove_bundle(sources: tuple[str, ...], as_json: bool) -> None:
 
 
 def proved(bundle: Bundle, program: Program) -> Bundle:
-    """Return the bundle of a program with the record that it is proved.
+    """Return the bundle of a program with the record of a proof.
 
     Raises:
-      ValidationError: it is not.
+      ValidationError: the proof fails.
     """
     step("proving")
     proof = prove(program.computation, bundle.form, bundle.components)
@@ -58,10 +58,10 @@ def proved(bundle: Bundle, program: Program) -> Bundle:
 
 
 def check_proof(source: str, bundle: Bundle) -> None:
-    """Check that a bundle says that it was proved, by the rules that hold now.
+    """Check that a bundle has the record of a proof by the current rules.
 
     Raises:
-      BundleError: it does not.
+      BundleError: it has not.
     """
     if bundle.prover != VERSION:
         found = "does not say so"
@@ -85,7 +85,7 @@ def _read(path: str, given: list[str]) -> tuple[Bundle, Program]:
 
 
 def _prove_first_state(program: Program, bundle: Bundle) -> Proof | None:
-    """Return whether the bundle makes the first state as the program does, if both make one."""
+    """Prove that the bundle makes the first state as the program does, if both make one."""
     if program.initialize is None or bundle.initialize is None:
         return None
     return prove_first_state(program.initialize, bundle.initialize)

@@ -1,4 +1,4 @@
-"""`tffc report`: a page about a run that is kept in a folder."""
+"""The work of `tffc report`."""
 
 from __future__ import annotations
 

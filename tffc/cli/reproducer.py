@@ -1,4 +1,4 @@
-"""Reproducers: all that it takes to see a pass fail again, in one text file.
+"""Reproducers: everything needed to see a pass fail again, in one text file.
 
     ; tffc reproducer 1
     ; failure: E142: the name `x` is bound twice
@@ -10,8 +10,8 @@
     ; section: 0123...abcd BASE64
     (x: int32 -> x)
 
-The program is the last one that was sound, in the typed notation, and the passes are those that
-were still to run, first the one that failed.
+The program is the last sound one, in the typed notation; the passes are the remaining ones,
+beginning with the one that failed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORMAT = "; tffc reproducer 1"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reproducer:
-    """The program before the failure, and what was to be done with it."""
+    """The program before the failure, and the passes and options to run on it."""
 
     program: Node
     passes: str
@@ -63,16 +63,16 @@ class Reproducer:
 
     @property
     def file_name(self) -> str:
-        """A name for the file that tells different reproducers apart."""
+        """A file name that distinguishes reproducers."""
         digest = hashlib.sha256(self.encode().encode()).hexdigest()
         return f"tffc-reproducer-{digest[:8]}.txt"
 
 
 def decode_reproducer(text: str, file: str) -> Reproducer:
-    """Return the reproducer in the text of a file.
+    """Parse the text of a file.
 
     Raises:
-      PipelineError: there is none.
+      PipelineError: it is not a reproducer.
       NotationError: its program is not in the notation.
     """
     head, _, _ = text.partition("\n")
@@ -88,7 +88,7 @@ def decode_reproducer(text: str, file: str) -> Reproducer:
         raise PipelineError(
             "E384", f"the header of the reproducer {file} is damaged: {error}"
         ) from None
-    # Lines of the head become empty, so that errors name the lines of the file.
+    # Header lines become empty ones, so that errors have the line numbers of the file.
     program = "\n".join("" if line.startswith("; ") else line for line in text.splitlines())
     return Reproducer(parse(program, payloads, file), **options)
 

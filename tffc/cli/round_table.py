@@ -1,4 +1,4 @@
-"""What `tffc run` prints of its rounds: a table that grows by a line a round."""
+"""The table of rounds that `tffc run` prints, a line for each round."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tffc.printable import printable
 from tffc.values.concrete import flatten
 
 FLOAT_WIDTH = 8
-"""How wide a column of floats is at least; few of them need more."""
+"""The least width of a column of floats; few need more."""
 
 
 class RoundTable:
@@ -30,14 +30,16 @@ class RoundTable:
         round      loss  accuracy
             7    0.3121    0.9012
 
-    A column gets wider, for the lines that follow, where a value needs more than it has.  Short
-    arrays and strings are shown as people write them, long arrays by their type.  Columns that the
-    terminal has no room for are left out.
+    A column gets wider, for the following lines, if a value needs it.  Short arrays and strings are
+    shown as people write them, long arrays as their type.  Columns that do not fit the terminal are
+    left out.
     """
 
     def __init__(self, last: int, type: Type, evaluation: Type | None = None) -> None:
-        """Begin the table of rounds up to number `last`, whose outputs are of type `type`, and what
-        evaluations of the state give of type `evaluation`, if there are any."""
+        """Begin the table of rounds up to number `last`, with outputs of type `type`.
+
+        `evaluation` is the type of evaluations' results, if there are any.
+        """
         self._type = type
         self._evaluation = evaluation
         self._last = last
@@ -45,10 +47,10 @@ class RoundTable:
         self.room = width_of(sys.stdout)
         """How many columns a line may take; None for any number."""
         self.shortened: dict[str, None] = {}
-        """The columns in which not all of a value was shown, or that were left out, in order."""
+        """The columns that were abridged or left out, in order."""
 
     def lines(self, finished: Round) -> Iterator[str]:
-        """Return the line of a round, below the names of the columns if it is the first."""
+        """Yield the line of a round, preceded by the header if it is the first."""
         outputs = named_outputs(finished.output, self._type)
         measured = self._measured(finished)
         names = [
@@ -71,7 +73,7 @@ class RoundTable:
         yield (self._line(texts[:count]) + end).rstrip()
 
     def _cut(self, titles: list[str], values: Iterable[str], taken: int) -> Iterator[str]:
-        """Yield each value as far as the terminal has room for it beside the round's number."""
+        """Yield each value, cut to the room beside the round's number."""
         number = max(len("round"), len(str(self._last)))
         room = None if self.room is None else self.room - number - 2 - taken
         for title, value in zip(titles, values, strict=True):
@@ -81,16 +83,15 @@ class RoundTable:
             yield shown
 
     def _fitting(self, taken: int) -> int:
-        """Return how many columns the terminal has room for beside what else it shows; there is one
-        at least."""
+        """Return how many columns fit the terminal beside what else is shown; at least one."""
         if self.room is None:
             return len(self._widths)
         ends = itertools.accumulate(width + 2 for width in self._widths)
         return max(1, sum(end - 2 + taken <= self.room for end in ends))
 
     def _measured(self, finished: Round) -> list[OutputTensor]:
-        """Return what an evaluation gave under the titles of its columns, None for each if it was
-        not due."""
+        """Return the evaluation's results with their column titles; values are None if none was
+        due."""
         if self._evaluation is None:
             return []
         if finished.evaluation is None:
@@ -114,8 +115,7 @@ class RoundTable:
 
 
 def _title(name: str) -> str:
-    """Return the name of an output as the title of its column, other than those of columns that
-    the output has no part in."""
+    """Return the title of an output's column, distinct from those of the other columns."""
     taken = name == "round" or name.startswith("evaluation.")
     return f"metrics.{printable(name)}" if taken else printable(name or "output")
 
@@ -130,7 +130,7 @@ def _least_width(output: OutputTensor) -> int:
 
 
 def _short(output: OutputTensor) -> str | None:
-    """Return a tensor or sequence in few characters, floats to four digits; None if it is long."""
+    """Return a tensor or sequence as short text, floats with four digits; None if it is long."""
     if isinstance(output.type, TensorType):
         return short_text(output.value, output.type.element_type, _digits)
     assert isinstance(output.type, SequenceType)
@@ -160,7 +160,7 @@ def _digits(number: Any) -> str:
 
 
 def _long(output: OutputTensor) -> str:
-    """Abridge a long tensor or sequence to its type, or to how many elements it has."""
+    """Abridge a long tensor to its type, or a sequence to its number of elements."""
     if not isinstance(output.type, TensorType):
         return counted(len(output.value), "element")
     shape = np.shape(output.value)

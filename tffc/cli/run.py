@@ -1,4 +1,4 @@
-"""`tffc run`: rounds of a bundle, or of a program, on clients' data."""
+"""The work of `tffc run`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tffc.errors import DataError, TffcError
 from tffc.ir.types import Type
 
 MOST_TRIED = 20
-"""Where so many clients' data is bad, it is not said how to go without them."""
+"""With this many bad clients, the hint about skipping them is left out."""
 
 
 def run(
@@ -53,7 +53,7 @@ def run(
     allow_effects: frozenset[str],
     **outputs: Any,
 ) -> None:
-    """Run rounds, print what each gives, and keep what is to be kept."""
+    """Run rounds, print the output of each, and save what the options ask for."""
     _check_options(clients_per_round, seed, evaluate, evaluate_data, every)
     batches = Batching.parse(batching, device)
     _check_engine(engine, workers, batches)
@@ -149,7 +149,7 @@ def _check_options(
     evaluate_data: str | None,
     every: int | None,
 ) -> None:
-    """Check that no option is given which has no effect without another."""
+    """Check that no option is given that has no effect without another."""
     if seed is not None and clients_per_round is None:
         raise click.UsageError("--seed selects the sampled clients: add --clients-per-round K")
     if (evaluate is None) != (evaluate_data is None):
@@ -159,7 +159,7 @@ def _check_options(
 
 
 def _check_engine(engine: str, workers: int | None, batching: Batching) -> None:
-    """Check that no option is given which is for another engine."""
+    """Check that no option is given that is for another engine."""
     kind = ENGINES[engine]
     if not kind.takes_workers:
         own = (kind.workers_option or "").format(workers)
@@ -179,7 +179,7 @@ def _check_engine(engine: str, workers: int | None, batching: Batching) -> None:
 
 
 def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -> None:
-    """Say where the outputs are that were too long for the table."""
+    """Report where the outputs are that were too long for the table."""
     if not table.shortened:
         return
     if folder is None:
@@ -190,8 +190,8 @@ def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -
 
 
 def _has_good_client(source: CheckedSource) -> bool:
-    """Return whether the data of one of the first clients fits, so that the others can do without
-    those whose data does not."""
+    """Return whether one of the first clients has data that fits, so that skipping bad ones makes
+    sense."""
     for client in source.clients[:MOST_TRIED]:
         with contextlib.suppress(DataError):
             source.check(client)
@@ -200,7 +200,7 @@ def _has_good_client(source: CheckedSource) -> bool:
 
 
 def _check_clients(source: CheckedSource) -> None:
-    """Check the data of all clients, and say how to go without those whose data is bad."""
+    """Check the data of all clients; the error says how to skip bad ones."""
     try:
         check_all(source, step("checking the data", "clients"))
     except DataError as error:

@@ -1,4 +1,4 @@
-"""What `tffc run` keeps of its rounds: states, outputs, metrics and a picture of them."""
+"""What `tffc run` saves of its rounds: states, outputs, metrics and plots of them."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from tffc.near import near_file
 class RunOutputs:
     """Writes what the options of the command ask for.
 
-    `name` is what a report calls the run if it has no folder.  `evaluation` is the type of what
-    evaluations of the state give, if there are any.
+    `name` is what a report calls the run if it has no folder.  `evaluation` is the type of
+    evaluations' results, if there are any.
 
     Raises:
       click.UsageError: clients have outputs, and there is no folder for them.
@@ -88,10 +88,10 @@ class RunOutputs:
         self._observed: list[Observed] = []
 
     def begin(self, source: CheckedSource, sampling: Sampling, *, skip_bad_clients: bool) -> State:
-        """Return the state to go on from, once the folder of the run is ours.
+        """Return the state to continue from, once the folder of the run is locked.
 
         Raises:
-          DataError: the folder of the run cannot be taken, read or written.
+          DataError: the folder of the run cannot be locked, read or written.
           TffcError: the first state cannot be made.
         """
         state = self._given
@@ -110,22 +110,22 @@ class RunOutputs:
         return state
 
     def with_known(self, batching: Batching) -> Batching:
-        """Return a choice of batching with what the run in the folder has measured."""
+        """Return a choice of batching with the measurements stored in the run's folder."""
         return dataclasses.replace(batching, known=self._folder.batching if self._folder else {})
 
     def end(self, state: State, rounds: int) -> None:
-        """Keep what is kept where no round was left to run, and draw."""
+        """Save the state and draw, if no round was left to run."""
         if rounds == 0 and self._state_out is not None:
             write_state(self._state_out, state, self.process.state_type)
         self.draw()
 
     def close(self) -> None:
-        """Leave the folder of the run to others."""
+        """Unlock the folder of the run."""
         if self._folder is not None:
             self._folder.close()
 
     def save(self, finished: Round) -> None:
-        """Keep a finished round; raises DataError where that is not possible."""
+        """Save a finished round; raises DataError if that fails."""
         if self._folder is not None:
             self._folder.save(finished)
         if self._state_out is not None:
@@ -140,17 +140,18 @@ class RunOutputs:
             self._log.add(row)
 
     def save_client(self, client: str, output: Any) -> None:
-        """Keep what a client has after the round that is running."""
+        """Save a client's value after the round that is running."""
         assert self._folder is not None
         self._folder.save_client(self.finished + 1, client, output)
 
     def abandon(self) -> None:
-        """Leave no begun run behind where none could begin, so that the next try may."""
+        """Undo the beginning of a run whose first round could not begin, so that it can be tried
+        again."""
         if self._folder is not None:
             self._folder.abandon()
 
     def draw(self) -> None:
-        """Draw the metrics of all rounds that are known, and write the report about them."""
+        """Draw the metrics of all known rounds, and write the report."""
         if self._plot is not None:
             rows = self._rows if self._folder is None else self._folder.rows()
             _write(self._plot, plot(rows))
@@ -158,13 +159,13 @@ class RunOutputs:
             _write(self._report, report_page(self._told(self._identity)))
 
     def _told(self, identity: RunIdentity) -> RunReport:
-        """Return what a report tells of the run so far."""
+        """Return the content of a report about the run so far."""
         if self._folder is not None:
             return read_report(self._folder.path)
         return RunReport.in_memory(self._name, identity, self._rows, self._observed)
 
     def end_of_run(self) -> Iterator[str]:
-        """Return lines that say whether there was anything to do, and where the state is now."""
+        """Yield lines that say whether there was anything to do, and where the state is now."""
         if self.finished == self._begun_at:
             done = f"{self.finished} rounds are finished"
             yield f"nothing to do: {done}, and --rounds asks for no more"
@@ -179,7 +180,7 @@ class RunOutputs:
             yield f"the state after round {self.finished} is in {place}"
 
     def _compared_with(self, begun: State) -> Callable[[State], bool]:
-        """Return a predicate: whether a state is the one that the rounds began with."""
+        """Return a predicate that tells whether a state is the one that the rounds began with."""
         if self._place() is not None:
             return lambda state: False
         digest = hashlib.sha256(encode(begun.value)).digest()
@@ -190,7 +191,7 @@ class RunOutputs:
         return self._state_out or (self._folder and self._folder.path / "state.npz")
 
     def what_is_kept(self) -> str:
-        """Say in one line what is kept after an interruption."""
+        """Return a line about what is saved after an interruption."""
         if self.finished == self._begun_at:
             if self.resume and self._folder is not None:
                 return f"no further round was finished; the run in {self._folder.path} is as it was"
@@ -227,7 +228,7 @@ def check_outputs(
 
     Raises:
       click.UsageError: options do not go together.
-      DataError: there is no folder for a file.
+      DataError: the folder for a file does not exist.
     """
     for name, needs_folder in (("--resume", resume), ("--log tensorboard", log == "tensorboard")):
         if needs_folder and out is None:
@@ -252,7 +253,7 @@ def check_outputs(
 
 
 def _check_folder(path: pathlib.Path | None) -> None:
-    """Refuse a file in no folder before any round has run for it."""
+    """Check that the folder of an output file exists, before any round has run for it."""
     if path is not None and not path.parent.is_dir():
         raise DataError(
             "E857",

@@ -1,11 +1,11 @@
-"""What `tffc run` takes: a bundle, or a program, which it compiles into a cache first.
+"""The argument of `tffc run`: a bundle, or a program, which is compiled into a cache.
 
 The cache is a folder of bundles, `tffc/bundles` in `$XDG_CACHE_HOME` or else in `~/.cache`.  Each
-has the name of a digest of what it was compiled from, so it never has to be made anew.  The bundles
-that were used last are kept; without a folder that can be written to, nothing is.
+is named by a digest of what it was compiled from, so it is never out of date.  The most recently
+used bundles are kept; without a writable folder, none is.
 
-Whoever can write to the folder decides what runs, with the consent that a user's own module has.
-So it is made for its owner alone, and is not used if anybody else can write to it.
+Whoever can write to the folder decides what runs, with the consent given to the user's own modules.
+So it is created for its owner alone, and not used if anybody else can write to it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KEPT = 50
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Runnable:
-    """A bundle that may be run, once what it does besides computing has been consented to.
+    """A bundle that may be run after consent to its side effects.
 
     `is_own` says that the user's own module defines it, which needs no consent.
     """
@@ -51,22 +51,23 @@ class Runnable:
     is_own: bool
 
     def process(self, allow_effects: frozenset[str]) -> Process:
-        """Return the rounds.
+        """Return the process of the bundle.
 
         Raises:
           FormError: the bundle does not hold the components of its form.
-          ConsentError: it does what needs consent.
+          ConsentError: it has effects that need consent.
         """
         with naming_the_option():
             return Process(self.bundle, frozenset(KINDS) if self.is_own else allow_effects)
 
 
 def read_runnable(source: str, form: str | None) -> Runnable:
-    """Return a bundle, or that of a program, which is compiled to a form; that is chosen by what
-    the program gives if `form` is None.
+    """Return a bundle, or that of a program compiled to a form.
+
+    If `form` is None, it is chosen by the type of the program's result.
 
     Raises:
-      click.UsageError: a form is asked for, and `source` is a bundle.
+      click.UsageError: a form is given, and `source` is a bundle.
       TffcError: there is neither bundle nor program, or it cannot be compiled.
     """
     if os.path.isdir(source):
@@ -82,8 +83,8 @@ def read_runnable(source: str, form: str | None) -> Runnable:
 
 
 def data_type(source: str) -> Type:
-    """Return the type of what each client holds in a round of a bundle, or of a program, which is
-    not compiled.
+    """Return the type of each client's data in a round of a bundle or program, without compiling
+    it.
 
     Raises:
       TffcError: there is neither bundle nor program, or it is not a round.
@@ -101,12 +102,14 @@ def data_type(source: str) -> Type:
 def check_needs(
     runnables: Mapping[str, Runnable], allowed: frozenset[str], *, begins: Bundle | None
 ) -> None:
-    """Check that bundles, by what their components are called after, have the consent that they
-    need, and that `begins`, if there is one, says how its state begins.  All is said at once.
+    """Check that bundles have the consent that they need, and that `begins` has a first state.
+
+    Keys of `runnables` prefix the names of components in errors.  Everything missing is reported at
+    once.
 
     Raises:
       ConsentError: consent is missing.
-      BundleError: only the first state is.
+      BundleError: only the first state is missing.
     """
     programs = {
         prefix + name: program
@@ -125,7 +128,7 @@ def check_needs(
 
 
 def _add(error: ConsentError, check: Callable[[Bundle], None], bundle: Bundle) -> None:
-    """Have an error say also what else is missing."""
+    """Make an error also report what else is missing."""
     try:
         check(bundle)
     except BundleError as other:
@@ -134,7 +137,7 @@ def _add(error: ConsentError, check: Callable[[Bundle], None], bundle: Bundle) -
 
 
 def _read_program(source: str, form: str | None) -> Program:
-    """Return a program.  What can only be meant as a folder is refused as one that is not there."""
+    """Return a program; a missing path that can only be meant as a folder is reported as such."""
     try:
         return read_round(source, form)
     except LoadError:
@@ -144,7 +147,7 @@ def _read_program(source: str, form: str | None) -> Program:
 
 
 def _compiled(program: Program, form: str) -> Bundle:
-    """Return the bundle of a program from the cache, or compile it and put it there."""
+    """Return the bundle of a program from the cache, or compile and cache it."""
     path = cache_folder() / _digest(program, form)
     try:
         is_kept = is_bundle(path) and _is_private(path.parent)
@@ -152,7 +155,8 @@ def _compiled(program: Program, form: str) -> Bundle:
             os.utime(path)
             return bundle
     except (TffcError, OSError):
-        pass  # It is damaged, and is replaced below.
+        # The bundle is damaged, and is replaced below.
+        pass
     step(f"compiling to {form}")
     bundle = bundle_of(program, form, compile_form(program.computation, form))
     try:
@@ -161,27 +165,26 @@ def _compiled(program: Program, form: str) -> Bundle:
             write_bundle(bundle, path, replace=True)
             _remove_oldest(path.parent)
     except (BundleError, OSError):
-        pass  # The cache saves time, and the round can do without it.
+        # The cache only saves time; the round can do without it.
+        pass
     return bundle
 
 
 def cache_folder() -> pathlib.Path:
-    """Return the folder of the bundles that were compiled to be run; without a home folder it is
-    one that nobody has."""
+    """Return the folder of cached bundles; without a home folder, a path that cannot exist."""
     found = os.environ.get("XDG_CACHE_HOME", "")
     base = found if os.path.isabs(found) else os.path.expanduser("~/.cache")
     return pathlib.Path(base if os.path.isabs(base) else os.devnull) / "tffc" / "bundles"
 
 
 def _is_private(folder: pathlib.Path) -> bool:
-    """Return whether nobody but this user, and who administers the machine, can write to a
-    folder."""
+    """Return whether only this user and the administrator can write to a folder."""
     status = folder.stat()
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _is_of(bundle: Bundle, program: Program, form: str) -> bool:
-    """Return whether a bundle says that it was compiled from a program."""
+    """Return whether a bundle states that it was compiled from a program."""
     same_round = wire.to_bytes(bundle.computation) == wire.to_bytes(program.computation)
     has_state = (bundle.initialize is None) == (program.initialize is None)
     return bundle.form == form and same_round and has_state

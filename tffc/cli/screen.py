@@ -1,4 +1,4 @@
-"""What fits a screen: lines as wide as the terminal, and colours for any background."""
+"""Fitting output to the screen: lines as wide as the terminal, colours for any background."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from collections.abc import Iterator
 from typing import Any
 
 RED, GREEN, BLUE, AMBER = 160, 28, 32, 130
-"""Colours of the palette of 256, which are the same in all terminals, unlike the first sixteen.
-Each stands out from white and from black."""
+"""Colours of the 256-colour palette, which unlike the first sixteen are the same in all terminals.
+Each is readable on white and on black."""
 
 PIECE = re.compile(r"(?:\[[\d?,]*\]|[^\s,])+[\s,]*|[\s,]+")
-"""What is not broken: a word, and an element of a type with its shape, with what separates it from
-the next."""
+"""Matches what is not broken: a word, or an element of a type with its shape, and the separator
+after it."""
 
 
 JOINT = re.compile(r".*[<({:=>)}]", re.DOTALL)
-"""The part of a piece after which it is broken if it has to be, at a joint of a type."""
+"""The part of a piece after which it is broken if necessary, at a bracket or operator of a type."""
 
 
 def colors() -> bool | None:
-    """Return the `color` for `click.echo`: False if NO_COLOR is set, otherwise None, which leaves
-    colours to terminals."""
+    """Return the `color` argument for `click.echo`: False if NO_COLOR is set, else None (only
+    terminals)."""
     return False if "NO_COLOR" in os.environ else None
 
 
 def has_colors(stream: Any) -> bool:
-    """Return whether a stream goes to a terminal that shows colours, and they are wanted."""
+    """Return whether a stream goes to a terminal that shows colours, and NO_COLOR is not set."""
     return stream.isatty() and colors() is None and os.environ.get("TERM") != "dumb"
 
 
 def width_of(stream: Any) -> int | None:
-    """Return how many columns the terminal has that a stream goes to; None if it goes elsewhere."""
+    """Return the width of a stream's terminal in columns; None if it is not a terminal."""
     try:
         return (os.get_terminal_size(stream.fileno()).columns or 80) if stream.isatty() else None
     except (OSError, ValueError):
@@ -46,17 +46,16 @@ def cells(text: str) -> int:
 
 
 def cut(line: str, width: int | None) -> str:
-    """Return as much of a line as fits the width, with an ellipsis for the rest."""
+    """Cut a line to the width, with an ellipsis for the rest."""
     if width is None or cells(line) <= width:
         return line
     return line[: _fitting(line, width - 1)] + "…"
 
 
 def wrapped(line: str, width: int | None, hang: str = "") -> list[str]:
-    """Return a line in as many as it needs to be no wider than the width, all but the first after
-    `hang`.
+    """Break a line into lines no wider than the width, all but the first prefixed with `hang`.
 
-    It is broken at spaces and after commas, and elsewhere only where what is between them is wider.
+    It is broken at spaces and after commas, and elsewhere only if a piece between them is too wide.
     """
     if width is None or cells(line) <= width:
         return [line]
@@ -77,7 +76,8 @@ def wrapped(line: str, width: int | None, hang: str = "") -> list[str]:
 
 
 def wrapped_lines(text: str, width: int | None) -> Iterator[str]:
-    """Yield the lines of a program or a table, each broken below itself; comments stay comments."""
+    """Yield the lines of a program or table, each wrapped with indentation; comments stay
+    comments."""
     for line in text.split("\n"):
         margin = line[: len(line) - len(line.lstrip(" ;"))]
         yield from wrapped(line, width, margin + "    ")

@@ -1,4 +1,4 @@
-"""`tffc show`: what states, outputs and the folders of runs hold."""
+"""The work of `tffc show`."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from tffc.near import did_you_mean_by
 from tffc.printable import printable
 
 ROUND = re.compile(r"(?P<folder>.+):(?P<number>\d{1,18})", re.DOTALL)
-"""A run's folder and one of its rounds."""
+"""Matches a run's folder with the number of a round."""
 
 SLICE = re.compile(r"(?P<name>.*)\[(?P<cut>[^\[\]]*)\]", re.DOTALL)
-"""A tensor and what of it is wanted."""
+"""Matches a tensor's name with a slice."""
 
 FORMATS = ("csv", "json", "npy")
 
 MOST_ELEMENTS = 2**22
-"""No more elements are written as text, which takes about a second for a million."""
+"""The most elements that are written as text, which takes about a second for a million."""
 
 MOST_NAMES = 20
-"""No more parts are listed in an error."""
+"""The most names that an error lists."""
 
 
 class ShownTensor(NamedTuple):
-    """A tensor of a file, by the name that the command gives it; `cut` is the slice of it."""
+    """A tensor of a file, its name in the command; `cut` is the slice of it to show."""
 
     name: str
     file: KeptFile
@@ -50,7 +50,7 @@ class ShownTensor(NamedTuple):
 
 
 class ShownFile(NamedTuple):
-    """Parts under one heading."""
+    """Tensors under one heading."""
 
     heading: str
     about: About | None
@@ -64,7 +64,7 @@ def show(
     format: str | None,
     out: pathlib.Path | None,
 ) -> None:
-    """Show what a file or the folder of a run holds, or write it to a file."""
+    """Show the content of a file or a run's folder, or write it to a file."""
     if names:
         refuse_without_effect("parts that are named are shown whole, and no others", "is_whole")
     format = _format(format, out)
@@ -98,7 +98,7 @@ def _files(source: str) -> list[ShownFile]:
     """Open the files that the argument of the command names.
 
     Raises:
-      DataError: it is not there, or cannot be read.
+      DataError: there is no such file, or it cannot be read.
     """
     path, round = pathlib.Path(source), ROUND.fullmatch(source)
     if is_run(path):
@@ -131,10 +131,10 @@ def _file(file: KeptFile, path: str, prefix: str) -> ShownFile:
 
 
 def _chosen(files: list[ShownFile], names: tuple[str, ...]) -> list[ShownTensor]:
-    """Return the parts that are called by these names, or all of them without any.
+    """Return the tensors with these names, or all if no names are given.
 
     Raises:
-      DataError: there is no part of a name.
+      DataError: there is no tensor of a name.
     """
     known = {part.name: part for shown in files for part in shown.parts}
     if not names:
@@ -161,7 +161,7 @@ def _named(name: str, known: dict[str, ShownTensor]) -> list[ShownTensor]:
 
 
 def _near_part(name: str, known: Iterable[str]) -> str | None:
-    """Return the question whether a part was meant by its name, its beginning or its end."""
+    """Return the question whether a tensor was meant that has a similar name, beginning or end."""
     meant: dict[str, str] = {}
     for each in known:
         steps = each.split("/")
@@ -190,7 +190,7 @@ def _check_length(tensors: list[NamedTensor]) -> None:
 
 
 def _read(parts: list[ShownTensor]) -> list[NamedTensor]:
-    """Return the values of parts; each file is read once."""
+    """Return the values of tensors; each file is read once."""
     values: dict[int, Any] = {}
     for file in {id(part.file): part.file for part in parts}.values():
         fields = {id(part.field): part.field for part in parts if part.file is file}
@@ -199,10 +199,10 @@ def _read(parts: list[ShownTensor]) -> list[NamedTensor]:
 
 
 def _cut(part: ShownTensor, value: Any) -> NamedTensor:
-    """Return the slice of a tensor that a part is.
+    """Return the slice of a tensor that is to be shown.
 
     Raises:
-      DataError: the tensor does not have it.
+      DataError: the slice is out of range.
     """
     type = part.field.type
     if part.cut is None:
@@ -247,7 +247,7 @@ def _lines(files: list[ShownFile], names: tuple[str, ...], *, is_whole: bool) ->
 
 
 def _whole(tensors: list[NamedTensor]) -> Iterator[str]:
-    """Yield tensors whole: on a line each, or those with several rows below their names."""
+    """Yield tensors in full: one line each, or several rows below the name."""
     texts = [list(rows(tensor.value, tensor.type.element_type)) for tensor in tensors]
     heads = _heads(tensors)
     for head, lines in zip(heads, texts, strict=True):
@@ -259,7 +259,7 @@ def _whole(tensors: list[NamedTensor]) -> Iterator[str]:
 
 
 def _overview(tensors: list[NamedTensor]) -> Iterator[str]:
-    """Yield a line for each tensor, of which a terminal shows what it has room for."""
+    """Yield a line for each tensor, cut to the width of the terminal."""
     width = width_of(sys.stdout)
     for head, tensor in zip(_heads(tensors), tensors, strict=True):
         text = printable(leading_text(tensor.value, tensor.type.element_type))
@@ -267,7 +267,7 @@ def _overview(tensors: list[NamedTensor]) -> Iterator[str]:
 
 
 def _heads(tensors: list[NamedTensor]) -> list[str]:
-    """Return the names and types of tensors, below one another."""
+    """Return the names and types of tensors, aligned in columns."""
     names = [printable(tensor.name) for tensor in tensors]
     types = [str(tensor.type) for tensor in tensors]
     wide = max(map(len, names), default=0), max(map(len, types), default=0)

@@ -1,4 +1,4 @@
-"""What a command is given to work on: a module, a serialized computation or a bundle."""
+"""Reading the argument of a command: a module, a serialized computation or a bundle."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 
 TEXTS = (".sexpr", ".txt")
-"""The suffixes of files that hold a program in the typed notation."""
+"""The suffixes of files with a program in the typed notation."""
 
 MAX_TEXT_BYTES = 2**28
-"""The most bytes of a text that are read: no program that is printed has more."""
+"""The most bytes of a text that are read; no printed program is larger."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Program:
-    """A traced program, the computation of its first state if it has one, and who traced it.
+    """A traced program, the computation of its first state if it has one, and its origin.
 
-    `allow_effects` are the kinds of what it may do besides computing when it is run; None for one
-    that the user's own module defines, which is not asked.
+    `allow_effects` are the kinds of effects that it may have when it is run; None for a program
+    that the user's own module defines, which needs no consent.
     """
 
     computation: Node
@@ -53,8 +53,10 @@ class Program:
 
 
 def read_round(source: str, form: str | None) -> Program:
-    """Do as `read_program`; of several candidates in a module, take the only one that can be a
-    round of the form, or of any if that is None, and say so on stderr.
+    """Read a round as `read_program` does.
+
+    If a module has several candidates, takes the only one that can be a round of the form (or of
+    any form if that is None), and reports the choice on stderr.
     """
     from tffc.backends.forms.kinds import is_round
 
@@ -62,11 +64,12 @@ def read_round(source: str, form: str | None) -> Program:
 
 
 def read_program(source: str, fits: Callable[[Computation], bool] | None = None) -> Program:
-    """Return the program in a `.pb` file, in what stdin holds if `source` is `-`, in a typed text,
-    or in a module.  For `fits`, see `tffc.frontend.load.load`.
+    """Return the program in a `.pb` file, a typed text, or a module; `-` is stdin.
+
+    `tffc.frontend.load.load` describes `fits`.
 
     Raises:
-      TffcError: there is no such file or module, or what is there is not a program.
+      TffcError: there is no such file or module, or it does not hold a program.
     """
     if source.endswith(TEXTS):
         step(f"reading {source}")
@@ -129,10 +132,9 @@ def read_parts(source: str) -> dict[str, Node]:
 
 
 def read_typed(source: str, sections: pathlib.Path | None = None) -> Node:
-    """Return the program in a typed text, in what stdin holds if `source` is `-`.
+    """Return the program in a typed text; `-` is stdin.
 
-    Its compiled sections are in the folder `sections`, or in that beside the file if none is
-    given.
+    Its compiled sections are in the folder `sections`, by default the one beside the file.
 
     Raises:
       LoadError: the file cannot be read.
@@ -145,7 +147,7 @@ def read_typed(source: str, sections: pathlib.Path | None = None) -> Node:
 
 
 def sections_beside(text: pathlib.Path) -> pathlib.Path:
-    """Return where the compiled sections of a typed text are unless a folder is named."""
+    """Return the default folder of the compiled sections of a typed text."""
     return text.parent / "sections"
 
 
@@ -177,7 +179,7 @@ def _decode(data: bytes, name: str) -> Node:
 def _trace(target: str, fits: Callable[[Computation], bool] | None) -> Program:
     from tffc.frontend.load import load
 
-    # What a user's module prints is talk, and must not mix with our data.
+    # The output of a user's module must not mix with our data on stdout.
     with contextlib.redirect_stdout(sys.stderr):
         loaded = load(target, fits)
     if loaded.passed_over:

@@ -1,7 +1,7 @@
-"""A line below everything that is written to the terminal, such as how far a command is.
+"""A status line below all other output on the terminal, for progress.
 
-It is drawn below the cursor, which stays where it was.  So whatever is written next, by whomever,
-goes to a line of its own; the standard streams take the line away before they write.
+It is drawn below the cursor, which stays where it was.  So other output goes to lines of its own;
+the standard streams erase the status line before they write.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Generator
 from tffc.cli.screen import cells, cut
 
 DRAW = "\x1bD\x1b[A\x1b7\x1b[B\r\x1b[J{}\x1b8"
-"""Makes room below without leaving the column, remembers the cursor, writes below and returns."""
+"""Makes room below without changing the column, saves the cursor, writes below and restores it."""
 
 ERASE = b"\x1b[J"
-"""Erases what is below the cursor."""
+"""Erases everything below the cursor."""
 
 
 class StatusLine:
-    """What draws the line; it is not on any terminal until it is opened."""
+    """Draws the line, once it is opened on a terminal."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -30,7 +30,7 @@ class StatusLine:
 
     @contextlib.contextmanager
     def on(self, terminal: int) -> Generator[None]:
-        """Draw on this terminal while the block runs, and leave nothing there."""
+        """Draw on this terminal while the block runs, and erase everything at the end."""
         self._terminal = terminal
         try:
             yield
@@ -39,9 +39,9 @@ class StatusLine:
             self._terminal = None
 
     def draw(self, text: str, end: str = "") -> None:
-        """Replace the line by a text without ends of lines, as much of it as the terminal holds.
+        """Replace the line by a text without line ends, cut to the width of the terminal.
 
-        The end of the text is shown before all else.
+        `end` is appended, and never cut.
         """
         with self._lock, contextlib.suppress(OSError):
             if self._terminal is not None:
@@ -52,13 +52,13 @@ class StatusLine:
                 os.write(self._terminal, DRAW.format(text).encode(errors="backslashreplace"))
 
     def erase(self) -> None:
-        """Take the line away until it is drawn again."""
+        """Erase the line until it is drawn again."""
         if self._is_drawn:
             with self._lock:
                 self.erase_at_once()
 
     def erase_at_once(self) -> None:
-        """Take the line away, also if a thread hangs that was drawing it."""
+        """Erase the line, even if a thread hangs while drawing it."""
         if self._is_drawn and self._terminal is not None:
             with contextlib.suppress(OSError):
                 os.write(self._terminal, ERASE)
@@ -66,7 +66,7 @@ class StatusLine:
 
     @contextlib.contextmanager
     def away(self) -> Generator[None]:
-        """Take the line away, and keep it away while the block runs."""
+        """Erase the line, and do not draw it while the block runs."""
         with self._lock:
             self.erase_at_once()
             yield

@@ -1,4 +1,4 @@
-"""The line on a terminal that says what a command is doing and how far it is."""
+"""The status line of a command: its current step and progress."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from tffc.data.source import Progress
 
 DELAY = 0.7
-"""How many seconds a command may take before it says what it is doing."""
+"""How many seconds a command may take before its progress is shown."""
 
 INTERVAL = 0.2
-"""How many seconds pass before the time that is shown is shown anew."""
+"""How many seconds pass between updates of the time shown."""
 
 SELDOM = 0.1
-"""How many seconds pass at least before what is counted is shown anew."""
+"""The least seconds between updates of a count shown."""
 
 
 MEGABYTE = 10**6
 
 
 class StepLine:
-    """Draws the step that a command is at, again and again."""
+    """Draws the current step of a command repeatedly."""
 
     def __init__(self) -> None:
         self._step: CountedStep | None = None
@@ -53,11 +53,11 @@ class StepLine:
                 thread.join(INTERVAL)
 
     def show_step(self, text: str, things: str) -> Progress:
-        """Show a step from now on; returns a callback for how many of its things are done."""
+        """Show a new step; return a callback for how many of its things are done."""
         return self._show(CountedStep(text, things))
 
     def show_index(self, source: str) -> Callable[[int, int, str], None]:
-        """Show that a data set is opened; returns a callback for how much of it is indexed."""
+        """Show that a data set is being opened; return a callback for how much of it is indexed."""
         step = CountedStep(f"indexing {source}", "")
         tell = self._show(step)
 
@@ -68,7 +68,7 @@ class StepLine:
         return tell_of
 
     def show_rounds(self, first: int, last: int) -> Progress:
-        """Show that these rounds run; returns a callback for how many clients of one are done."""
+        """Show that rounds run; return a callback for how many clients of a round are done."""
         return self._show(RoundsStep(first, last))
 
     def show_nothing(self) -> None:
@@ -88,8 +88,8 @@ class StepLine:
         return tell
 
     def _refresh(self) -> None:
-        """Show what the step says now, if it is time to."""
-        # Two threads draw: what one has read must not be shown after what the other read later.
+        """Redraw the step, if it is time to."""
+        # Two threads draw: the lock keeps one from showing an older state after a newer one.
         with self._drawing:
             now, step = time.monotonic(), self._step
             if step is None or self._since is None or now < self._since + DELAY:
@@ -105,7 +105,7 @@ class StepLine:
 
 
 class CountedStep:
-    """What a command is at, which may have a number of things to do."""
+    """A step of a command, which may have a number of things to do."""
 
     def __init__(self, text: str, things: str) -> None:
         self.text = text
@@ -114,11 +114,11 @@ class CountedStep:
         self.since = time.monotonic()
 
     def tell(self, done: int, total: int) -> None:
-        """Note how many of the things are done."""
+        """Record how many of the things are done."""
         self.done, self.total = done, total
 
     def parts(self) -> tuple[str, str]:
-        """Return the name of the step and how far it is; the second is never cut."""
+        """Return the name of the step and its progress; the latter is never cut."""
         passed = time.monotonic() - self.since
         if not self.total:
             return self.text, f" · {_clock(passed)}"
@@ -129,7 +129,7 @@ class CountedStep:
 
 
 class RoundsStep(CountedStep):
-    """Rounds with equally many clients each."""
+    """Rounds with the same number of clients each."""
 
     def __init__(self, first: int, last: int) -> None:
         super().__init__("preparing the first round", "clients")
@@ -138,7 +138,7 @@ class RoundsStep(CountedStep):
         self._number = first - 1
 
     def tell(self, done: int, total: int) -> None:
-        """Note how many clients of a round are done; none are where the next round begins."""
+        """Record how many clients of a round are done; zero begins the next round."""
         if done == 0:
             self._number += 1
         super().tell(done, total)
@@ -159,8 +159,7 @@ class RoundsStep(CountedStep):
 
 
 def _end(passed: float, done: int, total: int) -> str:
-    """Return how long it takes until all is done, or how long it has taken if nothing is done
-    yet."""
+    """Return the estimated time until all is done, or the time passed if nothing is done yet."""
     return f"{_clock(passed / done * (total - done))} left" if done else _clock(passed)
 
 

@@ -1,7 +1,7 @@
-"""The three standard streams of the process, which may be closed, full, or read by nobody.
+"""The standard streams of the process, which may be closed, full, or have no reader.
 
-What cannot be written to stdout is data that is lost, so it ends the command; what cannot be
-written to stderr is talk, and nobody is there to be told.
+A failure to write to stdout loses data, so it ends the command; a failure to write to stderr loses
+a message, and there is nobody to tell.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from tffc.cli.status_line import status_line
 from tffc.errors import LoadError
 
 READER_GONE = 128 + 13
-"""The exit code of a command whose output nobody reads any more: what a shell gives for SIGPIPE."""
+"""The exit code of a command whose output has no reader any more: what shells report for
+SIGPIPE."""
 
 
 class OutputError(LoadError):
-    """What a command prints cannot be written to stdout."""
+    """The output of a command cannot be written to stdout."""
 
 
 class ReaderGone(Exception):
-    """Whoever read stdout has seen enough, which ends a command without a word."""
+    """The reader of stdout has gone, which ends a command silently."""
 
 
 class _Stdout(io.FileIO):
@@ -33,11 +34,11 @@ class _Stdout(io.FileIO):
     has_failed = False
 
     def write(self, data: Any) -> int | None:
-        """Write as a file does, until that fails once; what is written after that is dropped.
+        """Write as a file does, until that fails once; later writes are dropped.
 
         Raises:
-          ReaderGone: it is a pipe that nobody reads any more.
-          OutputError: it cannot be written to for another reason.
+          ReaderGone: it is a pipe without a reader.
+          OutputError: writing fails for another reason.
         """
         if self.has_failed:
             return memoryview(data).nbytes
@@ -59,7 +60,7 @@ class _Stderr(io.FileIO):
     """The file behind stderr."""
 
     def write(self, data: Any) -> int | None:
-        """Write as a file does; what cannot be written is dropped."""
+        """Write as a file does; ignore failures."""
         try:
             with status_line.away():
                 return super().write(data)
@@ -68,22 +69,25 @@ class _Stderr(io.FileIO):
 
 
 def open_streams() -> None:
-    """Replace the standard streams by ones that fail as this module says, closed ones too."""
+    """Replace the standard streams, also closed ones, by streams that fail as described above."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # Else the next file that is opened would get the number, and be written to as stdout.
-            # What is opened here takes the lowest number, and gives what was closed its error.
+            # A closed descriptor must not be given to the next file opened, which would then
+            # receive stdout.  Opening takes the lowest free number, and the wrong mode keeps the
+            # error that a closed one gives.
             os.open(os.devnull, os.O_WRONLY if number == 0 else os.O_RDONLY)
     sys.stdin = sys.stdin or io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)))
     sys.stdout = _text(_Stdout(1, "wb", closefd=False), sys.stdout)
-    # Of a number of its own, so that number 2 can be closed to native code and Python still heard.
+    # A duplicate descriptor, so that number 2 can be closed to silence native code while Python
+    # still writes.
     sys.stderr = _text(_Stderr(os.dup(2), "wb"), sys.stderr)
 
 
 def _text(file: io.FileIO, stream: Any) -> io.TextIOWrapper:
-    """Return a text stream on a file, in the encoding of another; None stands for a closed one."""
+    """Return a text stream for a file, with the encoding of another stream, which is None if
+    closed."""
     return io.TextIOWrapper(
         io.BufferedWriter(file),
         encoding="utf-8" if stream is None else stream.encoding,
@@ -96,12 +100,13 @@ def _text(file: io.FileIO, stream: Any) -> io.TextIOWrapper:
 
 
 def read_stdin(limit: int) -> bytes:
-    """Return all of stdin, which may be so many bytes.
+    """Return all of stdin, at most `limit` bytes.
 
     Raises:
-      LoadError: it cannot be read, or is more.
+      LoadError: it cannot be read, or is longer.
     """
-    from tffc.files.reading import read_all  # which few commands need
+    # Imported late: few commands need it.
+    from tffc.files.reading import read_all
 
     try:
         return read_all(sys.stdin.buffer, limit)
@@ -114,5 +119,5 @@ def read_stdin(limit: int) -> bytes:
 
 
 def _reason(error: OSError) -> str:
-    """Return the reason for an error of a stream, which may have been closed before we began."""
+    """Return the reason of a stream's error; the stream may have been closed before we began."""
     return "it is closed" if error.errno == errno.EBADF else error.strerror or str(error)

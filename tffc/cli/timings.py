@@ -1,4 +1,4 @@
-"""How long the passes of a pipeline take, as a table or as records."""
+"""Timing the passes of a pipeline, as a table or as records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tffc.passes.pipeline import Finished
 
 
 class Timings:
-    """How long each step took, and how many nodes there were before and after it."""
+    """How long each step took, and the numbers of nodes before and after it."""
 
     def __init__(self) -> None:
         self.steps: list[dict[str, Any]] = []
@@ -26,7 +26,7 @@ class Timings:
         )
 
     def table(self) -> str:
-        """Return one line a step, and one for all of them."""
+        """Return one line for each step, and one for the total."""
         total = sum(step["seconds"] for step in self.steps)
         rows: list[tuple[str, ...]] = [("pass", "seconds", "nodes before", "nodes after")]
         for step in self.steps:

@@ -1,4 +1,4 @@
-"""Trained models: a state that a run has saved, exported with a function of the user's."""
+"""Exporting trained models: a saved state together with a function of the user's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def export_function(
     *,
     replace: bool,
 ) -> None:
-    """Write a TensorFlow computation, with a part of a state as its first argument, as a model.
+    """Write a TensorFlow computation as a model, with a part of a state bound to its first
+    argument.
 
     Raises:
       TffcError: the computation, the state or the model is refused.
@@ -72,7 +73,7 @@ def export_keras(
         )
     found = find_part(_read_state(state), part)
     start_tensorflow()
-    # What the user's code and Keras print is talk.
+    # Output of the user's code and of Keras must not mix with data on stdout.
     with contextlib.redirect_stdout(sys.stderr):
         model = make_model(target)
         placed = set_weights(model, found)

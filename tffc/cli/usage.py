@@ -1,4 +1,4 @@
-"""Arguments of the command line: choices, groups of commands, and what errors about them say."""
+"""Arguments of the command line: choices, command groups, and messages about wrong usage."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tffc.near import did_you_mean, did_you_mean_by
 
 
 def as_sentence(question: str | None) -> str:
-    """Return a question as a sentence that goes after a message; empty where there is none."""
+    """Return a question as a sentence to append to a message; empty for None."""
     return "" if question is None else f" {question[0].upper()}{question[1:]}"
 
 
 def all_missing(error: click.UsageError) -> str:
-    """Return the message of an error, which names every missing argument, not only the first."""
+    """Return the message of an error, naming every missing argument instead of only the first."""
     context = error.ctx
     if not isinstance(error, click.MissingParameter) or context is None:
         return error.format_message()
-    # All that was given has been read before anything is missed.
+    # All given arguments have been parsed before click notices a missing one.
     missing = [p for p in context.command.params if p.required and p.name not in context.params]
     return "\n".join(
         click.MissingParameter(ctx=context, param=each).format_message() for each in missing
@@ -28,7 +28,7 @@ def all_missing(error: click.UsageError) -> str:
 
 
 class Choice(click.Choice[str]):
-    """One of some words."""
+    """A choice of words whose errors suggest near ones."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         message = super().get_invalid_choice_message(value, ctx)
@@ -36,7 +36,7 @@ class Choice(click.Choice[str]):
 
 
 class Commands(click.Group):
-    """A group of commands."""
+    """A command group whose errors suggest near commands."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -51,8 +51,7 @@ class Commands(click.Group):
 
 
 def _names(group: click.Group, ctx: click.Context) -> Iterator[str]:
-    """Return the commands of a group, and after them those of the groups in it, as they are
-    called."""
+    """Yield the commands of a group, then those of groups in it with the group's name."""
     names = group.list_commands(ctx)
     yield from names
     for name in names:

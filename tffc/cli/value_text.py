@@ -1,7 +1,7 @@
 """Values as people write them: `[3, 1, 4]`, `tea`, `["green tea", tea]`.
 
-A string has quotes where it would not stand out as one without them, and `\\xff` for what is not
-UTF-8.  Characters that cannot be seen are left to whoever prints the text.
+A string is quoted if it would not be recognisable without quotes, and has `\xff` for bytes that are
+not UTF-8.  Unprintable characters are left to whoever prints the text.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from tffc.data.arrays import extent
 from tffc.ir.dtypes import DType
 
 Number = Callable[[Any], str]
-"""Writes a floating-point number."""
+"""Formats a floating-point number."""
 
 PLAIN = re.compile(r"[^\s\[\]<>,\"]+")
-"""Strings that stand without quotes."""
+"""Matches strings that need no quotes."""
 
 LONGEST = 16
-"""How many elements an array or a sequence has at most that is written whole beside others."""
+"""The most elements of an array or a sequence that is written in full beside others."""
 
 LONGEST_TEXT = 80
-"""How many characters strings have at most that are written whole beside others."""
+"""The most characters of strings that are written in full beside others."""
 
 LEADING = 6
-"""How many elements of a row are written where not all are."""
+"""How many elements of an abridged row are written."""
 
 
 def tensor_text(value: Any, dtype: DType, number: Number = str) -> str:
-    """Return a tensor of an element type as text, all of it."""
+    """Return a tensor of an element type as text, in full."""
     array = _array(value, dtype)
     return _nested(map(_item(number), array.ravel()), array.shape)
 
 
 def short_text(value: Any, dtype: DType, number: Number = str) -> str | None:
-    """Return a tensor as text if it is short, and None otherwise."""
+    """Return a tensor as text, or None if that is long."""
     array = _array(value, dtype)
     if extent(array.shape) > LONGEST:
         return None
@@ -48,19 +48,19 @@ def short_text(value: Any, dtype: DType, number: Number = str) -> str | None:
 
 
 def leading_text(value: Any, dtype: DType, number: Number = str) -> str:
-    """Return a tensor as text, of which only the beginning if it is long."""
+    """Return a tensor as text, abridged to its beginning if it is long."""
     return short_text(value, dtype, number) or _leading(_array(value, dtype), _item(number))
 
 
 def rows(value: Any, dtype: DType, number: Number = str) -> Iterator[str]:
-    """Yield a tensor as text, all of it, with a line for each row of its last dimension."""
+    """Yield a tensor as text in full, a line for each row of its last dimension."""
     array = _array(value, dtype)
     if array.ndim < 2 or not array.size:
         yield tensor_text(array, dtype, number)
         return
     item = _item(number)
     lines = array.reshape(-1, array.shape[-1])
-    # After so many rows a dimension begins anew.
+    # After this many rows a new slice of an outer dimension begins.
     steps = [math.prod(array.shape[at:-1]) for at in range(array.ndim - 1)]
     count, inner = len(lines), steps[-1]
     for at, line in enumerate(lines):
@@ -72,7 +72,7 @@ def rows(value: Any, dtype: DType, number: Number = str) -> Iterator[str]:
 
 
 def string_text(text: str) -> str:
-    """Return a string without quotes if it is a word, and with quotes otherwise."""
+    """Return a string, quoted unless it is a single word."""
     if PLAIN.fullmatch(text):
         return text
     return '"' + text.replace('"', '\\"') + '"'
@@ -101,7 +101,10 @@ def _is_signed(number: Any) -> bool:
 
 
 def _nested(texts: Iterator[str], shape: tuple[int, ...]) -> str:
-    """Return the texts of an array's elements in brackets; there are few dimensions."""
+    """Return the texts of an array's elements in nested brackets.
+
+    Recursive: arrays have few dimensions.
+    """
     if not shape:
         return next(texts)
     return "[" + ", ".join(_nested(texts, shape[1:]) for _ in range(shape[0])) + "]"

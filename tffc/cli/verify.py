@@ -1,4 +1,4 @@
-"""`tffc verify`: whether what is made of a program computes what the program computes."""
+"""The work of `tffc verify`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def verify(
     allow_effects: frozenset[str],
     as_json: bool,
 ) -> None:
-    """Compare what a program computes with what passes and form make of it."""
+    """Compare what a program computes with what the passes' results and the form compute."""
     if form is None:
         refuse_without_effect("without --form, nothing is compiled", "allow_impure_duplicates")
     steps = _pipeline(form, pipeline, passes)
@@ -85,7 +85,7 @@ def ask_to_run(program: Program, allowed: frozenset[str]) -> None:
     """Check that a program may be run; one of the user's own module may.
 
     Raises:
-      ConsentError: it does something besides computing that nobody has consented to.
+      ConsentError: it has side effects that nobody has consented to.
     """
     if program.allow_effects is not None:
         check_consent({"computation": program.computation}, program.allow_effects | allowed)
@@ -94,7 +94,7 @@ def ask_to_run(program: Program, allowed: frozenset[str]) -> None:
 def try_program(
     program: Node, steps: Pipeline, form: str, *, allow_impure_duplicates: bool
 ) -> None:
-    """Validate on the usual arguments and show the warnings.
+    """Validate a program on the usual arguments and show the warnings.
 
     Raises as `tffc.validation.validate` does.
     """

@@ -1,7 +1,7 @@
-"""`--watch`: what a command shows, again whenever the files of the program are saved.
+"""The option `--watch`: repeating a command whenever files of the program are saved.
 
-TensorFlow stays loaded meanwhile, so that what takes time is tracing.  Files are looked at ten
-times a second, which takes next to no time, works on any file system and needs no package.
+TensorFlow stays loaded meanwhile, so that only tracing takes time.  Files are polled ten times a
+second, which costs next to nothing, works on any file system and needs no package.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from tffc.cli.progress import no_step
 from tffc.cli.streams import OutputError, ReaderGone
 
 INTERVAL = 0.1
-"""How many seconds pass before the files are looked at again."""
+"""How many seconds pass between two looks at the files."""
 
 SLACK = 50_000_000
-"""By how many nanoseconds the times of files may lag behind the clock."""
+"""How many nanoseconds the times of files may lag behind the clock."""
 
 Stamps = dict[str, tuple[int, int, int] | None]
-"""When files were changed last, their sizes and which they are; None for one that is not there."""
+"""The change times, sizes and inodes of files; None for a file that does not exist."""
 
 
 def watch(source: str, show: Callable[[], object]) -> NoReturn:
-    """Call `show`, and again whenever files of what `source` names are saved.
+    """Call `show`, and again whenever files that `source` refers to are saved.
 
-    What it refuses is said, and watching goes on.  An interruption ends it, and so does whatever
-    says that the command was used wrongly, or that nobody reads its output.
+    Errors are reported, and watching continues.  It ends with an interruption, wrong usage of the
+    command, or a reader of the output that has gone.
 
     Raises:
       click.UsageError: there is nothing to watch.
@@ -41,7 +41,8 @@ def watch(source: str, show: Callable[[], object]) -> NoReturn:
     if source == "-":
         raise click.UsageError("stdin cannot be watched: give a file or a module")
     watched = _watched(source)
-    # Another text of the same size, saved within a second, would be taken for the one in a cache.
+    # Python's bytecode cache would be stale for a text of the same size saved within the same
+    # second.
     sys.dont_write_bytecode = True
     is_first = True
     while True:
@@ -64,14 +65,14 @@ def watch(source: str, show: Callable[[], object]) -> NoReturn:
             sleep(INTERVAL)
         settled: Stamps = {}
         while settled != now:
-            # Whoever saves a file may do so in steps.
+            # Whoever saves a file may do so in several steps, so wait until it is quiet.
             settled = now
             sleep(INTERVAL / 2)
             now = watched.stamps()
 
 
 def _shown(show: Callable[[], object], is_hopeless: bool) -> bool:
-    """Show it, and say what is refused; return whether nothing was."""
+    """Call `show` and report errors; return whether there was none."""
     try:
         show()
     except (click.ClickException, click.Abort, ReaderGone, OutputError):
@@ -90,7 +91,7 @@ def _shown(show: Callable[[], object], is_hopeless: bool) -> bool:
 
 
 class _Files:
-    """Files that are watched for their content."""
+    """Files that are watched for changes."""
 
     def __init__(self, *paths: str) -> None:
         self._paths = paths
@@ -104,18 +105,18 @@ class _Files:
         return self._paths
 
     def stamps(self) -> Stamps:
-        """Return what the files are like now."""
+        """Return the current state of the files."""
         return {path: _stamp(path) for path in self.paths()}
 
     def learn(self, *, is_shown: bool) -> None:
-        """Take note of what there is to watch, after an attempt to show it."""
+        """Update what to watch, after an attempt to show it."""
 
     def forget(self) -> None:
-        """Have what was read of the files read anew."""
+        """Discard what was read of the files, so that they are read anew."""
 
 
 class _Module(_Files):
-    """The modules of a program in Python, also those that a version before this one imported."""
+    """The modules of a Python program, including those that an earlier version imported."""
 
     def __init__(self, source: str) -> None:
         from tffc.frontend.own_modules import OwnModules, folder_of
@@ -132,7 +133,7 @@ class _Module(_Files):
         return not self._is_path or super().is_there()
 
     def paths(self) -> Iterable[str]:
-        # What could not be imported may be in any of these, or be missing.
+        # The module that could not be imported may be any of these, or be missing.
         return self._known | _sources_in(self._modules.folder) if self._has_failed else self._known
 
     def learn(self, *, is_shown: bool) -> None:
@@ -144,7 +145,8 @@ class _Module(_Files):
 
 
 def _watched(source: str) -> _Files:
-    from tffc.cli.sources import TEXTS  # which takes longer to load than others need
+    # Imported late: it takes longer to load than others need.
+    from tffc.cli.sources import TEXTS
 
     if source.endswith((".pb", *TEXTS)):
         return _Files(source)

@@ -1,5 +1,4 @@
-"""One module a command: its arguments and its help.
+"""One module for each command, with its arguments and its help.
 
-A command that needs more than click to do its work imports that when it is called, so that help is
-quick.
+A command imports whatever it needs beyond click only when it is called, so that help is quick.
 """

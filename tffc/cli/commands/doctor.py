@@ -16,16 +16,16 @@ from tffc.printable import json_text
 from tffc.version import VERSION
 
 DISTRIBUTIONS = ("tffc", "tffc-reader")
-"""What tffc is installed as: whole, or without TensorFlow."""
+"""The distributions of tffc: complete, or without TensorFlow."""
 
 FOR_DEVELOPERS = frozenset({"all", "benchmarks", "dev", "docs", "test"})
-"""Extras that nobody needs who uses tffc, and the one that is several others."""
+"""Extras for developers of tffc, and the one that combines several others."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Needed:
-    """A package that tffc, or one of its extras, needs: the releases that fit, and the one that is
-    installed, if one is."""
+    """A package that tffc or one of its extras needs: the releases that fit, and the installed one,
+    if any."""
 
     name: str
     fitting: str
@@ -35,7 +35,7 @@ class Needed:
 
     @property
     def finding(self) -> str:
-        """What is the matter with it, in a word; "ok" if nothing is."""
+        """Return in a word what is wrong with it; "ok" if nothing is."""
         return "missing" if self.installed is None else "ok" if self.fits else "does not fit"
 
 
@@ -60,7 +60,7 @@ def doctor_command(as_json: bool) -> None:
 
 
 def _requirements() -> list[str]:
-    """Return what the installed distribution of tffc needs, of the two that there are."""
+    """Return the requirements of the installed distribution of tffc, of the two that exist."""
     for distribution in DISTRIBUTIONS:
         try:
             return importlib.metadata.requires(distribution) or []
@@ -70,7 +70,7 @@ def _requirements() -> list[str]:
 
 
 def packages(requirements: Iterable[str]) -> list[Needed]:
-    """Return the packages that requirements of tffc name, its own before those of extras."""
+    """Return the packages that the requirements of tffc name, its own before those of extras."""
     found: list[Needed] = []
     for requirement in map(Requirement, requirements):
         marker = str(requirement.marker or "")

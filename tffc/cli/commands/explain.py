@@ -37,7 +37,7 @@ def explain_command(code: str | None) -> None:
 
 
 def _listing(known: list[str]) -> str:
-    """Return all codes with the titles of their pages, by what they are about."""
+    """Return all codes with the titles of their pages, grouped by subject."""
     return "\n\n".join(
         f"{room}\n{_titles(code for code in known if code.startswith(prefix))}"
         for prefix, room in ROOMS.items()
@@ -50,7 +50,7 @@ def _titles(codes: Iterable[str]) -> str:
 
 
 def _unknown(code: str, wanted: str, known: list[str]) -> str:
-    """Return the message about a code that has no page."""
+    """Return the message for a code that has no page."""
     longer = [each for each in known if each.startswith(wanted)]
     if longer:
         return f"there is no error code {code}; those that begin so are\n{_titles(longer)}"

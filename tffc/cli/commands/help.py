@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PACKAGE = pathlib.Path(__file__).parents[2]
 
 PLACES = (PACKAGE / "docs", PACKAGE.parent / "docs")
-"""Where the pages are: in an installed package, and in a checkout."""
+"""Where the pages are, in an installed package and in a checkout."""
 
 
 @click.command("help")
@@ -48,7 +48,7 @@ def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
 
 
 def topics() -> dict[str, pathlib.Path]:
-    """Return the pages of the documentation by their names; none if they are not installed."""
+    """Return the pages of the documentation by name; none if they are not installed."""
     folder = next((place for place in PLACES if place.is_dir()), None)
     return {} if folder is None else {path.stem: path for path in sorted(folder.glob("*.md"))}
 

@@ -23,7 +23,7 @@ PLACES = {
     "pre-commit-config.yaml": ".pre-commit-config.yaml",
     "federated.yml": ".github/workflows/federated.yml",
 }
-"""Where the files of the template are in a project."""
+"""Where the files of the template go in a project."""
 
 
 @click.command("init")

@@ -16,7 +16,7 @@ def install_as_tensorflow_federated() -> None:
     """Make `import tensorflow_federated as tff` give tffc in this process from now on.
 
     TFF's own libraries, such as `tff.learning`, then run on tffc from the files of the installed
-    wheel. Calling it again changes nothing.
+    wheel.  Calling it again changes nothing.
 
     Raises:
       ContextError: TensorFlow Federated itself is loaded already.

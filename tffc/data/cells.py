@@ -186,8 +186,8 @@ def shaped(values: np.ndarray[Any, Any], shape: Shape) -> Any:
         return values
     known = math.prod(size for size in shape if size is not None)
     if None not in shape:
-        # NumPy's stubs do not know that an array is given.
-        return values.reshape(shape)[()] if values.size == known else None  # pyright: ignore
+        # The type checker does not see that no size is None.
+        return values.reshape(shape)[()] if values.size == known else None  # pyright: ignore[reportCallIssue, reportArgumentType]
     if known == 0 or values.size % known:
         return None
     return values.reshape([-1 if size is None else size for size in shape])

@@ -83,10 +83,10 @@ def run(
     `tff.simulation.datasets`, or one value for each client.  `engine_options` are the words of the
     engine's options.  Rounds continue from `state`, by default the first one.  `batching` is how
     many clients are computed in one call: "off" for one, "auto" for as many as pay off, or a
-    number. `device` is the one that TensorFlow computes batches on, such as "GPU:0".
+    number.  `device` is the one that TensorFlow computes batches on, such as "GPU:0".
 
     `deliver` is called with the name and final value of each client after a round of a
-    BroadcastForm. The state after every `evaluate_every` rounds, and after the last one, is
+    BroadcastForm.  The state after every `evaluate_every` rounds, and after the last one, is
     evaluated by a round of the bundle `evaluate` with all clients of `evaluate_data`; the output of
     that is the `evaluation` of the round that is yielded.  `allow_effects` applies to bundles in
     folders, as for `load`.

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+# An extra, not installed with the rest.
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict  # pyright: ignore[reportMissingImports]
 
 from tffc.flower.messages import Record, malformed

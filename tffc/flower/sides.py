@@ -9,6 +9,7 @@ import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+# An extra, not installed with the rest.
 from flwr.app import ConfigRecord, Context, Message  # pyright: ignore[reportMissingImports]
 from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]
 from flwr.serverapp import Grid, ServerApp  # pyright: ignore[reportMissingImports]

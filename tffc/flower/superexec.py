@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+# An extra, not installed with the rest.
 from flwr.supercore.cli import flower_superexec  # pyright: ignore[reportMissingImports]
 from flwr.supercore.superexec import run_superexec  # pyright: ignore[reportMissingImports]
 from flwr.supercore.superexec.executor import subprocess_executor  # pyright: ignore[reportMissingImports]

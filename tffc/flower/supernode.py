@@ -19,6 +19,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+# An extra, not installed with the rest.
 from flwr.supernode import start_client_internal  # pyright: ignore[reportMissingImports]
 from flwr.supernode.cli import flower_supernode  # pyright: ignore[reportMissingImports]
 

@@ -45,7 +45,7 @@ class Numbering:
     """The rule by which calls at a place draw equal or different numbers.
 
     With `by_order` each call draws its own numbers, the n-th of one run those of the n-th of
-    another. Otherwise all calls draw the same, except the one of `apart` at `position`.  With
+    another.  Otherwise all calls draw the same, except the one of `apart` at `position`.  With
     `by_all` everyone draws the same.
     """
 

@@ -17,7 +17,7 @@ def round_of(process: IterativeProcess) -> Computation:
 
     The output of a measured process is a struct of its result and measurements.  If a round takes
     several values of each client, as a weighted aggregation does, a client's data is a struct of
-    them. Other rounds, and those with other placements, are `next` itself.
+    them.  Other rounds, and those with other placements, are `next` itself.
     """
     parameter = process.next.type_signature.parameter
     if not isinstance(process, MeasuredProcess) or not isinstance(parameter, StructType):

@@ -1,6 +1,6 @@
 """Shamir's secret sharing: any `threshold` shares give the secret, fewer reveal nothing about it.
 
-A.  Shamir, "How to share a secret", CACM 22 (1979): the secret is the value at 0 of a polynomial of
+A. Shamir, "How to share a secret", CACM 22 (1979): the secret is the value at 0 of a polynomial of
 degree `threshold - 1` over the integers modulo a prime, whose other coefficients are random.  A
 share is its value at another point.
 """

@@ -26,7 +26,7 @@ from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
 from tffc.linking.attributes import shapes_attribute, type_attribute, types_attribute
-from tffc.linking.builder import GraphBuilder
+from tffc.linking.builder import GraphBuilder, new_rest
 from tffc.linking.operand import Operand, Tensor, from_leaves, leaf_types, tensors
 from tffc.linking.sequences import in_component_order
 from tffc.proto import AttrValue, FunctionDef
@@ -206,7 +206,7 @@ class _Builder(GraphBuilder):
 
     def _node(self, op: str, inputs: list[str], attributes: Mapping[str, Any]) -> str:
         """Add a node and return its name."""
-        return self._new(op, op, inputs, attributes)
+        return self._new(op, new_rest(op, attributes), inputs)
 
     def graph(self) -> bytes:
         """Return the serialized GraphDef: what the outputs need, and all inputs."""

@@ -47,6 +47,18 @@ class GraphNode:
         rename_colocations(message, lambda name: name if name in names else None)
         return message
 
+    def encode(self, names: Container[str]) -> bytes:
+        """Return the bytes of that NodeDef."""
+        if CLASS in self.rest.attr:
+            return encoded(self.message(names))
+        # Name and inputs are lent to what copies share, for copying it takes longer than writing.
+        self.rest.name = self.name
+        self.rest.input.extend(self.inputs)
+        content = encoded(self.rest)
+        self.rest.ClearField("name")
+        self.rest.ClearField("input")
+        return content
+
 
 def copied_message(message: Any) -> Any:
     """Return a message of its own that says what another one does."""

@@ -79,6 +79,7 @@ class GraphBuilder:
         self._functions: dict[str, Function] = {}
         self._name_counts: dict[str, int] = {}
         self._constants: dict[Any, Tensor] = {}
+        self._rests: dict[tuple[str, TensorType | SequenceType], Any] = {}
         self.computing: list[str] = []
         self._initializers: list[str] = []
         self._function_count = 0
@@ -164,7 +165,7 @@ class GraphBuilder:
         called = {function.name: function for function in functions}
         self._functions.update(called)
         edges = [tensor.edge for tensor in inputs]
-        name = self._new(op, op, edges, attributes, types, tuple(called))
+        name = self._new(op, new_rest(op, attributes, types), edges, tuple(called))
         if called:
             self.computing.append(name)
         return [Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)]
@@ -173,7 +174,8 @@ class GraphBuilder:
         """Return a new node of an operation whose inputs and output are of one type, which is its
         only attribute; the output has the shape of the first input."""
         kind = inputs[0].type
-        return self.add(op, inputs, {"T": type_attribute(kind)}, [kind])[0]
+        rest = self._shared_rest(op, kind, _typed)
+        return Tensor(self._new(op, rest, [tensor.edge for tensor in inputs]), kind)
 
     def finish(self, result: Operand, result_type: Type) -> Compiled:
         """Return the section that returns `result`, of type `(parameter -> result_type)`.
@@ -255,8 +257,20 @@ class GraphBuilder:
         return given
 
     def _placeholder(self, name: str, kind: TensorType | SequenceType) -> Tensor:
-        attributes = {"dtype": type_attribute(kind), "shape": shape_attribute(kind)}
-        return Tensor(self._new(name, "Placeholder", [], attributes, [kind]), kind)
+        rest = self._shared_rest("Placeholder", kind, _shaped)
+        return Tensor(self._new(name, rest, []), kind)
+
+    def _shared_rest(
+        self,
+        op: str,
+        kind: TensorType | SequenceType,
+        attributes: Callable[[TensorType | SequenceType], Mapping[str, Any]],
+    ) -> Any:
+        """Return what the nodes of an operation at a type share: most of a graph has few kinds of
+        them, and a message of its own for each takes twice the time."""
+        if (op, kind) not in self._rests:
+            self._rests[op, kind] = new_rest(op, attributes(kind), [kind])
+        return self._rests[op, kind]
 
     def _constant(
         self, key: Any, kind: TensorType, encode: Callable[..., Any], *content: Any
@@ -267,17 +281,9 @@ class GraphBuilder:
         return self._constants[key]
 
     def _new(
-        self,
-        wanted: str,
-        op: str,
-        edges: list[str],
-        attributes: Mapping[str, Any],
-        types: Iterable[TensorType | SequenceType] = (),
-        functions: tuple[str, ...] = (),
+        self, wanted: str, rest: Any, edges: list[str], functions: tuple[str, ...] = ()
     ) -> str:
         """Make a node and return its name, which is `wanted`, or else that with a number."""
-        on_cpu = any(isinstance(kind, SequenceType) for kind in types)
-        rest = NodeDef(op=op, device=SEQUENCE_DEVICE if on_cpu else "", attr=attributes)
         count = self._name_counts.get(wanted, 0)
         name = f"{wanted}_{count}" if count else wanted
         while name in self._nodes:
@@ -293,7 +299,7 @@ class GraphBuilder:
         initializers = [f"^{name}" for name in self._initializers if name in needed]
         if not initializers:
             return ""
-        name = self._new("init", "NoOp", initializers, {})
+        name = self._new("init", new_rest("NoOp", {}), initializers)
         needed.add(name)
         return name
 
@@ -302,7 +308,7 @@ class GraphBuilder:
         kept = needed.union(tensor.node for tensor in self._parameter)
         nodes = [node for node in self._nodes.values() if node.name in kept]
         # Nodes are written one by one, which takes less memory than a message of all.
-        pieces = [content_field(1, encoded(node.message(kept))) for node in nodes]
+        pieces = [content_field(1, node.encode(kept)) for node in nodes]
         beside = GraphDef(versions=self.versions)
         for function in self._called(nodes):
             function.add_to(beside.library)
@@ -312,6 +318,22 @@ class GraphBuilder:
         """Return the functions that the nodes need, in the order of their first use."""
         named = (name for node in nodes for name in node.functions)
         return [self._functions[n] for n in reached(named, lambda n: self._functions[n].calls)]
+
+
+def new_rest(
+    op: str, attributes: Mapping[str, Any], types: Iterable[TensorType | SequenceType] = ()
+) -> Any:
+    """Return what a node whose outputs are of these types has beside name and inputs."""
+    on_cpu = any(isinstance(kind, SequenceType) for kind in types)
+    return NodeDef(op=op, device=SEQUENCE_DEVICE if on_cpu else "", attr=attributes)
+
+
+def _typed(kind: TensorType | SequenceType) -> Mapping[str, Any]:
+    return {"T": type_attribute(kind)}
+
+
+def _shaped(kind: TensorType | SequenceType) -> Mapping[str, Any]:
+    return {"dtype": type_attribute(kind), "shape": shape_attribute(kind)}
 
 
 def _may_use_state(op: str) -> bool:

@@ -272,15 +272,15 @@ def write(pieces: Iterable[Any], expand: Callable[[Any], Iterable[Any]]) -> byte
     stack = list(pieces)
     while stack:
         item = stack.pop()
-        if isinstance(item, Message):
-            stack.append(_Head(item.number, size))
-            stack.extend(item.pieces)
-            continue
-        if isinstance(item, _Head):
+        if not isinstance(item, bytes):
+            if isinstance(item, Message):
+                stack.append(_Head(item.number, size))
+                stack.extend(item.pieces)
+                continue
+            if not isinstance(item, _Head):
+                stack.extend(expand(item))
+                continue
             item = content_head(item.number, size - item.mark)
-        elif not isinstance(item, bytes):
-            stack.extend(expand(item))
-            continue
         size += len(item)
         if size > MAX_MESSAGE:  # the rest is only measured
             joined.clear()

@@ -115,7 +115,7 @@ class Reference(NodeBase):
 class Selection(NodeBase):
     """Element `index` of a struct; `name` is kept where the element was selected by its name."""
 
-    subtrees = ("source",)
+    _subtrees = ("source",)
     source: Node
     index: int
     name: str | None = None
@@ -171,7 +171,7 @@ class Selection(NodeBase):
 class StructNode(NodeBase):
     """Values side by side, each with or without a name."""
 
-    subtrees = ("values",)
+    _subtrees = ("values",)
     values: tuple[Node, ...]
     names: tuple[str | None, ...] = ()
     container: type | None = None
@@ -228,7 +228,7 @@ class StructNode(NodeBase):
 class Call(NodeBase):
     """A function applied to its argument, or to nothing where it takes no parameter."""
 
-    subtrees = ("function", "argument")
+    _subtrees = ("function", "argument")
     function: Node
     argument: Node | None = None
     type: Type = dataclasses.field(init=False)
@@ -272,7 +272,7 @@ class Lambda(NodeBase):
     `span` is where it is defined in the user's source, if that is known.
     """
 
-    subtrees = ("result",)
+    _subtrees = ("result",)
     parameter_name: str | None
     parameter_type: Type | None
     result: Node

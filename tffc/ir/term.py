@@ -16,18 +16,20 @@ from typing import Any, ClassVar, Self, cast
 class Term:
     """An immutable tree.  Subclasses are frozen slotted dataclasses.
 
-    `subtrees` names the fields that hold subtrees: a term, a tuple of terms, or None.  Two terms
+    `_subtrees` names the fields that hold subtrees: a term, a tuple of terms, or None.  Two terms
     are equal when class, label and children are.
     """
 
     __slots__ = ("_hash",)
     _hash: int
-    subtrees: ClassVar[tuple[str, ...]] = ()
+    _subtrees: ClassVar[tuple[str, ...]] = ()
 
     def children(self) -> tuple[Any, ...]:
         """Return the subtrees, in the order of every traversal."""
+        if not self._subtrees:
+            return ()
         found: list[Any] = []
-        for name in self.subtrees:
+        for name in self._subtrees:
             part = getattr(self, name)
             if isinstance(part, tuple):
                 found += cast("tuple[Any, ...]", part)
@@ -38,7 +40,7 @@ class Term:
     def own_label(self) -> Hashable:
         """Return the content of this term besides its subtrees: the other fields that it is made
         of, but for those that are not compared."""
-        return _label(type(self))(self)
+        return _label(type(self), self._subtrees)(self)
 
     def rebuilt(self, children: tuple[Any, ...]) -> Term:
         """Return the term with these subtrees, which are as many as before."""
@@ -76,10 +78,10 @@ class Term:
 
 
 @functools.cache
-def _label(kind: type[Term]) -> Callable[[Term], Hashable]:
+def _label(kind: type[Term], subtrees: tuple[str, ...]) -> Callable[[Term], Hashable]:
     fields: Any = dataclasses.fields(cast("Any", kind))
     made_of = [field.name for field in fields if field.init and field.compare]
-    names = [name for name in made_of if name not in kind.subtrees]
+    names = [name for name in made_of if name not in subtrees]
     return operator.attrgetter(*names) if names else lambda term: None
 
 

@@ -95,7 +95,7 @@ class StructType(Type):
     Made from an iterable of types and (name, type) pairs, or from a mapping of names to types.
     """
 
-    subtrees = ("types",)
+    _subtrees = ("types",)
     names: tuple[str | None, ...]
     types: tuple[Type, ...]
 
@@ -250,7 +250,7 @@ Struct.register(StructType)
 class SequenceType(Type):
     """Finite ordered streams of elements of one type; the elements hold tensors and structs."""
 
-    subtrees = ("element",)
+    _subtrees = ("element",)
     element: Type
 
     def __init__(self, element: Any) -> None:
@@ -282,7 +282,7 @@ class SequenceType(Type):
 class FunctionType(Type):
     """Functions of at most one parameter."""
 
-    subtrees = ("parameter", "result")
+    _subtrees = ("parameter", "result")
     parameter: Type | None
     result: Type
 
@@ -311,7 +311,7 @@ class FunctionType(Type):
 class FederatedType(Type):
     """Values with one constituent at each participant of a placement."""
 
-    subtrees = ("member",)
+    _subtrees = ("member",)
     member: Type
     placement: Placement
     all_equal: bool

@@ -6,7 +6,7 @@ The messages in a message are dictionaries, too, or what is made of them: a type
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from tffc.ir.trampoline import Task
 from tffc.proto.computation import described
@@ -32,9 +32,10 @@ class FieldReader:
     """Reads the messages of one input as dictionaries; `readers`, by names of messages, read those
     that something else is made of."""
 
+    readers: ClassVar[Mapping[str, Callable[[Any, Place], Any]]] = {}
+
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.readers: dict[str, Callable[[Place], Any]] = {}
 
     def fields(self, place: Place, name: str) -> Task[dict[str, Any]] | dict[str, Any]:
         """Return the fields that a message has, by name, or the task that reads them.
@@ -73,7 +74,7 @@ class FieldReader:
     def message(self, place: Place, name: str) -> Any:
         """Return the message of this name, or the task that reads it."""
         reader = self.readers.get(name)
-        return self.fields(place, name) if reader is None else reader(place)
+        return self.fields(place, name) if reader is None else reader(self, place)
 
 
 def only(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:

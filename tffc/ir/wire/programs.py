@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, assert_never
+from typing import Any, ClassVar, assert_never
 
 from tffc.errors import LanguageTypeError, LanguageValueError, OversizeError
 from tffc.ir.array import Array, to_array
@@ -30,7 +30,7 @@ from tffc.ir.type_base import mismatch
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
 from tffc.ir.wire.arrays import ARRAY, array_fields, read_array
 from tffc.ir.wire.messages import message_pieces, named, only, required
-from tffc.ir.wire.sections import read_tensorflow, read_xla
+from tffc.ir.wire.sections import TENSORFLOW, XLA, read_tensorflow, read_xla
 from tffc.ir.wire.types import TypeReader, expand_type, short_key, type_size
 from tffc.proto.computation import described
 from tffc.proto.encoding import Place, read_message, signed, write
@@ -59,12 +59,6 @@ class _ProgramReader(TypeReader):
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
-        self.readers |= {
-            COMPUTATION: self.computation,
-            "tffc.v0.TensorFlow": lambda place: read_tensorflow(data, place),
-            "tffc.v0.Xla": lambda place: read_xla(data, place),
-            ARRAY: lambda place: read_array(data, place),
-        }
         self._shared: dict[bytes, Node] = {}
 
     def computation(self, place: Place) -> Task[Node] | Node:
@@ -132,6 +126,14 @@ class _ProgramReader(TypeReader):
                 return _literal(found["value"], declared)
             case _:
                 return Compiled(kind, self.data[place.start : place.end], declared)
+
+    readers: ClassVar = {
+        **TypeReader.readers,
+        COMPUTATION: computation,
+        TENSORFLOW: lambda self, place: read_tensorflow(self.data, place),
+        XLA: lambda self, place: read_xla(self.data, place),
+        ARRAY: lambda self, place: read_array(self.data, place),
+    }
 
 
 def _struct(elements: Sequence[dict[str, Any]], declared: Type) -> StructNode:

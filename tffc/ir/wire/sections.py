@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from tffc.ir.term import Term
 from tffc.ir.trampoline import Task, run
@@ -36,7 +36,7 @@ class SequenceBinding(Term):
 class StructBinding(Term):
     """A struct: the bindings of its elements."""
 
-    subtrees = ("elements",)
+    _subtrees = ("elements",)
     elements: tuple[SectionBinding, ...]
 
 
@@ -110,7 +110,6 @@ class _BindingReader(FieldReader):
 
     def __init__(self, data: bytes, name: str, url: str) -> None:
         super().__init__(data)
-        self.readers |= {ANY: self._any, f"{name}.Binding": self._binding}
         self._name = name
         self._url = url
 
@@ -133,6 +132,8 @@ class _BindingReader(FieldReader):
         (name,) = described(message).fields
         value: Any = required(found, name, inner)
         return TensorBinding(value if isinstance(value, str) else signed(value, 32))
+
+    readers: ClassVar = {ANY: _any, f"{TENSORFLOW}.Binding": _binding, f"{XLA}.Binding": _binding}
 
 
 def write_tensorflow(section: TensorFlowSection) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, ClassVar
 
 from tffc.errors import LanguageTypeError, LanguageValueError, UnstorableError
 from tffc.ir.dtypes import BY_NUMBER, DType
@@ -38,11 +38,6 @@ class TypeReader(FieldReader):
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
-        self.readers |= {
-            TYPE: self.type,
-            PLACEMENT_SPEC: self._placement_spec,
-            PLACEMENT: self._placement,
-        }
         self._known: dict[bytes, Type] = {}
 
     def type(self, place: Place) -> Task[Type] | Type:
@@ -81,6 +76,8 @@ class TypeReader(FieldReader):
                 f"there is no placement {uri!r}; the placements are {', '.join(PLACEMENTS_BY_URI)}",
             )
         return PLACEMENTS_BY_URI[uri]
+
+    readers: ClassVar = {TYPE: type, PLACEMENT_SPEC: _placement_spec, PLACEMENT: _placement}
 
 
 def _made(kind: str, found: dict[str, Any], place: Place) -> Type:

@@ -195,7 +195,10 @@ def _staged(binding: Binding, before: StagedRound) -> StagedCall:
     if operator is not None and operator.communicates:
         stage = Stage.BROADCAST if operator.is_broadcast else Stage.AGGREGATE
         if ready is Stage.RESULT:
-            raise _too_late(binding, stage, _chain(because, before.calls, binding.span))
+            why = _chain(because, before.calls, binding.span)
+            if stage is Stage.BROADCAST:
+                raise _too_late(binding, "a broadcast", "E511", why)
+            raise _too_late(binding, "an aggregation", "E512", why)
     else:
         _check_stays(binding)
         placement = placement_of(call.type)
@@ -241,12 +244,10 @@ def _placements(found: Type) -> list[Placement]:
     return list(dict.fromkeys(part.placement for part in parts))
 
 
-def _too_late(binding: Binding, stage: Stage, why: Iterable[str]) -> FormError:
-    is_broadcast = stage is Stage.BROADCAST
+def _too_late(binding: Binding, what: str, code: str, why: Iterable[str]) -> FormError:
     return FormError(
-        "E511" if is_broadcast else "E512",
-        f"{'a broadcast' if is_broadcast else 'an aggregation'} depends on an aggregation: "
-        f"`{describe(binding)}` cannot run in the same round",
+        code,
+        f"{what} depends on an aggregation: `{describe(binding)}` cannot run in the same round",
         notes=tuple(why),
         help="a round broadcasts first and aggregates last; keep the aggregate in the server state "
         "and use it in the next round",

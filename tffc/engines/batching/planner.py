@@ -107,6 +107,12 @@ def place(windows: Iterable[Iterable[Piece]]) -> Iterator[PlannedPiece]:
             yield PlannedPiece(window, number, True, before)
 
 
+def _shared_equally(clients: int, most: int) -> int:
+    """Return into how many batches of at most so many clients are divided: a power of two, which
+    workers share equally."""
+    return 1 << (-(-clients // most) - 1).bit_length()
+
+
 @functools.lru_cache(maxsize=64)
 def _load_kernel(graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str) -> Kernel:
     return Kernel(graphs, mode, key, size, device)
@@ -289,7 +295,8 @@ class Planner:
             most = self._choice.size or MOST_CLIENTS
             share = self._choice.size or max(LEAST_CLIENTS, -(-count // SHARES))
             count = max(1, count)
-            self._sizes = {Mode.VECTOR: min(most, count), Mode.LOOP: min(most, share, count)}
+            equal = -(-count // _shared_equally(count, most))
+            self._sizes = {Mode.VECTOR: equal, Mode.LOOP: min(most, share, count)}
         return self._sizes
 
     def window(self, source: ClientSource, clients: tuple[str, ...], count: int) -> Iterator[Piece]:
@@ -302,8 +309,10 @@ class Planner:
         alone = list(grouped.others)
         for kernel, group in self._kerneled(grouped.groups, alone):
             positions, (columns, lengths, counts) = group
-            # A power of two, which workers share equally.
-            calls = 1 << (-(-len(positions) // kernel.size) - 1).bit_length()
+            calls = -(-len(positions) // kernel.size)
+            if kernel.mode is Mode.LOOP:
+                # The other computes all that it has room for, so smaller batches take as long.
+                calls = _shared_equally(len(positions), kernel.size)
             for call in range(calls):
                 part = slice(call * len(positions) // calls, (call + 1) * len(positions) // calls)
                 names = tuple(clients[position] for position in positions[part])

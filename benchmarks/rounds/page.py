@@ -25,9 +25,10 @@ Made by `python -m benchmarks.rounds`.
 Federated averaging in tffc's local engine, with `--batching auto`, beside the same mathematics by
 hand and in other libraries: clients train with plain gradient descent, and the server adds the mean
 of their changes.  Weights after three rounds agree: *difference* is the largest between a side and
-tffc.  All sides run in turn, each in an environment of its own, after some seconds of rounds;
-figures are medians.  Other work slows the clock more than it adds processor time, so *ratio* is
-processor time beside tffc's with clients in memory: above 1 is slower than tffc.
+tffc.  All sides run in turn, each in an environment of its own, after some seconds of rounds.  A
+run is at least one round, or as many in a row as take 0.2 s; figures are medians of runs.  Other
+work slows the clock more than it adds processor time, so *ratio* is processor time beside tffc's
+with clients in memory: above 1 is slower than tffc.
 
 tffc parses each file of a *folder* of `.npz` files, one for each client, once, and keeps what it
 read in memory; *packed* data stays on disk and is memory-mapped.  tffc has one worker for each

@@ -296,7 +296,8 @@ class Planner:
             share = self._choice.size or max(LEAST_CLIENTS, -(-count // SHARES))
             count = max(1, count)
             equal = -(-count // _shared_equally(count, most))
-            self._sizes = {Mode.VECTOR: equal, Mode.LOOP: min(most, share, count)}
+            at_once = self._choice.size or equal
+            self._sizes = {Mode.VECTOR: min(at_once, count), Mode.LOOP: min(most, share, count)}
         return self._sizes
 
     def window(self, source: ClientSource, clients: tuple[str, ...], count: int) -> Iterator[Piece]:

@@ -209,8 +209,8 @@ CODE = {
     "validation": 1258,
     "values": 487,
 }
-"""How many lines of code each room may have.  What is added to a full one takes something out; a
-change that makes one smaller lowers its number."""
+"""How many lines of code each room may have.  What is added to a full one takes something out,
+but a new operator, form or engine raises its number; a change that makes one smaller lowers it."""
 
 OTHER_ROOMS = 150
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -15,28 +16,30 @@ from tffc.engines.engine import Batching, Engine
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.engines.speed import ALONE, BATCHED
-from tffc.engines.table import ENGINES, make_engine
+from tffc.engines.table import ENGINES, EngineKind, make_engine
 from tffc.errors import FormError
 
 pytestmark = pytest.mark.skipif(not cases(), reason=MISSING)
 
 
-on_every_engine = pytest.mark.parametrize(
-    "engine",
-    [
-        pytest.param(
-            name,
-            marks=pytest.mark.skipif(
-                any(importlib.util.find_spec(package) is None for package in kind.packages),
-                reason=f"needs tffc[{kind.extra}]",
-            ),
-        )
-        for name, kind in ENGINES.items()
-    ],
-)
+def on_engines(kinds: Iterable[EngineKind]) -> pytest.MarkDecorator:
+    """Run a test on each of these engines whose packages are installed."""
+    return pytest.mark.parametrize(
+        "engine",
+        [
+            pytest.param(
+                kind.name,
+                marks=pytest.mark.skipif(
+                    any(importlib.util.find_spec(package) is None for package in kind.packages),
+                    reason=f"needs tffc[{kind.extra}]",
+                ),
+            )
+            for kind in kinds
+        ],
+    )
 
 
-@on_every_engine
+@on_engines(ENGINES.values())
 @pytest.mark.parametrize("case", [c for c in cases() if c.has("io.json")], ids=str)
 def test_recorded_results(case: Case, engine: str) -> None:
     found: dict[str, list[str]] = {}
@@ -90,7 +93,7 @@ FEW = (
 )
 
 
-@on_every_engine
+@on_engines(kind for kind in ENGINES.values() if kind.makes_batches)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "case",

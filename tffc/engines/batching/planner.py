@@ -182,7 +182,7 @@ class Planner:
     def _check(self) -> None:
         """Find out what can be known before there is data."""
         if self._graphs is None:
-            raise CannotBatchError("the parts of its form are programs, not graphs")
+            raise CannotBatchError("its form has no graphs for many clients")
         self._layout = DataLayout(self._type)
         check_types(self._graphs)
         found = {

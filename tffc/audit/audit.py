@@ -9,22 +9,22 @@ from __future__ import annotations
 import dataclasses
 import enum
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from tffc.audit.constants import constant_texts
 from tffc.audit.programs import Kind, RoundFlows, Source, leaf_paths, round_flows
 from tffc.backends.compiler import normalized
 from tffc.backends.forms.form import Form, Side
 from tffc.backends.forms.kinds import load_form
-from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound, assign_stages
 from tffc.effects.consent import find_outside
 from tffc.errors import Span
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.intrinsics import Communication, definition_of
-from tffc.ir.nodes import Compiled, Node, StructNode
+from tffc.ir.nodes import Call, Compiled, Node, StructNode
 from tffc.ir.type_parts import leaves, local_type
-from tffc.ir.types import FunctionType, StructType, TensorType, Type
+from tffc.ir.types import StructType, TensorType, Type
+from tffc.linking.aggregations import PLAIN
 
 
 class Protection(enum.Enum):
@@ -185,7 +185,6 @@ class _Auditor:
 
     def _channels(self) -> list[Channel]:
         aggregations = self._round.aggregations()
-        sizes = _contribution_types(self._form, aggregations)
         totals = {each.staged.name: each for each in self._flows.contributions}
         found: list[Channel] = []
         for staged in aggregations:
@@ -199,7 +198,7 @@ class _Auditor:
                     protection=_protection(uri),
                     bound=self._bound(staged),
                     type=str(local_type(contribution.type)),
-                    size=size_of(sizes[staged.name]),
+                    size=size_of(_contribution_type(self._form, staged.call)),
                     depends=self._depends(total),
                     goes_to=self._reached(staged.name),
                     span=staged.binding.span,
@@ -360,35 +359,19 @@ def _protection(uri: str) -> Protection:
     return Protection.PROGRAM if uri == "federated_aggregate" else Protection.SYSTEM
 
 
-def _contribution_types(form: Form, aggregations: Iterable[StagedCall]) -> Mapping[str, Type]:
-    """Return the type of a client's contribution to each aggregation, by call.
+def _contribution_type(form: Form, call: Call) -> Type:
+    """Return the type of a client's contribution to an aggregation.
 
-    In a MapReduceForm that is the element of the update which is the aggregation's channel.
+    The graphs of a form make all of it.  In a form of programs, the system that aggregates is
+    given the operands and weighs them.
     """
-    found: dict[str, Type] = {}
-    if not isinstance(form, MapReduceForm):
-        for staged in aggregations:
-            taken = operands(staged.call)
-            both = uri_of(staged.call) == "federated_weighted_mean"
-            parts = [local_type(node.type) for node in taken[: 2 if both else 1]]
-            found[staged.name] = StructType(parts)
-        return found
-    work = form.work.type
-    assert isinstance(work, FunctionType)
-    assert isinstance(work.result, StructType)
-    order = {
-        "federated_secure_sum_bitwidth": 1,
-        "federated_secure_sum": 2,
-        "federated_secure_modular_sum": 3,
-    }
-    parts = {place: iter(_elements(type)) for place, type in enumerate(work.result.types)}
-    for staged in aggregations:
-        found[staged.name] = next(parts[order.get(uri_of(staged.call), 0)])
-    return found
-
-
-def _elements(type: Type) -> tuple[Type, ...]:
-    return type.types if isinstance(type, StructType) else ()
+    kind = PLAIN.get(uri_of(call))
+    if kind is None:
+        return local_type(operands(call)[0].type)
+    aggregation = kind(call)
+    if form.component_class is Compiled:
+        return aggregation.update
+    return StructType([local_type(each.type) for each in aggregation.values])
 
 
 def size_of(type: Type) -> int | None:

@@ -60,8 +60,8 @@ from tffc.ir.wire import (
     write_xla,
 )
 from tffc.ir.wire.arrays import ARRAY, array_fields, read_array
-from tffc.ir.wire.messages import message_pieces
-from tffc.proto.encoding import Place, write
+from tffc.ir.wire.messages import message_content
+from tffc.proto.encoding import Place, joined
 
 INT, FLOAT = TensorType(DType.INT32), TensorType(DType.FLOAT32)
 PAIR = StructType([INT, INT])
@@ -190,7 +190,7 @@ def case_id(value: object) -> str | None:
 
 @pytest.mark.parametrize(("array", "expected"), ARRAYS, ids=case_id)
 def test_array(array: Array, expected: str) -> None:
-    data = write(message_pieces(ARRAY, array_fields(array)), list)
+    data = joined(message_content(ARRAY, array_fields(array), {}))
     assert data.hex() == expected
     assert read_array(data, Place(0, len(data))) == array
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from tffc.errors import WireError
@@ -166,13 +166,18 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
     at, end = place.start, place.end
     while at < end:
         begin = at
-        number, wire, at = read_head(data, at, place)
-        field = fields.get(number << 3 | wire)
-        if field is None:
-            _check_is_unknown(fields, number, wire, place, begin)
-            at = skip_value(data, wire, at, place)
-            continue
-        name, kind = field.name, field.kind
+        wire = data[at] & 7
+        field = fields.get(data[at]) if data[at] < 0x80 else None
+        if field is not None:  # the head takes one byte, as most do
+            at += 1
+        else:
+            number, wire, at = read_head(data, at, place)
+            field = fields.get(number << 3 | wire)
+            if field is None:
+                _check_is_unknown(fields, number, wire, place, begin)
+                at = skip_value(data, wire, at, place)
+                continue
+        name, kind, *_ = field
         if kind is INTEGER:
             value, at = read_varint(data, at, place)
         elif kind is INTEGERS:
@@ -240,62 +245,40 @@ def signed(value: int, bits: int = 64) -> int:
 
 # Writing.
 
-PIECES = 4096
-"""So many small pieces are joined to a large one, which takes less memory."""
-
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Message:
-    """A field that holds a message, made of these pieces in their order."""
+class Content:
+    """The content of a large message: its size in bytes, and its pieces in order."""
 
-    number: int
-    pieces: Iterable[Any]
-
-
-@dataclasses.dataclass(slots=True, eq=False)
-class _Head:
-    """The head of a field whose content ended when `mark` bytes had been written."""
-
-    number: int
-    mark: int
+    size: int
+    pieces: list[bytes | Content]
 
 
-def write(pieces: Iterable[Any], expand: Callable[[Any], Iterable[Any]]) -> bytes:
-    """Return the pieces, one after another: bytes, messages, and whatever `expand` makes pieces of.
+def size_of(content: bytes | Content) -> int:
+    """Return how many bytes a content has."""
+    return len(content) if isinstance(content, bytes) else content.size
+
+
+def joined(content: bytes | Content) -> bytes:
+    """Return a content as bytes.
 
     Raises:
-      WireError: the result is larger than protobuf can read.
+      WireError: it is larger than protobuf can read.
     """
-    joined: list[bytes] = []
-    written: list[bytes] = []
-    size = 0
-    stack = list(pieces)
-    while stack:
-        item = stack.pop()
-        if not isinstance(item, bytes):
-            if isinstance(item, Message):
-                stack.append(_Head(item.number, size))
-                stack.extend(item.pieces)
-                continue
-            if not isinstance(item, _Head):
-                stack.extend(expand(item))
-                continue
-            item = content_head(item.number, size - item.mark)
-        size += len(item)
-        if size > MAX_MESSAGE:  # the rest is only measured
-            joined.clear()
-            written.clear()
-            continue
-        written.append(item)
-        if len(written) == PIECES:
-            joined.append(b"".join(reversed(written)))
-            written.clear()
+    size = size_of(content)
     if size > MAX_MESSAGE:
         raise WireError(
             "E212", f"the program takes {size} bytes, and no message more than {MAX_MESSAGE}"
         )
-    joined.append(b"".join(reversed(written)))
-    return b"".join(reversed(joined))
+    written: list[bytes] = []
+    stack = [content]
+    while stack:
+        piece = stack.pop()
+        if isinstance(piece, bytes):
+            written.append(piece)
+        else:
+            stack.extend(reversed(piece.pieces))
+    return b"".join(written)
 
 
 def varint(value: int) -> bytes:

@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, cast
 
+from tffc.ir.size import counted
 from tffc.ir.trampoline import Task
 from tffc.proto.computation import described
 from tffc.proto.encoding import (
+    Content,
     Kind,
-    Message,
     MessageField,
     Place,
     content_field,
+    content_head,
     integer_field,
     packed_field,
     read_message,
+    size_of,
     string_field,
 )
 
@@ -96,40 +99,47 @@ def required(found: dict[str, Any], name: str, place: Place) -> Place:
     return found[name]
 
 
-def message_pieces(name: str, values: Mapping[str, Any]) -> list[Any]:
-    """Return the pieces of a message with these fields, which are in the order of their numbers.
+SMALL = 4096
+"""The content of a message of up to so many bytes is copied into the message around it, which takes
+less time than keeping its pieces."""
 
-    A message in a field is a dictionary, bytes that are written already, or what `write` expands.
-    What is None or, unless it is chosen, empty is left out.
+WRITERS: dict[Kind, Callable[[int, Any], bytes]] = {
+    Kind.STRING: lambda number, text: string_field(number, text) or content_field(number, b""),
+    Kind.INTEGER: integer_field,
+    Kind.INTEGERS: packed_field,
+}
+"""The fields that are written whole; the others are a head and a content."""
+
+Contents = dict[int, bytes | Content]
+"""What the messages of terms hold, by the ids of the terms."""
+
+
+def message_content(name: str, values: Mapping[str, Any], known: Contents) -> bytes | Content:
+    """Return the content of a message with these fields, which are in the order of their numbers.
+
+    A message in a field is a dictionary, a content, or a term whose content is `known`.  What is
+    None or, unless it is chosen, empty is left out.
     """
+    size = 0
     pieces: list[Any] = []
     fields = described(name).fields
     for each, value in values.items():
         _, kind, number, inner, chosen = fields[each]
-        if kind is Kind.MESSAGE:
-            if value is not None:
-                pieces.append(_message(number, inner, value))
-        elif kind is Kind.MESSAGES:
-            pieces += [_message(number, inner, part) for part in value]
-        elif value or (chosen and value is not None):
+        if value is None or not (value or chosen or kind is Kind.MESSAGE):
+            continue
+        if kind in WRITERS:
             pieces.append(WRITERS[kind](number, value))
-    return pieces
-
-
-WRITERS: dict[Kind, Callable[[int, Any], bytes]] = {
-    Kind.STRING: lambda number, text: string_field(number, text) or content_field(number, b""),
-    Kind.BYTES: content_field,
-    Kind.INTEGER: integer_field,
-    Kind.INTEGERS: packed_field,
-}
-
-
-def _message(number: int, name: str, value: Any) -> Message | bytes:
-    if isinstance(value, bytes):
-        return content_field(number, value)
-    if isinstance(value, dict):
-        return Message(number, message_pieces(name, cast("dict[str, Any]", value)))
-    return Message(number, [value])
+            size += len(pieces[-1])
+            continue
+        for part in value if kind is Kind.MESSAGES else (value,):
+            content: Any = known.get(id(part), part)
+            if isinstance(part, dict):
+                content = message_content(inner, cast("dict[str, Any]", part), known)
+            length = size_of(content)
+            head = content_head(number, length)
+            pieces += (head, content)
+            size += len(head) + length
+    return b"".join(pieces) if size <= SMALL else Content(counted(size), pieces)
 
 
 def named(pairs: Iterable[tuple[str | None, Any]]) -> list[dict[str, Any]]:

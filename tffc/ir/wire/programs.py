@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, assert_never
 
 from tffc.errors import LanguageTypeError, LanguageValueError, OversizeError
@@ -29,11 +29,11 @@ from tffc.ir.traverse import postorder
 from tffc.ir.type_base import mismatch
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
 from tffc.ir.wire.arrays import ARRAY, array_fields, read_array
-from tffc.ir.wire.messages import message_pieces, named, only, required
+from tffc.ir.wire.messages import Contents, message_content, named, only, required
 from tffc.ir.wire.sections import TENSORFLOW, XLA, read_tensorflow, read_xla
-from tffc.ir.wire.types import TypeReader, expand_type, short_key, type_size
+from tffc.ir.wire.types import TypeReader, short_key, type_content
 from tffc.proto.computation import described
-from tffc.proto.encoding import Place, read_message, signed, write
+from tffc.proto.encoding import Place, joined, read_message, signed, size_of
 
 COMPUTATION = "tffc.v0.Computation"
 
@@ -170,69 +170,35 @@ def to_bytes(node: Node) -> bytes:
             f"more than the {max_size()} that are written",
             help="bind shared nodes in a block",
         )
-    types = _type_contents(node)
+    known = _type_contents(node)
+    for part in postorder(node):
+        fields = {"type": part.type, _kind(part): _fields(part)}
+        known[id(part)] = message_content(COMPUTATION, fields, known)
+    return joined(known[id(node)])
 
-    def expand(item: Any) -> list[Any]:
-        return message_pieces(COMPUTATION, {"type": types[item.type], _kind(item): _content(item)})
 
-    return write([node], expand)
-
-
-def _type_contents(root: Node) -> dict[Type, bytes]:
-    """Return the serialized types of all nodes, and those that stand in several others.
-
-    Many of them hold others, whose bytes are taken over; so those are written first.
+def _type_contents(root: Node) -> Contents:
+    """Return the contents of the messages of the types in a program.
 
     Raises:
-      OversizeError: they are larger than they may be.
+      OversizeError: the types of all nodes are larger than they may be.
     """
-    kept = _kept_types(root)
-    _check_types(root, kept)
-    contents: dict[Type, bytes] = {}
+    known: Contents = {}
 
-    def expand(item: Type) -> Iterable[Any]:
-        return [contents[item]] if item in contents else expand_type(item)
+    def size(kind: Type) -> int:
+        return size_of(type_content(kind, known))
 
-    met: set[int] = set()
-    for root_type in kept:
-        for item in postorder(root_type, met):
-            met.add(id(item))
-            if item in kept and item not in contents:
-                contents[item] = write([item], expand)
-    return contents
-
-
-def _kept_types(root: Node) -> dict[Type, None]:
-    """Return the types of all nodes, and the others that stand in more than one place of them."""
-    kept = {node.type: None for node in postorder(root)}
-    taken: set[int] = set()
-    stack = list(kept)
-    while stack:
-        for child in stack.pop().children():
-            if id(child) in taken:
-                kept[child] = None
-            else:
-                taken.add(id(child))
-                stack.append(child)
-    return kept
-
-
-def _check_types(root: Node, kept: Iterable[Type]) -> None:
-    """Check that the types that are kept, each written out, are not too large together.
-
-    Raises:
-      OversizeError: they are.
-    """
-    known: dict[int, int] = {}
-    taken, most = sum(type_size(item, known) for item in kept), max_size() * TYPE_BYTES
+    types = {id(node.type): node.type for node in postorder(root)}
+    taken, most = sum(map(size, types.values())), max_size() * TYPE_BYTES
     if taken > most:
         raise OversizeError(
             "E252",
             f"the types of the program take {size_text(taken)} bytes when they are written out, "
             f"more than the {most} that are written",
-            notes=growth_notes(root, lambda type_: type_size(type_, known), most, "bytes"),
+            notes=growth_notes(root, size, most, "bytes"),
             help=GROWTH,
         )
+    return known
 
 
 def _kind(node: Node) -> str:
@@ -241,7 +207,7 @@ def _kind(node: Node) -> str:
     return type(node).__name__.removesuffix("Node").lower()
 
 
-def _content(node: Node) -> dict[str, Any] | bytes:
+def _fields(node: Node) -> dict[str, Any] | bytes:
     """Return the fields of the message of a node, but for its type."""
     match node:
         case Lambda():

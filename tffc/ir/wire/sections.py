@@ -7,9 +7,10 @@ from typing import Any, ClassVar, TypeAlias
 
 from tffc.ir.term import Term
 from tffc.ir.trampoline import Task, run
-from tffc.ir.wire.messages import ANY, FieldReader, message_pieces, required
+from tffc.ir.traverse import postorder
+from tffc.ir.wire.messages import ANY, Contents, FieldReader, message_content, required
 from tffc.proto.computation import described
-from tffc.proto.encoding import Place, signed, write
+from tffc.proto.encoding import Place, joined, signed
 
 GRAPH_URL = "type.googleapis.com/tensorflow.GraphDef"
 HLO_URL = "type.googleapis.com/xla.HloModuleProto"
@@ -162,15 +163,18 @@ def write_xla(section: XlaSection) -> bytes:
 
 
 def _written(name: str, fields: dict[str, Any]) -> bytes:
-    def expand(binding: SectionBinding) -> list[Any]:
-        match binding:
-            case StructBinding(elements):
-                value = {"struct": {"element": elements}}
-            case SequenceBinding(variant):
-                value = {"sequence": {"variant_tensor_name": variant}}
-            case TensorBinding(tensor):
-                tensor_field = "index" if isinstance(tensor, int) else "tensor_name"
-                value = {"tensor": {tensor_field: tensor}}
-        return message_pieces(f"{name}.Binding", value)
+    known: Contents = {}
+    for binding in filter(None, (fields["parameter"], fields["result"])):
+        for part in postorder(binding):
+            known[id(part)] = message_content(f"{name}.Binding", _fields(part), known)
+    return joined(message_content(name, fields, known))
 
-    return write(message_pieces(name, fields), expand)
+
+def _fields(binding: SectionBinding) -> dict[str, Any]:
+    match binding:
+        case StructBinding(elements):
+            return {"struct": {"element": elements}}
+        case SequenceBinding(variant):
+            return {"sequence": {"variant_tensor_name": variant}}
+        case TensorBinding(tensor):
+            return {"tensor": {"index" if isinstance(tensor, int) else "tensor_name": tensor}}

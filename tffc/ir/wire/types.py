@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from tffc.errors import LanguageTypeError, LanguageValueError, UnstorableError
 from tffc.ir.dtypes import BY_NUMBER, DType
 from tffc.ir.shapes import Shape
-from tffc.ir.size import measured
 from tffc.ir.trampoline import Task, run
+from tffc.ir.traverse import postorder
 from tffc.ir.types import (
     PLACEMENTS,
     FederatedType,
@@ -21,8 +21,8 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
-from tffc.ir.wire.messages import FieldReader, message_pieces, named
-from tffc.proto.encoding import Message, Place, content_head, signed, write
+from tffc.ir.wire.messages import Contents, FieldReader, message_content, named
+from tffc.proto.encoding import Content, Place, joined, signed
 
 TYPE = "tffc.v0.Type"
 PLACEMENT_SPEC = "tffc.v0.PlacementSpec"
@@ -120,28 +120,37 @@ def read_dtype(found: dict[str, Any], place: Place) -> DType:
     return BY_NUMBER[number]
 
 
-def expand_type(node: Type) -> list[Any]:
-    """Return the pieces of a type's message; the types inside it are among them."""
-    fields: dict[str, Any]
+def type_content(root: Type, known: Contents) -> bytes | Content:
+    """Return the content of a type's message; `known` gets those of all types in it.
+
+    Raises:
+      UnstorableError: there is an abstract type in it.
+    """
+    for part in postorder(root, known):
+        known[id(part)] = message_content(TYPE, {_kind(part): _fields(part)}, known)
+    return known[id(root)]
+
+
+def _fields(node: Type) -> dict[str, Any]:
+    """Return the fields of the message of a type, the types inside it among them."""
     match node:
         case TensorType():
             sizes = [-1 if size is None else size for size in node.shape or ()]
             shape = {"dims": sizes, "unknown_rank": node.shape is None}
-            fields = {"dtype": node.element_type.number, **shape}
+            return {"dtype": node.element_type.number, **shape}
         case StructType():
-            fields = {"element": named(node.items())}
+            return {"element": named(node.items())}
         case SequenceType():
-            fields = {"element": node.element}
+            return {"element": node.element}
         case FunctionType():
-            fields = {"parameter": node.parameter, "result": node.result}
+            return {"parameter": node.parameter, "result": node.result}
         case FederatedType():
             placement = {"value": {"uri": node.placement.uri}}
-            fields = {"placement": placement, "all_equal": node.all_equal, "member": node.member}
+            return {"placement": placement, "all_equal": node.all_equal, "member": node.member}
         case PlacementType():
-            fields = {}
+            return {}
         case _:
             raise UnstorableError("E221", f"the abstract type `{node}` cannot be stored")
-    return message_pieces(TYPE, {_kind(node): fields})
 
 
 def _kind(node: Type) -> str:
@@ -150,28 +159,13 @@ def _kind(node: Type) -> str:
     return kind.__name__.removesuffix("Type").lower()
 
 
-def type_size(root: Type, known: dict[int, int]) -> int:
-    """Return how many bytes the message of a type takes, without writing it.
-
-    `known` is as for `written_size`.
-    """
-    return measured(root, known, lambda node: sum(_size(p, known) for p in expand_type(node)))
-
-
-def _size(piece: Any, known: dict[int, int]) -> int:
-    if isinstance(piece, Message):
-        size = sum(_size(inner, known) for inner in piece.pieces)
-        return size + len(content_head(piece.number, size))
-    return len(piece) if isinstance(piece, bytes) else known[id(piece)]
-
-
 def type_to_bytes(node: Type) -> bytes:
     """Return the serialized Type message.  Python containers are not part of it.
 
     Raises:
       WireError: the type is abstract.
     """
-    return write([node], expand_type)
+    return joined(type_content(node, {}))
 
 
 def type_from_bytes(data: bytes) -> Type:

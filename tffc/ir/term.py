@@ -26,16 +26,12 @@ class Term:
 
     def children(self) -> tuple[Any, ...]:
         """Return the subtrees, in the order of every traversal."""
-        if not self._subtrees:
-            return ()
-        found: list[Any] = []
+        found: tuple[Any, ...] = ()
         for name in self._subtrees:
             part = getattr(self, name)
-            if isinstance(part, tuple):
-                found += cast("tuple[Any, ...]", part)
-            elif part is not None:
-                found.append(part)
-        return tuple(found)
+            if part is not None:
+                found += part if isinstance(part, tuple) else (part,)
+        return found
 
     def own_label(self) -> Hashable:
         """Return the content of this term besides its subtrees: the other fields that it is made

@@ -18,13 +18,16 @@ def drop_unused_bindings(root: Node) -> Node:
     for bound in bound_names(root, only_needed=True):
         if bound.local is not None and bound.uses:
             used.setdefault(id(bound.binder), []).append(bound.local)
-    made: dict[int, Node] = {}
+    replaced: dict[int, Node] = {}
     for node in postorder(root):
-        rebuilt = node.with_children(tuple(made[id(child)] for child in node.children()))
-        if isinstance(rebuilt, Block):
-            rebuilt = _with_locals(rebuilt, sorted(used.get(id(node), ())))
-        made[id(node)] = rebuilt
-    return made[id(root)]
+        new = node
+        if replaced:
+            new = node.with_children(tuple(replaced.get(id(c), c) for c in node.children()))
+        if isinstance(new, Block):
+            new = _with_locals(new, sorted(used.get(id(node), ())))
+        if new is not node:
+            replaced[id(node)] = new
+    return replaced.get(id(root), root)
 
 
 def _with_locals(block: Block, kept: list[int]) -> Node:

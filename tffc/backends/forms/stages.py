@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Iterable, Iterator
 
 from tffc.errors import FormError, Span, excerpt
@@ -238,6 +239,7 @@ def _check_stays(binding: Binding) -> None:
         )
 
 
+@functools.lru_cache(maxsize=1024)
 def _placements(found: Type) -> list[Placement]:
     """Return the places of the parts of a value of this type, each once."""
     parts = (leaf for leaf in distinct_leaves(found) if isinstance(leaf, FederatedType))

@@ -56,7 +56,7 @@ class Place:
         raise WireError(code, message, notes=notes)
 
 
-class Kind(enum.Enum):
+class Kind(enum.IntEnum):
     """How the value of a field is read."""
 
     MESSAGE = enum.auto()

@@ -12,6 +12,8 @@ from tffc.ir.size import counted
 from tffc.ir.trampoline import Task
 from tffc.proto.computation import described
 from tffc.proto.encoding import (
+    MESSAGE,
+    MESSAGES,
     Content,
     Kind,
     MessageField,
@@ -54,7 +56,7 @@ class FieldReader:
         self, found: dict[str, Any], place: Place, messages: tuple[MessageField, ...]
     ) -> Task[dict[str, Any]]:
         for name, kind, _, inner, chosen in messages:
-            if kind is Kind.MESSAGES:
+            if kind is MESSAGES:
                 for index, value in enumerate(found.get(name, ())):
                     found[name][index] = yield self.message(value, inner)
             elif name in found:
@@ -125,13 +127,13 @@ def message_content(name: str, values: Mapping[str, Any], known: Contents) -> by
     fields = described(name).fields
     for each, value in values.items():
         _, kind, number, inner, chosen = fields[each]
-        if value is None or not (value or chosen or kind is Kind.MESSAGE):
+        if value is None or not (value or chosen or kind is MESSAGE):
             continue
         if kind in WRITERS:
             pieces.append(WRITERS[kind](number, value))
             size += len(pieces[-1])
             continue
-        for part in value if kind is Kind.MESSAGES else (value,):
+        for part in value if kind is MESSAGES else (value,):
             content: Any = known.get(id(part), part)
             if isinstance(part, dict):
                 content = message_content(inner, cast("dict[str, Any]", part), known)

@@ -166,22 +166,16 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
     at, end = place.start, place.end
     while at < end:
         begin = at
-        wire = data[at] & 7
-        field = fields.get(data[at]) if data[at] < 0x80 else None
-        if field is not None:  # the head takes one byte, as most do
-            at += 1
-        else:
-            number, wire, at = read_head(data, at, place)
-            field = fields.get(number << 3 | wire)
-            if field is None:
-                _check_is_unknown(fields, number, wire, place, begin)
-                at = skip_value(data, wire, at, place)
-                continue
-        name, kind, *_ = field
+        head, at = (data[at], at + 1) if data[at] < 0x80 else read_varint(data, at, place)
+        field = fields.get(head)
+        if field is None:
+            at = _skip_unknown(data, begin, place, fields)
+            continue
+        name, kind = field.name, field.kind
         if kind is INTEGER:
             value, at = read_varint(data, at, place)
         elif kind is INTEGERS:
-            at = _read_integers(data, wire, at, place, found.setdefault(name, []))
+            at = _read_integers(data, head & 7, at, place, found.setdefault(name, []))
             continue
         else:
             start, at = read_length(data, at, place)
@@ -201,8 +195,10 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
     return found
 
 
-def _check_is_unknown(fields: Schema, number: int, wire: int, place: Place, at: int) -> None:
-    """Refuse a field that the table has with another wire type."""
+def _skip_unknown(data: bytes, at: int, place: Place, fields: Schema) -> int:
+    """Return the byte after a field at byte `at`; refuse one that the table has with another wire
+    type."""
+    number, wire, start = read_head(data, at, place)
     for field in fields.values():
         if field.number == number:
             place.refuse(
@@ -211,6 +207,7 @@ def _check_is_unknown(fields: Schema, number: int, wire: int, place: Place, at: 
                 f"not as {WIRE_TYPES[ENCODINGS[field.kind][0]]}",
                 at,
             )
+    return skip_value(data, wire, start, place)
 
 
 def _read_integers(data: bytes, wire: int, at: int, place: Place, into: list[int]) -> int:

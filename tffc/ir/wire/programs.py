@@ -184,18 +184,21 @@ def _type_contents(root: Node) -> Contents:
       OversizeError: the types of all nodes are larger than they may be.
     """
     known: Contents = {}
-
-    def size(kind: Type) -> int:
-        return size_of(type_content(kind, known))
-
+    taken, most = 0, max_size() * TYPE_BYTES
     types = {id(node.type): node.type for node in postorder(root)}
-    taken, most = sum(map(size, types.values())), max_size() * TYPE_BYTES
+    for kind in types.values():
+        for part in postorder(kind, known):
+            known[id(part)] = content = type_content(part, known)
+            if id(part) in types:
+                taken += size_of(content)
+                if taken <= most:  # its pieces are joined once, not at each of its nodes
+                    known[id(part)] = joined(content)
     if taken > most:
         raise OversizeError(
             "E252",
             f"the types of the program take {size_text(taken)} bytes when they are written out, "
             f"more than the {most} that are written",
-            notes=growth_notes(root, size, most, "bytes"),
+            notes=growth_notes(root, lambda kind: size_of(known[id(kind)]), most, "bytes"),
             help=GROWTH,
         )
     return known

@@ -120,15 +120,13 @@ def read_dtype(found: dict[str, Any], place: Place) -> DType:
     return BY_NUMBER[number]
 
 
-def type_content(root: Type, known: Contents) -> bytes | Content:
-    """Return the content of a type's message; `known` gets those of all types in it.
+def type_content(node: Type, known: Contents) -> bytes | Content:
+    """Return the content of a type's message; `known` has those of the types in it.
 
     Raises:
-      UnstorableError: there is an abstract type in it.
+      UnstorableError: the type is abstract.
     """
-    for part in postorder(root, known):
-        known[id(part)] = message_content(TYPE, {_kind(part): _fields(part)}, known)
-    return known[id(root)]
+    return message_content(TYPE, {_kind(node): _fields(node)}, known)
 
 
 def _fields(node: Type) -> dict[str, Any]:
@@ -165,7 +163,10 @@ def type_to_bytes(node: Type) -> bytes:
     Raises:
       WireError: the type is abstract.
     """
-    return joined(type_content(node, {}))
+    known: Contents = {}
+    for part in postorder(node):
+        known[id(part)] = type_content(part, known)
+    return joined(known[id(node)])
 
 
 def type_from_bytes(data: bytes) -> Type:

@@ -15,8 +15,8 @@ from tffc.proto.encoding import (
     LENGTH,
     VARINT,
     Place,
-    read_head,
     read_length,
+    read_tag,
     read_varint,
     skip_value,
     varint,
@@ -64,7 +64,7 @@ def read_fields(data: bytes, depth: int = 0) -> list[Field]:
     found: list[Field] = []
     at = 0
     while at < len(data):
-        number, wire, at = read_head(data, at, place)
+        number, wire, at = read_tag(data, at, place)
         if wire == VARINT:
             value, at = read_varint(data, at, place)
             found.append(Field(number, wire, value))

@@ -413,7 +413,7 @@ REFUSED = {
         "a number is longer than the ten bytes of the longest [E203]\n  note: at byte 1",
     ),
     "E204": ("32 80", "the input ends inside a number [E204]\n  note: at byte 1"),
-    "E205": ("02 00", "there cannot be a field number 0 [E205]\n  note: at byte 0"),
+    "E205": ("02 00", "a field number cannot be 0 [E205]\n  note: at byte 0"),
     "E206": (
         "0b",
         "field 1 has the wire type 3, which is not in use [E206]\n  note: at byte 0",
@@ -428,7 +428,7 @@ REFUSED = {
     ),
     "E209": (
         "0a 04 22 02 08 03 32 06 0a 01 78 0a 01 79",
-        "the field name stands twice [E209]\n  note: at byte 11, in reference",
+        "the field name occurs twice [E209]\n  note: at byte 11, in reference",
     ),
     "E210": (
         "0a 04 22 02 08 03 32 02 08 01",
@@ -506,7 +506,7 @@ REFUSED = {
     ),
     "E227": (
         "0a 04 22 02 08 01 72 09 0a 07 08 01 6a 03 0a 01 00",
-        "1 bytes are not whole number of elements of float32 [E227]\n"
+        "1 bytes are not a whole number of elements of float32 [E227]\n"
         "  note: at byte 16, in literal.value.float32_list.value",
     ),
     "E228": (
@@ -523,7 +523,7 @@ REFUSED = {
                 ),
             )
         ),
-        "a sequence is bound to something else than a variant tensor [E229]\n"
+        "a sequence is not bound to a variant tensor [E229]\n"
         "  note: at byte 55, in tensorflow.result.sequence",
     ),
     "E230": (

@@ -28,7 +28,7 @@ from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import leaves, without_containers
 from tffc.ir.types import FunctionType, StructType, StructWithPythonType, TensorType, Type
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
-from tffc.proto.encoding import Place, read_head, skip_value
+from tffc.proto.encoding import Place, read_tag, skip_value
 from tffc.values.containers import build_container, default_container
 
 WIDE = (DType.INT64, DType.UINT64, DType.FLOAT64, DType.COMPLEX128)
@@ -216,7 +216,7 @@ def _without_id(module: bytes) -> bytes:
     kept: list[bytes] = []
     at = 0
     while at < len(module):
-        number, wire, value = read_head(module, at, whole)
+        number, wire, value = read_tag(module, at, whole)
         after = skip_value(module, wire, value, whole)
         if number != HLO_MODULE_ID:
             kept.append(module[at:after])

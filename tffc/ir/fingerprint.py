@@ -28,7 +28,7 @@ from tffc.ir.wire.sections import (
     read_tensorflow,
     read_xla,
 )
-from tffc.proto.encoding import LENGTH, Place, content_field, read_head, read_length, skip_value
+from tffc.proto.encoding import LENGTH, Place, content_field, read_length, read_tag, skip_value
 
 INSTRUCTION: dict[int, Any] = {7: None}  # metadata: the place in the source
 HLO_COMPUTATION: dict[int, Any] = {2: INSTRUCTION}
@@ -101,7 +101,7 @@ def _without(data: bytes, place: Place, fields: dict[int, Any]) -> bytes:
     at = place.start
     while at < place.end:
         begin = at
-        number, wire, at = read_head(data, at, place)
+        number, wire, at = read_tag(data, at, place)
         value = at
         at = skip_value(data, wire, at, place)
         if number not in fields:

@@ -1,7 +1,7 @@
-"""Messages of programs and types, as classes of protobuf, and what fields they have.
+"""The messages of programs and types: their protobuf classes, and descriptions of their fields.
 
-tffc itself reads and writes them by their fields, which goes deeper; the classes are for code that
-takes messages apart.
+tffc reads and writes programs by the descriptions, because protobuf's own parsers refuse deep
+messages.  The classes are for code that takes messages apart.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 
 from tffc.proto import message
-from tffc.proto.encoding import Kind, MessageField, Schema, by_head
+from tffc.proto.encoding import Kind, MessageField, Schema, by_tag
 
 Computation = message("tffc.v0.Computation")
 Type = message("tffc.v0.Type")
 
 
 def _kind(field: Any) -> Kind:
-    """Return how the values of a field are read."""
+    """Return the kind of a field, given its descriptor."""
     is_repeated = field.label == FieldDescriptorProto.LABEL_REPEATED
     match field.type:
         case FieldDescriptorProto.TYPE_MESSAGE:
@@ -33,7 +33,7 @@ def _kind(field: Any) -> Kind:
 
 
 class MessageFields(NamedTuple):
-    """The fields of a message, by their names and by their heads, and those that hold messages."""
+    """The fields of a message by name and by tag, and those that hold messages."""
 
     fields: dict[str, MessageField]
     schema: Schema
@@ -42,12 +42,12 @@ class MessageFields(NamedTuple):
 
 @functools.cache
 def described(name: str) -> MessageFields:
-    """Return the fields of the message of this full name, as its `.proto` file has them."""
+    """Return the fields of the message with this full name, as its `.proto` file declares them."""
     descriptor: Any = DescriptorProto()
     message(name).DESCRIPTOR.CopyToProto(descriptor)
     fields: dict[str, MessageField] = {}
     for field in descriptor.field:
-        inner, chosen = field.type_name.removeprefix("."), field.HasField("oneof_index")
-        fields[field.name] = MessageField(field.name, _kind(field), field.number, inner, chosen)
+        inner, in_oneof = field.type_name.removeprefix("."), field.HasField("oneof_index")
+        fields[field.name] = MessageField(field.name, _kind(field), field.number, inner, in_oneof)
     messages = (each for each in fields.values() if each.kind in (Kind.MESSAGE, Kind.MESSAGES))
-    return MessageFields(fields, by_head(fields.values()), tuple(messages))
+    return MessageFields(fields, by_tag(fields.values()), tuple(messages))

@@ -1,9 +1,9 @@
 """The protobuf encoding of messages, read and written without protobuf.
 
-protobuf's parsers refuse messages nested more than 100 deep, which programs soon are.  A message
-is read shallowly, by its table of fields, and what is inside it stays a `Place` in the input until
-someone reads that.  Messages are written from the last byte to the first, so that the length of
-each is known when its head is written.
+Protobuf's parsers refuse messages nested more than 100 levels deep, and programs soon are.  A
+message is therefore read one level at a time: the messages in it stay places in the input until
+they are read themselves.  Messages are written from the inside out, because each begins with the
+length of its content.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WIRE_TYPES = {
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Place:
-    """A part of the input, and how it was reached: through field `step` of `parent`."""
+    """A range of bytes in the input, which is the field `step` of the message at `parent`."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ class Place:
     step: str = ""
 
     def path(self) -> str:
-        """Return the fields that lead here from the outermost message."""
+        """Return the names of the fields that lead here from the outermost message."""
         steps: list[str] = []
         place: Place | None = self
         while place is not None:
@@ -49,7 +49,7 @@ class Place:
         return ".".join(reversed(steps))
 
     def refuse(self, code: str, message: str, at: int | None = None) -> NoReturn:
-        """Raise WireError for something at byte `at`, or at the start of this place."""
+        """Raise WireError for the byte `at`, or for the first byte of this place."""
         path = self.path()
         offset = self.start if at is None else at
         notes = (f"at byte {offset}" + (f", in {path}" if path else ""),)
@@ -69,31 +69,34 @@ class Kind(enum.IntEnum):
 
 MESSAGE, MESSAGES, STRING, BYTES, INTEGER, INTEGERS = Kind
 ENCODINGS = dict.fromkeys(Kind, (LENGTH,)) | {INTEGER: (VARINT,), INTEGERS: (LENGTH, VARINT)}
-"""The wire types that each kind of field may have, the one that is written first."""
+"""The wire types that each kind of field is read from.  The first is the one that is written."""
 
 
 class MessageField(NamedTuple):
-    """One field of a message, the full name of the `message` in it, and whether it is one of those
-    that are `chosen` between: it stands in a oneof, so that an empty value is there, too."""
+    """One field of a message.
+
+    `message` is the full name of the message in it.  A field `in_oneof` is present even where its
+    value is empty.
+    """
 
     name: str
     kind: Kind
     number: int
     message: str = ""
-    chosen: bool = False
+    in_oneof: bool = False
 
 
 Schema = Mapping[int, MessageField]
-"""The fields of a message by their heads, which are number and wire type.  Others are skipped."""
+"""The fields of a message by tag, which is number and wire type.  Other fields are skipped."""
 
 
 def schema(**fields: tuple[int, Kind]) -> Schema:
-    """Return the table of these fields."""
-    return by_head(MessageField(name, kind, number) for name, (number, kind) in fields.items())
+    """Return the schema of fields given by name, as their numbers and kinds."""
+    return by_tag(MessageField(name, kind, number) for name, (number, kind) in fields.items())
 
 
-def by_head(fields: Iterable[MessageField]) -> Schema:
-    """Return the table of these fields."""
+def by_tag(fields: Iterable[MessageField]) -> Schema:
+    """Return the schema of these fields."""
     return {field.number << 3 | wire: field for field in fields for wire in ENCODINGS[field.kind]}
 
 
@@ -112,21 +115,20 @@ def read_varint(data: bytes, at: int, place: Place) -> tuple[int, int]:
     return place.refuse("E204", "the input ends inside a number", begin)
 
 
-def read_head(data: bytes, at: int, place: Place) -> tuple[int, int, int]:
-    """Return the number and the wire type of the field at byte `at`, and the byte after its
-    head."""
+def read_tag(data: bytes, at: int, place: Place) -> tuple[int, int, int]:
+    """Return the number and the wire type of the field at byte `at`, and the byte after its tag."""
     begin = at
     tag, at = read_varint(data, at, place)
     number, wire = tag >> 3, tag & 7
     if not 0 < number <= MAX_FIELD_NUMBER:
-        place.refuse("E205", f"there cannot be a field number {number}", begin)
+        place.refuse("E205", f"a field number cannot be {number}", begin)
     if wire not in WIRE_TYPES:
         place.refuse("E206", f"field {number} has the wire type {wire}, which is not in use", begin)
     return number, wire, at
 
 
 def read_length(data: bytes, at: int, place: Place) -> tuple[int, int]:
-    """Return where the content of a field of wire type LENGTH starts and ends."""
+    """Return the start and the end of the content of a field of wire type LENGTH."""
     begin = at
     length = data[at] if at < place.end else 0x80
     if length < 0x80:
@@ -155,19 +157,20 @@ def skip_value(data: bytes, wire: int, at: int, place: Place) -> int:
 
 
 def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
-    """Return the fields present in the message, by name: places of messages, text, bytes, integers,
-    or lists of them.
+    """Return the fields that the message has, by name.
+
+    The values are places of messages, text, bytes, integers, or lists of these.
 
     Raises:
-      WireError: the message is malformed, a field has another wire type than its kind, or one
-        that is not repeated stands twice.
+      WireError: the message is malformed, a field has a wire type that its kind does not allow, or
+        a field that is not repeated occurs twice.
     """
     found: dict[str, Any] = {}
     at, end = place.start, place.end
     while at < end:
         begin = at
-        head, at = (data[at], at + 1) if data[at] < 0x80 else read_varint(data, at, place)
-        field = fields.get(head)
+        tag, at = (data[at], at + 1) if data[at] < 0x80 else read_varint(data, at, place)
+        field = fields.get(tag)
         if field is None:
             at = _skip_unknown(data, begin, place, fields)
             continue
@@ -175,7 +178,7 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
         if kind is INTEGER:
             value, at = read_varint(data, at, place)
         elif kind is INTEGERS:
-            at = _read_integers(data, head & 7, at, place, found.setdefault(name, []))
+            at = _read_integers(data, tag & 7, at, place, found.setdefault(name, []))
             continue
         else:
             start, at = read_length(data, at, place)
@@ -190,15 +193,15 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
             else:
                 value = read_string(data, start, at, place, name)
         if name in found:
-            place.refuse("E209", f"the field {name} stands twice", begin)
+            place.refuse("E209", f"the field {name} occurs twice", begin)
         found[name] = value
     return found
 
 
 def _skip_unknown(data: bytes, at: int, place: Place, fields: Schema) -> int:
-    """Return the byte after a field at byte `at`; refuse one that the table has with another wire
-    type."""
-    number, wire, start = read_head(data, at, place)
+    """Return the byte after the field at byte `at`; refuse a field that the schema has, which has
+    another wire type there."""
+    number, wire, start = read_tag(data, at, place)
     for field in fields.values():
         if field.number == number:
             place.refuse(
@@ -225,7 +228,7 @@ def _read_integers(data: bytes, wire: int, at: int, place: Place, into: list[int
 
 
 def read_string(data: bytes, start: int, end: int, place: Place, name: str) -> str:
-    """Return the text between two bytes, which is the field `name` of the message at `place`."""
+    """Return the text in a range of bytes: the field `name` of the message at `place`."""
     try:
         return data[start:end].decode()
     except UnicodeDecodeError as error:
@@ -234,8 +237,8 @@ def read_string(data: bytes, start: int, end: int, place: Place, name: str) -> s
 
 
 def signed(value: int, bits: int = 64) -> int:
-    """Return the low `bits` of an unsigned number as a signed one, which is how protobuf stores
-    them."""
+    """Return the low `bits` of an unsigned number as a signed number, which is how protobuf stores
+    those."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
 
@@ -245,19 +248,22 @@ def signed(value: int, bits: int = 64) -> int:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Content:
-    """The content of a large message: its size in bytes, and its pieces in order."""
+    """The content of a large message: its size in bytes, and its pieces in order.
+
+    Messages that contain it share it, so a message can be far larger than the memory it takes.
+    """
 
     size: int
     pieces: list[bytes | Content]
 
 
 def size_of(content: bytes | Content) -> int:
-    """Return how many bytes a content has."""
+    """Return the size of a content in bytes."""
     return len(content) if isinstance(content, bytes) else content.size
 
 
 def joined(content: bytes | Content) -> bytes:
-    """Return a content as bytes.
+    """Return the bytes of a content.
 
     Raises:
       WireError: it is larger than protobuf can read.
@@ -279,7 +285,7 @@ def joined(content: bytes | Content) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """Return the encoding of a number, a negative one as the 64 bits of its two's complement."""
+    """Return the encoding of a number; a negative one is written as 64 bits of two's complement."""
     value &= 0xFFFF_FFFF_FFFF_FFFF
     encoded = bytearray()
     while value >= 0x80:
@@ -290,34 +296,34 @@ def varint(value: int) -> bytes:
 
 
 @functools.lru_cache(maxsize=4096)
-def content_head(number: int, size: int) -> bytes:
-    """Return the head of a field whose content has this many bytes."""
+def length_tag(number: int, size: int) -> bytes:
+    """Return the tag and the length of a field whose content has `size` bytes."""
     return varint(number << 3 | LENGTH) + varint(size)
 
 
 def content_field(number: int, content: bytes) -> bytes:
-    """Return a field of bytes, text or a message that is written already."""
-    return content_head(number, len(content)) + content
+    """Return a field that holds bytes: those of a text or a message, or bytes themselves."""
+    return length_tag(number, len(content)) + content
 
 
 def string_field(number: int, text: str) -> bytes:
-    """Return a field of text; nothing for the empty text, which is the default."""
+    """Return a field of text, or nothing for the empty text, which is the default."""
     if not text:
         return b""
     try:
         content = text.encode()
     except UnicodeEncodeError:
         raise WireError("E213", f"{text!r} is not Unicode text and cannot be written") from None
-    return content_head(number, len(content)) + content
+    return length_tag(number, len(content)) + content
 
 
 @functools.lru_cache(maxsize=4096)
 def integer_field(number: int, value: int) -> bytes:
-    """Return a field of an integer, also where it is 0."""
+    """Return a field of an integer, which may be 0."""
     return varint(number << 3 | VARINT) + varint(value)
 
 
 def packed_field(number: int, values: Iterable[int]) -> bytes:
-    """Return a repeated field of integers; nothing where there are none."""
+    """Return a repeated field of integers, or nothing if there are none."""
     content = b"".join(map(varint, values))
     return content_field(number, content) if content else b""

@@ -21,8 +21,8 @@ from tffc.ir.dtypes import DType
 from tffc.proto.encoding import (
     Kind,
     Place,
-    read_head,
     read_message,
+    read_tag,
     schema,
     signed,
     skip_value,
@@ -165,7 +165,7 @@ class _ModuleReader:
         parts: dict[int, bytes] = {}
         at = place.start
         while at < place.end:
-            number, wire, value = read_head(self._data, at, place)
+            number, wire, value = read_tag(self._data, at, place)
             at = skip_value(self._data, wire, value, place)
             if number not in READ and self._data[value:at] != EMPTY:
                 parts[number] = parts.get(number, b"") + self._data[value:at]

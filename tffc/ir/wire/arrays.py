@@ -1,4 +1,4 @@
-"""Constant tensors on the wire."""
+"""Reads and writes constant tensors as Array messages."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tffc.proto.encoding import (
     Place,
     content_field,
     packed_field,
-    read_head,
     read_length,
     read_message,
+    read_tag,
     read_varint,
     signed,
     skip_value,
@@ -45,7 +45,7 @@ CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 
 
 def _code(dtype: DType) -> str:
-    """Return how `struct` packs an element that is a varint, halves as their sixteen bits."""
+    """Return the `struct` format of elements that are varints; a half is its sixteen bits."""
     return CODES[dtype.size] if dtype.kind == "int" else CODES[dtype.size].upper()
 
 
@@ -133,7 +133,7 @@ def _values(data: bytes, place: Place, dtype: DType) -> Iterator[Any]:
     at = place.start
     while at < place.end:
         begin = at
-        number, wire, start = read_head(data, at, place)
+        number, wire, start = read_tag(data, at, place)
         at = skip_value(data, wire, start, place)
         if number != 1:
             continue
@@ -156,5 +156,5 @@ def _packed(data: bytes, place: Place, dtype: DType) -> Iterator[Any]:
             yield value
         return
     if wire != LENGTH and (end - at) % (4 if wire == FIXED32 else 8):
-        place.refuse("E227", f"{end - at} bytes are not whole number of elements of {dtype}")
+        place.refuse("E227", f"{end - at} bytes are not a whole number of elements of {dtype}")
     yield data[at:end]

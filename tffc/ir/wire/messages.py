@@ -1,6 +1,6 @@
-"""Messages as dictionaries of their fields, whose `.proto` files say what fields there are.
+"""Messages as dictionaries of their fields, read and written as their `.proto` files declare.
 
-The messages in a message are dictionaries, too, or what is made of them: a type or a node, say.
+A message in a message is a dictionary too, or what it was converted to: a type or a node, say.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tffc.proto.encoding import (
     MessageField,
     Place,
     content_field,
-    content_head,
     integer_field,
+    length_tag,
     packed_field,
     read_message,
     size_of,
@@ -30,12 +30,14 @@ from tffc.proto.encoding import (
 ANY = "google.protobuf.Any"
 
 OPTIONAL = frozenset({"argument", "cache_key", "instance_label", "parameter", "shape"})
-"""The fields with one message that may be missing, besides those that are chosen between."""
+"""The message fields, besides those in a oneof, that may be missing."""
 
 
 class FieldReader:
-    """Reads the messages of one input as dictionaries; `readers`, by names of messages, read those
-    that something else is made of."""
+    """Reads the messages of one input as dictionaries.
+
+    `readers` has, by names of messages, the functions that convert a message to something else.
+    """
 
     readers: ClassVar[Mapping[str, Callable[[Any, Place], Any]]] = {}
 
@@ -43,10 +45,10 @@ class FieldReader:
         self.data = data
 
     def fields(self, place: Place, name: str) -> Task[dict[str, Any]] | dict[str, Any]:
-        """Return the fields that a message has, by name, or the task that reads them.
+        """Return the fields of a message by name, or the task that reads them.
 
         Raises:
-          WireError: the message is malformed, or one that is required in it is missing.
+          WireError: the message is malformed, or lacks a message that it must have.
         """
         description = described(name)
         found = read_message(self.data, place, description.schema)
@@ -55,22 +57,22 @@ class FieldReader:
     def _fields(
         self, found: dict[str, Any], place: Place, messages: tuple[MessageField, ...]
     ) -> Task[dict[str, Any]]:
-        for name, kind, _, inner, chosen in messages:
+        for name, kind, _, inner, in_oneof in messages:
             if kind is MESSAGES:
                 for index, value in enumerate(found.get(name, ())):
                     found[name][index] = yield self.message(value, inner)
             elif name in found:
                 found[name] = yield self.message(found[name], inner)
-            elif not chosen and name not in OPTIONAL:
+            elif not in_oneof and name not in OPTIONAL:
                 required(found, name, place)
         return found
 
     def variant(self, place: Place, name: str, what: str) -> tuple[str, Place, str]:
-        """Return the name, the place and the message of the one field of a message that is nothing
-        but a oneof.
+        """Return the field that is set in a message that is a oneof: its name, its place and the
+        name of the message in it.
 
         Raises:
-          WireError: the message is malformed, or has not just one field.
+          WireError: the message is malformed, or does not have exactly one field.
         """
         description = described(name)
         kind, inner = only(read_message(self.data, place, description.schema), place, what)
@@ -83,10 +85,10 @@ class FieldReader:
 
 
 def only(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
-    """Return the name and the place of the only field that was found.
+    """Return the name and the place of the only field in `found`.
 
     Raises:
-      WireError: there is none, or more than one.
+      WireError: there is no field, or more than one.
     """
     if len(found) != 1:
         held = ", ".join(found) or "none of them"
@@ -95,39 +97,39 @@ def only(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
 
 
 def required(found: dict[str, Any], name: str, place: Place) -> Place:
-    """Return the field of this name, which the message cannot do without."""
+    """Return a field that the message at `place` must have."""
     if name not in found:
         place.refuse("E215", f"the field {name} is missing")
     return found[name]
 
 
 SMALL = 4096
-"""The content of a message of up to so many bytes is copied into the message around it, which takes
-less time than keeping its pieces."""
+"""The content of a message up to this size, in bytes, is joined at once, which takes less time than
+keeping its pieces."""
 
 WRITERS: dict[Kind, Callable[[int, Any], bytes]] = {
     Kind.STRING: lambda number, text: string_field(number, text) or content_field(number, b""),
     Kind.INTEGER: integer_field,
     Kind.INTEGERS: packed_field,
 }
-"""The fields that are written whole; the others are a head and a content."""
+"""The writers of fields that are written whole.  The others are a tag, a length and a content."""
 
 Contents = dict[int, bytes | Content]
-"""What the messages of terms hold, by the ids of the terms."""
+"""The contents of the messages of terms, by the ids of the terms."""
 
 
 def message_content(name: str, values: Mapping[str, Any], known: Contents) -> bytes | Content:
-    """Return the content of a message with these fields, which are in the order of their numbers.
+    """Return the content of a message with these fields, given in the order of their numbers.
 
-    A message in a field is a dictionary, a content, or a term whose content is `known`.  What is
-    None or, unless it is chosen, empty is left out.
+    A message in a field is a dictionary, a content, or a term whose content is `known`.  A field is
+    left out if its value is None or, unless it is in a oneof, empty.
     """
     size = 0
     pieces: list[Any] = []
     fields = described(name).fields
     for each, value in values.items():
-        _, kind, number, inner, chosen = fields[each]
-        if value is None or not (value or chosen or kind is MESSAGE):
+        _, kind, number, inner, in_oneof = fields[each]
+        if value is None or not (value or in_oneof or kind is MESSAGE):
             continue
         if kind in WRITERS:
             pieces.append(WRITERS[kind](number, value))
@@ -138,12 +140,12 @@ def message_content(name: str, values: Mapping[str, Any], known: Contents) -> by
             if isinstance(part, dict):
                 content = message_content(inner, cast("dict[str, Any]", part), known)
             length = size_of(content)
-            head = content_head(number, length)
-            pieces += (head, content)
-            size += len(head) + length
+            tag = length_tag(number, length)
+            pieces += (tag, content)
+            size += len(tag) + length
     return b"".join(pieces) if size <= SMALL else Content(counted(size), pieces)
 
 
 def named(pairs: Iterable[tuple[str | None, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of values with or without names."""
+    """Return the messages of values and their names, which may be None."""
     return [{"name": name, "value": value} for name, value in pairs]

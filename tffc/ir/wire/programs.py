@@ -1,4 +1,4 @@
-"""Programs on the wire."""
+"""Reads and writes programs as Computation messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from tffc.proto.encoding import Place, joined, read_message, signed, size_of
 COMPUTATION = "tffc.v0.Computation"
 
 SHARED = frozenset({"tensorflow", "xla", "intrinsic"})
-"""The variants of which equal ones are one node, for a program uses the same ones often."""
+"""The kinds of nodes that programs repeat: equal ones are read once and become one node."""
 
 
 def from_bytes(data: bytes) -> Node:
@@ -55,14 +55,14 @@ def from_bytes(data: bytes) -> Node:
 
 
 class _ProgramReader(TypeReader):
-    """Reads one input."""
+    """Reads the programs in one input."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
         self._shared: dict[bytes, Node] = {}
 
     def computation(self, place: Place) -> Task[Node] | Node:
-        """Return the node that a Computation message holds, or the task that reads it."""
+        """Return the node in a Computation message, or the task that reads it."""
         found = read_message(self.data, place, described(COMPUTATION).schema)
         type_place = required(found, "type", place)
         del found["type"]
@@ -98,7 +98,7 @@ class _ProgramReader(TypeReader):
         return node
 
     def _made(self, kind: str, found: Any, declared: Any, place: Place) -> Node:
-        """Return the node of one kind with these fields of its message."""
+        """Return the node of this kind whose message has these fields."""
         match kind:
             case "call":
                 return Call(found["function"], found.get("argument"))
@@ -178,10 +178,10 @@ def to_bytes(node: Node) -> bytes:
 
 
 def _type_contents(root: Node) -> Contents:
-    """Return the contents of the messages of the types in a program.
+    """Return the contents of the messages of all types in a program.
 
     Raises:
-      OversizeError: the types of all nodes are larger than they may be.
+      OversizeError: the types of all nodes are larger than the limit.
     """
     known: Contents = {}
     taken, most = 0, max_size() * TYPE_BYTES
@@ -191,7 +191,7 @@ def _type_contents(root: Node) -> Contents:
             known[id(part)] = content = type_content(part, known)
             if id(part) in types:
                 taken += size_of(content)
-                if taken <= most:  # its pieces are joined once, not at each of its nodes
+                if taken <= most:  # join its pieces once, not for each of its nodes
                     known[id(part)] = joined(content)
     if taken > most:
         raise OversizeError(
@@ -211,7 +211,7 @@ def _kind(node: Node) -> str:
 
 
 def _fields(node: Node) -> dict[str, Any] | bytes:
-    """Return the fields of the message of a node, but for its type."""
+    """Return the fields of a node's message, without its type."""
     match node:
         case Lambda():
             return {"parameter_name": node.parameter_name, "result": node.result}

@@ -1,4 +1,5 @@
-"""Compiled sections on the wire: a graph, and which of its tensors are parameter and result."""
+"""Reads and writes compiled sections: a graph, and bindings of its parameter and result to
+tensors."""
 
 from __future__ import annotations
 
@@ -107,7 +108,7 @@ def _read(payload: bytes, place: Place | None, name: str, url: str) -> dict[str,
 
 
 class _BindingReader(FieldReader):
-    """Reads one section of a kind, whose graph or module is in an Any message of the type `url`."""
+    """Reads one section.  Its graph or module is in an Any message whose type is `url`."""
 
     def __init__(self, data: bytes, name: str, url: str) -> None:
         super().__init__(data)
@@ -128,7 +129,7 @@ class _BindingReader(FieldReader):
             return StructBinding(tuple(found.get("element", ())))
         if kind == "sequence":
             if "variant_tensor_name" not in found:
-                inner.refuse("E229", "a sequence is bound to something else than a variant tensor")
+                inner.refuse("E229", "a sequence is not bound to a variant tensor")
             return SequenceBinding(found["variant_tensor_name"])
         (name,) = described(message).fields
         value: Any = required(found, name, inner)

@@ -1,4 +1,4 @@
-"""Types on the wire."""
+"""Reads and writes types as Type messages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLACEMENT = "tffc.v0.Placement"
 
 PLACEMENTS_BY_URI = {placement.uri: placement for placement in PLACEMENTS}
 SHORT = 128
-"""What is up to this size is remembered by its bytes, what is larger by a digest of them."""
+"""A message up to this size, in bytes, is its own key; a larger one has a digest as its key."""
 
 
 class TypeReader(FieldReader):
@@ -41,7 +41,7 @@ class TypeReader(FieldReader):
         self._known: dict[bytes, Type] = {}
 
     def type(self, place: Place) -> Task[Type] | Type:
-        """Return the type in this place, or the task that reads it.
+        """Return the type at this place, or the task that reads it.
 
         Raises:
           WireError: it is malformed, or breaks a rule of the language.
@@ -81,7 +81,7 @@ class TypeReader(FieldReader):
 
 
 def _made(kind: str, found: dict[str, Any], place: Place) -> Type:
-    """Return the type of one kind with these fields of its message."""
+    """Return the type of this kind whose message has these fields."""
     match kind:
         case "struct":
             elements = found.get("element", ())
@@ -101,7 +101,7 @@ def _made(kind: str, found: dict[str, Any], place: Place) -> Type:
 
 
 def short_key(content: bytes) -> bytes:
-    """Return what stands for a message in a table of those read before."""
+    """Return the key of a message in a table of messages that were read before."""
     return content if len(content) <= SHORT else hashlib.sha256(content).digest()
 
 
@@ -130,7 +130,7 @@ def type_content(node: Type, known: Contents) -> bytes | Content:
 
 
 def _fields(node: Type) -> dict[str, Any]:
-    """Return the fields of the message of a type, the types inside it among them."""
+    """Return the fields of a type's message, which contain types."""
     match node:
         case TensorType():
             sizes = [-1 if size is None else size for size in node.shape or ()]
@@ -152,7 +152,7 @@ def _fields(node: Type) -> dict[str, Any]:
 
 
 def _kind(node: Type) -> str:
-    """Return the name of the field of a Type message that types of this kind are in."""
+    """Return the name of the field of a Type message that holds types of this kind."""
     kind = StructType if isinstance(node, StructType) else type(node)
     return kind.__name__.removesuffix("Type").lower()
 

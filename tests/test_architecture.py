@@ -199,7 +199,7 @@ CODE = {
     "golden": 620,
     "graphdef": 563,
     "interpreter": 445,
-    "ir": 4601,
+    "ir": 4606,
     "linking": 1546,
     "masking": 512,
     "operations": 333,

@@ -246,6 +246,15 @@ def test_the_types_that_are_refused_are_those_that_are_counted() -> None:
         assert wire.to_bytes(program) == written
 
 
+def test_equal_types_that_were_made_twice_count_once() -> None:
+    kinds = [StructType.of((f"a{'b' * 2000}",), (INT,)) for _ in range(50)]
+    assert len(set(map(id, kinds))) == 50
+    program = StructNode(tuple(Reference("x", kind) for kind in kinds))
+    taken = len(wire.type_to_bytes(kinds[0])) + len(wire.type_to_bytes(program.type))
+    with size_limit(taken // 64 + 1):
+        assert len(wire.to_bytes(program)) > 2 * 50 * 2000
+
+
 def test_a_type_that_is_written_twice_is_made_once() -> None:
     text = str(doubled_type(12))
     for kind in (parse_type(text), parse_type(f"({{{text}}}@CLIENTS -> <a={text},b={text}*>)")):

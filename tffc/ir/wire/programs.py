@@ -33,7 +33,7 @@ from tffc.ir.wire.messages import Contents, message_content, named, only, requir
 from tffc.ir.wire.sections import TENSORFLOW, XLA, read_tensorflow, read_xla
 from tffc.ir.wire.types import TypeReader, short_key, type_content
 from tffc.proto.computation import described
-from tffc.proto.encoding import Place, joined, read_message, signed, size_of
+from tffc.proto.encoding import Content, Place, joined, read_message, signed, size_of
 
 COMPUTATION = "tffc.v0.Computation"
 
@@ -184,15 +184,20 @@ def _type_contents(root: Node) -> Contents:
       OversizeError: the types of all nodes are larger than the limit.
     """
     known: Contents = {}
+    made: dict[Type, bytes | Content] = {}
     taken, most = 0, max_size() * TYPE_BYTES
-    types = {id(node.type): node.type for node in postorder(root)}
-    for kind in types.values():
+    kinds = {id(node.type): node.type for node in postorder(root)}.values()
+    of_nodes = set(kinds)
+    for kind in kinds:
         for part in postorder(kind, known):
-            known[id(part)] = content = type_content(part, known)
-            if id(part) in types:
-                taken += size_of(content)
-                if taken <= most:  # join its pieces once, not for each of its nodes
-                    known[id(part)] = joined(content)
+            if part not in made:
+                content = type_content(part, known)
+                if part in of_nodes:
+                    taken += size_of(content)
+                    if taken <= most:  # join its pieces once, not for each of its nodes
+                        content = joined(content)
+                made[part] = content
+            known[id(part)] = made[part]
     if taken > most:
         raise OversizeError(
             "E252",

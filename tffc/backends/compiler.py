@@ -12,8 +12,7 @@ from tffc.backends.forms.stages import assign_stages
 from tffc.errors import FormError, PipelineError
 from tffc.ir.invariants import CALL_DOMINANT, NO_SELECT, check_no_select
 from tffc.ir.nodes import Compiled, Lambda, Node
-from tffc.ir.traverse import contains
-from tffc.ir.types import SERVER, FederatedType, FunctionType
+from tffc.ir.types import SERVER, FunctionType
 from tffc.ir.verify import verify
 from tffc.passes import Pipeline
 from tffc.passes.local_processing import extract_local_processing
@@ -88,7 +87,7 @@ def compile_initialize(program: Node) -> Compiled:
     signature = program.type
     if not isinstance(signature, FunctionType) or signature.parameter is not None:
         raise _first_state_refusal("takes no argument", program)
-    is_section = isinstance(program, Compiled) and not contains(signature.result, FederatedType)
+    is_section = isinstance(program, Compiled) and not signature.result.has_placement
     if not is_section and not is_placed(signature.result, SERVER):
         raise _first_state_refusal("returns a value placed at the server", program)
     return extract_local_processing(program)

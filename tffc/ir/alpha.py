@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tffc.errors import VerificationError
+from tffc.ir.environment import Environment
 from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference
 from tffc.ir.size import counted, max_size, size_text
 from tffc.ir.trampoline import Task, run
@@ -24,7 +25,7 @@ def rename_binders(root: Node, name_of: Callable[[str], str]) -> Node:
       VerificationError: the program has more binders than its size may be, those in a shared node
         counted at each of its places.
     """
-    return run(_Renamer(root, name_of).rename(root))
+    return run(_Renamer(root, name_of).rename(root, Environment()))
 
 
 def canonical(root: Node) -> Node:
@@ -92,7 +93,7 @@ def binders(node: Node) -> tuple[str, ...]:
 
 
 class _Renamer:
-    """One renaming: what each name in scope is called now.
+    """Renames the binders of one program.
 
     A subtree that binds nothing is renamed once for all places that see the same binders, so that
     shared structs stay shared.  One that binds something is renamed anew at each place.
@@ -100,10 +101,7 @@ class _Renamer:
 
     def __init__(self, root: Node, name_of: Callable[[str], str]) -> None:
         self._name_of = name_of
-        self._now: dict[str, list[str]] = {}
-        self._scope = 0
-        self._scopes = 0
-        self._done: dict[tuple[int, int], Node] = {}
+        self._done: dict[tuple[int, Environment[str]], Node] = {}
         self._binders: dict[int, int] = {}
         for node in postorder(root):
             inside = sum(self._binders[id(child)] for child in node.children())
@@ -116,51 +114,35 @@ class _Renamer:
                 help="bind shared functions in a block",
             )
 
-    def rename(self, node: Node) -> Task[Any]:
+    def rename(self, node: Node, names: Environment[str]) -> Task[Any]:
+        """Return the node with new names; `names` has those of the names in scope."""
         if self._binders[id(node)]:
-            return (yield self._rename(node))
-        key = (id(node), self._scope)
+            return (yield self._rename(node, names))
+        key = (id(node), names)
         if key not in self._done:
-            self._done[key] = yield self._rename(node)
+            self._done[key] = yield self._rename(node, names)
         return self._done[key]
 
-    def _rename(self, node: Node) -> Task[Any]:
+    def _rename(self, node: Node, names: Environment[str]) -> Task[Any]:
         match node:
             case Reference():
-                names = self._now.get(node.name)
-                return dataclasses.replace(node, name=names[-1]) if names else node
+                new = names.find(node.name)
+                return node if new is None else dataclasses.replace(node, name=new)
             case Lambda(parameter_name=str(name)):
-                outer, new = self._scope, self._enter(name)
-                result = yield self.rename(node.result)
-                self._leave(name, outer)
+                new = self._name_of(name)
+                result = yield self.rename(node.result, names.bind(name, new))
                 return Lambda(new, node.parameter_type, result, node.span)
             case Block():
-                return (yield self._block(node))
+                bindings: list[Binding] = []
+                for binding in node.locals:
+                    value = yield self.rename(binding.value, names)
+                    new = self._name_of(binding.name)
+                    names = names.bind(binding.name, new)
+                    bindings.append(Binding(new, value, binding.span))
+                return Block(tuple(bindings), (yield self.rename(node.result, names)))
             case _:
                 pass
         children: list[Node] = []
         for child in node.children():
-            children.append((yield self.rename(child)))
+            children.append((yield self.rename(child, names)))
         return node.with_children(tuple(children))
-
-    def _block(self, node: Block) -> Task[Any]:
-        outer = self._scope
-        bindings: list[Binding] = []
-        for binding in node.locals:
-            value = yield self.rename(binding.value)
-            bindings.append(Binding(self._enter(binding.name), value, binding.span))
-        result = yield self.rename(node.result)
-        for binding in node.locals:
-            self._leave(binding.name, outer)
-        return Block(tuple(bindings), result)
-
-    def _enter(self, name: str) -> str:
-        new = self._name_of(name)
-        self._now.setdefault(name, []).append(new)
-        self._scopes += 1
-        self._scope = self._scopes
-        return new
-
-    def _leave(self, name: str, outer: int) -> None:
-        self._now[name].pop()
-        self._scope = outer

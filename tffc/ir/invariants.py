@@ -143,21 +143,6 @@ def _unbound_call(root: Node, call: Node) -> Violation:
     return Violation("E155", "a call is not the value of a binding", place_of(root, call))
 
 
-class TypeContains:
-    """Whether types hold a type of one kind.  Each is looked at once, also inside others."""
-
-    def __init__(self, kind: type[Type]) -> None:
-        self._kind = kind
-        self._known: dict[int, bool] = {}
-
-    def __call__(self, root: Type) -> bool:
-        known = self._known
-        for type_ in postorder(root, known):
-            inside = (known[id(child)] for child in type_.children())
-            known[id(type_)] = isinstance(type_, self._kind) or any(inside)
-        return known[id(root)]
-
-
 def check_no_containers(root: Node) -> Violation | None:
     """Tell whether every struct type is without a Python container."""
     for node in walk(root):

@@ -38,8 +38,11 @@ MAX_TEXT = 10_000
 """Types whose compact text is longer than this are shown without a difference, which takes long to
 find; the place that differs is named anyway."""
 
-IS_ABSTRACT = operator.attrgetter("is_abstract")
-HAS_CONTAINER = operator.attrgetter("has_container")
+FLAGS = {
+    name: operator.attrgetter(name) for name in ("has_container", "has_placement", "is_abstract")
+}
+"""Questions about a type, the answer to which is yes where it is for a type inside it."""
+
 PIECES = operator.methodcaller("pieces")
 PYTHON_PIECES = operator.methodcaller("python_pieces")
 
@@ -62,7 +65,9 @@ class Interning(type):
     _known: ClassVar[weakref.WeakKeyDictionary[Any, weakref.ref[Any]]] = weakref.WeakKeyDictionary()
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return Interning.interned(super().__call__(*args, **kwargs))
+        made = super().__call__(*args, **kwargs)
+        made.seal()
+        return Interning.interned(made)
 
     @staticmethod
     def interned(made: Any) -> Any:
@@ -79,14 +84,16 @@ class Type(Term, metaclass=Interning):
     """A type.  `str` gives the compact text, `repr` the Python expression that makes it; a text of
     more than 262,144 pieces is cut short.
 
-    `is_abstract` tells whether it holds type variables, `has_container` whether a struct in it, or
-    itself, names a Python container.
+    `is_abstract` tells whether it is or holds a type variable, `has_placement` a federated type and
+    `has_container` a struct with a Python container.
     """
 
-    __slots__ = ("__weakref__", "has_container", "is_abstract")
+    __slots__ = ("__weakref__", "has_container", "has_placement", "is_abstract")
     __match_args__: tuple[str, ...] = ()
     has_container: bool
+    has_placement: bool
     is_abstract: bool
+    _flag: ClassVar[str] = ""  # the one of FLAGS that is set for every type of the class
 
     def __getattr__(self, name: str) -> Any:
         """Return what an older release had: a function that says whether the type is of a kind."""
@@ -117,8 +124,8 @@ class Type(Term, metaclass=Interning):
 
     def seal(self) -> None:
         children = self.children()
-        object.__setattr__(self, "is_abstract", any(map(IS_ABSTRACT, children)))
-        object.__setattr__(self, "has_container", any(map(HAS_CONTAINER, children)))
+        for flag, ask in FLAGS.items():
+            object.__setattr__(self, flag, flag == self._flag or any(map(ask, children)))
 
     def __str__(self) -> str:
         return self.compact_representation()

@@ -55,7 +55,6 @@ class TensorType(Type):
         object.__setattr__(self, "element_type", to_dtype(dtype))
         is_scalar = isinstance(shape, tuple) and not shape
         object.__setattr__(self, "shape", () if is_scalar else to_shape(shape))
-        self.seal()
 
     def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
         if self.shape is None:
@@ -109,13 +108,13 @@ class StructType(Type):
         form."""
         made = StructType.__new__(StructType)
         made._fill(names, types)
+        made.seal()
         return made
 
     def _fill(self, names: tuple[str | None, ...], types: tuple[Type, ...]) -> None:
         check_element_names(names)
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "types", types)
-        self.seal()
 
     def with_types(self, types: tuple[Type, ...]) -> StructType:
         """Return the struct of other types under the same names, in no container."""
@@ -216,6 +215,7 @@ class StructType(Type):
 class StructWithPythonType(StructType):
     """A struct type that also knows the Python class its values are given in."""
 
+    _flag = "has_container"
     container_type: type
 
     def __init__(self, elements: Any, container_type: type) -> None:
@@ -232,11 +232,8 @@ class StructWithPythonType(StructType):
         made = StructWithPythonType.__new__(StructWithPythonType)
         object.__setattr__(made, "container_type", container)
         made._fill(names, types)
+        made.seal()
         return made
-
-    def seal(self) -> None:
-        StructType.seal(self)
-        object.__setattr__(self, "has_container", True)
 
     @property
     def container(self) -> type | None:
@@ -264,7 +261,6 @@ class SequenceType(Type):
                 help=_instead_of_element(banned),
             )
         object.__setattr__(self, "element", _lists_to_tuples(element))
-        self.seal()
 
     def rebuilt(self, children: tuple[Type, ...]) -> SequenceType:
         return SequenceType(*children)
@@ -289,7 +285,6 @@ class FunctionType(Type):
     def __init__(self, parameter: Any, result: Any) -> None:
         object.__setattr__(self, "parameter", None if parameter is None else to_type(parameter))
         object.__setattr__(self, "result", to_type(result))
-        self.seal()
 
     def rebuilt(self, children: tuple[Type, ...]) -> FunctionType:
         return FunctionType(children[0] if len(children) == 2 else None, children[-1])
@@ -312,6 +307,7 @@ class FederatedType(Type):
     """Values with one constituent at each participant of a placement."""
 
     _subtrees = ("member",)
+    _flag = "has_placement"
     member: Type
     placement: Placement
     all_equal: bool
@@ -336,7 +332,6 @@ class FederatedType(Type):
         object.__setattr__(self, "placement", placement)
         all_equal = placement.default_all_equal if all_equal is None else bool(all_equal)
         object.__setattr__(self, "all_equal", all_equal)
-        self.seal()
 
     def rebuilt(self, children: tuple[Type, ...]) -> FederatedType:
         return FederatedType(children[0], self.placement, self.all_equal)
@@ -358,15 +353,11 @@ class FederatedType(Type):
 class AbstractType(Type):
     """A type variable; it occurs in the signatures of intrinsics only.  Its name is `name`."""
 
+    _flag = "is_abstract"
     name: str
 
     def __init__(self, label: str) -> None:
         object.__setattr__(self, "name", str(label))
-        self.seal()
-
-    def seal(self) -> None:
-        Type.seal(self)
-        object.__setattr__(self, "is_abstract", True)
 
     @property
     def label(self) -> str:
@@ -384,12 +375,9 @@ class AbstractType(Type):
         )
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PlacementType(Type):
     """The type of placements themselves."""
-
-    def __init__(self) -> None:
-        self.seal()
 
     def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
         return ["placement"]

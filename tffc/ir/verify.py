@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from tffc.ir.intrinsics import definition_of
-from tffc.ir.invariants import CLOSED, INVARIANTS, TypeContains, Violation
+from tffc.ir.invariants import CLOSED, INVARIANTS, Violation
 from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.notation.excerpt import place_of, place_of_use
 from tffc.ir.scope import Uses, bound_names
@@ -71,7 +71,6 @@ def _is_misfit(used: Type, bound: Type | None) -> bool:
 
 def _check_placements(root: Node) -> Violation | None:
     """Check that zips take values of their place, and functions given to operators hold none."""
-    is_placed = TypeContains(FederatedType)
     plain: set[int] = set()
     right_zips: set[int] = set()
     for node in postorder(root):
@@ -86,19 +85,19 @@ def _check_placements(root: Node) -> Violation | None:
             right_zips.add(id(node.function))
         for operand in _operands(node):
             if isinstance(operand, Lambda):
-                placed = _find_placed(operand, is_placed, plain)
+                placed = _find_placed(operand, plain)
                 if placed is not None:
                     return _placed_inside(root, node.function.uri, placed)
     return None
 
 
-def _find_placed(root: Node, is_placed: TypeContains, plain: set[int]) -> Node | None:
+def _find_placed(root: Node, plain: set[int]) -> Node | None:
     """Return a term of `root` that holds a placed value, or None.
 
     What is selected from a name counts alone, whatever else is in the struct of that name.  `plain`
     has the nodes known to hold no placed value, and gets more.
     """
-    return next((node for node in walk(root, _used, plain) if is_placed(node.type)), None)
+    return next((node for node in walk(root, _used, plain) if node.type.has_placement), None)
 
 
 def _used(node: Node) -> tuple[Node, ...]:

@@ -62,9 +62,8 @@ from tffc.ir.calls import (
     zip_placed,
 )
 from tffc.ir.nodes import Call, Compiled, Intrinsic, Lambda, Node, Selection
-from tffc.ir.traverse import contains
 from tffc.ir.type_parts import leaves, local_type
-from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, StructType, Type, at_server
+from tffc.ir.types import CLIENTS, SERVER, FunctionType, StructType, Type, at_server
 from tffc.linking.aggregations import PLAIN, SECURE
 from tffc.linking.builder import GraphBuilder
 
@@ -252,7 +251,7 @@ class _MapReduceBuilder:
 
 def _check_bound(call: StagedCall) -> None:
     bound = operands(call.call)[1]
-    if contains(bound.type, FederatedType):
+    if bound.type.has_placement:
         raise FormError(
             "E531",
             f"a bound of `{describe(call.binding)}` depends on the server state",

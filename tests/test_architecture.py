@@ -185,7 +185,7 @@ CODE = {
     "audit": 1808,
     "backends": 2298,
     "cli": 4572,
-    "compat": 643,
+    "compat": 435,
     "data": 3454,
     "diff": 1032,
     "effects": 448,

@@ -12,6 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn
 
+from tffc.compat.stand_in import Creator
 from tffc.errors import MissingExtraError
 
 DISTRIBUTIONS = {"vizier": "google-vizier"}
@@ -42,7 +43,7 @@ class _AbsentModule(ModuleType):
         return _Absent(f"{self.__name__}.{name}", (), {})
 
 
-class AbsentFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class AbsentFinder(importlib.abc.MetaPathFinder):
     """Finds the packages in `DISTRIBUTIONS` and all their modules.
 
     It must come last among the finders, so that installed packages are found first.
@@ -54,10 +55,4 @@ class AbsentFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Return a spec for a module of these packages; None for any other."""
         if name.partition(".")[0] not in DISTRIBUTIONS:
             return None
-        return ModuleSpec(name, self, is_package=True)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _AbsentModule(spec.name)
-
-    def exec_module(self, module: ModuleType) -> None:
-        pass
+        return ModuleSpec(name, Creator(_AbsentModule), is_package=True)

@@ -17,7 +17,7 @@ from types import ModuleType
 
 from tffc.compat.former import with_former_names
 from tffc.compat.names import LIBRARIES, MIRRORS, OWN_FILES, RELEASE, STAND_INS, WHEELS
-from tffc.compat.stand_in import Mirror, MirrorLoader, stand_in
+from tffc.compat.stand_in import ALL, Creator, Homes, Mirror, StandIn
 from tffc.errors import MissingElementError, MissingExtraError, MissingModuleError, TffcError
 
 PACKAGE = "tensorflow_federated"
@@ -29,10 +29,10 @@ PIP = "pip install --no-deps --ignore-requires-python"
 
 def _packages() -> frozenset[str]:
     """Return the packages that contain the modules of the tables."""
-    found = {PYTHON}
+    found: set[str] = set()
     for name in (*MIRRORS, *STAND_INS, *OWN_FILES):
         parts = name.split(".")
-        found.update(".".join(parts[:count]) for count in range(2, len(parts)))
+        found.update(".".join(parts[:count]) for count in range(1, len(parts)))
     return frozenset(found)
 
 
@@ -53,15 +53,13 @@ class CompatFinder(importlib.abc.MetaPathFinder):
             release than the one that tffc replaces.
         """
         if name == PACKAGE:
-            return ModuleSpec(name, MirrorLoader("tffc", f"{RELEASE}.0"), is_package=True)
+            return _mirror(name, "tffc", f"{RELEASE}.0")
         if not name.startswith(f"{PACKAGE}."):
             return None
         if name in MIRRORS:
-            return _mirror(name)
-        if name in STAND_INS:
-            return stand_in(name, STAND_INS[name], _no_name)
-        if name in PACKAGES:
-            return stand_in(name, {}, _no_name, [])
+            return _mirror(name, MIRRORS[name])
+        if name in STAND_INS or name in PACKAGES:
+            return _stand_in(name, dict.fromkeys(STAND_INS.get(name, ()), ALL))
         if name in OWN_FILES or library_of(name) is not None:
             return _own_file(name)
         raise MissingModuleError(
@@ -92,8 +90,14 @@ def installed_version() -> str | None:
         return None
 
 
-def _mirror(name: str) -> ModuleSpec:
-    return ModuleSpec(name, MirrorLoader(MIRRORS[name]), is_package=name in PACKAGES)
+def _mirror(name: str, mirrored: str, version: str | None = None) -> ModuleSpec:
+    loader = Creator(lambda name: Mirror(name, mirrored, version))
+    return ModuleSpec(name, loader, is_package=name in PACKAGES)
+
+
+def _stand_in(name: str, homes: Homes) -> ModuleSpec:
+    loader = Creator(lambda name: StandIn(name, homes, _no_name))
+    return ModuleSpec(name, loader, is_package=name in PACKAGES)
 
 
 def _own_file(name: str) -> ModuleSpec | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.abc
 import warnings
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
 from typing import Any
 
@@ -75,25 +74,16 @@ def _name(module: str, name: str) -> Any:
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
-class FormerNamesLoader(importlib.abc.Loader):
+class FormerNamesLoader(SourceFileLoader):
     """Loads a module of a library and adds its former names."""
 
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._inner.create_module(spec)
-
     def exec_module(self, module: ModuleType) -> None:
-        self._inner.exec_module(module)
+        super().exec_module(module)
         vars(module)["__getattr__"] = functools.partial(_name, module.__name__)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
 
 def with_former_names(spec: ModuleSpec | None) -> ModuleSpec | None:
     """Return the spec of a module, changed to add its former names if it has any."""
     if spec is not None and spec.name in {*RENAMED, *GONE}:
-        spec.loader = FormerNamesLoader(spec.loader)
+        spec.loader = FormerNamesLoader(spec.name, spec.origin or "")
     return spec

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.abc
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -15,7 +16,7 @@ Homes = Mapping[str, Sequence[str]]
 """Names, by the modules that define them."""
 
 ALL: Sequence[str] = ()
-"""Stands for all public names of a module, those in its `__all__`."""
+"""Stands for all public names of a module."""
 
 Refuse = Callable[[str, str], TffcError]
 """Makes the error for a module and a name that it does not have."""
@@ -30,35 +31,37 @@ class StandIn(ModuleType):
 
     def __init__(self, name: str, homes: Homes, refuse: Refuse) -> None:
         super().__init__(name)
-        self.__homes = {
-            name: home
-            for home, names in homes.items()
-            for name in names or importlib.import_module(home).__all__
-        }
+        self.__homes = homes
         self.__refuse = refuse
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        home = self.__homes.get(name)
-        if home is None:
-            raise self.__refuse(self.__name__, name)
-        value = importlib.import_module(home)
-        if not home.endswith(f".{name}"):
-            value = getattr(value, name)
-        setattr(self, name, value)
-        return value
+        for home, names in self.__homes.items():
+            if names == ALL or name in names:
+                module = importlib.import_module(home)
+                value = module if home.endswith(f".{name}") else getattr(module, name, None)
+                if value is not None:
+                    setattr(self, name, value)
+                    return value
+        raise self.__refuse(self.__name__, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self.__homes})
+        homes = self.__homes.items()
+        found = [names or dir(importlib.import_module(home)) for home, names in homes]
+        return sorted({*super().__dir__(), *itertools.chain(*found)})
 
 
 class Mirror(ModuleType):
-    """A package with the names of another module, and files of its own."""
+    """A package with the names of another module, its own version if given, and files of its
+    own."""
 
-    def __init__(self, name: str, mirrored: str) -> None:
+    def __init__(self, name: str, mirrored: str, version: str | None = None) -> None:
         super().__init__(name)
         self.__mirrored = mirrored
+        if version is not None:
+            # Programs check the version to know which names they may use.
+            self.__version__ = version
 
     def __getattr__(self, name: str) -> Any:
         return getattr(importlib.import_module(self.__mirrored), name)
@@ -67,46 +70,14 @@ class Mirror(ModuleType):
         return dir(importlib.import_module(self.__mirrored))
 
 
-class MirrorLoader(importlib.abc.Loader):
-    """Creates a mirror of a module, with its own version if given."""
+class Creator(importlib.abc.Loader):
+    """Creates a module that has no code to run."""
 
-    def __init__(self, mirrored: str, version: str | None = None) -> None:
-        self._mirrored = mirrored
-        self._version = version
+    def __init__(self, create: Callable[[str], ModuleType]) -> None:
+        self._create = create
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        made = Mirror(spec.name, self._mirrored)
-        if self._version is not None:
-            # Programs check the version to know which names they may use.
-            vars(made)["__version__"] = self._version
-        return made
+        return self._create(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         pass
-
-
-class Loader(importlib.abc.Loader):
-    """Creates a stand-in, which has no code to run."""
-
-    def __init__(self, homes: Homes, refuse: Refuse) -> None:
-        self._homes = homes
-        self._refuse = refuse
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return StandIn(spec.name, self._homes, self._refuse)
-
-    def exec_module(self, module: ModuleType) -> None:
-        pass
-
-
-def stand_in(
-    name: str, homes: Homes, refuse: Refuse, folders: Sequence[str] | None = None
-) -> ModuleSpec:
-    """Return the spec of a stand-in.
-
-    With `folders` it is a package, whose other modules are files there.
-    """
-    spec = ModuleSpec(name, Loader(homes, refuse), is_package=folders is not None)
-    if folders is not None:
-        spec.submodule_search_locations = list(folders)
-    return spec

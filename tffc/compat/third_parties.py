@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-from tffc.compat.stand_in import Homes, stand_in
+from tffc.compat.stand_in import Creator, Homes, StandIn
 from tffc.errors import MissingElementError, TffcError
 
 QUERIES = "tensorflow_privacy.privacy.dp_query"
@@ -78,7 +78,10 @@ class ThirdPartyFinder(importlib.abc.MetaPathFinder):
         found = PathFinder.find_spec(name)
         if found is None or found.submodule_search_locations is None:
             return None
-        return stand_in(name, package.homes, _refused, found.submodule_search_locations)
+        loader = Creator(lambda name: StandIn(name, package.homes, _refused))
+        spec = ModuleSpec(name, loader, is_package=True)
+        spec.submodule_search_locations = list(found.submodule_search_locations)
+        return spec
 
 
 def _refused(module: str, name: str) -> TffcError:

@@ -68,7 +68,7 @@ def _unknown(name: str) -> AttributeError:
     from tffc.near import did_you_mean_by
 
     places = {"IterativeProcess": "templates.IterativeProcess"}
-    places |= {each: f"types.{each}" for each in types.__all__}
+    places |= {each: f"types.{each}" for each in dir(types) if not each.startswith("_")}
     places |= {each: each for each in _homes()}
     help = did_you_mean_by(places, name)
     return MissingElementError("E469", message, help=help, span=user_span())

@@ -62,13 +62,20 @@ def _imported(stub: pathlib.Path) -> dict[str, str]:
 
 
 def _exported(module: pathlib.Path) -> list[str]:
-    """Return the names in the `__all__` of a module, or all that are public without one."""
-    nodes = ast.parse(module.read_text(encoding="utf-8")).body
-    for node in nodes:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return ast.literal_eval(node.value)
-    defined = [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    return [name for name in defined if not name.startswith("_")]
+    """Return the names in the `__all__` of a module; without one, all public names that it defines,
+    and those that it imports under their own names: `from module import name as name`."""
+    found: list[str] = []
+    for node in ast.parse(module.read_text(encoding="utf-8")).body:
+        match node:
+            case ast.Assign(targets=[ast.Name("__all__")]):
+                return ast.literal_eval(node.value)
+            case ast.ImportFrom():
+                found += [each.name for each in node.names if each.name == each.asname]
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.append(name)
+            case ast.Assign(targets=[ast.Name(name)]):
+                found.append(name)
+    return [name for name in found if not name.startswith("_")]
 
 
 def _first_line(module: pathlib.Path) -> str:

@@ -133,12 +133,12 @@ Data = _kind("Data", nodes.Data, _data, "A value that the executing system finds
 Intrinsic = _kind("Intrinsic", nodes.Intrinsic, _intrinsic, "An operator of the language.")
 Lambda = _kind("Lambda", nodes.Lambda, _lambda, "A function of at most one parameter.")
 Literal = _kind("Literal", nodes.Literal, _literal, "A constant tensor.")
-PlacementBlock = _kind(
+Placement = _kind(
     "Placement", nodes.PlacementNode, entry_point(nodes.PlacementNode), "A placement as a value."
 )
 Reference = _kind("Reference", nodes.Reference, _reference, "What a name is bound to.")
 Selection = _kind("Selection", nodes.Selection, _selection, "An element of a struct.")
-StructBlock = _kind("Struct", nodes.StructNode, _struct, "Values side by side, named or not.")
+Struct = _kind("Struct", nodes.StructNode, _struct, "Values side by side, named or not.")
 
 
 class UnexpectedBlockError(LanguageTypeError):

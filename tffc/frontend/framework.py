@@ -9,109 +9,49 @@ from collections.abc import Collection
 from typing import Any
 
 from tffc.errors import LanguageTypeError
-from tffc.frontend.building_blocks import (
-    Block,
-    Call,
-    CompiledComputation,
-    ComputationBuildingBlock,
-    Data,
-    Intrinsic,
-    Lambda,
-    Literal,
-    Reference,
-    Selection,
-    UnexpectedBlockError,
-    to_call_dominant,
-    transform_postorder,
-    transform_preorder,
-    unique_name_generator,
-)
-from tffc.frontend.building_blocks import PlacementBlock as Placement
-from tffc.frontend.building_blocks import StructBlock as Struct
-from tffc.frontend.cardinalities import CardinalitiesType, merge_cardinalities
-from tffc.frontend.computation import (
-    Computation,
-)
-from tffc.frontend.computation import (
-    deserialize_computation as computation_from_bytes,
-)
+from tffc.frontend.building_blocks import Block as Block
+from tffc.frontend.building_blocks import Call as Call
+from tffc.frontend.building_blocks import CompiledComputation as CompiledComputation
+from tffc.frontend.building_blocks import ComputationBuildingBlock as ComputationBuildingBlock
+from tffc.frontend.building_blocks import Data as Data
+from tffc.frontend.building_blocks import Intrinsic as Intrinsic
+from tffc.frontend.building_blocks import Lambda as Lambda
+from tffc.frontend.building_blocks import Literal as Literal
+from tffc.frontend.building_blocks import Placement as Placement
+from tffc.frontend.building_blocks import Reference as Reference
+from tffc.frontend.building_blocks import Selection as Selection
+from tffc.frontend.building_blocks import Struct as Struct
+from tffc.frontend.building_blocks import UnexpectedBlockError as UnexpectedBlockError
+from tffc.frontend.building_blocks import to_call_dominant as to_call_dominant
+from tffc.frontend.building_blocks import transform_postorder as transform_postorder
+from tffc.frontend.building_blocks import transform_preorder as transform_preorder
+from tffc.frontend.building_blocks import unique_name_generator as unique_name_generator
+from tffc.frontend.cardinalities import CardinalitiesType as CardinalitiesType
+from tffc.frontend.cardinalities import merge_cardinalities as merge_cardinalities
+from tffc.frontend.computation import Computation
+from tffc.frontend.computation import deserialize_computation as computation_from_bytes
 from tffc.frontend.conversion import infer_type
-from tffc.frontend.data_descriptor import CardinalityFreeDataDescriptor, DataDescriptor
-from tffc.frontend.execution import (
-    AsyncContext,
-    AsyncExecutionContext,
-    ContextStack,
-    SyncContext,
-    SyncExecutionContext,
-    get_context_stack,
-    set_default_context,
+from tffc.frontend.data_descriptor import (
+    CardinalityFreeDataDescriptor as CardinalityFreeDataDescriptor,
 )
+from tffc.frontend.data_descriptor import DataDescriptor as DataDescriptor
+from tffc.frontend.execution import AsyncContext as AsyncContext
+from tffc.frontend.execution import AsyncExecutionContext as AsyncExecutionContext
+from tffc.frontend.execution import ContextStack as ContextStack
+from tffc.frontend.execution import SyncContext as SyncContext
+from tffc.frontend.execution import SyncExecutionContext as SyncExecutionContext
+from tffc.frontend.execution import get_context_stack as get_context_stack
+from tffc.frontend.execution import set_default_context as set_default_context
 from tffc.frontend.hints import described
-from tffc.frontend.mergeable import MergeableCompExecutionContext, MergeableCompForm
+from tffc.frontend.mergeable import MergeableCompExecutionContext as MergeableCompExecutionContext
+from tffc.frontend.mergeable import MergeableCompForm as MergeableCompForm
 from tffc.frontend.source import entry_point
-from tffc.frontend.type_conversions import type_to_tf_tensor_specs
-from tffc.frontend.type_queries import (
-    PlacementLiteral,
-    TypedObject,
-    deserialize_type,
-    serialize_type,
-)
+from tffc.frontend.type_conversions import type_to_tf_tensor_specs as type_to_tf_tensor_specs
+from tffc.frontend.type_queries import PlacementLiteral as PlacementLiteral
+from tffc.frontend.type_queries import TypedObject as TypedObject
+from tffc.frontend.type_queries import deserialize_type as deserialize_type
+from tffc.frontend.type_queries import serialize_type as serialize_type
 from tffc.ir.intrinsics import INTRINSICS
-
-__all__ = [
-    "FEDERATED_AGGREGATE",
-    "FEDERATED_APPLY",
-    "FEDERATED_BROADCAST",
-    "FEDERATED_EVAL_AT_CLIENTS",
-    "FEDERATED_EVAL_AT_SERVER",
-    "FEDERATED_MAP",
-    "FEDERATED_MAP_ALL_EQUAL",
-    "FEDERATED_SUM",
-    "FEDERATED_VALUE_AT_CLIENTS",
-    "FEDERATED_VALUE_AT_SERVER",
-    "FEDERATED_ZIP_AT_CLIENTS",
-    "FEDERATED_ZIP_AT_SERVER",
-    "AsyncContext",
-    "AsyncExecutionContext",
-    "Block",
-    "Call",
-    "CardinalitiesType",
-    "CardinalityFreeDataDescriptor",
-    "CompiledComputation",
-    "ComputationBuildingBlock",
-    "ConcreteComputation",
-    "ContextStack",
-    "Data",
-    "DataDescriptor",
-    "Intrinsic",
-    "Lambda",
-    "Literal",
-    "MergeableCompExecutionContext",
-    "MergeableCompForm",
-    "Placement",
-    "PlacementLiteral",
-    "Reference",
-    "RetryableError",
-    "Selection",
-    "Struct",
-    "SyncContext",
-    "SyncExecutionContext",
-    "TypedObject",
-    "UnexpectedBlockError",
-    "deserialize_computation",
-    "deserialize_type",
-    "get_context_stack",
-    "merge_cardinalities",
-    "serialize_computation",
-    "serialize_type",
-    "set_default_context",
-    "to_call_dominant",
-    "transform_postorder",
-    "transform_preorder",
-    "type_from_tensors",
-    "type_to_tf_tensor_specs",
-    "unique_name_generator",
-]
 
 FEDERATED_AGGREGATE = INTRINSICS["federated_aggregate"]
 FEDERATED_APPLY = INTRINSICS["federated_apply"]

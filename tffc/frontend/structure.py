@@ -21,27 +21,10 @@ from tffc.errors import (
 )
 from tffc.frontend.hints import described
 from tffc.ir.named_containers import is_named_container, named_items
-from tffc.ir.struct import Struct, elements_by_name, opened
+from tffc.ir.struct import Struct as Struct
+from tffc.ir.struct import elements_by_name, opened
 from tffc.ir.trampoline import Task, run
 from tffc.near import did_you_mean
-
-__all__ = [
-    "Struct",
-    "flatten",
-    "from_container",
-    "has_field",
-    "is_same_structure",
-    "iter_elements",
-    "map_structure",
-    "name_list",
-    "name_list_with_nones",
-    "name_to_index_map",
-    "pack_sequence_as",
-    "to_elements",
-    "to_odict",
-    "to_odict_or_tuple",
-    "update_struct",
-]
 
 
 def iter_elements(struct: Struct) -> Iterator[tuple[str | None, Any]]:

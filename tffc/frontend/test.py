@@ -11,12 +11,9 @@ from typing import Any, TypeAlias
 from tffc.errors import LanguageTypeError
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frontend.computation import Computation
-from tffc.frontend.execution import (
-    ExecutionContext,
-    context_stack,
-    create_runtime_error_context,
-    set_no_default_context,
-)
+from tffc.frontend.execution import ExecutionContext, context_stack
+from tffc.frontend.execution import create_runtime_error_context as create_runtime_error_context
+from tffc.frontend.execution import set_no_default_context as set_no_default_context
 from tffc.frontend.hints import described
 from tffc.ir.intrinsics import Communication, definition_of
 from tffc.ir.nodes import Call, Intrinsic, Node
@@ -27,20 +24,6 @@ from tffc.ir.type_base import (
     TypesNotIdenticalError,
 )
 from tffc.ir.types import TensorType, Type
-
-__all__ = [
-    "assert_contains_secure_aggregation",
-    "assert_contains_unsecure_aggregation",
-    "assert_not_contains_secure_aggregation",
-    "assert_not_contains_unsecure_aggregation",
-    "assert_type_assignable_from",
-    "assert_types_equivalent",
-    "assert_types_identical",
-    "create_runtime_error_context",
-    "set_no_default_context",
-    "with_context",
-    "with_contexts",
-]
 
 MakeContext: TypeAlias = Callable[[], ExecutionContext]
 MakeEnvironment: TypeAlias = Callable[[], Iterable[contextlib.AbstractContextManager[Any]]]
@@ -195,5 +178,5 @@ def _test_case() -> type:
     from absl.testing import parameterized
 
     bases = (parameterized.TestCase, load_tensorflow().test.TestCase)
-    names = (each for each in __all__ if each.startswith("assert"))
+    names = (each for each in globals() if each.startswith("assert"))
     return type("TestCase", bases, {each: staticmethod(globals()[each]) for each in names})

@@ -1,86 +1,47 @@
 """The module `tff.types`: types, their constructors, and queries."""
 
-from __future__ import annotations
-
-from tffc.frontend.type_analysis import (
-    is_structure_of_floats,
-    is_structure_of_integers,
-    is_structure_of_tensors,
+from tffc.frontend.type_analysis import is_structure_of_floats as is_structure_of_floats
+from tffc.frontend.type_analysis import is_structure_of_integers as is_structure_of_integers
+from tffc.frontend.type_analysis import is_structure_of_tensors as is_structure_of_tensors
+from tffc.frontend.type_conversions import TypeRelation as TypeRelation
+from tffc.frontend.type_conversions import UnexpectedTypeError as UnexpectedTypeError
+from tffc.frontend.type_conversions import (
+    structure_from_tensor_type_tree as structure_from_tensor_type_tree,
 )
 from tffc.frontend.type_conversions import (
-    TypeRelation,
-    UnexpectedTypeError,
-    structure_from_tensor_type_tree,
-    type_mismatch_error_message,
-    type_to_py_container,
-    type_to_tf_tensor_specs,
+    type_mismatch_error_message as type_mismatch_error_message,
 )
+from tffc.frontend.type_conversions import type_to_py_container as type_to_py_container
+from tffc.frontend.type_conversions import type_to_tf_tensor_specs as type_to_tf_tensor_specs
+from tffc.frontend.type_queries import contains as contains
+from tffc.frontend.type_queries import contains_only as contains_only
+from tffc.frontend.type_queries import count as count
+from tffc.frontend.type_queries import deserialize_type as deserialize_type
 from tffc.frontend.type_queries import (
-    contains,
-    contains_only,
-    count,
-    deserialize_type,
-    is_tensorflow_compatible_type,
-    serialize_type,
+    is_tensorflow_compatible_type as is_tensorflow_compatible_type,
 )
-from tffc.ir.shapes import Shape as ArrayShape
-from tffc.ir.shapes import is_shape_fully_defined, num_elements_in_shape
-from tffc.ir.type_base import (
-    TypeNotAssignableError,
-    TypesNotEquivalentError,
-    TypesNotIdenticalError,
-)
-from tffc.ir.types import (
-    AbstractType,
-    FederatedType,
-    FunctionType,
-    PlacementType,
-    SequenceType,
-    StructType,
-    StructWithPythonType,
-    TensorType,
-    Type,
-    at_clients,
-    at_server,
-    to_type,
-)
+from tffc.frontend.type_queries import serialize_type as serialize_type
+from tffc.ir.shapes import Shape
+from tffc.ir.shapes import is_shape_fully_defined as is_shape_fully_defined
+from tffc.ir.shapes import num_elements_in_shape as num_elements_in_shape
+from tffc.ir.type_base import TypeNotAssignableError as TypeNotAssignableError
+from tffc.ir.type_base import TypesNotEquivalentError as TypesNotEquivalentError
+from tffc.ir.type_base import TypesNotIdenticalError as TypesNotIdenticalError
+from tffc.ir.types import AbstractType as AbstractType
+from tffc.ir.types import FederatedType as FederatedType
+from tffc.ir.types import FunctionType as FunctionType
+from tffc.ir.types import PlacementType as PlacementType
+from tffc.ir.types import SequenceType as SequenceType
+from tffc.ir.types import StructType as StructType
+from tffc.ir.types import StructWithPythonType as StructWithPythonType
+from tffc.ir.types import TensorType as TensorType
+from tffc.ir.types import Type as Type
+from tffc.ir.types import at_clients as at_clients
+from tffc.ir.types import at_server as at_server
+from tffc.ir.types import to_type as to_type
+
+ArrayShape = Shape
+"""TFF's name for the sizes of an array, None for one whose number of dimensions is unknown."""
 
 tensorflow_to_type = to_type
 """The name for `to_type` that suggests types in TensorFlow's terms, which it accepts as well."""
-
-__all__ = [
-    "AbstractType",
-    "ArrayShape",
-    "FederatedType",
-    "FunctionType",
-    "PlacementType",
-    "SequenceType",
-    "StructType",
-    "StructWithPythonType",
-    "TensorType",
-    "Type",
-    "TypeNotAssignableError",
-    "TypeRelation",
-    "TypesNotEquivalentError",
-    "TypesNotIdenticalError",
-    "UnexpectedTypeError",
-    "at_clients",
-    "at_server",
-    "contains",
-    "contains_only",
-    "count",
-    "deserialize_type",
-    "is_shape_fully_defined",
-    "is_structure_of_floats",
-    "is_structure_of_integers",
-    "is_structure_of_tensors",
-    "is_tensorflow_compatible_type",
-    "num_elements_in_shape",
-    "serialize_type",
-    "structure_from_tensor_type_tree",
-    "tensorflow_to_type",
-    "to_type",
-    "type_mismatch_error_message",
-    "type_to_py_container",
-    "type_to_tf_tensor_specs",
-]

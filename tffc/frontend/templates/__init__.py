@@ -8,23 +8,15 @@ rounds               the round of a process in the shape that forms take
 errors               what is raised if the computations do not fit each other
 """
 
-from tffc.frontend.templates.aggregation_process import AggregationProcess
-from tffc.frontend.templates.estimation_process import EstimationProcess
-from tffc.frontend.templates.iterative_process import IterativeProcess, is_stateful
+from tffc.frontend.templates.aggregation_process import AggregationProcess as AggregationProcess
+from tffc.frontend.templates.estimation_process import EstimationProcess as EstimationProcess
+from tffc.frontend.templates.iterative_process import IterativeProcess as IterativeProcess
+from tffc.frontend.templates.iterative_process import is_stateful as is_stateful
+from tffc.frontend.templates.measured_process import MeasuredProcess as MeasuredProcess
+from tffc.frontend.templates.measured_process import MeasuredProcessOutput as MeasuredProcessOutput
 from tffc.frontend.templates.measured_process import (
-    MeasuredProcess,
-    MeasuredProcessOutput,
-    chain_measured_processes,
-    concatenate_measured_processes,
+    chain_measured_processes as chain_measured_processes,
 )
-
-__all__ = [
-    "AggregationProcess",
-    "EstimationProcess",
-    "IterativeProcess",
-    "MeasuredProcess",
-    "MeasuredProcessOutput",
-    "chain_measured_processes",
-    "concatenate_measured_processes",
-    "is_stateful",
-]
+from tffc.frontend.templates.measured_process import (
+    concatenate_measured_processes as concatenate_measured_processes,
+)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from tffc.errors import (
     ComputationReturnedNoneError,
@@ -33,13 +33,14 @@ from tffc.frontend.operators import FederatedTrace
 from tffc.frontend.packing import pack
 from tffc.frontend.seeds import steady_trace
 from tffc.frontend.signature import (
-    arguments,
+    call_arguments,
     function_name,
+    is_splatted,
     parameter_type,
     signature_of,
 )
 from tffc.frontend.source import entry_point
-from tffc.frontend.value import Value, select
+from tffc.frontend.value import Value
 from tffc.ir.nodes import Call, Compiled, Node, Reference
 from tffc.ir.struct import Struct
 from tffc.ir.traverse import walk
@@ -210,27 +211,19 @@ class Computation(Convertible):
         return f"<computation of type {self._type}>"
 
 
-class Tracer(Protocol):
-    """Traces a function at one parameter type.
-
-    `splat` demands that the parameter's elements be passed one by one.
-    """
-
-    def __call__(
-        self,
-        function: Callable[..., Any],
-        signature: inspect.Signature,
-        parameter: Type | None,
-        *,
-        splat: bool,
-    ) -> Computation: ...
+Tracer: TypeAlias = Callable[[Callable[..., Any], Type | None, bool], Computation]
+"""Traces a function at one parameter type; a parameter that is splatted, the last argument, is
+given as its elements."""
 
 
 class PolymorphicComputation(Convertible):
     """A computation without a parameter type, traced once for each type that it is used with."""
 
     def __init__(
-        self, function: Callable[..., Any], signature: inspect.Signature, trace: Tracer
+        self,
+        function: Callable[..., Any],
+        signature: inspect.Signature,
+        trace: Callable[[Type, bool], Computation],
     ) -> None:
         self._function = function
         self._signature = signature
@@ -242,7 +235,7 @@ class PolymorphicComputation(Convertible):
         """Return the computation for parameters of type `parameter`."""
         key = (parameter, splat)
         if key not in self._traced:
-            self._traced[key] = self._trace(self._function, self._signature, parameter, splat=splat)
+            self._traced[key] = self._trace(*key)
         return self._traced[key]
 
     @entry_point
@@ -279,32 +272,19 @@ class PolymorphicComputation(Convertible):
 
 
 def trace_federated(
-    function: Callable[..., Any],
-    signature: inspect.Signature,
-    parameter: Type | None,
-    *,
-    splat: bool,
+    function: Callable[..., Any], parameter: Type | None, splatted: bool
 ) -> Computation:
     """Trace `function` by running it once on a value that stands for its argument."""
-    passed = arguments(function, signature, parameter, splat=splat)
     outer = contexts.current()
     context = FederatedTrace(
         function_name(function) or "FEDERATED",
         outer if isinstance(outer, FederatedContext) else None,
     )
-    plain = None if parameter is None else without_containers(parameter)
-    args: list[Value] = []
-    kwargs: dict[str, Value] = {}
-    if parameter is not None and plain is not None:
-        whole = Value(Reference(context.parameter_name, plain), parameter, context)
-        if passed is None:
-            args.append(whole)
-        for argument in passed or ():
-            element = select(whole, argument.index)
-            if argument.keyword is None:
-                args.append(element)
-            else:
-                kwargs[argument.keyword] = element
+    plain, value = None, None
+    if parameter is not None:
+        plain = without_containers(parameter)
+        value = Value(Reference(context.parameter_name, plain), parameter, context)
+    args, kwargs = call_arguments(parameter, value, splatted)
     returned = contexts.run_within(context, function, *args, **kwargs)
     result = _result(function, returned, context)
     return Computation(
@@ -333,32 +313,20 @@ def _result(function: Callable[..., Any], returned: Any, context: FederatedConte
 
 
 def trace_tensorflow(
-    function: Callable[..., Any],
-    signature: inspect.Signature,
-    parameter: Type | None,
-    *,
-    splat: bool,
+    function: Callable[..., Any], parameter: Type | None, splatted: bool
 ) -> Computation:
     """Trace `function` by running it once on symbolic tensors, and keep the graph."""
     from tffc.frontend.tensorflow_capture import capture
 
-    passed = arguments(function, signature, parameter, splat=splat)
-    section, result = capture(function, parameter, passed)
+    section, result = capture(function, parameter, splatted)
     return Computation(section, FunctionType(parameter, result), function=function)
 
 
-def trace_jax(
-    function: Callable[..., Any],
-    signature: inspect.Signature,
-    parameter: Type | None,
-    *,
-    splat: bool,
-) -> Computation:
+def trace_jax(function: Callable[..., Any], parameter: Type | None, splatted: bool) -> Computation:
     """Trace `function` by running it once on abstract arrays, and keep JAX's XLA module."""
     from tffc.frontend.jax_capture import capture
 
-    passed = arguments(function, signature, parameter, splat=splat)
-    section, result = capture(function, parameter, passed)
+    section, result = capture(function, parameter, splatted)
     return Computation(section, FunctionType(parameter, result), function=function)
 
 
@@ -381,16 +349,6 @@ def _declared(source: Any) -> Type:
 
 
 def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
-    def steadily(
-        function: Callable[..., Any],
-        signature: inspect.Signature,
-        parameter: Type | None,
-        *,
-        splat: bool,
-    ) -> Computation:
-        with steady_trace(function_name(function), parameter):
-            return trace(function, signature, parameter, splat=splat)
-
     def wrap(function: Any, types: tuple[Any, ...]) -> Computation | PolymorphicComputation:
         if isinstance(function, Convertible) or not callable(function):
             raise LanguageTypeError(
@@ -401,11 +359,16 @@ def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
                 else "decorate a function, written with def or lambda",
             )
         signature = signature_of(function)
+
+        def traced(parameter: Type | None, splat: bool) -> Computation:
+            splatted = is_splatted(function, signature, parameter, splat=splat)
+            with steady_trace(function_name(function), parameter):
+                return trace(function, parameter, splatted)
+
         if signature.parameters and not types:
-            return PolymorphicComputation(function, signature, steadily)
+            return PolymorphicComputation(function, signature, traced)
         given = [None if type is None else _declared(type) for type in types]
-        parameter = parameter_type(function, signature, given)
-        return steadily(function, signature, parameter, splat=False)
+        return traced(parameter_type(function, signature, given), False)
 
     @entry_point
     def decorate(*args: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,7 @@ The root of the module is always a tuple, even for one tensor.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from tffc.frontend.context import CompiledContext
 from tffc.frontend.conversion import open_container
 from tffc.frontend.definitions import result_span
 from tffc.frontend.hints import described, instead_of
-from tffc.frontend.signature import Argument
+from tffc.frontend.signature import call_arguments, passed_type
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.struct import Struct
@@ -29,7 +29,7 @@ from tffc.ir.type_parts import leaves, without_containers
 from tffc.ir.types import FunctionType, StructType, StructWithPythonType, TensorType, Type
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
 from tffc.proto.encoding import Place, read_tag, skip_value
-from tffc.values.containers import build_container, default_container
+from tffc.values.containers import build_container
 
 WIDE = (DType.INT64, DType.UINT64, DType.FLOAT64, DType.COMPLEX128)
 """Element types that JAX supports in its 64-bit mode only."""
@@ -41,13 +41,12 @@ HLO_MODULE_ID = 5
 def capture(
     function: Callable[..., Any],
     parameter: Type | None,
-    passed: Sequence[Argument] | None,
+    splatted: bool = False,
 ) -> tuple[Compiled, Type]:
     """Trace `function` on abstract arrays; return the compiled section and the result's type.
 
-    The type names the Python containers that the function returned.  `passed` says which elements
-    of the parameter the function is given, None that it is given the whole.  Exceptions of the
-    function pass through unchanged.
+    The type names the Python containers that the function returned.  A parameter that is
+    `splatted` is given as its elements.  Exceptions of the function pass through unchanged.
 
     Raises:
       MissingExtraError: JAX is not installed.
@@ -59,10 +58,10 @@ def capture(
     _register_struct(jax)
     tensors = _tensors(jax, parameter)
     arrays = [jax.ShapeDtypeStruct(tensor.shape, tensor.element_type.dtype) for tensor in tensors]
-    order = jax.tree_util.tree_leaves(_call_arguments(parameter, passed, range(len(arrays))))
+    order = jax.tree_util.tree_leaves(_call_arguments(parameter, splatted, range(len(arrays))))
     _check_containers(order)
     places = {tensor: place for place, tensor in enumerate(order)}
-    args, kwargs = _call_arguments(parameter, passed, arrays)
+    args, kwargs = _call_arguments(parameter, splatted, arrays)
     jitted = jax.jit(function, keep_unused=True)
     traced = contexts.run_within(CompiledContext("jax"), jitted.trace, *args, **kwargs)
     # A fixed platform gives the same bytes on any machine, whatever its devices.
@@ -141,26 +140,12 @@ def _check_containers(order: Sequence[Any]) -> None:
 
 
 def _call_arguments(
-    parameter: Type | None, passed: Sequence[Argument] | None, values: Sequence[Any]
+    parameter: Type | None, splatted: bool, values: Iterable[Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return the positional and keyword arguments to call the function with, given its tensors."""
-    if parameter is None:
-        return [], {}
-    remaining = iter(values)
-    if passed is None:
-        return [run(_filled(parameter, remaining))], {}
-    assert isinstance(parameter, StructType)
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    for argument, type in zip(passed, parameter.types, strict=True):
-        value = run(_filled(type, remaining))
-        if argument.keyword is not None:
-            kwargs[argument.keyword] = value
-        elif isinstance(value, Struct) and isinstance(type, StructType):
-            args.append(default_container(type, value))
-        else:
-            args.append(value)
-    return args, kwargs
+    type = passed_type(parameter, splatted)
+    value = None if type is None else run(_filled(type, iter(values)))
+    return call_arguments(type, value, splatted)
 
 
 def _filled(type: Type, values: Any) -> Task[Any]:

@@ -8,22 +8,15 @@ parameter takes the whole.
 from __future__ import annotations
 
 import collections
-import dataclasses
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tffc.errors import LanguageTypeError
 from tffc.frontend.definitions import definition_span
+from tffc.ir.struct import Struct
 from tffc.ir.types import StructType, StructWithPythonType, Type
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Argument:
-    """The element of a struct parameter that a function takes, by position or keyword."""
-
-    index: int
-    keyword: str | None
+from tffc.values.containers import default_container
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
@@ -154,40 +147,63 @@ def _struct_type(function: Callable[..., Any], names: tuple[str, ...], type: Typ
     return type
 
 
-def arguments(
-    function: Callable[..., Any],
-    signature: inspect.Signature,
-    type: Type | None,
-    *,
-    splat: bool = False,
-) -> list[Argument] | None:
-    """Return how the parameter is passed to the function: its elements one by one, or None for
-    whole.
+def is_splatted(
+    function: Callable[..., Any], signature: inspect.Signature, type: Type | None, *, splat: bool
+) -> bool:
+    """Return whether a function of a parameter of this type is passed its elements one by one.
 
     A function that can take one argument is given the whole, unless `splat` demands otherwise.
 
     Raises:
       LanguageTypeError: the parameter suits the function in neither way.
     """
-    if type is None:
-        return []
-    if len(signature.parameters) == 1 and not splat:
-        return None
+    if type is None or (len(signature.parameters) == 1 and not splat):
+        return False
     if isinstance(type, StructType) and type.is_argument_struct():
-        found = [Argument(index, name) for index, name in enumerate(type.names)]
-        positional = [None for argument in found if argument.keyword is None]
+        names = type.fields()
+        unnamed = [None] * (len(type) - len(names))
         try:
-            signature.bind(*positional, **dict.fromkeys(type.fields()))
+            signature.bind(*unnamed, **dict.fromkeys(names))
         except TypeError:
             # It takes other arguments, which is refused below.
             pass
         else:
-            return found
+            return True
     raise LanguageTypeError(
         "E412",
         f"{_name(function)}{signature} cannot be called with an argument of type `{type}`",
         help="the elements of the argument are passed one by one, those with names as keywords",
     )
+
+
+def passed_type(type: Type | None, splatted: bool) -> Type | None:
+    """Return the type of a parameter, without the outermost container if that is taken apart
+    anyway."""
+    if splatted and isinstance(type, StructType):
+        return StructType.of(type.names, type.types)
+    return type
+
+
+def call_arguments(
+    type: Type | None, value: Any, splatted: bool
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return the positional and keyword arguments that pass a value of this type to a function.
+
+    The value of a type that is `splatted` gives its elements when it is iterated over.
+    """
+    if type is None or not splatted:
+        return [] if type is None else [value], {}
+    assert isinstance(type, StructType)
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for name, inner, element in zip(type.names, type.types, value, strict=True):
+        if name is not None:
+            kwargs[name] = element
+        elif isinstance(element, Struct) and isinstance(inner, StructType):
+            args.append(default_container(inner, element))
+        else:
+            args.append(element)
+    return args, kwargs
 
 
 def _name(function: Callable[..., Any]) -> str:

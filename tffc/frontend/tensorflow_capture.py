@@ -11,7 +11,7 @@ checks run although no result needs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from tffc.errors import ComputationReturnedNoneError, LanguageValueError, TffcError
@@ -19,7 +19,7 @@ from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frontend import context as contexts
 from tffc.frontend.definitions import result_span
 from tffc.frontend.eager_semantics import eager_semantics
-from tffc.frontend.signature import Argument, function_name
+from tffc.frontend.signature import call_arguments, function_name, passed_type
 from tffc.frontend.source import raised_span
 from tffc.frontend.tensorflow_call import import_section
 from tffc.frontend.tensorflow_effects import (
@@ -36,12 +36,10 @@ from tffc.frontend.tensorflow_values import (
     tensor_names,
 )
 from tffc.ir.nodes import Compiled
-from tffc.ir.struct import Struct
 from tffc.ir.trampoline import run
 from tffc.ir.type_parts import without_containers
-from tffc.ir.types import FunctionType, StructType, Type
+from tffc.ir.types import FunctionType, Type
 from tffc.ir.wire import SectionBinding, TensorFlowSection, write_tensorflow
-from tffc.values.containers import default_container
 
 __all__ = ["capture", "import_section"]
 
@@ -53,13 +51,12 @@ UNSET_GRAPH_SEED = 87654321
 def capture(
     function: Callable[..., Any],
     parameter: Type | None,
-    passed: Sequence[Argument] | None = None,
+    splatted: bool = False,
 ) -> tuple[Compiled, Type]:
     """Trace `function` on symbolic tensors; return the compiled section and the result's type.
 
-    The type names the Python containers that the function returned.  `passed` says which elements
-    of the parameter the function is given, None that it is given the whole.  Exceptions of the
-    function pass through unchanged.
+    The type names the Python containers that the function returned.  A parameter that is
+    `splatted` is given as its elements.  Exceptions of the function pass through unchanged.
 
     Raises:
       LanguageTypeError: the parameter or the result is not made of tensors, structs and sequences.
@@ -76,9 +73,9 @@ def capture(
         eager_semantics(),
     ):
         trace.session_token = tf.compat.v1.placeholder(tf.string, [], SESSION_TOKEN)
-        handed = _handed_over(parameter, passed)
-        given = None if handed is None else run(placeholders(tf, handed, "arg"))
-        args, kwargs = _call_arguments(given, passed)
+        type = passed_type(parameter, splatted)
+        given = None if type is None else run(placeholders(tf, type, "arg"))
+        args, kwargs = call_arguments(type, None if given is None else given.value, splatted)
         returned = _run(trace, function, args, kwargs)
         if returned is None:
             raise _returned_none(function)
@@ -159,32 +156,3 @@ def _check_seeds(graph_def: Any) -> None:
 def _nodes_of(binding: SectionBinding) -> list[str]:
     """Return the nodes that compute the tensors of a binding."""
     return [name.partition(":")[0] for name in tensor_names(binding)]
-
-
-def _handed_over(parameter: Type | None, passed: Sequence[Argument] | None) -> Type | None:
-    """Return the parameter's type, without the outermost container if that is taken apart
-    anyway."""
-    if passed is not None and isinstance(parameter, StructType):
-        return StructType.of(parameter.names, parameter.types)
-    return parameter
-
-
-def _call_arguments(
-    given: Captured | None, passed: Sequence[Argument] | None
-) -> tuple[list[Any], dict[str, Any]]:
-    """Return the positional and keyword arguments to call the function with."""
-    if given is None:
-        return [], {}
-    if passed is None:
-        return [given.value], {}
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    for argument in passed:
-        value, type = given.value[argument.index], given.type.children()[argument.index]
-        if argument.keyword is not None:
-            kwargs[argument.keyword] = value
-        elif isinstance(value, Struct) and isinstance(type, StructType):
-            args.append(default_container(type, value))
-        else:
-            args.append(value)
-    return args, kwargs

@@ -13,7 +13,6 @@ from tffc.frontend.operands import (
     check_operand,
     federated_operand,
     function_operand,
-    unnamed,
 )
 from tffc.frontend.source import entry_point
 from tffc.frontend.type_analysis import (
@@ -21,8 +20,12 @@ from tffc.frontend.type_analysis import (
     is_ordered,
     is_structure_of_integers,
 )
-from tffc.frontend.type_checks import check_is_sum_compatible
+from tffc.frontend.type_checks import (
+    check_is_sum_compatible,
+    is_single_integer_or_matches_structure,
+)
 from tffc.frontend.value import Value, select, struct_value
+from tffc.ir.calls import by_position
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import contains
 from tffc.ir.types import (
@@ -70,8 +73,8 @@ def federated_mean(value: Any, weight: Any = None) -> Value:
             f"type `{factor_type}`",
         )
     parameters = [FederatedType(type.member, CLIENTS), FederatedType(factor_type.member, CLIENTS)]
-    result = FederatedType(type.member, SERVER)
-    return bind_call(context, "federated_weighted_mean", parameters, [operand, factor], result)
+    operands, result = [operand.comp, factor.comp], FederatedType(type.member, SERVER)
+    return bind_call(context, "federated_weighted_mean", parameters, operands, result)
 
 
 def _is_weight(type: Type) -> bool:
@@ -103,7 +106,7 @@ def _extremum(uri: str, name: str, value: Any) -> Value:
 
 def _reduced(context: FederatedContext, uri: str, operand: Value, type: FederatedType) -> Value:
     parameter = FederatedType(type.member, CLIENTS)
-    return bind_call(context, uri, [parameter], [operand], FederatedType(type.member, SERVER))
+    return bind_call(context, uri, [parameter], [operand.comp], FederatedType(type.member, SERVER))
 
 
 @entry_point
@@ -139,7 +142,7 @@ def federated_aggregate(value: Any, zero: Any, accumulate: Any, merge: Any, repo
             FunctionType(_pair(state, state), state),
             FunctionType(state, final_type.result),
         ],
-        [operand, start, unnamed(step), unnamed(join), final],
+        [operand.comp, start.comp, by_position(step.comp), by_position(join.comp), final.comp],
         FederatedType(final_type.result, SERVER),
     )
 
@@ -171,7 +174,7 @@ def _secure_sum(uri: str, value: Any, bound: Any, role: str) -> Value:
     operand, type, limit = secure_operands(value, bound, role, context)
     parameters = [FederatedType(type.member, CLIENTS), limit.type_signature]
     result = FederatedType(type.member, SERVER)
-    return bind_call(context, uri, parameters, [operand, limit], result)
+    return bind_call(context, uri, parameters, [operand.comp, limit.comp], result)
 
 
 def secure_operands(
@@ -191,41 +194,22 @@ def secure_operands(
             "tf.cast(tf.round(x * 1000.0), tf.int32), sum those, and divide the sum by the scale",
         )
     limit = convert(bound, None, context)
-    spread = run(_spread(limit, type.member))
-    if spread is None:
+    if not is_single_integer_or_matches_structure(limit.type_signature, type.member):
         raise LanguageTypeError(
             "E488",
             f"{role} must be one integer, or a structure of integers like `{type.member}`, but is "
             f"of type `{limit.type_signature}`",
             help=UNPLACED if isinstance(limit.type_signature, FederatedType) else None,
         )
-    return operand, type, spread
+    return operand, type, run(_spread(limit, type.member))
 
 
-def _spread(bound: Value, member: Type) -> Task[Value | None]:
-    """Return `bound` in the structure of `member`, repeating single integers; None if it does not
-    fit."""
-    found = bound.type_signature
-    if isinstance(found, TensorType):
-        single = (
-            found.element_type.is_integer and found.shape is not None and set(found.shape) <= {1}
-        )
-        if not single:
-            return None
-        if not isinstance(member, StructType):
-            return bound
-        parts = []
-        for element in member.types:
-            parts.append((yield _spread(bound, element)))
-        return struct_value(parts, member.names, member.container)
-    if not isinstance(found, StructType) or not isinstance(member, StructType):
-        return None
-    if found.names != member.names:
-        return None
-    parts = []
+def _spread(bound: Value, member: Type) -> Task[Value]:
+    """Return `bound` in the structure of `member`, with single integers repeated."""
+    if not isinstance(member, StructType):
+        return bound
+    is_single = isinstance(bound.type_signature, TensorType)
+    parts: list[Value] = []
     for index, element in enumerate(member.types):
-        part = yield _spread(select(bound, index), element)
-        if part is None:
-            return None
-        parts.append(part)
+        parts.append((yield _spread(bound if is_single else select(bound, index), element)))
     return struct_value(parts, member.names, member.container)

@@ -11,9 +11,8 @@ from tffc.frontend.conversion import Convertible, check_scope, convert
 from tffc.frontend.hints import alternative, described, likely_fix, move_to
 from tffc.frontend.value import Value, scope_of
 from tffc.frontend.zipping import why_not_zipped, zipped, zipped_type
-from tffc.ir import nodes
-from tffc.ir.calls import intrinsic_call
-from tffc.ir.nodes import Call, Lambda, Reference
+from tffc.ir import calls
+from tffc.ir.nodes import Node
 from tffc.ir.type_base import TypeNotAssignableError
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import FederatedType, FunctionType, Placement, StructType, Type
@@ -122,31 +121,18 @@ def accumulator_type(function: FunctionType, role: str) -> Type:
     return parameter.types[0]
 
 
-def unnamed(function: Value) -> Value:
-    """Return a function of a pair with named elements, wrapped to take them by position."""
-    type = function.type_signature
-    assert isinstance(type, FunctionType)
-    if not isinstance(type.parameter, StructType) or not type.parameter.fields():
-        return function
-    types = type.parameter.types
-    parameter = StructType.of((None,) * len(types), types)
-    reference = Reference("a", without_containers(parameter))
-    wrapped = Lambda("a", reference.type, Call(function.comp, reference))
-    return Value(wrapped, FunctionType(parameter, type.result), scope_of(function))
-
-
 def bind_call(
     context: FederatedContext,
     uri: str,
     parameters: Sequence[Type],
-    operands: Sequence[Value],
+    operands: Sequence[Node],
     result: Type,
 ) -> Value:
     """Bind the operator `uri`, applied to `operands` that fit `parameters`, to a symbol."""
     if len(operands) == 1:
-        parameter, argument = parameters[0], operands[0].comp
+        parameter, argument = parameters[0], operands[0]
     else:
         parameter = StructType.of((None,) * len(parameters), tuple(parameters))
-        argument = nodes.StructNode(tuple(operand.comp for operand in operands))
+        argument = calls.pack(operands)
     plain = without_containers(parameter), without_containers(result)
-    return Value(context.bind(intrinsic_call(uri, *plain, argument)), result, context)
+    return Value(context.bind(calls.intrinsic_call(uri, *plain, argument)), result, context)

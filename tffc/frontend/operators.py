@@ -17,13 +17,13 @@ from tffc.frontend.operands import (
     check_operand,
     federated_operand,
     function_operand,
-    unnamed,
 )
 from tffc.frontend.packing import pack
 from tffc.frontend.source import entry_point
 from tffc.frontend.type_analysis import is_numeric
 from tffc.frontend.value import Value
 from tffc.frontend.zipping import why_not_zipped, zipped, zipped_type
+from tffc.ir.calls import by_position
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Call
 from tffc.ir.struct import Struct
@@ -48,7 +48,7 @@ def federated_broadcast(value: Any) -> Value:
     operand, type = federated_operand(value, context, "the value to broadcast", SERVER)
     _check_all_equal(type, "the value to broadcast")
     result = FederatedType(type.member, CLIENTS, all_equal=True)
-    return bind_call(context, "federated_broadcast", [type], [operand], result)
+    return bind_call(context, "federated_broadcast", [type], [operand.comp], result)
 
 
 @entry_point
@@ -85,7 +85,7 @@ def map_value(
     else:
         uri, operand_type = "federated_map", FederatedType(type.member, CLIENTS)
     result = FederatedType(signature.result, type.placement)
-    return bind_call(context, uri, [signature, operand_type], [function, operand], result)
+    return bind_call(context, uri, [signature, operand_type], [function.comp, operand.comp], result)
 
 
 @entry_point
@@ -102,7 +102,7 @@ def federated_eval(fn: Any, placement: Placement) -> Value:
         )
     result = FederatedType(signature.result, placement)
     uri = f"federated_eval_at_{placement.uri}"
-    return bind_call(context, uri, [signature], [function], result)
+    return bind_call(context, uri, [signature], [function.comp], result)
 
 
 @entry_point
@@ -118,7 +118,7 @@ def federated_value(value: Any, placement: Placement) -> Value:
             help="values are moved with tff.federated_broadcast and with aggregations",
         )
     result = FederatedType(type, placement, all_equal=True)
-    return bind_call(context, f"federated_value_at_{placement.uri}", [type], [operand], result)
+    return bind_call(context, f"federated_value_at_{placement.uri}", [type], [operand.comp], result)
 
 
 @entry_point
@@ -183,7 +183,7 @@ def _select(uri: str, client_keys: Any, max_key: Any, server_val: Any, select_fn
         context,
         uri,
         [FederatedType(member, CLIENTS), FederatedType(scalar, SERVER), held_type, wanted],
-        [keys, limit, held, unnamed(select)],
+        [keys.comp, limit.comp, held.comp, by_position(select.comp)],
         FederatedType(SequenceType(signature.result), CLIENTS),
     )
 
@@ -244,4 +244,4 @@ class FederatedTrace(FederatedContext):
             )
         argument = convert(Struct.unnamed(first, second), None, self)
         pair = StructType.of((None, None), (type, type))
-        return bind_call(self, "generic_plus", [pair], [argument], type)
+        return bind_call(self, "generic_plus", [pair], [argument.comp], type)

@@ -13,15 +13,13 @@ from tffc.frontend.operands import (
     check_operand,
     federated_operand,
     function_operand,
-    unnamed,
 )
 from tffc.frontend.operators import map_value
 from tffc.frontend.source import entry_point
 from tffc.frontend.type_analysis import why_not_summable
 from tffc.frontend.type_checks import SumIncompatibleError
 from tffc.frontend.value import Value
-from tffc.ir import nodes
-from tffc.ir.calls import intrinsic_call
+from tffc.ir.calls import by_position, intrinsic_call, pack
 from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import FederatedType, FunctionType, SequenceType, StructType, Type
@@ -46,7 +44,7 @@ def sequence_map(fn: Any, arg: Any) -> Value:
     result = SequenceType(signature.result)
     if not isinstance(type, FederatedType):
         parameters = [signature, type]
-        return bind_call(context, "sequence_map", parameters, [function, operand], result)
+        return bind_call(context, "sequence_map", parameters, [function.comp, operand.comp], result)
     mapping = FunctionType(SequenceType(signature.parameter), result)
     mapper = _curried_map(context, function, signature, mapping)
     return map_value(context, mapper, mapping, operand, type)
@@ -59,8 +57,8 @@ def _curried_map(
     outer = Reference("arg0", without_containers(signature))
     inner = Reference("arg1", without_containers(SequenceType(signature.parameter)))
     pair = StructType.of((None, None), (outer.type, inner.type))
-    argument = nodes.StructNode((outer, inner))
-    body = intrinsic_call("sequence_map", pair, without_containers(mapping.result), argument)
+    result = without_containers(mapping.result)
+    body = intrinsic_call("sequence_map", pair, result, pack((outer, inner)))
     curried = Lambda("arg0", outer.type, Lambda("arg1", inner.type, body))
     return Value(context.bind(Call(curried, function.comp)), mapping, context)
 
@@ -73,11 +71,10 @@ def sequence_reduce(value: Any, zero: Any, op: Any) -> Value:
     """
     context = federated_context("tff.sequence_reduce")
     operand, type, element = _sequence(value, context, "the value to reduce")
-    function, signature = function_operand(op, None, context, "the reducing function")
+    function, _ = function_operand(op, None, context, "the reducing function")
     start = convert(zero, None, context)
     if not isinstance(type, FederatedType):
-        state = _check_fold(signature, start.type_signature, element)
-        call = _fold(operand.comp, start.comp, unnamed(function).comp, state, element)
+        call, state = _fold(operand.comp, start.comp, start.type_signature, function, element)
         return Value(context.bind(call), state, context)
     if not isinstance(start.type_signature, FederatedType):
         raise LanguageTypeError(
@@ -86,30 +83,33 @@ def sequence_reduce(value: Any, zero: Any, op: Any) -> Value:
             f"`{start.type_signature}`",
             help=f"place it first: tff.federated_value(x, tff.{type.placement})",
         )
-    state = _check_fold(signature, start.type_signature.member, element)
+    members = StructType.of((None, None), (type.member, start.type_signature.member))
+    argument = Reference("arg", without_containers(members))
+    sequence, first = Selection(argument, 0), Selection(argument, 1)
+    call, state = _fold(sequence, first, members.types[1], function, element)
     both, pair = federated_operand((operand, start), context, "the value to reduce with its zero")
-    argument = Reference("arg", without_containers(pair.member))
-    call = _fold(
-        Selection(argument, 0), Selection(argument, 1), unnamed(function).comp, state, element
-    )
     fold = Value(Lambda("arg", argument.type, call), FunctionType(pair.member, state), context)
     return map_value(context, fold, FunctionType(pair.member, state), both, pair)
 
 
-def _check_fold(function: FunctionType, zero: Type, element: Type) -> Type:
-    """Return the type of the accumulator, after checking that function, zero and elements fit."""
-    state = accumulator_type(function, "the reducing function")
-    check_operand(state, zero, "zero, where the reducing function starts")
-    step = FunctionType(StructType.of((None, None), (state, element)), state)
-    check_operand(step, function, "the reducing function")
-    return state
+def _fold(
+    sequence: Node, zero: Node, zero_type: Type, function: Value, element: Type
+) -> tuple[Call, Type]:
+    """Return the call that folds a sequence, and the type of its result: of the accumulator.
 
-
-def _fold(sequence: Node, zero: Node, function: Node, state: Type, element: Type) -> Call:
+    Raises:
+      LanguageTypeError: function, zero and elements do not fit each other.
+    """
+    signature = function.type_signature
+    assert isinstance(signature, FunctionType)
+    state = accumulator_type(signature, "the reducing function")
+    check_operand(state, zero_type, "zero, where the reducing function starts")
     step = FunctionType(StructType.of((None, None), (state, element)), state)
+    check_operand(step, signature, "the reducing function")
     parameter = StructType.of((None,) * 3, (SequenceType(element), state, step))
     plain = without_containers(parameter), without_containers(state)
-    return intrinsic_call("sequence_reduce", *plain, nodes.StructNode((sequence, zero, function)))
+    argument = pack((sequence, zero, by_position(function.comp)))
+    return intrinsic_call("sequence_reduce", *plain, argument), state
 
 
 @entry_point
@@ -128,7 +128,7 @@ def sequence_sum(value: Any) -> Value:
             " makes numbers of booleans",
         )
     if not isinstance(type, FederatedType):
-        return bind_call(context, "sequence_sum", [type], [operand], element)
+        return bind_call(context, "sequence_sum", [type], [operand.comp], element)
     signature = FunctionType(type.member, element)
     summing = Value(Intrinsic("sequence_sum", without_containers(signature)), signature, None)
     return map_value(context, summing, signature, operand, type)

@@ -20,6 +20,7 @@ from tffc.frontend.type_analysis import (
 from tffc.frontend.type_queries import is_tensorflow_compatible_type
 from tffc.ir.shapes import num_elements_in_shape
 from tffc.ir.struct import Struct
+from tffc.ir.traverse import walk
 from tffc.ir.types import (
     CLIENTS,
     FederatedType,
@@ -153,7 +154,7 @@ def is_binary_op_with_upcast_compatible_pair(
     return (
         isinstance(second, TensorType)
         and second.is_scalar()
-        and all(part.dtype == second.dtype for part in _tensors(first))
+        and all(t.dtype == second.dtype for t in walk(first) if isinstance(t, TensorType))
     )
 
 
@@ -167,20 +168,14 @@ def count_tensors_in_type(
 ) -> collections.OrderedDict[str, int]:
     """Count the tensors in a type, the numbers in those of known shape, and those of unknown
     shape."""
-    tensors = [t for t in _tensors(type_spec) if tensor_filter is None or tensor_filter(t)]
+    tensors = [
+        part
+        for part in preorder_types(type_spec)
+        if isinstance(part, TensorType) and (tensor_filter is None or tensor_filter(part))
+    ]
     sizes = [num_elements_in_shape(tensor.shape) for tensor in tensors]
     return collections.OrderedDict(
         num_tensors=len(tensors),
         parameters=sum(size for size in sizes if size is not None),
         num_unspecified_tensors=sizes.count(None),
     )
-
-
-def _tensors(type: Type) -> Iterator[TensorType]:
-    """Yield the tensors of a type, repeated ones each time."""
-    waiting = [type]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, TensorType):
-            yield part
-        waiting += reversed(part.children())

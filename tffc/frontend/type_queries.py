@@ -17,6 +17,7 @@ from tffc.frontend.value import Value
 from tffc.ir import wire
 from tffc.ir.size import written_size
 from tffc.ir.traverse import rewrite, walk
+from tffc.ir.type_parts import local_type
 from tffc.ir.types import (
     PLACEMENTS,
     FederatedType,
@@ -134,11 +135,8 @@ def visit_preorder(type_signature: Type, fn: Callable[[Type, T], T], context: T)
         waiting += [(inner, given) for inner in reversed(part.children())]
 
 
-def strip_placement(type_signature: Type) -> Type:
-    """Return the type with every federated type replaced by its member."""
-    return rewrite(
-        type_signature, lambda part: part.member if isinstance(part, FederatedType) else part
-    )
+strip_placement = local_type
+"""TFF's name for the function that replaces every federated type in a type by its member."""
 
 
 def serialize_type(type_signature: Type) -> Any:

@@ -7,7 +7,7 @@ from tffc.ir.calls import zip_placed
 from tffc.ir.nodes import Binding, Block, Reference, Selection
 from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import distinct_leaves, local_type
-from tffc.ir.types import FederatedType, Placement, StructType, Type
+from tffc.ir.types import FederatedType, StructType, Type
 
 
 def zipped_type(type: Type) -> FederatedType | None:
@@ -17,19 +17,12 @@ def zipped_type(type: Type) -> FederatedType | None:
     """
     if not isinstance(type, StructType):
         return None
-    placement = zip_placement(type)
-    if placement is None:
-        return None
-    return FederatedType(local_type(type), placement)
-
-
-def zip_placement(type: StructType) -> Placement | None:
-    """Return the placement that all leaves share, or None."""
     placements = {
         leaf.placement if isinstance(leaf, FederatedType) else None
         for leaf in distinct_leaves(type)
     }
-    return placements.pop() if len(placements) == 1 else None
+    placement = placements.pop() if len(placements) == 1 else None
+    return None if placement is None else FederatedType(local_type(type), placement)
 
 
 def why_not_zipped(type: StructType) -> tuple[str, str | None]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import linecache
 import os
 import re
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, Unpack
 
 from tffc.printable import printable, printable_lines
 
@@ -79,6 +79,14 @@ LONG_QUOTATION = re.compile(r"`([^`]{200})([^`]{200,})([^`]{100})`")
 def abridge(text: str) -> str:
     """Return a message without the middle of every quotation of more than 500 characters."""
     return LONG_QUOTATION.sub(lambda m: f"`{m[1]} ...{len(m[2])} characters... {m[3]}`", text)
+
+
+class Details(TypedDict, total=False):
+    """What an error may have besides its code and message."""
+
+    notes: tuple[str, ...]
+    help: str | None
+    span: Span | None
 
 
 class TffcError(Exception):
@@ -257,16 +265,9 @@ class ConsentError(TffcError, RuntimeError):
     """
 
     def __init__(
-        self,
-        code: str,
-        message: str,
-        *,
-        kinds: tuple[str, ...] = (),
-        notes: tuple[str, ...] = (),
-        help: str | None = None,
-        span: Span | None = None,
+        self, code: str, message: str, *, kinds: tuple[str, ...] = (), **details: Unpack[Details]
     ) -> None:
-        super().__init__(code, message, notes=notes, help=help, span=span)
+        super().__init__(code, message, **details)
         self.kinds = kinds
 
 

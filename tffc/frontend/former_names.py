@@ -3,50 +3,28 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import sys
 import warnings
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
-
-class Today(NamedTuple):
-    """Today's name of a former one: the module and attribute that define it, and how users write
-    it."""
-
-    module: str
-    name: str
-    written: str
-
-
-_OPERATORS = "tffc.frontend.operators"
-_TYPES = "tffc.ir.types"
-_TEMPLATES = "tffc.frontend.templates"
-
-FORMER: dict[str, Today] = {
-    "NamedTupleType": Today(_TYPES, "StructType", "tff.StructType"),
-    "NamedTupleTypeWithPyContainerType": Today(
-        _TYPES, "StructWithPythonType", "tff.StructWithPythonType"
-    ),
-    "experimental.jax_computation": Today(
-        "tffc.frontend.computation", "jax_computation", "tff.jax.computation"
-    ),
-    "federated_apply": Today(_OPERATORS, "federated_map", "tff.federated_map"),
-    "federated_collect": Today(
-        "tffc.frontend.former_operators", "federated_collect", "tff.federated_aggregate"
-    ),
-    "federated_reduce": Today(
-        "tffc.frontend.former_operators", "federated_reduce", "tff.federated_aggregate"
-    ),
-    "type_at_clients": Today(_TYPES, "at_clients", "tff.types.at_clients"),
-    "type_at_server": Today(_TYPES, "at_server", "tff.types.at_server"),
-    "utils.IterativeProcess": Today(
-        _TEMPLATES, "IterativeProcess", "tff.templates.IterativeProcess"
-    ),
-    "utils.update_state": Today(
-        "tffc.frontend.structure", "update_struct", "tff.structure.update_struct"
-    ),
+FORMER = {
+    "NamedTupleType": "StructType",
+    "NamedTupleTypeWithPyContainerType": "StructWithPythonType",
+    "experimental.jax_computation": "jax.computation",
+    "federated_apply": "federated_map",
+    "federated_collect": "federated_aggregate",
+    "federated_reduce": "federated_aggregate",
+    "type_at_clients": "types.at_clients",
+    "type_at_server": "types.at_server",
+    "utils.IterativeProcess": "templates.IterativeProcess",
+    "utils.update_state": "structure.update_struct",
 }
-"""Today's names by those of older releases, written without the leading `tff.`."""
+"""Today's names by those of older releases, all written without the leading `tff.`."""
+
+OPERATORS = ("federated_collect", "federated_reduce")
+"""Former names of operators that today's do not equal, but express: see `former_operators`."""
 
 
 def find(name: str) -> Any:
@@ -59,10 +37,10 @@ def find(name: str) -> Any:
     today = FORMER.get(name)
     if today is None:
         return None
-    warnings.warn(
-        f"tff.{name} is now {today.written}", DeprecationWarning, stacklevel=_calls_of_ours()
-    )
-    return getattr(importlib.import_module(today.module), today.name)
+    warnings.warn(f"tff.{name} is now tff.{today}", DeprecationWarning, stacklevel=_calls_of_ours())
+    if name in OPERATORS:
+        return getattr(importlib.import_module("tffc.frontend.former_operators"), name)
+    return operator.attrgetter(today)(importlib.import_module("tffc"))
 
 
 def _calls_of_ours() -> int:

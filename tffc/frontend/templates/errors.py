@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tffc.errors import LanguageTypeError
+from typing import Unpack
+
+from tffc.errors import Details, LanguageTypeError
 
 
 class TemplateError(LanguageTypeError):
@@ -11,15 +13,8 @@ class TemplateError(LanguageTypeError):
     TFF's libraries, which define processes of their own, raise these errors with only a message.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str = "E186",
-        notes: tuple[str, ...] = (),
-        help: str | None = None,
-    ) -> None:
-        super().__init__(code, message, notes=notes, help=help)
+    def __init__(self, message: str, *, code: str = "E186", **details: Unpack[Details]) -> None:
+        super().__init__(code, message, **details)
 
 
 class TemplateInitFnParamNotEmptyError(TemplateError):

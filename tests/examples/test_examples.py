@@ -213,7 +213,7 @@ def test_calling_a_computation_runs_it() -> None:
 
 def test_sensors_over_a_threshold() -> None:
     readings = [[20.0, 31.0], [20.0], [26.0, 25.0, 27.0]]
-    round_ = load(f"{TEMPERATURE}:share_over_threshold").next
+    round_ = load(f"{TEMPERATURE}:share_over_threshold").computation
     assert round_(25.0, readings) == (25.0, np.float32(2 / 3))
     assert load(f"{TEMPERATURE}:mean_temperature").computation((), readings) == (
         (),

@@ -94,7 +94,7 @@ def described(loaded: Loaded) -> tuple[str, str, str, str | None]:
     return (
         loaded.kind,
         loaded.name,
-        str(loaded.next.type_signature),
+        str(loaded.computation.type_signature),
         None if initialize is None else str(initialize.type_signature),
     )
 
@@ -418,11 +418,11 @@ def test_a_measured_process_is_its_rounds(module: Callable[..., str]) -> None:
     path = module(HEADER + MEASURED)
     loaded = load(f"{path}:aggregation")
     assert (loaded.kind, loaded.name) == ("process", "aggregation")
-    assert str(loaded.next.type_signature) == (
+    assert str(loaded.computation.type_signature) == (
         "(<state=int32@SERVER,data={int32}@CLIENTS> -> "
         "<int32@SERVER,<result=int32,measurements=int32>@SERVER>)"
     )
-    assert str(load(f"{path}:aggregation.next").next.type_signature).endswith(
+    assert str(load(f"{path}:aggregation.next").computation.type_signature).endswith(
         "<state=int32@SERVER,result=int32@SERVER,measurements=int32@SERVER>)"
     )
     assert load(f"{path}:aggregation.initialize").kind == "computation"

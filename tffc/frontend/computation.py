@@ -191,7 +191,7 @@ class Computation(Convertible):
     def _import(self, argument: Any, context: CompiledContext) -> Any:
         section = self._node
         if isinstance(section, Compiled) and section.kind == context.kind == "tensorflow":
-            from tffc.frontend.tensorflow_capture import import_section
+            from tffc.frontend.tensorflow_call import import_section
 
             return import_section(section, self._type, argument)
         raise LanguageValueError(

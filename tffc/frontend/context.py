@@ -54,12 +54,12 @@ class FederatedContext(abc.ABC):
     def parameter_name(self) -> str:
         return f"{self.name}_arg"
 
-    def is_within(self, scope: FederatedContext | None) -> bool:
-        """Return whether values of the trace `scope` may be used here; None means closed values."""
+    def is_within(self, scope: FederatedContext) -> bool:
+        """Return whether values of the trace `scope` may be used here."""
         here: FederatedContext | None = self
-        while scope is not None and here is not None and here.depth > scope.depth:
+        while here is not None and here.depth > scope.depth:
             here = here.parent
-        return scope is None or here is scope
+        return here is scope
 
     def capture(self, scope: FederatedContext | None) -> None:
         """Record that a value of the trace `scope` is used here."""

@@ -34,6 +34,11 @@ IN_A_COMPUTATION = (
     "NumPy cannot compute with values of a program; write it in a TensorFlow computation"
 )
 
+KEEP_A_TENSOR = (
+    "a tensor has no value while the computation is traced; keep it a tensor, and convert its "
+    "type with tf.cast(x, tf.float32) or the like"
+)
+
 NUMPY_CALL = re.compile(r"\b(?:np|numpy)\.([a-z]\w*)\(")
 KERAS_CALL = re.compile(r"\.(fit|evaluate|predict|train_on_batch|test_on_batch)\(")
 TRAINING = ("fit", "train_on_batch")
@@ -70,9 +75,9 @@ def likely_mistake(words: str, line: str) -> str | None:
     called = KERAS_CALL.search(line)
     if called is not None and NO_VALUE.search(words):
         return WRITE_THE_LOOP if called[1] in TRAINING else CALL_THE_MODEL
-    for pattern, fix in _MISTAKES:
-        if pattern.search(words):
-            return fix(line)
+    for pattern, fix in _MISTAKES.items():
+        if re.search(pattern, words):
+            return fix if isinstance(fix, str) else fix(line)
     return None
 
 
@@ -99,32 +104,18 @@ def _tensorflow_name(name: str) -> str:
     return "a function of TensorFlow"
 
 
-def _keep_a_tensor(line: str) -> str:
-    return (
-        "a tensor has no value while the computation is traced; keep it a tensor, and convert its "
-        "type with tf.cast(x, tf.float32) or the like"
-    )
-
-
-def _always(fix: str) -> Callable[[str], str]:
-    return lambda line: fix
-
-
-_MISTAKES = [
-    (re.compile(words), fix)
-    for words, fix in (
-        ("Using a symbolic `tf.Tensor` as a Python `bool`", _always(USE_FUNCTION)),
-        ("Iterating over a symbolic `tf.Tensor`", _always(USE_FUNCTION)),
-        ("`tf.data.Dataset` only supports Python-style iteration", _always(USE_FUNCTION)),
-        ("Unable to lift tensor", _always(MAKE_OUTSIDE)),
-        (r"Op has type \w+ that does not match type \w+ of argument", _always(SAME_TYPES)),
-        ("operand 'Value' does not support ufuncs", _always(IN_A_COMPUTATION)),
-        (r"\w+\(\) argument must be .* not 'Value'", _always(IN_A_COMPUTATION)),
-        ("Cannot convert a symbolic tf.Tensor .* to a numpy array", _use_tensorflow),
-        (r"\w+\(\) argument must be .* not '\w*Tensor'", _keep_a_tensor),
-        (r"'\w*Tensor' object cannot be interpreted as an integer", _keep_a_tensor),
-        (r"'Symbolic\w*' object has no attribute 'numpy'", _keep_a_tensor),
-    )
-]
+_MISTAKES: dict[str, str | Callable[[str], str]] = {
+    "Using a symbolic `tf.Tensor` as a Python `bool`": USE_FUNCTION,
+    "Iterating over a symbolic `tf.Tensor`": USE_FUNCTION,
+    "`tf.data.Dataset` only supports Python-style iteration": USE_FUNCTION,
+    "Unable to lift tensor": MAKE_OUTSIDE,
+    r"Op has type \w+ that does not match type \w+ of argument": SAME_TYPES,
+    "operand 'Value' does not support ufuncs": IN_A_COMPUTATION,
+    r"\w+\(\) argument must be .* not 'Value'": IN_A_COMPUTATION,
+    "Cannot convert a symbolic tf.Tensor .* to a numpy array": _use_tensorflow,
+    r"\w+\(\) argument must be .* not '\w*Tensor'": KEEP_A_TENSOR,
+    r"'\w*Tensor' object cannot be interpreted as an integer": KEEP_A_TENSOR,
+    r"'Symbolic\w*' object has no attribute 'numpy'": KEEP_A_TENSOR,
+}
 """Message patterns of exceptions from Python code that only works outside of programs, and the
-fixes."""
+fixes, of which one depends on the source line."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import builtins
 import importlib.metadata
-import os
 import pkgutil
 import re
 import sys
@@ -16,6 +15,7 @@ from types import ModuleType
 
 from tffc.errors import LoadError
 from tffc.frontend.exception_hints import likely_mistake
+from tffc.frontend.own_modules import folder_of
 from tffc.frontend.source import exception_text, original_words, raised_names, raised_span
 from tffc.near import did_you_mean
 
@@ -124,8 +124,7 @@ def _module_help(source: str, name: str) -> str:
 
 def _modules(source: str) -> set[str]:
     """Return the modules that can be imported: built-in, installed, and beside the file."""
-    folder = os.path.dirname(os.path.abspath(source)) if source.endswith(".py") else os.getcwd()
-    beside = (each.name for each in pkgutil.iter_modules([folder]))
+    beside = (each.name for each in pkgutil.iter_modules([folder_of(source)]))
     return {*sys.stdlib_module_names, *importlib.metadata.packages_distributions(), *beside}
 
 

@@ -8,6 +8,7 @@ The root of the module is always a tuple, even for one tensor.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import leaves, without_containers
 from tffc.ir.types import FunctionType, StructType, StructWithPythonType, TensorType, Type
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
+from tffc.linking.operand import rebuild
 from tffc.proto.encoding import Place, read_tag, skip_value
 from tffc.values.containers import build_container
 
@@ -74,7 +76,8 @@ def capture(
         raise
     given = None
     if parameter is not None:
-        given = run(_binding(parameter, iter(range(len(arrays))), places))
+        numbers = itertools.count()
+        given = rebuild(parameter, lambda _: TensorBinding(places[next(numbers)]), StructBinding)
     # The text form has no source locations, so the bytes do not depend on where the function
     # stands.
     text = lowered.as_text()
@@ -156,17 +159,6 @@ def _filled(type: Type, values: Any) -> Task[Any]:
     for inner in type.types:
         elements.append((yield _filled(inner, values)))
     return build_container(type, elements)
-
-
-def _binding(type: Type, numbers: Any, places: dict[int, int]) -> Task[SectionBinding]:
-    """Return the binding of a type whose tensors are numbered in its order; `places` is by
-    number."""
-    if not isinstance(type, StructType):
-        return TensorBinding(places[next(numbers)])
-    elements: list[SectionBinding] = []
-    for inner in type.types:
-        elements.append((yield _binding(inner, numbers, places)))
-    return StructBinding(tuple(elements))
 
 
 def _result(returned: Any, outputs: list[TensorType]) -> Task[tuple[Type, SectionBinding]]:

@@ -24,6 +24,7 @@ from tffc.frameworks.tensorflow.load import quiet_import
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described
 from tffc.frontend.import_failures import import_failure
+from tffc.frontend.own_modules import folder_of, is_path
 from tffc.frontend.seeds import steady_seeds
 from tffc.frontend.source import entry_point, keep_users_frames
 from tffc.frontend.templates import IterativeProcess
@@ -46,11 +47,6 @@ class Loaded:
     computation: Computation
     initialize: Computation | None = None
     passed_over: tuple[str, ...] = ()
-
-    @property
-    def next(self) -> Computation:
-        """The round of a process, or the computation itself."""
-        return self.computation
 
 
 Candidate: TypeAlias = Computation | IterativeProcess
@@ -78,7 +74,7 @@ def load(target: str, fits: Callable[[Computation], bool] | None = None) -> Load
         return _loaded(*next(iter(found.items())))
     if not found:
         raise _no_candidate(module, source)
-    fitting = {n: c for n, c in found.items() if fits is not None and fits(_loaded(n, c).next)}
+    fitting = {n: c for n, c in found.items() if fits and fits(_loaded(n, c).computation)}
     if len(fitting) == 1:
         ((name, candidate),) = fitting.items()
         passed_over = tuple(other for other in found if other != name)
@@ -123,17 +119,14 @@ def import_source(source: str) -> ModuleType:
     """
     quiet_import()
     install_unless_loaded()
-    is_path = source.endswith(".py") or "/" in source or os.sep in source
-    if is_path and not os.path.isfile(source):
+    if is_path(source) and not os.path.isfile(source):
         raise _no_file(source)
-    folder = os.path.dirname(os.path.abspath(source)) if is_path else os.getcwd()
+    folder = folder_of(source)
     sys.path.insert(0, folder)
     try:
         with steady_seeds():
-            return _execute(source) if is_path else _import(source)
-    except TffcError:
-        raise
-    except KeyboardInterrupt:
+            return _execute(source) if is_path(source) else _import(source)
+    except (TffcError, KeyboardInterrupt):
         raise
     except BaseException as error:
         if isinstance(error, SyntaxError) and os.path.isfile(error.filename or ""):
@@ -277,15 +270,18 @@ def _paired(found: dict[str, Candidate]) -> dict[str, Candidate]:
     }
 
 
-def _part_names(found: dict[str, Candidate]) -> list[str]:
-    """Return the names of the processes' own computations."""
-    processes = [name for name, value in found.items() if isinstance(value, IterativeProcess)]
-    return [f"{name}.{part}" for name in processes for part in ("initialize", "next")]
+def _parts(found: dict[str, Candidate]) -> dict[str, Computation]:
+    """Return the processes' own computations by their names."""
+    processes = {name: each for name, each in found.items() if isinstance(each, IterativeProcess)}
+    return {
+        f"{name}.{part}": getattr(process, part)
+        for name, process in processes.items()
+        for part in ("initialize", "next")
+    }
 
 
 def _without_parts(found: dict[str, Candidate]) -> dict[str, Candidate]:
-    processes = [value for value in found.values() if isinstance(value, IterativeProcess)]
-    parts = {id(part) for process in processes for part in (process.initialize, process.next)}
+    parts = set(map(id, _parts(found).values()))
     return {name: value for name, value in found.items() if id(value) not in parts}
 
 
@@ -295,7 +291,7 @@ def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: s
         value = found[first] if first in found else getattr(module, first)
         value = operator.attrgetter(rest)(value) if rest else value
     except AttributeError:
-        known = [*found, *_part_names(found)] if rest else found
+        known = [*found, *_parts(found)] if rest else found
         raise LoadError(
             "E439",
             f"{source} defines nothing named {name!r}",
@@ -331,13 +327,13 @@ def _how_to_make_one(name: str, value: Any) -> str:
 
 
 def _no_candidate(module: ModuleType, source: str) -> LoadError:
-    own = [
-        (name, value)
-        for name, value in vars(module).items()
-        if getattr(value, "__module__", None) == module.__name__
+    values = vars(module).items()
+    polymorphic = [name for name, each in values if isinstance(each, PolymorphicComputation)]
+    functions = [
+        name
+        for name, each in values
+        if isinstance(each, PythonFunction) and each.__module__ == module.__name__
     ]
-    polymorphic = [n for n, v in vars(module).items() if isinstance(v, PolymorphicComputation)]
-    functions = [name for name, value in own if isinstance(value, PythonFunction)]
     notes = []
     if polymorphic:
         notes.append(f"without types for their parameters: {', '.join(polymorphic)}")

@@ -11,10 +11,14 @@ import sysconfig
 from types import ModuleType
 
 
-def folder_of(target: str) -> str:
-    """Return the folder that the module of a target, as `load` takes it, can import from."""
-    is_path = target.endswith(".py") or os.sep in target
-    return os.path.dirname(os.path.abspath(target)) if is_path else os.getcwd()
+def is_path(source: str) -> bool:
+    """Return whether a module is named by the path of its file, not by a dotted name."""
+    return source.endswith(".py") or "/" in source or os.sep in source
+
+
+def folder_of(source: str) -> str:
+    """Return the folder that a module, given by its path or dotted name, can import from."""
+    return os.path.dirname(os.path.abspath(source)) if is_path(source) else os.getcwd()
 
 
 class OwnModules:

@@ -34,10 +34,11 @@ def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             )
         return args[0]
     if not args and not kwargs:
+        is_empty = isinstance(parameter, StructType) and not parameter.types
         raise LanguageTypeError(
             "E422",
             f"the computation takes an argument of type `{parameter}`, but was given none",
-            help="give () for an empty struct" if _is_empty(parameter) else None,
+            help="give () for an empty struct" if is_empty else None,
         )
     if not isinstance(parameter, StructType) or not parameter.is_argument_struct():
         given = f"{next(iter(kwargs))!r} by name" if kwargs else len(args)
@@ -47,10 +48,6 @@ def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             help="give one positional argument",
         )
     return _struct(parameter, args, kwargs)
-
-
-def _is_empty(parameter: Type) -> bool:
-    return isinstance(parameter, StructType) and not parameter.types
 
 
 def _struct(parameter: StructType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Struct:

@@ -146,11 +146,10 @@ def keep_users_frames(error: BaseException) -> None:
     if is_debugging():
         return
     for link in _chain(error):
-        frames = list(_frames(link.__traceback__))
-        if _is_defect(link, frames):
+        if is_defect(link):
             continue
         kept: TracebackType | None = None
-        for frame in reversed(frames):
+        for frame in reversed(list(_frames(link.__traceback__))):
             if _is_users(frame.tb_frame):
                 frame.tb_next = kept
                 kept = frame
@@ -160,17 +159,10 @@ def keep_users_frames(error: BaseException) -> None:
 def is_defect(error: BaseException) -> bool:
     """Return whether an exception that user code may have raised is a bug of ours.
 
-    That is one raised in our code that is not one of our errors.
+    That is one raised in our code that is not one of our errors.  A call with the wrong number of
+    arguments fails in the boundary itself and is the user's mistake.
     """
-    return _is_defect(error, list(_frames(error.__traceback__)))
-
-
-def _is_defect(error: BaseException, frames: list[TracebackType]) -> bool:
-    """Return whether an exception was raised in our own code and is not one of our errors.
-
-    A call with the wrong number of arguments fails in the boundary itself and is the user's
-    mistake.
-    """
+    frames = list(_frames(error.__traceback__))
     if isinstance(error, TffcError) or not isinstance(error, Exception) or not frames:
         return False
     innermost = frames[-1].tb_frame.f_code

@@ -21,7 +21,6 @@ from tffc.frontend.definitions import result_span
 from tffc.frontend.eager_semantics import eager_semantics
 from tffc.frontend.signature import call_arguments, function_name, passed_type
 from tffc.frontend.source import raised_span
-from tffc.frontend.tensorflow_call import import_section
 from tffc.frontend.tensorflow_effects import (
     free_initializers,
     release_from_placeholders,
@@ -40,8 +39,6 @@ from tffc.ir.trampoline import run
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import FunctionType, Type
 from tffc.ir.wire import SectionBinding, TensorFlowSection, write_tensorflow
-
-__all__ = ["capture", "import_section"]
 
 SESSION_TOKEN = "session_token_tensor"
 UNSET_GRAPH_SEED = 87654321

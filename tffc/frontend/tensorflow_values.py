@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.frameworks.tensorflow.datasets import open_dataset, seal_dataset
+from tffc.frontend.conversion import open_container
 from tffc.frontend.hints import instead_of
 from tffc.frontend.tensorflow_trace import made_outside
-from tffc.ir.named_containers import is_named_container, named_items
-from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task
 from tffc.ir.traverse import find
 from tffc.ir.types import (
@@ -114,13 +113,10 @@ class Capture:
             with tf.name_scope("Read"):
                 tensor = tf.convert_to_tensor(value)
             return self._tensor(tensor)
-        if isinstance(value, Struct) or is_named_container(value):
-            items = list(value.items() if isinstance(value, Struct) else named_items(value))
-            names, parts = zip(*items, strict=True) if items else ((), ())
-            return (yield self._struct(names, parts, container_class(value), place))
-        if isinstance(value, (list, tuple)):
-            names = (None,) * len(value)
-            return (yield self._struct(names, tuple(value), container_class(value), place))
+        opened = open_container(value)
+        if opened is not None:
+            container = container_class(value)
+            return (yield self._struct(opened.names, opened.members, container, place))
         raise LanguageTypeError(
             "E454",
             f"{_described(value)} cannot be part of a TensorFlow computation's values"

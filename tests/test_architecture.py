@@ -195,7 +195,7 @@ CODE = {
     "files": 378,
     "flower": 1898,
     "frameworks": 878,
-    "frontend": 5272,
+    "frontend": 5260,
     "golden": 620,
     "graphdef": 563,
     "interpreter": 445,

@@ -15,9 +15,6 @@ from tffc.version import VERSION
 
 __version__ = VERSION
 
-_LIBRARIES = frozenset({"aggregators", "analytics", "learning", "program", "simulation"})
-"""TFF's own libraries, which run over this package where they are installed."""
-
 
 @functools.cache
 def _homes() -> dict[str, str]:
@@ -33,7 +30,7 @@ def _homes() -> dict[str, str]:
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         value: Any = sorted(_homes())
-    elif name in _LIBRARIES:
+    elif name in importlib.import_module("tffc.compat.names").LIBRARIES:
         value = importlib.import_module("tffc.compat.install").library(name)
     elif name.startswith("__") or name not in _homes():
         return _former(name)

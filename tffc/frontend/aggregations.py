@@ -24,7 +24,7 @@ from tffc.frontend.type_checks import (
     check_is_sum_compatible,
     is_single_integer_or_matches_structure,
 )
-from tffc.frontend.value import Value, select, struct_value
+from tffc.frontend.value import Value, struct_value
 from tffc.ir.calls import by_position
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import contains
@@ -211,5 +211,5 @@ def _spread(bound: Value, member: Type) -> Task[Value]:
     is_single = isinstance(bound.type_signature, TensorType)
     parts: list[Value] = []
     for index, element in enumerate(member.types):
-        parts.append((yield _spread(bound if is_single else select(bound, index), element)))
+        parts.append((yield _spread(bound if is_single else bound[index], element)))
     return struct_value(parts, member.names, member.container)

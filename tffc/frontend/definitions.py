@@ -6,7 +6,7 @@ import ast
 import linecache
 from collections.abc import Iterator
 from types import CodeType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tffc.errors import Span
 
@@ -41,13 +41,10 @@ def definition_span(function: object) -> Span | None:
 def result_span(function: object) -> Span | None:
     """Return the span of a function's returned expression if there is a single one, else its
     definition."""
-    code = getattr(function, "__code__", None)
+    code: Any = getattr(function, "__code__", None)
     node = _definition(code) if isinstance(code, CodeType) else None
-    if isinstance(code, CodeType) and node is not None:
-        returned = list(_returned(node))
-        if len(returned) == 1:
-            return _span(code, returned[0])
-    return definition_span(function)
+    returned = [] if node is None else list(_returned(node))
+    return _span(code, returned[0]) if len(returned) == 1 else definition_span(function)
 
 
 def _definition(code: CodeType) -> Definition | None:

@@ -64,8 +64,8 @@ class AsyncContext(abc.ABC):
 ExecutionContext: TypeAlias = SyncContext | AsyncContext
 
 
-class SyncExecutionContext(SyncContext):
-    """Runs computations in the interpreter, one after another."""
+class _Interpreting:
+    """Runs computations in the interpreter."""
 
     @entry_point
     def __init__(self, default_num_clients: int = 0) -> None:
@@ -74,19 +74,24 @@ class SyncExecutionContext(SyncContext):
         Raises:
           LanguageValueError: it is not a count.
         """
-        self._clients = _checked_count(default_num_clients)
+        count = default_num_clients
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise LanguageValueError(
+                "E716",
+                f"default_num_clients is {count!r}, expected a count of clients, 0 or more",
+            )
+        self._clients = count
+
+
+class SyncExecutionContext(_Interpreting, SyncContext):
+    """Runs computations in the interpreter, one after another."""
 
     def invoke(self, comp: Invocable, arg: Any) -> Any:
         return _interpret(comp, arg, self._clients)
 
 
-class AsyncExecutionContext(AsyncContext):
+class AsyncExecutionContext(_Interpreting, AsyncContext):
     """Runs each computation in a thread of its own, so that the event loop is not blocked."""
-
-    @entry_point
-    def __init__(self, default_num_clients: int = 0) -> None:
-        """Take the same as `SyncExecutionContext`."""
-        self._clients = _checked_count(default_num_clients)
 
     async def invoke(self, comp: Invocable, arg: Any) -> Any:
         return await asyncio.to_thread(_interpret, comp, arg, self._clients)
@@ -119,15 +124,6 @@ def _made(arg: Any, run: Runner) -> Any:
     if isinstance(arg, Struct):
         return Struct((name, _made(part, run)) for name, part in arg.items())
     return arg.made(run) if isinstance(arg, DeferredArgument) else arg
-
-
-def _checked_count(count: Any) -> int:
-    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-        raise LanguageValueError(
-            "E716",
-            f"default_num_clients is {count!r}, expected a count of clients, 0 or more",
-        )
-    return count
 
 
 _installed: ContextVar[ExecutionContext | None] = ContextVar("tffc_context", default=None)

@@ -19,8 +19,9 @@ from tffc.errors import (
     StructureMismatchError,
     WrongCountError,
 )
+from tffc.frontend.conversion import open_container
 from tffc.frontend.hints import described
-from tffc.ir.named_containers import is_named_container, named_items
+from tffc.ir.named_containers import is_named_container
 from tffc.ir.struct import Struct as Struct
 from tffc.ir.struct import elements_by_name, opened
 from tffc.ir.trampoline import Task, run
@@ -80,11 +81,8 @@ def _items(part: Any) -> list[tuple[Any, Any]] | None:
 
 def _elements(part: Any) -> list[tuple[Any, Any]] | None:
     """Return the elements of a structure with their names, in their own order."""
-    if isinstance(part, Struct):
-        return to_elements(part)
-    if is_named_container(part):
-        return [*named_items(part)]
-    return [(None, inner) for inner in part] if isinstance(part, (list, tuple)) else None
+    opened = open_container(part)
+    return None if opened is None else list(zip(opened.names, opened.members, strict=True))
 
 
 def is_same_structure(first: Any, second: Any) -> bool:

@@ -250,15 +250,11 @@ def struct_value(
     return Value(node, StructWithPythonType.with_container(names, types, container), scope)
 
 
-def select(value: Value, index: int) -> Value:
-    """Return element `index` of a struct value; if its node is a struct literal, the element
-    itself."""
-    struct = value.type_signature
-    assert isinstance(struct, StructType)
-    return _select(value, struct, index)
-
-
 def _select(value: Value, struct: StructType, index: int) -> Value:
+    """Return element `index` of a value, whose elements are those of `struct`.
+
+    If the value's node is a struct literal, that is the element itself.
+    """
     node, scope = value.comp, scope_of(value)
     if struct is value.type_signature:
         chosen = (

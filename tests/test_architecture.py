@@ -185,7 +185,7 @@ CODE = {
     "audit": 1808,
     "backends": 2298,
     "cli": 4572,
-    "compat": 435,
+    "compat": 434,
     "data": 3454,
     "diff": 1032,
     "effects": 448,

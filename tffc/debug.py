@@ -1,11 +1,11 @@
-"""Whether whoever runs tffc wants to see all that it otherwise keeps back."""
+"""Whether tffc shows what it otherwise hides: its own frames, and TensorFlow's log."""
 
 from __future__ import annotations
 
 import os
 
 VARIABLE = "TFFC_DEBUG"
-"""The environment variable that says so, which worker processes inherit."""
+"""The environment variable for it, which worker processes inherit."""
 
 
 def is_debugging() -> bool:

@@ -1,4 +1,4 @@
-"""The one family of errors that tffc raises.
+"""The errors that tffc raises.
 
 Every error has a stable code, a message that says what was found and what was expected, notes
 that give context, a help line that says what to do, and, where one is known, the place in the
@@ -38,26 +38,26 @@ class Span(NamedTuple):
         return f"{self.file}:{self.line}"
 
     def shown(self) -> str:
-        """Return the place with as short a path as it goes: a relative one below the working
+        """Return the place with the shortest path: relative if the file is below the working
         directory."""
         return f"{shown_path(self.file)}:{self.line}"
 
     def source_line(self) -> str:
-        """Return the first line of the place as it is written, empty where it cannot be read."""
+        """Return the first line of the place as in the file, empty if it cannot be read."""
         if self.text:
             return self.text
-        linecache.checkcache(self.file)  # for it may have changed since it was read
+        linecache.checkcache(self.file)  # it may have changed since it was read
         return linecache.getline(self.file, self.line).rstrip("\n")
 
 
 def shown_path(file: str) -> str:
-    """Return a path as short as it goes: relative where it lies below the working directory."""
+    """Return the shortest path: relative if the file is below the working directory."""
     relative = os.path.relpath(file)
     return file if relative.startswith(os.pardir) else relative
 
 
 LONGEST_LINE = 100
-"""How much of a line is shown around what is marked in it."""
+"""The most characters of a line that are shown around a mark in it."""
 
 
 def excerpt(line: str, start: int, length: int, longest: int = LONGEST_LINE) -> tuple[str, int]:
@@ -73,7 +73,7 @@ def excerpt(line: str, start: int, length: int, longest: int = LONGEST_LINE) -> 
 
 
 LONG_QUOTATION = re.compile(r"`([^`]{200})([^`]{200,})([^`]{100})`")
-"""Types of real models fill pages, and what is wrong with them is said beside."""
+"""Matches what is abridged: types of real models fill pages, and the message says what is wrong."""
 
 
 def abridge(text: str) -> str:
@@ -82,7 +82,7 @@ def abridge(text: str) -> str:
 
 
 class Details(TypedDict, total=False):
-    """What an error may have besides its code and message."""
+    """The optional parts of an error."""
 
     notes: tuple[str, ...]
     help: str | None
@@ -90,7 +90,7 @@ class Details(TypedDict, total=False):
 
 
 class TffcError(Exception):
-    """Anything that tffc refuses, with all that a person needs to mend it.
+    """Anything that tffc refuses, with all that a person needs to correct it.
 
     Subclasses also derive from the builtin exception that Python would have raised, so that a
     caller may catch either.  `message` is whole; `str` and the command line abridge what it quotes.
@@ -126,12 +126,12 @@ class TffcError(Exception):
 
     @staticmethod
     def seen(text: str) -> str:
-        """Return the message, a note or the help with escapes for what cannot be seen."""
+        """Return the message, a note or the help with invisible characters escaped."""
         return printable_lines(text)
 
 
 def _marked(span: Span) -> list[str]:
-    """Return the line of a span that no file holds, with a caret."""
+    """Return the line of a span that is in no file, with a caret below the column."""
     if span.text is None or span.column is None:
         return []
     start = len(span.text.encode()[: span.column].decode(errors="ignore"))
@@ -141,7 +141,7 @@ def _marked(span: Span) -> list[str]:
 
 
 class _OneLineError(TffcError):
-    """A refusal whose message, notes and help are of one line each, whatever they quote."""
+    """An error whose message, notes and help are one line each, whatever they quote."""
 
     @staticmethod
     def seen(text: str) -> str:
@@ -154,7 +154,7 @@ class LanguageTypeError(TffcError, TypeError):
 
 
 class LanguageValueError(TffcError, ValueError):
-    """A program, type or value has the right kind but a content that the language refuses."""
+    """A program, type or value is of the right kind, but the language refuses its content."""
 
 
 class ComputationReturnedNoneError(LanguageValueError):
@@ -170,15 +170,15 @@ class StructureMismatchError(LanguageTypeError, ValueError):
 
 
 class WrongCountError(LanguageValueError, IndexError):
-    """There are more or fewer than are needed."""
+    """There are more or fewer things than needed."""
 
 
 class MissingElementError(TffcError, AttributeError):
-    """A name that no element of a struct has, or nothing in this package."""
+    """A name that no element of a struct has, or that a module does not have."""
 
 
 class MissingFieldError(MissingElementError, KeyError, TypeError):
-    """A name that no element to be changed has."""
+    """A name of an element to be changed that a struct does not have."""
 
 
 class OutOfRangeError(TffcError, IndexError):
@@ -191,7 +191,7 @@ class ContextError(TffcError, RuntimeError):
 
 
 class MissingExtraError(TffcError, ImportError):
-    """A package that tffc needs for this only is not installed."""
+    """A package that only this use of tffc needs is not installed."""
 
 
 class MissingModuleError(TffcError, ImportError):
@@ -203,7 +203,7 @@ class WireError(TffcError, ValueError):
 
 
 class OversizeError(WireError):
-    """A program whose message would be too large, for all that it shares is written out there."""
+    """A program whose message would be too large, because shared parts are written out there."""
 
 
 class UnstorableError(WireError, NotImplementedError):
@@ -219,7 +219,7 @@ class PipelineError(TffcError, ValueError):
 
 
 class PassError(TffcError, RuntimeError):
-    """A pass of another package that failed."""
+    """A pass from another package failed."""
 
 
 class VerificationError(TffcError, ValueError):
@@ -259,10 +259,7 @@ class ExecutionError(TffcError, RuntimeError):
 
 
 class ConsentError(TffcError, RuntimeError):
-    """A program that does besides computing what its user has not consented to.
-
-    `kinds` are those that are missing.
-    """
+    """A program has effects that its user has not consented to; `kinds` are theirs."""
 
     def __init__(
         self, code: str, message: str, *, kinds: tuple[str, ...] = (), **details: Unpack[Details]
@@ -272,8 +269,8 @@ class ConsentError(TffcError, RuntimeError):
 
 
 class PolicyError(TffcError, ValueError):
-    """A file that is not a policy of what may leave the clients."""
+    """A file that is not a policy for what may leave the clients."""
 
 
 class GoldenError(TffcError):
-    """Golden files that do not agree with what is printed."""
+    """Golden files that differ from what is printed."""

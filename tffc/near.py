@@ -1,4 +1,4 @@
-"""What was probably meant by a name that is not known, or by a path where nothing is."""
+"""Suggestions for unknown names, and for paths that do not exist."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 
 LONGEST_NAME = 60
-"""Names of more characters are not searched for the one that was meant."""
+"""Nothing is suggested for longer names, and longer names are not suggested."""
 
 MOST_NAMES = 1000
-"""Among more names, only those are searched whose lengths are nearest."""
+"""If there are more names, only those of the most similar lengths are compared."""
 
 
 def near_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
-    """Return those of the known names that were probably meant by a name, the nearest first."""
-    import difflib  # which nothing needs that goes well
+    """Return the known names that are most similar to a name, the most similar first."""
+    import difflib  # imported late: only errors need it
 
     if len(name) > LONGEST_NAME:
         return []
@@ -24,33 +24,30 @@ def near_names(name: str, known: Iterable[str], count: int = 1) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """Return the question, as the help of an error, whether a known name was meant.
-
-    None if nothing known is like the name.
-    """
+    """Return a help for an error that asks whether a known name was meant, None if none is
+    similar."""
     return did_you_mean_by({each: each for each in known}, name)
 
 
 def did_you_mean_by(meanings: Mapping[str, str], name: str) -> str | None:
-    """Return the question, as the help of an error, whether the meaning of a name was meant.
+    """Return a help for an error that asks whether the meaning of a known name was meant.
 
-    None if no name that has a meaning is like this one.
+    None if no known name is similar.
     """
     near = near_names(name, meanings)
     return f"did you mean {meanings[near[0]]!r}?" if near else None
 
 
 MAX_NEAR_FILES = 1000
-"""Folders of more files than this are not searched for the one that was meant."""
+"""Nothing is suggested for a path in a folder with more files than this."""
 
 
 def near_file(
     path: str | os.PathLike[str], fits: Callable[[str], bool] = os.path.exists
 ) -> str | None:
-    """Return the question, as the help of an error, whether another file or folder was meant by a
-    path.
+    """Return a help for an error that asks whether another file or folder was meant by a path.
 
-    None if the path exists, or nothing beside it has a name like its own and fits.
+    None if the path exists, or nothing beside it has a similar name and `fits`.
     """
     folder, name = os.path.split(os.fspath(path).rstrip(os.sep))
     try:

@@ -1,8 +1,8 @@
-"""Text that shows what is there: characters that act on a terminal, or cannot be seen, as escapes.
+"""Text with invisible characters, and those that control a terminal, escaped.
 
 Names come from whoever wrote a program or its data.  Written as they are, they could move the
-cursor, colour or erase what stands before them, set the title of a window, reverse the order of
-what follows, or begin a line that looks like ours.
+cursor, colour or erase what is before them, set the title of a window, reverse the order of what
+follows, or begin a line that looks like ours.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def printable(text: str) -> str:
     """Return the text with escapes, as in Python, for all that cannot be seen on one line.
 
     These are control and format characters, line breaks, tabs, spaces other than the usual one,
-    and what stands for no character.  All else, a backslash too, is as it was.
+    and code points without a character.  All else, also a backslash, is unchanged.
     """
     if text.isprintable() and (text.isascii() or re.search(_BLANKS, text) is None):
         return text
@@ -33,14 +33,14 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return the text like `printable`, but for the line breaks and tabs that lay it out."""
+    """Return the text as `printable` does, but keep the line breaks and tabs that lay it out."""
     if text.isascii() and text.isprintable():
         return text
     return re.sub(_LAYOUT, lambda match: printable(match[0]), text)
 
 
 def json_text(value: Any, *, indent: int | None = None, allow_nan: bool = True) -> str:
-    """Return a value as JSON, in which all that can be seen is as it was, and all else is escaped.
+    """Return a value as JSON, with all that cannot be seen escaped.
 
     Raises:
       ValueError: it holds a number that is not finite, and `allow_nan` is not set.

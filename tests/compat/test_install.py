@@ -84,8 +84,7 @@ def test_a_module_of_the_core(installed: None) -> None:
         importlib.import_module(f"{CORE}.impl.compiler.tree_analysis")
     assert isinstance(caught.value, ImportError)
     assert str(caught.value) == (
-        f"{CORE}.impl.compiler.tree_analysis is a module of TFF's core, in whose place tffc stands "
-        "and which it does not answer for [E180]\n"
+        f"tffc replaces TFF's core, and has no module {CORE}.impl.compiler.tree_analysis [E180]\n"
         "  help: use what TFF documents: names that begin with `tff.`"
     )
 
@@ -96,8 +95,7 @@ def test_a_name_of_the_core(installed: None) -> None:
     with pytest.raises(MissingElementError) as caught:
         _ = module.name_of_no_core
     assert str(caught.value) == (
-        f"tffc, which stands for {CORE}.impl.types.placements of TFF's core, has no "
-        "'name_of_no_core' [E182]\n"
+        f"tffc's replacement for {CORE}.impl.types.placements has no 'name_of_no_core' [E182]\n"
         "  help: use what TFF documents: names that begin with `tff.`"
     )
 
@@ -124,7 +122,7 @@ def test_a_wheel_of_another_release(
         importlib.import_module("tensorflow_federated.python.learning.of_that_wheel")
     assert str(caught.value) == (
         f"tff.learning is TFF's own, and TensorFlow Federated {version} is installed, but tffc "
-        "stands for the core of 0.87 [E196]\n"
+        "replaces the core of 0.87 [E196]\n"
         "  help: pip install --no-deps --ignore-requires-python tensorflow-federated==0.87.0"
     )
 
@@ -175,7 +173,7 @@ def test_a_package_of_which_a_part_is_used(
     with pytest.raises(MissingElementError) as caught:
         _ = found.useless
     assert str(caught.value) == (
-        "broken_as_a_whole.useless cannot be had here: the rest is broken [E184]\n"
+        "broken_as_a_whole.useless is not available: the rest is broken [E184]\n"
         "  help: only what TFF's libraries need is taken from this package"
     )
 

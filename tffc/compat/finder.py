@@ -64,8 +64,7 @@ class CompatFinder(importlib.abc.MetaPathFinder):
             return _own_file(name)
         raise MissingModuleError(
             "E180",
-            f"{name} is a module of TFF's core, in whose place tffc stands and which it does not "
-            "answer for",
+            f"tffc replaces TFF's core, and has no module {name}",
             help="use what TFF documents: names that begin with `tff.`",
         )
 
@@ -114,7 +113,7 @@ def _own_file(name: str) -> ModuleSpec | None:
         raise MissingExtraError(
             "E196",
             f"{_shown(name)} is TFF's own, and TensorFlow Federated {found} is installed, but tffc "
-            f"stands for the core of {RELEASE}",
+            f"replaces the core of {RELEASE}",
             help=f"{PIP} {WHEELS[0]}",
         )
     inner = name.split(".")[1:-1]
@@ -130,7 +129,7 @@ def _shown(name: str) -> str:
 def _no_name(module: str, name: str) -> TffcError:
     return MissingElementError(
         "E182",
-        f"tffc, which stands for {module} of TFF's core, has no {name!r}",
+        f"tffc's replacement for {module} has no {name!r}",
         help="use what TFF documents: names that begin with `tff.`",
     )
 

@@ -87,6 +87,6 @@ class ThirdPartyFinder(importlib.abc.MetaPathFinder):
 def _refused(module: str, name: str) -> TffcError:
     return MissingElementError(
         "E184",
-        f"{module}.{name} cannot be had here: {PACKAGES[module].reason}",
+        f"{module}.{name} is not available: {PACKAGES[module].reason}",
         help="only what TFF's libraries need is taken from this package",
     )

@@ -197,7 +197,7 @@ CODE = {
     "frameworks": 878,
     "frontend": 5260,
     "golden": 620,
-    "graphdef": 563,
+    "graphdef": 548,
     "interpreter": 445,
     "ir": 4575,
     "linking": 1546,

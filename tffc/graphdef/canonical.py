@@ -9,10 +9,11 @@ into a node and out of it.  Everything is linear in the size of the graph.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import math
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tffc.graphdef.functions import Library
@@ -193,26 +194,17 @@ class _Canon:
 
 def number_nodes(scope: GraphScope, functions: NumberedFunctions) -> dict[str, int]:
     """Return the arguments and all nodes that are asked for, by number, in the order of a walk."""
-    # Labels only put in order what has none, and most graphs have nothing of that kind.
-    labels = _labels(scope, functions.sketch) if _is_unordered(scope) else {}
-    roots = _asked(scope.results, scope.controls, labels)
-    met = reached(roots, lambda name: _asked(*scope.inputs(name), labels))
+    labels = functools.cache(lambda: _labels(scope, functions.sketch))
+
+    def asked(data: list[tuple[str, str]], waits: list[str]) -> list[str]:
+        """Return the nodes that data comes from, and then those that are waited for, the one with
+        the least label first."""
+        if len(waits) > 1:  # most graphs have no such nodes, and need no labels
+            waits = sorted(waits, key=labels().__getitem__)
+        return [*(source for source, _ in data), *waits]
+
+    met = reached(asked(scope.results, scope.controls), lambda name: asked(*scope.inputs(name)))
     return {name: number for number, name in enumerate({**scope.arguments, **met})}
-
-
-def _is_unordered(scope: GraphScope) -> bool:
-    """Tell whether a node, or the scope itself, waits for several others in no particular order."""
-    waits = map(control_inputs, scope.nodes.values())
-    return len(scope.controls) > 1 or any(len(names) > 1 for names in waits)
-
-
-def _asked(
-    data: Iterable[tuple[str, str]], waits: list[str], labels: Mapping[str, bytes]
-) -> list[str]:
-    """Return the nodes that data comes from, and then those that are waited for, the one with the
-    least label first; without labels there is but one."""
-    last_first = sorted(waits, key=labels.__getitem__, reverse=True) if labels else waits
-    return [*(source for source, _ in data), *reversed(last_first)]
 
 
 def _labels(scope: GraphScope, sketch: Callable[[str], str]) -> dict[str, bytes]:
@@ -314,25 +306,17 @@ def _node_parts(
 
 
 def _value_parts(value: Any, function: Callable[[str], str]) -> Iterator[object]:
-    kind = value.WhichOneof("value")
-    if kind == "func":
-        yield from _call_parts(value.func, function)
-    elif kind == "tensor":
-        yield from _tensor_parts(value.tensor)
-    elif kind == "list" and (value.list.func or value.list.tensor):
-        for call in value.list.func:
-            yield from _call_parts(call, function)
-        for tensor in value.list.tensor:
-            yield from _tensor_parts(tensor)
-    else:
+    calls = [value.func] if value.HasField("func") else value.list.func
+    for call in calls:
+        yield function(call.name)
+        for name, inner in lasting_attributes(call.attr):
+            yield name
+            yield from _value_parts(inner, function)
+    tensors = [value.tensor] if value.HasField("tensor") else value.list.tensor
+    for tensor in tensors:
+        yield from _tensor_parts(tensor)
+    if not (calls or tensors):
         yield encoded(value)
-
-
-def _call_parts(call: Any, function: Callable[[str], str]) -> Iterator[object]:
-    yield function(call.name)
-    for name, value in lasting_attributes(call.attr):
-        yield name
-        yield from _value_parts(value, function)
 
 
 def _tensor_parts(tensor: Any) -> Iterator[object]:
@@ -370,15 +354,9 @@ def tensor_elements(tensor: Any, count: int) -> list[bytes]:
 
 def _without_run(content: bytes, size: int) -> bytes:
     """Return the elements, without the repetitions of the last one at the end."""
-    # The run grows by steps that double as long as all of a step is equal to the end, and then
-    # shrink again, so that there are as many comparisons as the logarithm of the run.
-    run = size
-    step = size
-    while step:
-        if content[-run - step : -run] == content[-step:] and run + step <= len(content):
-            run += step
-            step *= 2
-        else:
-            step //= 2
-            step -= step % size
-    return content[: len(content) - run + size]
+    if not content.endswith(content[-size:] * 2):  # as trained weights, which may be large
+        return content
+    # The highest bit in which the elements differ from those after them is where the run begins.
+    elements, following = content[:-size], content[size:]
+    differing = int.from_bytes(elements, "little") ^ int.from_bytes(following, "little")
+    return content[: ((differing.bit_length() - 1) // (8 * size) + 2) * size]

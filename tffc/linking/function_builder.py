@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tffc.errors import GraphError
@@ -53,7 +53,8 @@ class FunctionBuilder(GraphBuilder):
         The parent's graph has it in its library then.
 
         Raises:
-          GraphError: it uses an output of an operation that TensorFlow does not have.
+          GraphError: it uses an output that its node does not have, or one of an operation that
+            TensorFlow does not have.
         """
         needed = self._needed(tensor.node for tensor in result)
         self._captured = {
@@ -67,17 +68,29 @@ class FunctionBuilder(GraphBuilder):
             function.signature.input_arg.append(_argument(f"argument_{index}", tensor))
             shape = shapes_attribute([tensor.type])
             function.arg_attr[index].attr["_output_shapes"].CopyFrom(shape)
-        names = {tensor.node: f"argument_{index}" for index, tensor in enumerate(arguments)}
-        inside = needed.difference(names)
+        edges = {tensor.node: [f"argument_{index}"] for index, tensor in enumerate(arguments)}
+        inside = needed.difference(edges)
         nodes = [node for node in self._nodes.values() if node.name in inside]
         messages = {node.name: node.message(inside) for node in nodes}
-        edges = _Edges(names, messages, self._called(nodes))
+
+        def data(edge: str, reader: str) -> str:
+            """Return a data edge as it is written in a function."""
+            name, port = source(edge), port_of(edge)
+            if name not in edges:
+                edges[name] = self._edges_from(messages[name])
+            if port is None or port >= len(edges[name]):
+                raise missing_input(reader, edge)
+            return edges[name][port]
+
         for message in messages.values():
-            edges.rewrite_inputs(message)
+            # Arguments are there before any node runs, so nothing has to wait for them.
+            waits = [edge for edge in message.input if edge[0] == "^" and edge[1:] in messages]
+            given = [data(edge, message.name) for edge in message.input if edge[0] != "^"]
+            message.input[:] = [*given, *waits]
             function.node_def.append(message)
         for index, tensor in enumerate(result):
             function.signature.output_arg.append(_argument(f"result_{index}", tensor))
-            function.ret[f"result_{index}"] = edges.inside(tensor.edge, f"result_{index}")
+            function.ret[f"result_{index}"] = data(tensor.edge, f"result_{index}")
         function.signature.is_stateful = any(op_table.is_stateful(node.op) for node in nodes)
         return self._named(function, tuple(dict.fromkeys(f for n in nodes for f in n.functions)))
 
@@ -94,46 +107,12 @@ class FunctionBuilder(GraphBuilder):
         self._parent.adopt([made, *self._functions.values()], self.versions)
         return made
 
-
-class _Edges:
-    """The edges of a function under construction, as functions write them.
-
-    A graph counts the outputs of a node through; a function names the output that a tensor is part
-    of, and counts within that: `node:name:index`.  Its arguments are known by their names alone.
-    """
-
-    def __init__(
-        self, arguments: Mapping[str, str], nodes: Mapping[str, Any], functions: Iterable[Function]
-    ) -> None:
-        self._arguments = arguments
-        self._nodes = nodes
-        self._functions = {function.name: function for function in functions}
-        self._edges: dict[str, list[str]] = {}
-
-    def rewrite_inputs(self, node: Any) -> None:
-        """Write the inputs of a node as in a function.  Arguments are there before any node runs,
-        so that nothing has to wait for them."""
-        waits = [edge for edge in node.input if edge.startswith("^") and edge[1:] in self._nodes]
-        data = [self.inside(edge, node.name) for edge in node.input if not edge.startswith("^")]
-        node.input[:] = [*data, *waits]
-
-    def inside(self, edge: str, reader: str) -> str:
-        """Return a data edge to a node as it is written in a function.
-
-        Raises:
-          GraphError: no node has such an output.
-        """
-        name, port = source(edge), port_of(edge)
-        if name in self._arguments:
-            return self._arguments[name]
-        if name not in self._edges:
-            self._edges[name] = self._edges_from(self._nodes[name])
-        if port is None or port >= len(self._edges[name]):
-            raise missing_input(reader, edge)
-        return self._edges[name][port]
-
     def _edges_from(self, node: Any) -> list[str]:
-        """Return the edges from a node, as they are written in a function."""
+        """Return the edges from a node as functions write them.
+
+        A graph numbers all output tensors of a node; a function names the output that a tensor is
+        part of, and numbers the tensors in it: `node:name:index`.
+        """
         if node.op in self._functions:
             signature = FunctionDef.FromString(self._functions[node.op].content).signature
             return [f"{node.name}:{output.name}:0" for output in signature.output_arg]

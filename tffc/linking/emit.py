@@ -39,23 +39,6 @@ from tffc.printable import printable
 FunctionValue: TypeAlias = Lambda | Compiled | Intrinsic
 Value: TypeAlias = Operand | FunctionValue
 
-UNCHANGED = frozenset(
-    {
-        "federated_value_at_clients",
-        "federated_value_at_server",
-        "federated_zip_at_clients",
-        "federated_zip_at_server",
-    }
-)
-"""Operators that only say where a value is."""
-
-APPLIED = frozenset({"federated_map", "federated_map_all_equal", "federated_apply"})
-CALLED = frozenset({"federated_eval_at_clients", "federated_eval_at_server"})
-ARITHMETIC = {
-    "generic_plus": GraphArithmetic.plus,
-    "generic_multiply": GraphArithmetic.multiply,
-    "generic_divide": GraphArithmetic.divide,
-}
 NO_LOCAL_OPERATOR = "E522"
 
 
@@ -193,15 +176,24 @@ class Emitter(GraphArithmetic):
     def _operate(self, operator: Intrinsic, argument: Any) -> Task[Any]:
         assert isinstance(operator.type, FunctionType)
         match operator.uri:
-            case uri if uri in UNCHANGED:
-                return argument
-            case uri if uri in APPLIED:
+            case (
+                "federated_value_at_clients"
+                | "federated_value_at_server"
+                | "federated_zip_at_clients"
+                | "federated_zip_at_server"
+            ):
+                return argument  # they only say where a value is
+            case "federated_map" | "federated_map_all_equal" | "federated_apply":
                 function, value = argument
                 return (yield self._apply(function, value))
-            case uri if uri in CALLED:
+            case "federated_eval_at_clients" | "federated_eval_at_server":
                 return (yield self._apply(argument, None))
-            case uri if uri in ARITHMETIC:
-                return ARITHMETIC[uri](self, *argument)
+            case "generic_plus":
+                return self.plus(*argument)
+            case "generic_multiply":
+                return self.multiply(*argument)
+            case "generic_divide":
+                return self.divide(*argument)
             case "sequence_map":
                 function, sequence = argument
                 assert isinstance(operator.type.result, SequenceType)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -100,10 +101,7 @@ class Library:
         This is Kosaraju's algorithm for strongly connected components.
         """
         called_first = inputs_first(roots, lambda name: reversed(self.calls_of(name)))
-        callers: dict[str, list[str]] = {name: [] for name in called_first}
-        for name in called_first:
-            for call in self.calls_of(name):
-                callers[call].append(name)
+        callers = self._callers(called_first)
         groups: list[list[str]] = []
         taken: set[str] = set()
         for name in reversed(called_first):
@@ -112,6 +110,20 @@ class Library:
                 taken.update(group)
                 groups.append(list(group))
         return groups[::-1]
+
+    def leading_to(self, roots: Iterable[str], has: Callable[[str], bool]) -> frozenset[str]:
+        """Return those of the functions that `roots` need for which `has` is true, or which call
+        such functions."""
+        needed = reached(roots, self.calls_of)
+        return frozenset(reached(filter(has, needed), self._callers(needed).__getitem__))
+
+    def _callers(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """Return which of these functions, which call no others, call each of them."""
+        callers: dict[str, list[str]] = {name: [] for name in names}
+        for name in callers:
+            for call in self.calls_of(name):
+                callers[call].append(name)
+        return callers
 
     def body(self, name: str) -> list[Any]:
         """Return the nodes of a function."""
@@ -132,19 +144,16 @@ class LinkedLibrary:
 
     def __init__(self, library: Library, roots: Iterable[str]) -> None:
         self._library = library
-        self._own: list[list[str]] = []
         self._shared: dict[str, Function] = {}
-        stateful: set[str] = set()
-        for group in library.groups(roots):
-            calls = {call for name in group for call in library.calls_of(name)}
-            nodes = (node for name in group for node in library.body(name))
-            # A function that calls one with named state has to be copied with it.
-            if calls & stateful or any(map(has_named_state, nodes)):
-                stateful.update(group)
-                self._own.append(group)
-            else:
+        groups = library.groups(roots)
+        # A function that calls one with named state has to be copied with it.
+        self.stateful = library.leading_to(
+            itertools.chain(*groups), lambda name: any(map(has_named_state, library.body(name)))
+        )
+        self._own = [group for group in groups if not self.stateful.isdisjoint(group)]
+        for group in groups:
+            if self.stateful.isdisjoint(group):
                 self._link(group, self._shared, "")
-        self.stateful = frozenset(stateful)
         if not self._own:
             self._library = Library(FunctionDefLibrary())  # so that the graph can be let go
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -72,18 +73,15 @@ def impure_nodes(section: Compiled) -> frozenset[str]:
     """
     content = read_section(section)
     library = Library(content.graph.library)
-    needed = [content.nodes[name] for name in content.needed()]
-    calls = {node.name: library.called_by(node) for node in needed}
-    functions: set[str] = set()
-    for group in library.groups(name for named in calls.values() for name in named):
-        called = {call for name in group for call in library.calls_of(name)}
-        inside = (effect for name in group for _, effect in _body(name, library))
-        if not functions.isdisjoint(called) or any(map(_is_impure, inside)):
-            functions.update(group)
+    found = list(_needed(content, library))
+    functions = library.leading_to(
+        (name for node, _ in found for name in library.called_by(node)),
+        lambda name: any(_is_impure(effect) for _, effect in _body(name, library)),
+    )
     return frozenset(
         node.name
-        for node, effect in _effects(needed, content.own_nodes(), library)
-        if _is_impure(effect) or not functions.isdisjoint(calls[node.name])
+        for node, effect in found
+        if _is_impure(effect) or not functions.isdisjoint(library.called_by(node))
     )
 
 
@@ -143,14 +141,16 @@ def _xla(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
 def _tensorflow(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
     content = read_section(section)
     library = Library(content.graph.library)
-    needed = [content.nodes[name] for name in content.needed()]
-    calls = [name for node in needed for name in library.called_by(node)]
-    yield from (
-        (node.op, effect) for node, effect in _effects(needed, content.own_nodes(), library)
-    )
-    for group in library.groups(calls):
-        for name in group:
-            yield from ((node.op, effect) for node, effect in _body(name, library))
+    found = list(_needed(content, library))
+    groups = library.groups(name for node, _ in found for name in library.called_by(node))
+    for name in itertools.chain(*groups):
+        found += _body(name, library)
+    return ((node.op, effect) for node, effect in found)
+
+
+def _needed(content: SectionContent, library: Library) -> Iterator[tuple[Any, Effect | None]]:
+    """Yield the needed nodes of a section and what each does besides computing."""
+    return _effects(map(content.nodes.__getitem__, content.needed()), content.own_nodes(), library)
 
 
 def _body(name: str, library: Library) -> Iterator[tuple[Any, Effect | None]]:

@@ -127,11 +127,7 @@ class _Replacing:
         self._functions = {f.signature.name: f for f in graph.library.function}
         self._ranks: collections.Counter[str] = collections.Counter()
         self._copies = 0
-        self._drawing: set[str] = set()
-        for group in self._library.groups(list(self._functions)):
-            calls = {call for name in group for call in self._library.calls_of(name)}
-            if calls & self._drawing or any(map(self._has_draws, group)):
-                self._drawing.update(group)
+        self._drawing = self._library.leading_to(self._functions, self._has_draws)
 
     def replace_all(self) -> Task[None]:
         """Replace the draws of the graph, and of copies of the functions that it calls."""

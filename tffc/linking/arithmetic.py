@@ -6,7 +6,7 @@ meets every leaf of the first; then it is cast to the leaf's element type.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from tffc.errors import GraphError, LanguageTypeError
 from tffc.ir.dtypes import DType
@@ -18,10 +18,15 @@ from tffc.linking.operand import (
     Tensor,
     from_leaves,
     leaf_types,
-    map_tensors,
     matched,
+    rebuild,
     tensors,
 )
+
+ORDERED = ("int", "uint", "float")
+NUMERIC = (*ORDERED, "complex")
+CASTABLE = (*NUMERIC, "bool")
+"""The kinds of element types that operations take; see `DType.kind`."""
 
 ONES = {DType.FLOAT16: 0x3C00, DType.BFLOAT16: 0x3F80}
 """The bits of the number one, where constants are written as bits."""
@@ -47,28 +52,28 @@ class GraphArithmetic:
         Raises:
           LanguageTypeError: a leaf is not numeric, or the structures differ.
         """
-        return self._combine("AddV2", first, second, _is_numeric)
+        return self._combine("AddV2", first, second, NUMERIC)
 
     def multiply(self, first: Operand, second: Operand) -> Operand:
         """Return the products; raises as `plus` does."""
-        return self._combine("Mul", first, second, _is_numeric)
+        return self._combine("Mul", first, second, NUMERIC)
 
     def divide(self, first: Operand, second: Operand) -> Operand:
         """Return the quotients, which for integers are floating-point numbers; raises as `plus`
         does."""
-        return self._combine("RealDiv", first, second, _is_numeric, _quotient_type)
+        return self._combine("RealDiv", first, second, NUMERIC, _quotient_type)
 
     def minimum(self, first: Operand, second: Operand) -> Operand:
         """Return the lesser numbers; raises as `plus` does, and for complex numbers."""
-        return self._combine("Minimum", first, second, _is_ordered)
+        return self._combine("Minimum", first, second, ORDERED)
 
     def maximum(self, first: Operand, second: Operand) -> Operand:
         """Return the greater numbers; raises as `plus` does, and for complex numbers."""
-        return self._combine("Maximum", first, second, _is_ordered)
+        return self._combine("Maximum", first, second, ORDERED)
 
     def floor_mod(self, first: Operand, second: Operand) -> Operand:
         """Return the remainders, with the signs of the divisors; raises as `minimum` does."""
-        return self._combine("FloorMod", first, second, _is_ordered)
+        return self._combine("FloorMod", first, second, ORDERED)
 
     def cast(self, operand: Operand, dtype: DType) -> Operand:
         """Return the values as numbers of another type.
@@ -77,8 +82,8 @@ class GraphArithmetic:
           LanguageTypeError: a leaf is a string or a sequence.
         """
         for tensor in tensors(operand):
-            _check("Cast", tensor.type, _is_number_or_bool)
-        return map_tensors(operand, lambda tensor: self._cast(tensor, dtype))
+            _check("Cast", tensor.type, CASTABLE)
+        return rebuild(operand, lambda tensor: self._cast(tensor, dtype))
 
     def zeros(self, kind: Type) -> Operand:
         """Return zeros of a type, which are false for booleans.
@@ -87,15 +92,15 @@ class GraphArithmetic:
           LanguageTypeError: a leaf is a string or a sequence.
           GraphError: the shape of a leaf is not fully defined.
         """
-        return self._filled(kind, "zeros", _is_number_or_bool, lambda _: 0)
+        return self._filled(kind, "zeros", CASTABLE, lambda _: 0)
 
     def ones(self, value: Operand, kind: Type) -> Operand:
         """Return ones of the shapes of a value."""
-        return map_tensors(value, lambda tensor: self.builder.add_typed("OnesLike", [tensor]))
+        return rebuild(value, lambda tensor: self.builder.add_typed("OnesLike", [tensor]))
 
     def constant_ones(self, kind: Type) -> Operand:
         """Return ones of a type; raises as `zeros` does."""
-        return self._filled(kind, "ones", _is_number_or_bool, lambda dtype: ONES.get(dtype, 1))
+        return self._filled(kind, "ones", CASTABLE, lambda dtype: ONES.get(dtype, 1))
 
     def dtype_limits(self, kind: Type, largest: bool) -> Operand:
         """Return the largest or the smallest finite numbers of a type.
@@ -104,21 +109,21 @@ class GraphArithmetic:
           LanguageTypeError: a leaf is neither an integer nor a floating-point number.
           GraphError: the shape of a leaf is not fully defined.
         """
-        return self._filled(kind, "limits", _is_ordered, lambda dtype: _limits(dtype)[largest])
+        return self._filled(kind, "limits", ORDERED, lambda dtype: _limits(dtype)[largest])
 
     def _combine(
         self,
         op: str,
         first: Operand,
         second: Operand,
-        allowed: Callable[[DType], bool],
+        allowed: Collection[str],
         computed_in: Callable[[DType], DType] = lambda dtype: dtype,
     ) -> Operand:
         """Return what an operation gives for each leaf of the first operand and what meets it, both
         cast to the element type that it is `computed_in`."""
         for tensor in (*tensors(first), *tensors(second)):
             _check(op, tensor.type, allowed)
-        if isinstance(second, Tensor) and _is_scalar(second.type):
+        if isinstance(second, Tensor) and second.type == TensorType(_dtype(second)):
             pairs = [(leaf, self._cast(second, _dtype(leaf))) for leaf in tensors(first)]
         else:
             pairs = _pairs(op, first, second)
@@ -141,7 +146,7 @@ class GraphArithmetic:
         self,
         kind: Type,
         what: str,
-        allowed: Callable[[DType], bool],
+        allowed: Collection[str],
         number: Callable[[DType], float],
     ) -> Operand:
         made: list[Tensor] = []
@@ -172,7 +177,9 @@ def _pairs(op: str, first: Operand, second: Operand) -> list[tuple[Tensor, Tenso
                 f"{op} cannot combine {_describe(left)} with {_describe(right)}",
                 help="give both one structure: two tensors, or two structs of as many elements",
             )
-        if not _fits(left.type, right.type):
+        if not (
+            left.type.is_assignable_from(right.type) or right.type.is_assignable_from(left.type)
+        ):
             raise LanguageTypeError(
                 "E314",
                 f"{op} cannot combine a `{left.type}` with a `{right.type}`",
@@ -196,8 +203,8 @@ def _limits(dtype: DType) -> tuple[float, float]:
     return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if dtype.is_integer else FLOAT_LIMITS[dtype]
 
 
-def _check(what: str, kind: Type, allowed: Callable[[DType], bool]) -> None:
-    if not isinstance(kind, TensorType) or not allowed(kind.element_type):
+def _check(what: str, kind: Type, allowed: Collection[str]) -> None:
+    if not isinstance(kind, TensorType) or kind.element_type.kind not in allowed:
         raise LanguageTypeError(
             "E317",
             f"there is no arithmetic ({what}) on a `{kind}`",
@@ -206,29 +213,9 @@ def _check(what: str, kind: Type, allowed: Callable[[DType], bool]) -> None:
         )
 
 
-def _is_numeric(dtype: DType) -> bool:
-    return dtype.is_numeric
-
-
-def _is_number_or_bool(dtype: DType) -> bool:
-    return dtype is not DType.STRING
-
-
-def _is_ordered(dtype: DType) -> bool:
-    return dtype.is_integer or dtype.is_floating
-
-
-def _is_scalar(kind: Type) -> bool:
-    return isinstance(kind, TensorType) and kind.is_scalar()
-
-
 def _dtype(tensor: Tensor) -> DType:
     assert isinstance(tensor.type, TensorType)
     return tensor.type.element_type
-
-
-def _fits(first: Type, second: Type) -> bool:
-    return first.is_assignable_from(second) or second.is_assignable_from(first)
 
 
 def _describe(operand: Operand) -> str:

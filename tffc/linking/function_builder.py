@@ -11,7 +11,7 @@ from tffc.graphdef.functions import NAME_LENGTH, Function
 from tffc.graphdef.node import encoded, port_of, source
 from tffc.linking.attributes import shapes_attribute, type_number
 from tffc.linking.builder import GraphBuilder
-from tffc.linking.operand import Operand, Tensor, map_tensors
+from tffc.linking.operand import Operand, Tensor, rebuild
 from tffc.linking.section import missing_input
 from tffc.operations import op_table
 from tffc.proto import FunctionDef, OpDef
@@ -34,7 +34,7 @@ class FunctionBuilder(GraphBuilder):
 
     def capture(self, operand: Operand) -> Operand:
         """Return an operand of the parent as one of this function."""
-        return map_tensors(operand, self._capture)
+        return rebuild(operand, self._capture)
 
     def session_token(self) -> Tensor:
         """Return the parent's session token, captured."""

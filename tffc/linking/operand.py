@@ -10,6 +10,7 @@ from tffc.errors import GraphError
 from tffc.ir.type_parts import check_parts, leaves
 from tffc.ir.types import SequenceType, StructType, TensorType, Type
 from tffc.ir.wire import StructBinding
+from tffc.linking.attributes import type_number
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,11 +58,6 @@ def tensors(operand: Operand) -> list[Tensor]:
     found: list[Tensor] = []
     rebuild(operand, found.append)
     return found
-
-
-def map_tensors(operand: Operand, function: Callable[[Tensor], Tensor]) -> Operand:
-    """Return the operand with `function` applied to each tensor."""
-    return rebuild(operand, function)
 
 
 def from_leaves(root: Any, values: Iterable[Any]) -> Any:
@@ -134,7 +130,8 @@ def check_structure(operand: Operand, expected: Type, role: str) -> list[Tensor]
                 f"{role} has a struct of {len(value)} where a `{kind}` is expected",
                 notes=(f"the whole is of type `{expected}`",),
             )
-        if not _is_held_by(value, kind):
+        holds = isinstance(kind, TensorType | SequenceType)
+        if not holds or type_number(value.type) != type_number(kind):
             raise GraphError(
                 "E301",
                 f"{role} has a `{value.type}` where a `{kind}` is expected",
@@ -142,9 +139,3 @@ def check_structure(operand: Operand, expected: Type, role: str) -> list[Tensor]
             )
         found.append(value)
     return found
-
-
-def _is_held_by(value: Tensor, kind: Type) -> bool:
-    if isinstance(kind, TensorType) and isinstance(value.type, TensorType):
-        return value.type.element_type is kind.element_type
-    return isinstance(kind, SequenceType) and isinstance(value.type, SequenceType)

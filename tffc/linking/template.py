@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tffc.graphdef.functions import Function, Library, LinkedLibrary, rename_calls
@@ -11,7 +11,7 @@ from tffc.graphdef.node import (
     CLASS,
     GraphNode,
     copied_message,
-    inputs_first,
+    reached,
     rename_colocations,
     source,
 )
@@ -46,7 +46,11 @@ class Template:
         # A copy, for a part of a message keeps the whole alive.
         self.versions = copied_message(content.graph.versions)
         inputs = content.needed()
-        before = _before_initialization(content, inputs)
+        given = content.given_edges()
+        before = reached(
+            filter(None, (content.initialize_op,)),
+            lambda name: [source(edge) for edge in inputs[name] if edge not in given],
+        )
         arguments = content.argument_edges()
         within = self_contained or any(e in arguments for name in before for e in inputs[name])
         if within and before:
@@ -115,17 +119,8 @@ class Copy:
     functions: Mapping[str, Function]
 
 
-def _before_initialization(content: SectionContent, inputs: Mapping[str, list[str]]) -> set[str]:
-    """Return the nodes that initialization needs, itself included; none if there is none."""
-    given = content.given_edges()
-    roots = [content.initialize_op] if content.initialize_op else []
-    return set(
-        inputs_first(roots, lambda name: [source(e) for e in inputs[name] if e not in given])
-    )
-
-
 def _initialized_within(
-    content: SectionContent, inputs: Mapping[str, list[str]], before: set[str]
+    content: SectionContent, inputs: Mapping[str, list[str]], before: Iterable[str]
 ) -> dict[str, list[str]]:
     """Return the inputs with an order in which all that initialization does not need comes after
     it.
@@ -134,7 +129,7 @@ def _initialized_within(
     is added to the inside of a loop, where none may come from outside.
     """
     given = content.given_edges()
-    early = before.union(name for name, edges in inputs.items() if not edges)
+    early = set(before).union(name for name, edges in inputs.items() if not edges)
     waiting = f"^{content.initialize_op}"
     return {
         name: [*edges, waiting]

@@ -25,7 +25,7 @@ from tffc.ir.verify import first_violation
 from tffc.linking.aggregations import PLAIN, Aggregation, Arithmetic, Sum
 from tffc.linking.attributes import type_attribute
 from tffc.linking.emit import Emitter, FunctionValue
-from tffc.linking.operand import Operand, Tensor, map_tensors, tensors
+from tffc.linking.operand import Operand, Tensor, from_leaves, tensors
 
 
 def link_graphs(work: Lambda, component: Lambda) -> ClientGraphs:
@@ -137,5 +137,4 @@ class _WholeEmitter(Emitter):
         waits = [Tensor(f"^{each.node}", each.type) for each in self._given.values()]
         attributes = {"T": type_attribute(held.type)}
         last = self.builder.add("Identity", [held, *waits], attributes, [held.type])
-        given = iter([*last, *results[1:]])
-        return self.builder.finish(map_tensors(result, lambda _: next(given)), type)
+        return self.builder.finish(from_leaves(result, [*last, *results[1:]]), type)

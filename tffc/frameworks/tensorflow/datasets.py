@@ -17,6 +17,7 @@ from tffc.errors import LanguageValueError
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import SequenceType, StructType, TensorType, Type, to_type
+from tffc.linking.sequences import in_component_order
 from tffc.values.concrete import Endless, layout
 from tffc.values.containers import build_container
 
@@ -30,29 +31,22 @@ def components(type: SequenceType) -> list[TensorType]:
     Raises:
       LanguageValueError: TensorFlow has no datasets of such elements.
     """
-    return [leaf for _, leaf in _leaves(type)]
+    found: list[TensorType] = []
+    stack: list[tuple[Type, int]] = [(type.element, 0)]
+    while stack:
+        part, depth = stack.pop()
+        if isinstance(part, TensorType):
+            found.append(part)
+            continue
+        assert isinstance(part, StructType)
+        _check(type, part, depth)
+        stack.extend((element, depth + 1) for element in reversed(part.types))
+    return found
 
 
 def wire_order(type: SequenceType) -> list[int]:
     """Return, for each component of the dataset, its index in `components`."""
-    paths = [path for path, _ in _leaves(type)]
-    return sorted(range(len(paths)), key=paths.__getitem__)
-
-
-def _leaves(type: SequenceType) -> list[tuple[tuple[Any, ...], TensorType]]:
-    found: list[tuple[tuple[Any, ...], TensorType]] = []
-    stack: list[tuple[tuple[Any, ...], Type]] = [((), type.element)]
-    while stack:
-        path, part = stack.pop()
-        if isinstance(part, TensorType):
-            found.append((path, part))
-            continue
-        assert isinstance(part, StructType)
-        _check(type, part, len(path))
-        steps = part.names if part.fields() else range(len(part))
-        inner = [((*path, step), element) for step, element in zip(steps, part, strict=True)]
-        stack.extend(reversed(inner))
-    return found
+    return in_component_order(type.element, list(range(len(components(type)))))
 
 
 def _check(type: SequenceType, part: StructType, depth: int) -> None:
@@ -119,35 +113,41 @@ def make_dataset(value: Any, type: SequenceType) -> Any:
         )
     columns = list(zip(*map(element.flatten, value), strict=True)) or [()] * len(types)
     if all(t.is_fully_defined() for t in types):
-        stacks = map(_stack, columns, types)
+        stacks = map(stacked, columns, types)
         return tf.data.Dataset.from_tensor_slices(_arrange(type.element, stacks, plain=True))
     protos = tuple(
-        np.array([_serialized(tf, item, t) for item in column], dtype=object)
+        np.array([serialized(tf, item, t) for item in column], dtype=object)
         for column, t in zip(columns, types, strict=True)
     )
 
     @tf.autograph.experimental.do_not_convert
     def parse(*texts: Any) -> Any:
-        tensors = (
-            tf.ensure_shape(tf.io.parse_tensor(text, tf.as_dtype(t.element_type.number)), t.shape)
-            for text, t in zip(texts, types, strict=True)
-        )
-        return _arrange(type.element, tensors, plain=True)
+        return _arrange(type.element, iter(parsed(tf, texts, types)), plain=True)
 
     return tf.data.Dataset.from_tensor_slices(protos).map(parse)
 
 
-def _stack(items: Sequence[Any], type: TensorType) -> Any:
+def stacked(items: Sequence[Any], type: TensorType) -> Any:
     """Return tensors of one shape as one array."""
-    stack = np.empty((len(items), *(d or 0 for d in type.shape or ())), type.element_type.dtype)
+    shape = np.shape(items[0]) if items else tuple(size or 0 for size in type.shape or ())
+    stack = np.empty((len(items), *shape), type.element_type.dtype)
     for position, item in enumerate(items):
         stack[position] = item
     return stack
 
 
-def _serialized(tf: Any, item: Any, type: TensorType) -> bytes:
+def serialized(tf: Any, item: Any, type: TensorType) -> bytes:
+    """Return a tensor as `parsed` reads it."""
     proto = tf.make_tensor_proto(item, tf.as_dtype(type.element_type.number))
     return proto.SerializeToString()
+
+
+def parsed(tf: Any, texts: Sequence[Any], types: Sequence[TensorType]) -> tuple[Any, ...]:
+    """Return the tensors in tensors of serialized ones."""
+    return tuple(
+        tf.ensure_shape(tf.io.parse_tensor(text, tf.as_dtype(t.element_type.number)), t.shape)
+        for text, t in zip(texts, types, strict=True)
+    )
 
 
 def _flatten_order(tf: Any, type: SequenceType) -> list[int]:

@@ -22,7 +22,10 @@ from tffc.errors import ExecutionError
 from tffc.frameworks.tensorflow.datasets import (
     components,
     open_dataset,
+    parsed,
     seal_dataset,
+    serialized,
+    stacked,
     wire_order,
 )
 from tffc.frameworks.tensorflow.load import find_devices, load_tensorflow, tensor_name
@@ -283,10 +286,10 @@ class SequenceInput:
             )
             for t in self._types
         )
-        stacked = tf.data.Dataset.from_tensor_slices(stacks).with_options(_plain_options(tf))
+        alike = tf.data.Dataset.from_tensor_slices(stacks).with_options(_plain_options(tf))
         if all(t.is_fully_defined() for t in self._types):
             self.tensors = self.columns = stacks
-            self.tensor = tf.data.experimental.to_variant(stacked)
+            self.tensor = tf.data.experimental.to_variant(alike)
             return
         self.columns = ()
         singles = tuple(tf.compat.v1.placeholder(tf.string, [None]) for _ in self._types)
@@ -294,22 +297,18 @@ class SequenceInput:
         single = tf.data.Dataset.from_tensor_slices(singles)
 
         def with_singles() -> Any:
-            return tf.data.experimental.to_variant(stacked.concatenate(single.map(self._parse)))
+            return tf.data.experimental.to_variant(alike.concatenate(single.map(self._parse)))
 
         # A map over elements costs time to set up for every client, so it is skipped where there is
         # no rest.
         self.tensor = tf.cond(
             tf.size(singles[0]) > 0,
             with_singles,
-            lambda: tf.data.experimental.to_variant(stacked),
+            lambda: tf.data.experimental.to_variant(alike),
         )
 
-    def _parse(self, *serialized: Any) -> tuple[Any, ...]:
-        tf = self._tf
-        return tuple(
-            tf.ensure_shape(tf.io.parse_tensor(text, tf.as_dtype(t.element_type.number)), t.shape)
-            for text, t in zip(serialized, self._types, strict=True)
-        )
+    def _parse(self, *texts: Any) -> tuple[Any, ...]:
+        return parsed(self._tf, texts, self._types)
 
     def feed(self, value: list[Any]) -> list[Any]:
         others: list[Any] = []
@@ -318,32 +317,22 @@ class SequenceInput:
         else:
             rows = [self._row(element) for element in value]
             alike = len(rows) if self.columns else _count_alike(rows)
-            stacks = [self._stack(index, rows[:alike]) for index in range(len(self._types))]
+            stacks = [
+                stacked([row[index][()] for row in rows[:alike]], type)
+                for index, type in enumerate(self._types)
+            ]
             others = rows[alike:]
         if self.columns:
             return stacks
         singles = (
-            [self._serialize(row[index], type) for row in others]
+            [serialized(self._tf, row[index], type) for row in others]
             for index, type in enumerate(self._types)
         )
         return stacks + [np.array(texts, dtype=object) for texts in singles]
 
-    def _stack(self, index: int, rows: list[Any]) -> Any:
-        """Return one component of elements of equal shapes as one array."""
-        type = self._types[index]
-        shape = rows[0][index].shape if rows else tuple(d or 0 for d in type.shape or ())
-        stack = np.empty((len(rows), *shape), type.element_type.dtype)
-        for position, row in enumerate(rows):
-            stack[position] = row[index][()]
-        return stack
-
     def _row(self, element: Any) -> list[Any]:
         leaves = [_array(leaf) for leaf in self._element.flatten(element)]
         return [leaves[position] for position in self._order]
-
-    def _serialize(self, array: Any, type: TensorType) -> bytes:
-        proto = self._tf.make_tensor_proto(array, self._tf.as_dtype(type.element_type.number))
-        return proto.SerializeToString()
 
 
 class EndlessInput:

@@ -123,10 +123,11 @@ class GraphArithmetic:
         cast to the element type that it is `computed_in`."""
         for tensor in (*tensors(first), *tensors(second)):
             _check(op, tensor.type, allowed)
-        if isinstance(second, Tensor) and second.type == TensorType(_dtype(second)):
-            pairs = [(leaf, self._cast(second, _dtype(leaf))) for leaf in tensors(first)]
-        else:
-            pairs = _pairs(op, first, second)
+        match second:
+            case Tensor(type=TensorType(shape=())):
+                pairs = [(leaf, self._cast(second, _dtype(leaf))) for leaf in tensors(first)]
+            case _:
+                pairs = _pairs(op, first, second)
         made: list[Tensor] = []
         for left, right in pairs:
             dtype = computed_in(_dtype(left))

@@ -74,14 +74,15 @@ def impure_nodes(section: Compiled) -> frozenset[str]:
     content = read_section(section)
     library = Library(content.graph.library)
     found = list(_needed(content, library))
+    calls = {node.name: library.called_by(node) for node, _ in found}
     functions = library.leading_to(
-        (name for node, _ in found for name in library.called_by(node)),
+        itertools.chain(*calls.values()),
         lambda name: any(_is_impure(effect) for _, effect in _body(name, library)),
     )
     return frozenset(
         node.name
         for node, effect in found
-        if _is_impure(effect) or not functions.isdisjoint(library.called_by(node))
+        if _is_impure(effect) or not functions.isdisjoint(calls[node.name])
     )
 
 

@@ -83,30 +83,19 @@ class Template:
         token, control edges included; `call` counts the copies in one graph.
         """
         functions = self._library.link(prefix)
-        return Copy(
-            nodes=[self._copy(node, prefix, given, call, functions) for node in self._nodes],
-            result=[given.get(edge) or prefix + edge for edge in self.result],
-            initialize_op=self.initialize_op and prefix + self.initialize_op,
-            functions=functions,
-        )
-
-    def _copy(
-        self,
-        node: GraphNode,
-        prefix: str,
-        given: Mapping[str, str],
-        call: int,
-        functions: Mapping[str, Function],
-    ) -> GraphNode:
-        inputs = [
-            given.get(edge) or (f"^{prefix}{edge[1:]}" if edge[0] == "^" else prefix + edge)
-            for edge in node.inputs
-        ]
-        names = {name: functions[name].name for name in node.functions}
-        rest = node.rest
-        if node.name in self._differing:
-            rest = _adapted(rest, prefix, given, names)
-        return GraphNode(prefix + node.name, inputs, rest, tuple(names.values()), call)
+        nodes: list[GraphNode] = []
+        for node in self._nodes:
+            inputs = [
+                given.get(edge) or (f"^{prefix}{edge[1:]}" if edge[0] == "^" else prefix + edge)
+                for edge in node.inputs
+            ]
+            names = {name: functions[name].name for name in node.functions}
+            rest = node.rest
+            if node.name in self._differing:
+                rest = _adapted(rest, prefix, given, names)
+            nodes.append(GraphNode(prefix + node.name, inputs, rest, tuple(names.values()), call))
+        result = [given.get(edge) or prefix + edge for edge in self.result]
+        return Copy(nodes, result, self.initialize_op and prefix + self.initialize_op, functions)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -56,8 +56,8 @@ def tensorflow_section(section: Compiled) -> Compiled:
         arguments = check_structure(operand, parameter, "the argument")
     outputs: list[Tensor] = []
     if given:
-        types = _in_order(given, leaf_types(result))
-        inputs = _in_order(taken, arguments)
+        types = in_order(given, leaf_types(result))
+        inputs = in_order(taken, arguments)
         attributes = {
             "Sout": shapes_attribute(types),
             "Tin": types_attribute(tensor.type for tensor in inputs),
@@ -125,6 +125,6 @@ def _needed(operations: Iterable[str], content: XlaSection) -> list[str]:
     return called or sorted(operations)
 
 
-def _in_order(places: list[int], items: list[Any]) -> list[Any]:
+def in_order(places: list[int], items: list[Any]) -> list[Any]:
     """Return the items, each at its place."""
     return [item for _, item in sorted(zip(places, items, strict=True), key=lambda pair: pair[0])]

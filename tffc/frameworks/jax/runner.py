@@ -11,7 +11,7 @@ from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import FunctionType, TensorType, Type
 from tffc.ir.wire import read_xla
-from tffc.linking.xla import bound_places
+from tffc.linking.xla import bound_places, in_order
 from tffc.values.concrete import flatten, unflatten
 
 
@@ -36,9 +36,8 @@ class XlaRunner:
 
     def __call__(self, argument: Any) -> Any:
         parts = [] if self._type.parameter is None else flatten(argument, self._type.parameter)
-        placed = sorted(zip(self._parameter, parts, strict=True), key=_by_place)
         try:
-            tensors = self._module([part for _, part in placed])
+            tensors = self._module(in_order(self._parameter, parts))
         except (RuntimeError, ValueError) as error:
             self._fail(
                 "E753",
@@ -59,10 +58,6 @@ class XlaRunner:
         reason = str(error).partition("\n")[0]
         notes = (f"it is of type `{self._type}`",)
         raise ExecutionError(code, f"{message}: {reason}", notes=notes, help=help) from None
-
-
-def _by_place(pair: tuple[int, Any]) -> int:
-    return pair[0]
 
 
 def _checked(tensors: list[Any], place: int, type: Type) -> Any:

@@ -33,10 +33,11 @@ def effects(function: Any, parameter: Any = INT, result: Any = INT, **options: A
 
 
 def test_operations_are_counted() -> None:
-    facts = inspect(trace(lambda x: x * x + 1, INT, INT))
+    section = trace(lambda x: x * x + 1, INT, INT)
+    facts = inspect(section)
     assert facts.operations == {"AddV2": 1, "Const": 1, "Identity": 1, "Mul": 1}
     assert facts.effects == {}
-    assert facts.is_pure
+    assert is_pure(section)
 
 
 def test_operations_in_functions_are_counted() -> None:
@@ -155,9 +156,9 @@ def test_unknown_operations_are_not_pure() -> None:
     graph = proto.GraphDef()
     graph.node.add(name="x", op="Placeholder")
     graph.node.add(name="y", op="Custom", input=["x"])
-    facts = inspect(section_of(graph, INT, ["x:0"], INT, ["y:0"]))
-    assert facts.effects == {"Custom": Effect.OTHER}
-    assert not facts.is_pure
+    section = section_of(graph, INT, ["x:0"], INT, ["y:0"])
+    assert inspect(section).effects == {"Custom": Effect.OTHER}
+    assert not is_pure(section)
 
 
 def test_malformed_sections_are_refused() -> None:

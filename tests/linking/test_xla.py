@@ -12,7 +12,7 @@ from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
 from tffc.linking.builder import GraphBuilder
-from tffc.linking.inspect import inspect
+from tffc.linking.inspect import inspect, is_pure
 from tffc.linking.section import read_section
 from tffc.linking.xla import tensorflow_section
 from tffc.proto.encoding import content_field, string_field
@@ -64,9 +64,9 @@ def test_the_node() -> None:
 
 
 def test_the_node_only_computes() -> None:
-    facts = inspect(tensorflow_section(section(MODULE)))
-    assert facts.operations == {"Identity": 2, "XlaCallModule": 1}
-    assert facts.is_pure
+    node = tensorflow_section(section(MODULE))
+    assert inspect(node).operations == {"Identity": 2, "XlaCallModule": 1}
+    assert is_pure(node)
 
 
 def test_a_section_without_results_is_no_node() -> None:

@@ -162,8 +162,7 @@ class _Canon:
         return bytes(self._written)
 
     def _token(self, *parts: object) -> None:
-        for token in _tokens(parts):
-            self._written += token
+        self._written += b"".join(_tokens(parts))
 
     def _write_scope(self, scope: GraphScope) -> None:
         numbers = number_nodes(scope, self._functions)

@@ -116,12 +116,12 @@ class Emitter(GraphArithmetic):
             case Lambda() | Compiled() | Intrinsic() if isinstance(node.type, FunctionType):
                 return node
             case _:
-                pass
-        raise FormError(
-            "E520",
-            f"{kind_of(node)} of type `{node.type}` cannot be put into a graph",
-            help="take the value as an argument of the program, or compute it in TensorFlow",
-        )
+                raise FormError(
+                    "E520",
+                    f"{kind_of(node)} of type `{node.type}` cannot be put into a graph",
+                    help="take the value as an argument of the program, or compute it in "
+                    "TensorFlow",
+                )
 
     def _select(self, node: Selection) -> Task[Any]:
         return (yield self._evaluate(node.source))[node.index]
@@ -207,12 +207,11 @@ class Emitter(GraphArithmetic):
                 )
             case "sequence_sum":
                 return sequences.sequence_sum(self.builder, argument)
-            case _:
-                pass
-        uri = printable(operator.uri)
-        raise FormError(
-            NO_LOCAL_OPERATOR, f"the operator {uri} cannot be part of local code in this form"
-        )
+            case uri:
+                raise FormError(
+                    NO_LOCAL_OPERATOR,
+                    f"the operator {printable(uri)} cannot be part of local code in this form",
+                )
 
     def _inside(self, function: FunctionValue) -> sequences.ElementFunction:
         """Return a function value as a function of the graph's library."""

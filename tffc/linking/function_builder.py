@@ -92,20 +92,17 @@ class FunctionBuilder(GraphBuilder):
             function.signature.output_arg.append(_argument(f"result_{index}", tensor))
             function.ret[f"result_{index}"] = data(tensor.edge, f"result_{index}")
         function.signature.is_stateful = any(op_table.is_stateful(node.op) for node in nodes)
-        return self._named(function, tuple(dict.fromkeys(f for n in nodes for f in n.functions)))
+        name = f"f_{hashlib.sha256(encoded(function)).hexdigest()[:NAME_LENGTH]}"
+        function.signature.name = name
+        calls = tuple(dict.fromkeys(call for node in nodes for call in node.functions))
+        made = Function(name, encoded(function), calls, gradient="")
+        self._parent.adopt([made, *self._functions.values()], self.versions)
+        return made
 
     def _capture(self, tensor: Tensor) -> Tensor:
         if tensor.name not in self._captured:
             self._captured[tensor.name] = (tensor, self._placeholder("captured", tensor.type))
         return self._captured[tensor.name][1]
-
-    def _named(self, function: Any, calls: tuple[str, ...]) -> Function:
-        content = encoded(function)
-        name = f"f_{hashlib.sha256(content).hexdigest()[:NAME_LENGTH]}"
-        function.signature.name = name
-        made = Function(name, encoded(function), calls, gradient="")
-        self._parent.adopt([made, *self._functions.values()], self.versions)
-        return made
 
     def _edges_from(self, node: Any) -> list[str]:
         """Return the edges from a node as functions write them.

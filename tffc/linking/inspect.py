@@ -31,16 +31,6 @@ class Facts:
     operations: dict[str, int]
     effects: dict[str, Effect]
 
-    @property
-    def is_pure(self) -> bool:
-        """Return whether a run gives nothing but results, the same ones for the same argument.
-
-        A run begins with the section's initialization and with all state new: variables, tables,
-        and random generators, which then draw the same numbers from a fixed seed.  So state that
-        nothing outside the run can see does not count.
-        """
-        return not any(map(_is_impure, self.effects.values()))
-
 
 @functools.lru_cache(maxsize=512)
 def inspect(section: Compiled) -> Facts:
@@ -60,9 +50,14 @@ def inspect(section: Compiled) -> Facts:
 
 
 def is_pure(section: Compiled) -> bool:
-    """Return whether a run of the section gives nothing but results that only its argument decides;
-    see `Facts.is_pure`.  Raises as `inspect` does."""
-    return inspect(section).is_pure
+    """Tell whether a run of the section gives nothing but results, the same ones for the same
+    argument.
+
+    A run begins with the section's initialization and with all state new: variables, tables, and
+    random generators, which then draw the same numbers from a fixed seed.  So state that nothing
+    outside the run can see does not count.  Raises as `inspect` does.
+    """
+    return not any(map(_is_impure, inspect(section).effects.values()))
 
 
 def impure_nodes(section: Compiled) -> frozenset[str]:

@@ -171,7 +171,7 @@ class _Builder(GraphBuilder):
             for function in self._called(copied)
             for node in FunctionDef.FromString(function.content).node_def
         )
-        template = self.template(section, self_contained=True)
+        template = self.template(section)
         if template.has_named_state or "VarHandleOp" in in_functions:
             raise ExportError(
                 "E951",

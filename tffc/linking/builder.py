@@ -109,7 +109,7 @@ class GraphBuilder:
             graph gets larger than it may.
         """
         assert isinstance(section.type, FunctionType)
-        template = self.template(section, self_contained=self.is_self_contained)
+        template = self.template(section)
         given = self._given(template, section.type.parameter, argument)
         call = len(self._initializers)
         self._take_room(template.size)
@@ -123,11 +123,11 @@ class GraphBuilder:
         leaves = leaf_types(section.type.result)
         return from_leaves(section.type.result, map(Tensor, copy.result, leaves))
 
-    def template(self, section: Compiled, *, self_contained: bool) -> Template:
-        """Return the template of a section, which is made once; see `Template`."""
-        key = (section, self_contained)
+    def template(self, section: Compiled) -> Template:
+        """Return the template of a section, which is made once."""
+        key = (section, self.is_self_contained)
         if key not in self.templates:
-            self.templates[key] = Template(section, self_contained=self_contained)
+            self.templates[key] = Template(section, self_contained=self.is_self_contained)
         return self.templates[key]
 
     def _take_room(self, size: int) -> None:
@@ -190,14 +190,13 @@ class GraphBuilder:
         needed = self._needed(tensor.node for tensor in results)
         initialize_op = self._initialize_op(needed)
         token = self._session_token
-        has_token = token is not None and token.node in needed
         parameter = self._parameter_type
         content = TensorFlowSection(
             self._graph(needed),
             None if parameter is None else _binding(parameter, self._parameter),
             _binding(result_type, results),
             initialize_op,
-            token.name if token is not None and has_token else "",
+            token.name if token is not None and token.node in needed else "",
         )
         return Compiled(
             "tensorflow", write_tensorflow(content), FunctionType(parameter, result_type)
@@ -246,14 +245,13 @@ class GraphBuilder:
         """Return the edges that take the place of those from the template's parameter and token."""
         whole = StructType([]) if expected is None else expected
         taken = check_structure(() if argument is None else argument, whole, "the argument")
+        pairs = list(zip(template.parameter, taken, strict=True))
+        if template.session_token:
+            pairs.append((template.session_token, self.session_token()))
         given: dict[str, str] = {}
-        for edge, tensor in zip(template.parameter, taken, strict=True):
+        for edge, tensor in pairs:
             given[edge] = tensor.edge
             given.setdefault(f"^{source(edge)}", f"^{tensor.node}")
-        if template.session_token:
-            token = self.session_token().edge
-            given[template.session_token] = token
-            given[f"^{source(template.session_token)}"] = f"^{token}"
         return given
 
     def _placeholder(self, name: str, kind: TensorType | SequenceType) -> Tensor:
@@ -341,13 +339,11 @@ def _may_use_state(op: str) -> bool:
 
 
 def _binding(kind: Type, leaves: Iterable[Tensor]) -> SectionBinding:
-    remaining = iter(leaves)
+    def leaf(tensor: Tensor) -> SectionBinding:
+        binding = SequenceBinding if isinstance(tensor.type, SequenceType) else TensorBinding
+        return binding(tensor.name)
 
-    def leaf(kind: Type) -> SectionBinding:
-        binding = SequenceBinding if isinstance(kind, SequenceType) else TensorBinding
-        return binding(next(remaining).name)
-
-    return rebuild(kind, leaf, StructBinding)
+    return rebuild(from_leaves(kind, leaves), leaf, StructBinding)
 
 
 def _parameter_names(root: Type) -> list[str]:

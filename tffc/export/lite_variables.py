@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tffc.engines.reductions.inlining import CALLS, inline_calls, inline_given
-from tffc.graphdef.functions import rename_edges
+from tffc.graphdef.functions import rename_outputs
 
 RESOURCE = 20
 """TensorFlow's number for the element type of handles."""
@@ -229,20 +229,9 @@ class _Body:
         inside = _Body(function.node_def, self._library, is_inside=True)
         types = {name: places[index] for name, index in names.items()}
         final = inside.hand_on(types, {name: name for name in names})
-        _reads_of_outputs(function)
+        # What reads a variable has become an Identity, which calls its output otherwise.
+        rename_outputs(function, "Identity", "value")
         return {names[name]: edge for name, edge in final.items()}
-
-
-def _reads_of_outputs(function: Any) -> None:
-    """Rename the outputs of former variable reads in a function: an Identity calls its output
-    otherwise."""
-    reads = {node.name for node in function.node_def if node.op == "Identity"}
-
-    def renamed(edge: str) -> str:
-        name, _, output = edge.partition(":value:")
-        return f"{name}:output:{output}" if output and name in reads else edge
-
-    rename_edges(function, renamed)
 
 
 def _in_order(nodes: Sequence[Any]) -> Iterator[Any]:

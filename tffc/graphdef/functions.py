@@ -219,6 +219,17 @@ def rename_edges(function: Any, renamed: Callable[[str], str]) -> None:
             outputs[name] = renamed(edge)
 
 
+def rename_outputs(function: Any, op: str, old: str) -> None:
+    """Rename an output of the nodes of an operation to `output`, wherever the function uses it."""
+    nodes = {node.name for node in function.node_def if node.op == op}
+
+    def renamed(edge: str) -> str:
+        name, _, index = edge.partition(f":{old}:")
+        return f"{name}:output:{index}" if index and name in nodes else edge
+
+    rename_edges(function, renamed)
+
+
 def named_functions(attributes: Any) -> Iterator[Any]:
     """Yield the NameAttrLists in a map of attributes, also those in the attributes of others."""
     stack = [attributes]

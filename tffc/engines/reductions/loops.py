@@ -16,7 +16,7 @@ from tffc.engines.reductions.inlining import CALL, inline_calls, inline_dataset_
 from tffc.engines.reductions.slices import Slices, find_slices, make_function
 from tffc.engines.reductions.steps import Step, find_steps
 from tffc.engines.reductions.waiting import let_readers_wait
-from tffc.graphdef.functions import rename_edges
+from tffc.graphdef.functions import rename_outputs
 from tffc.linking.attributes import VARIANT
 
 REDUCE = "ReduceDataset"
@@ -39,24 +39,14 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
     _Rewriting(graph, graph.node, "", columns).replace_all(signatures)
     for name, function in functions.items():
         if _Rewriting(graph, function.node_def, name, {}).replace_all(signatures):
-            _rename_outputs(function)
+            # A reduction has become a loop, which calls its outputs otherwise.
+            rename_outputs(function, "While", "components")
     # Inline the calls in the loops' functions.  TensorFlow would do it too, but with additional
     # nodes that run in each step.
     library = {function.signature.name: function for function in graph.library.function}
     for name, function in library.items():
         if name not in functions:
             inline_calls(function, library)
-
-
-def _rename_outputs(function: Any) -> None:
-    """Rename the outputs of the new loops in a function: `While` calls them otherwise."""
-    loops = {node.name for node in function.node_def if node.op == "While"}
-
-    def renamed(edge: str) -> str:
-        name, _, output = edge.partition(":components:")
-        return f"{name}:output:{output}" if output and name in loops else edge
-
-    rename_edges(function, renamed)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """A TensorFlow graph as bytes that do not depend on names or order.
 
-Nodes are numbered as a walk from the results meets them, through their inputs in order; functions
-and the names of resources likewise at first use.  Where the order of edges carries no meaning,
-which is so for control inputs, they are taken in the order of labels: hashes of all that leads
-into a node and out of it.  Everything is linear in the size of the graph.
+Nodes are numbered in the order in which a walk from the results through their inputs meets them;
+functions and resources by first use.  The order of control inputs has no meaning, so these are
+sorted by labels: hashes of all that leads into a node and out of it.  Everything is linear in the
+size of the graph.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tffc.proto import DataType
 IGNORED_ATTRIBUTES = frozenset(
     {"config", "config_proto", "debug_name", "executor_type", "metadata"}
 )
-"""Attributes that say how to run or to report a node, besides all that begin with `_`."""
+"""Attributes, besides all that begin with `_`, that say how a node is run or reported."""
 
 RESOURCE_NAMES = frozenset({"container", "shared_name", "stack_name", "tensor_array_name"})
-"""Attributes that name a resource; only which of them are the same has a meaning."""
+"""Attributes that name a resource; only whether two names are equal has a meaning."""
 
 STRUCT_CODES = {
     DataType.DT_FLOAT: ("float_val", "f"),
@@ -52,18 +52,19 @@ complex numbers as two, and how `struct` packs one."""
 def canonical_graph(
     graph: Any, parameters: list[str], results: list[str], initialize_op: str
 ) -> bytes:
-    """Return what the graph computes for `results`, and before that in `initialize_op`, if there is
-    one.
+    """Return the canonical form of what a graph computes for `results`, and in `initialize_op` if
+    there is one.
 
-    Parameters and results are tensors' names, such as `x:0`; a parameter is known by its position.
+    Parameters and results are names of tensors, such as `x:0`.  The form has a parameter's
+    position, not its name.
     """
     return _Canon(graph.library).write(graph_scope(graph, parameters, results, initialize_op))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GraphScope:
-    """A graph or a function's body: the positions of its arguments by name, its other nodes by
-    name, and what is asked of them."""
+    """A graph or the body of a function: the positions of its arguments by name, its other nodes by
+    name, and the results and nodes that are asked for."""
 
     arguments: dict[str, int]
     nodes: dict[str, Any]
@@ -71,7 +72,7 @@ class GraphScope:
     controls: list[str]
 
     def inputs(self, name: str) -> tuple[list[tuple[str, str]], list[str]]:
-        """Return the tensors that go into a node, and the nodes that it waits for."""
+        """Return the data inputs of a node, and the nodes that it waits for."""
         node = self.nodes.get(name)
         return ([], []) if node is None else (data_inputs(node), control_inputs(node))
 
@@ -79,7 +80,7 @@ class GraphScope:
 def graph_scope(
     graph: Any, parameters: list[str], results: list[str], initialize_op: str
 ) -> GraphScope:
-    """Return the graph itself, of which `canonical_graph` asks the same."""
+    """Return the scope of the graph itself; for the arguments see `canonical_graph`."""
     arguments = _positions(_source(name)[0] for name in parameters)
     return GraphScope(
         arguments,
@@ -90,7 +91,7 @@ def graph_scope(
 
 
 def function_scope(function: Any) -> GraphScope:
-    """Return a function's body.  All nodes are asked for: some run though nothing reads them."""
+    """Return the scope of a function.  All nodes are asked for, as some run for their effects."""
     signature = function.signature
     arguments = _positions(argument.name for argument in signature.input_arg)
     return GraphScope(
@@ -106,7 +107,7 @@ def _positions(names: Iterable[str]) -> dict[str, int]:
 
 
 def _source(tensor: str) -> tuple[str, str]:
-    """Return the node that a tensor comes from, and which of the node's outputs it is."""
+    """Return the node that a tensor comes from, and the number of its output."""
     node, _, port = tensor.partition(":")
     return node, port or "0"
 
@@ -120,7 +121,7 @@ def control_inputs(node: Any) -> list[str]:
 
 
 class NumberedFunctions(Library):
-    """The functions of a library, and the numbers that they are given at first use."""
+    """The functions of a library, numbered by first use."""
 
     def __init__(self, library: Any) -> None:
         super().__init__(library)
@@ -128,7 +129,7 @@ class NumberedFunctions(Library):
         self._numbers: dict[str, int] = {}
 
     def number(self, name: str) -> int | None:
-        """Return the number of the function of this name, None if there is none."""
+        """Return the number of a function, or None for another name."""
         if name not in self.functions:
             return None
         if name not in self._numbers:
@@ -137,14 +138,14 @@ class NumberedFunctions(Library):
         return self._numbers[name]
 
     def sketch(self, name: str) -> str:
-        """Return what is said of a function without its name: the operations in it."""
+        """Return what stands for a function before it has a number: the operations in it."""
         if name not in self.functions:
             return name
         return ",".join(sorted(node.op for node in self.body(name)))
 
 
 class _Canon:
-    """Writes scopes, giving numbers to functions and resources as it meets them."""
+    """Writes scopes, and numbers functions and resources by first use."""
 
     def __init__(self, library: Any) -> None:
         self._functions = NumberedFunctions(library)
@@ -152,7 +153,7 @@ class _Canon:
         self._written = bytearray()
 
     def write(self, scope: GraphScope) -> bytes:
-        """Return the scope and all functions that are called from it."""
+        """Return the canonical form of a scope and of all functions that it calls."""
         self._write_scope(scope)
         for name in self._functions.met:  # which grows while functions are written
             function = self._functions.functions[name]
@@ -186,19 +187,18 @@ class _Canon:
         return (self._resources.setdefault(name, len(self._resources)),)
 
     def _function(self, name: str) -> str:
-        """Return a function's number, given at first use; the name itself of anything else."""
+        """Return the number of a function, or another name as it is."""
         number = self._functions.number(name)
         return name if number is None else f"#{number}"
 
 
 def number_nodes(scope: GraphScope, functions: NumberedFunctions) -> dict[str, int]:
-    """Return the arguments and all nodes that are asked for, by number, in the order of a walk."""
+    """Return the numbers of the arguments and of all nodes that are needed, in that order."""
     labels = functools.cache(lambda: _labels(scope, functions.sketch))
 
     def asked(data: list[tuple[str, str]], waits: list[str]) -> list[str]:
-        """Return the nodes that data comes from, and then those that are waited for, the one with
-        the least label first."""
-        if len(waits) > 1:  # most graphs have no such nodes, and need no labels
+        """Return the sources of data inputs, and then the nodes waited for, sorted by label."""
+        if len(waits) > 1:  # few graphs have such nodes, and the others need no labels
             waits = sorted(waits, key=labels().__getitem__)
         return [*(source for source, _ in data), *waits]
 
@@ -207,10 +207,10 @@ def number_nodes(scope: GraphScope, functions: NumberedFunctions) -> dict[str, i
 
 
 def _labels(scope: GraphScope, sketch: Callable[[str], str]) -> dict[str, bytes]:
-    """Return a hash for each node of what leads into it, and of what it leads to.
+    """Return for each node a hash of what leads into it and what it leads to.
 
-    Hashes are made from the inputs to the results, back again, and once more, so that two nodes
-    with equal hashes can hardly be told apart at all.
+    Hashes are made from the inputs to the results, back again, and from the inputs once more, so
+    that nodes with equal hashes hardly differ.
     """
 
     def before(name: str) -> list[str]:
@@ -218,7 +218,7 @@ def _labels(scope: GraphScope, sketch: Callable[[str], str]) -> dict[str, bytes]
         return [*(source for source, _ in data), *waits]
 
     roots = [*(source for source, _ in scope.results), *scope.controls]
-    # From the last root on: where there are loops, hashes depend on where they are entered.
+    # From the last root on: on a loop, hashes depend on the node where it is entered.
     order = inputs_first(reversed(roots), before)
     own = {name: _own_label(scope, name, sketch) for name in order}
     uses = _upstream(scope, order, _downstream(scope, order, own))
@@ -235,7 +235,7 @@ def _own_label(scope: GraphScope, name: str, sketch: Callable[[str], str]) -> by
 
 
 def _downstream(scope: GraphScope, order: list[str], own: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the hashes of nodes with all that leads into them."""
+    """Return hashes of the nodes and of all that leads into each."""
     labels: dict[str, bytes] = {}
     for name in order:
         data, waits = scope.inputs(name)
@@ -248,7 +248,7 @@ def _downstream(scope: GraphScope, order: list[str], own: dict[str, bytes]) -> d
 
 
 def _upstream(scope: GraphScope, order: list[str], labels: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the hashes of nodes with all that they lead to."""
+    """Return hashes of the nodes and of all that each leads to."""
     uses: dict[str, list[bytes]] = {name: [] for name in order}
     for index, (source, port) in enumerate(scope.results):
         uses[source].append(_hash(["result", index, port]))
@@ -266,7 +266,7 @@ def _upstream(scope: GraphScope, order: list[str], labels: dict[str, bytes]) -> 
 
 
 def _tokens(parts: Iterable[object]) -> Iterator[bytes]:
-    """Yield the parts so that no two sequences of parts give the same bytes."""
+    """Yield the bytes of parts, which no other sequence of parts has."""
     for part in parts:
         content = part if isinstance(part, bytes) else str(part).encode()
         yield b"%d:%b" % (len(content), content)
@@ -277,10 +277,9 @@ def _hash(parts: Iterable[object]) -> bytes:
 
 
 def lasting_attributes(attributes: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the attributes that matter, by name.
+    """Yield the attributes that matter, sorted by name.
 
-    One that is false or empty is left out, for that is what it is to a version of TensorFlow that
-    does not know it.
+    False and empty ones are left out: another version of TensorFlow may not write them.
     """
     for name in sorted(attributes):
         value = attributes[name]
@@ -297,7 +296,7 @@ def lasting_attributes(attributes: Any) -> Iterator[tuple[str, Any]]:
 def _node_parts(
     node: Any, function: Callable[[str], str], resource: Callable[[bytes], Iterable[object]]
 ) -> Iterator[object]:
-    """Yield what a node is besides its inputs; the two functions say what stands for names."""
+    """Yield a node without its inputs; the functions give what stands for names."""
     yield from (function(node.op), node.device)
     for name, value in lasting_attributes(node.attr):
         yield name
@@ -319,7 +318,7 @@ def _value_parts(value: Any, function: Callable[[str], str]) -> Iterator[object]
 
 
 def _tensor_parts(tensor: Any) -> Iterator[object]:
-    """Yield a constant by its elements; a run of equal ones at the end counts once."""
+    """Yield a constant by its elements, without the repetitions of the last one."""
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     yield from (tensor.dtype, shape)
     try:
@@ -329,8 +328,8 @@ def _tensor_parts(tensor: Any) -> Iterator[object]:
 
 
 def tensor_elements(tensor: Any, count: int) -> list[bytes]:
-    """Return the elements of a constant: its strings, or the bytes of all in one, without the
-    repetitions of the last one.
+    """Return the elements of a constant without the repetitions of the last one: its strings, or
+    the bytes of all its numbers in one piece.
 
     Raises:
       struct.error: an element does not fit its type.

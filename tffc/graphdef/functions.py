@@ -1,9 +1,8 @@
-"""Function libraries: which functions are called, and names for them that tell their content.
+"""Function libraries: which functions call which, and names that depend on their content.
 
-A function is named by a hash of its content, in which the functions that it calls stand under
-such names already.  So equal functions of different sections are one, and different ones that
-happen to have one name do not meet.  Functions with state that is found by name are made anew for
-each copy of the graph that calls them.
+A function is named by a hash of its content, in which the functions that it calls have such names
+already.  So equal functions of different sections become one, and different functions of the same
+name do not clash.  Functions that find state by name are copied with each graph that calls them.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ ALTERNATIVES = (
     "backward_function_name",
     "forward_function_name",
 )
-"""Attributes that offer a function for another to be put in its place.  Only functions that are
-called are kept, so there is nothing left to choose from."""
+"""Attributes that offer other functions in place of this one.  Only functions that are called are
+kept, so there is nothing to choose from."""
 
 NAME_LENGTH = 16
 """Hexadecimal digits of a hash in a function's name."""
@@ -95,8 +94,8 @@ class Library:
         return self._calls[name]
 
     def groups(self, roots: Iterable[str]) -> list[list[str]]:
-        """Return all functions that `roots` need, those that call each other in a circle together,
-        and each group after the groups that it calls.
+        """Return the functions that `roots` need, in groups of those that call each other in a
+        circle, each group after the groups that it calls.
 
         This is Kosaraju's algorithm for strongly connected components.
         """
@@ -130,7 +129,7 @@ class Library:
         return list(self.functions[name].node_def)
 
     def copy(self, name: str, prefix: str) -> Any:
-        """Return the FunctionDef with state of its own, found under names with this prefix."""
+        """Return a copy of a function, with the prefix before the names of its state."""
         function = copied_message(self.functions[name])
         for attribute in ALTERNATIVES:
             function.attr.pop(attribute, None)
@@ -158,7 +157,7 @@ class LinkedLibrary:
             self._library = Library(FunctionDefLibrary())  # so that the graph can be let go
 
     def link(self, prefix: str) -> dict[str, Function]:
-        """Return the functions by their old names; those with named state are the prefix's own."""
+        """Return the functions by their old names, with new copies of those with named state."""
         if not self._own:
             return self._shared
         linked = dict(self._shared)
@@ -180,8 +179,8 @@ class LinkedLibrary:
             linked[name] = Function(names[name], encoded(copy), tuple(calls.values()), gradient)
 
     def _name(self, root: str, copies: Mapping[str, Any], linked: Mapping[str, Function]) -> str:
-        """Return a name from the content of a function, in which those of its own group stand by
-        the number of their first occurrence."""
+        """Return a name that depends on the content of a function, in which those of its own group,
+        which have no names yet, are numbered."""
         members = [root]
         digest = hashlib.sha256()
         for name in members:  # which grows while it is walked
@@ -200,7 +199,7 @@ class LinkedLibrary:
 
 
 def rename_calls(holder: Any, names: Mapping[str, str]) -> None:
-    """Give the functions that are named in a NodeDef or in a FunctionDef's nodes new names."""
+    """Rename the functions that a NodeDef or the nodes of a FunctionDef name."""
     nodes = holder.node_def if hasattr(holder, "node_def") else (holder,)
     for node in nodes:
         node.op = names.get(node.op, node.op)
@@ -210,11 +209,11 @@ def rename_calls(holder: Any, names: Mapping[str, str]) -> None:
 
 
 def rename_edges(function: Any, renamed: Callable[[str], str]) -> None:
-    """Give the edges to a FunctionDef's nodes and results new names."""
+    """Rename the edges between the nodes of a FunctionDef, and to its results."""
     for node in function.node_def:
         node.input[:] = map(renamed, node.input)
     for outputs in (function.ret, function.control_ret):
-        # A map that is written to meanwhile skips some of its names.
+        # Iterating over the map itself would skip names, because it is changed.
         for name, edge in dict(outputs).items():
             outputs[name] = renamed(edge)
 
@@ -244,8 +243,7 @@ def named_functions(attributes: Any) -> Iterator[Any]:
 
 
 def _scope_function(function: Any, prefix: str) -> None:
-    """Put the prefix before all names of state in a function, nodes' names included where state has
-    them."""
+    """Put the prefix before all names of state in a function, which may be names of nodes."""
     renamed: dict[str, str] = {}
     for node in function.node_def:
         if is_named_like_node(node):

@@ -1,7 +1,7 @@
 """Nodes of a graph under construction.
 
-Of a node that is copied often nothing but name and inputs change.  So what is beside them, its
-operation, device and attributes, is kept in a message that such copies share.
+Copies of a node often differ in name and inputs alone.  Everything else, the operation, device and
+attributes, is in one message that such copies share.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ PORT = re.compile("[0-9]{1,9}")
 
 CLASS = "_class"
 COLOCATION = b"loc:@"
-"""The attribute that says which nodes a node has to be placed beside, and what their names begin
-with there."""
+"""The attribute that lists the nodes beside which a node must be placed, and the prefix of their
+names in it."""
 
 
 @dataclasses.dataclass(slots=True)
 class GraphNode:
     """A node: `inputs` as in a NodeDef, `rest` a NodeDef without name and inputs.
 
-    `functions` are the library functions that the attributes or `op` name; `call` counts the calls
-    of sections, for a node that was copied in by one.
+    `functions` are the library functions that the attributes or `op` name.  A node of a section has
+    the number of the section's `call`.
     """
 
     name: str
@@ -51,7 +51,7 @@ class GraphNode:
         """Return the bytes of that NodeDef."""
         if CLASS in self.rest.attr:
             return encoded(self.message(names))
-        # Name and inputs are lent to what copies share, for copying it takes longer than writing.
+        # The shared message is changed and restored: to copy it takes longer than to write it.
         self.rest.name = self.name
         self.rest.input.extend(self.inputs)
         content = encoded(self.rest)
@@ -61,20 +61,22 @@ class GraphNode:
 
 
 def copied_message(message: Any) -> Any:
-    """Return a message of its own that says what another one does."""
+    """Return a copy of a message."""
     copy = type(message)()
     copy.CopyFrom(message)
     return copy
 
 
 def encoded(message: Any) -> bytes:
-    """Return the bytes of a message, which are the same for the same content."""
+    """Return the bytes of a message: the same bytes for the same content."""
     return message.SerializeToString(deterministic=True)
 
 
 def rename_colocations(node: Any, renamed: Callable[[str], str | None]) -> None:
-    """Give the nodes that a node has to be placed beside new names; one for which there is None is
-    left out.  Bytes that are not UTF-8 are surrogates."""
+    """Rename the nodes beside which a node must be placed, and leave out those renamed to None.
+
+    Bytes that are not UTF-8 are surrogates in the names.
+    """
     if CLASS not in node.attr:
         return
     classes: list[bytes] = []
@@ -97,7 +99,7 @@ def source(edge: str) -> str:
 
 
 def port_of(edge: str) -> int | None:
-    """Return the number of the output of its node that a data input is; None for what is none."""
+    """Return the number of the output that a data input reads; None if it is malformed."""
     _, colon, port = edge.partition(":")
     if not colon:
         return 0
@@ -105,8 +107,7 @@ def port_of(edge: str) -> int | None:
 
 
 def reached(roots: Iterable[str], nexts: Callable[[str], Iterable[str]]) -> dict[str, None]:
-    """Return what can be reached from the roots, themselves included, in the order of a walk: each
-    before what comes next, and all that is reached from one before the one beside it."""
+    """Return what can be reached from the roots, roots included, as a depth-first walk meets it."""
     seen: dict[str, None] = {}
     stack = [*roots][::-1]
     while stack:
@@ -122,8 +123,10 @@ N = TypeVar("N", str, int)
 
 
 def inputs_first(roots: Iterable[N], inputs: Callable[[N], Iterable[N]]) -> list[N]:
-    """Return the nodes that lead into the roots, themselves included, each after its inputs; but
-    one on a loop before some of them."""
+    """Return the roots and all nodes that lead into them, each after its inputs.
+
+    On a loop, a node comes before some of its inputs.
+    """
     order: list[N] = []
     seen: set[N] = set()
     for root in roots:

@@ -1,9 +1,9 @@
 """State that operations find by name: variables, tables, queues, iterators and the like.
 
 Two operations with one `shared_name` use the same state.  A copy of a graph must not share state
-with another copy, while inside one copy the same names go on to mean the same.  So all names in a
-copy get a prefix of that copy.  Without a name most operations use that of their node, which in a
-copy has the prefix already.
+with another copy, but within a copy equal names must still mean the same state.  So all names in a
+copy get the prefix of that copy.  State without a name mostly has that of its node, which in a copy
+has the prefix already.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ANONYMOUS_TABLES = {
     "MutableHashTableOfTensorsV2": "AnonymousMutableHashTableOfTensors",
     "MutableHashTableV2": "AnonymousMutableHashTable",
 }
-"""Operations that make tables, and those that make the same without a name."""
+"""Operations that make tables, and those that make the same tables without a name."""
 
 LOOP_ENTRIES = frozenset({"Enter", "RefEnter"})
 """Operations that begin a loop, whose attribute `frame_name` tells loops of one graph apart."""
@@ -40,15 +40,15 @@ def has_named_state(node: Any) -> bool:
 
 
 def is_named_like_node(node: Any) -> bool:
-    """Tell whether a node's state has the node's name, for want of another."""
+    """Tell whether a node's state has no other name than the node."""
     if node.op == "VarHandleOp" or not has_named_state(node):
         return False
     return not any(node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr)
 
 
 def separable(nodes: Iterable[Any]) -> list[Any]:
-    """Return those nodes whose state could as well have no name: variables and tables whose name no
-    other of the nodes uses."""
+    """Return the nodes whose state needs no name: variables and tables whose name none of the other
+    nodes uses."""
     users: dict[bytes, list[Any]] = {}
     for node in nodes:
         if has_named_state(node):

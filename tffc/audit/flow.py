@@ -8,6 +8,8 @@ there are, but not on what they contain.
 from __future__ import annotations
 
 import dataclasses
+import functools
+import operator
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -31,10 +33,7 @@ class Flow:
 
     def total(self) -> int:
         """Return everything that the tensor may depend on, without the state behind a handle."""
-        found = self.value | self.shape
-        for element in self.elements or ():
-            found |= element.total()
-        return found
+        return self.value | self.shape | total_of(self.elements or ())
 
     def with_value(self, sources: int) -> Flow:
         """Return the flow of the tensor if a choice that depends on more sources selected it."""
@@ -69,18 +68,17 @@ def _widths_differ(first: Flow, second: Flow) -> bool:
 
 def join_all(flows: Iterable[Flow]) -> Flow:
     """Return the flow of a tensor that is any of several."""
-    found = NOTHING
-    for flow in flows:
-        found = join(found, flow)
-    return found
+    return functools.reduce(join, flows, NOTHING)
 
 
 def total_of(flows: Iterable[Flow]) -> int:
     """Return everything that several tensors may depend on."""
-    found = 0
-    for flow in flows:
-        found |= flow.total()
-    return found
+    return union(flow.total() for flow in flows)
+
+
+def union(sets: Iterable[int]) -> int:
+    """Return the union of sets of sources."""
+    return functools.reduce(operator.or_, sets, 0)
 
 
 def dataset(count: int, elements: Sequence[Flow], handles: frozenset[str] = frozenset()) -> Flow:

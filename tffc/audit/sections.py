@@ -8,22 +8,21 @@ the sets only grow and are finite.  An unknown operation makes every output depe
 from __future__ import annotations
 
 import dataclasses
-import functools
 import pathlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tffc.audit.bodies import ANY_PORT, Body, Edge, body_of_function, body_of_section
-from tffc.audit.flow import NOTHING, Flow, dataset, join, join_all, total_of
+from tffc.audit.flow import NOTHING, Flow, dataset, join, join_all, total_of, union
 from tffc.graphdef.functions import named_functions
 from tffc.graphdef.state import NAME_ATTRIBUTES, has_named_state
 from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, SequenceType
+from tffc.ir.types import FunctionType, SequenceType, Type
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import read_section
 from tffc.operations import op_table
-from tffc.operations.effects import Effect, effect_of
+from tffc.operations.effects import Effect, effect_of, read_table
 
 RESOURCE, FIRST_REFERENCE = 20, 101
 """TensorFlow's numbers for the type of handles, and for the first type of references to
@@ -40,6 +39,7 @@ DRAWS = re.compile(
 """The operations that draw random numbers; those on datasets only draw an order."""
 
 TABLE = pathlib.Path(__file__).with_name("operations.txt")
+"""What operations do, under the headings of `RULES` and of `SectionWalk._operation`."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,22 +51,6 @@ class Draw:
     function: str
     node: str
     is_fresh: bool
-
-
-@functools.lru_cache(maxsize=1)
-def _rules() -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return for each operation its heading in the table, and the numbers beside it."""
-    rules: dict[str, tuple[str, tuple[int, ...]]] = {}
-    heading = ""
-    for line in TABLE.read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            heading = line.strip("[]")
-        elif heading == "shaped" and line and not line.startswith("#"):
-            name, *places = line.split()
-            rules[name] = heading, tuple(map(int, places))
-        elif not line.startswith("#"):
-            rules.update((name, (heading, ())) for name in line.split())
-    return rules
 
 
 class SectionWalk:
@@ -99,14 +83,13 @@ class SectionWalk:
             self._grew = False
             self._known.clear()
             found = self._run(self._graph, tuple(arguments), 0)
-        return [
-            flow
-            if isinstance(leaf, SequenceType)
-            else Flow(flow.total() | self._behind(flow))
-            if flow.elements is not None or flow.handles
-            else flow
-            for leaf, flow in zip(leaves, found, strict=True)
-        ]
+        return list(map(self._returned, leaves, found))
+
+    def _returned(self, leaf: Type, flow: Flow) -> Flow:
+        """Return the flow of a result: a tensor does not hold a dataset or a handle."""
+        if isinstance(leaf, SequenceType) or (flow.elements is None and not flow.handles):
+            return flow
+        return Flow(flow.total() | self._behind(flow))
 
     # Bodies.
 
@@ -168,13 +151,14 @@ class SectionWalk:
         handles = self._handles(node, body)
         if not handles and has_named_state(node):
             inputs = [*inputs, Flow(handles=frozenset((_state_name(node, body),)))]
-        rule = RULES.get(node.op)
+        heading = read_table(TABLE).get(node.op, "")
+        rule = RULES.get(heading)
         if rule is not None:
             found = rule(self, node, inputs, depth)
         elif node.op in self._functions and op_table.find(node.op) is None:
             found = self._call(node.op, inputs, depth)
         else:
-            found = self._operation(node, inputs, depth)
+            found = self._operation(node, heading, inputs, depth)
         if handles:
             found = tuple(dataclasses.replace(flow, handles=handles) for flow in found)
         draw = self._draw(node, body)
@@ -182,17 +166,18 @@ class SectionWalk:
             found = tuple(Flow(flow.value | draw, flow.shape) for flow in found)
         return found
 
-    def _operation(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        heading, places = _rules().get(node.op, ("", ()))
-        shapes = functools.reduce(lambda found, each: found | each.shape, inputs, 0)
+    def _operation(
+        self, node: Any, heading: str, inputs: list[Flow], depth: int
+    ) -> tuple[Flow, ...]:
+        heading, _, places = heading.partition(" by ")
+        shapes = union(each.shape for each in inputs)
         if any(flow.handles for flow in inputs) and heading != "same":
             return self._with_state(node, inputs)
         match heading:
             case "same" if inputs:
                 return (inputs[0],)
             case "elementwise":
-                values = functools.reduce(lambda found, each: found | each.value, inputs, 0)
-                return (Flow(values, shapes),)
+                return (Flow(union(each.value for each in inputs), shapes),)
             case "rearranged" if inputs:
                 return (Flow(inputs[0].value, shapes | total_of(inputs[1:])),)
             case "shape":
@@ -200,13 +185,10 @@ class SectionWalk:
                 each = (Flow(0, f.shape) if made else Flow(f.shape) for f in inputs)
                 return tuple(each) or (NOTHING,)
             case "shaped":
-                at = (inputs[place] for place in places if -len(inputs) <= place < len(inputs))
-                return (Flow(total_of(inputs), shapes | total_of(at)),)
+                at = (p for p in map(int, places.split()) if -len(inputs) <= p < len(inputs))
+                return (Flow(total_of(inputs), shapes | total_of(inputs[p] for p in at)),)
             case "selection" if inputs:
-                count = inputs[0].value | total_of(inputs[1:])
-                if inputs[0].elements is None:
-                    return (Flow(inputs[0].total() | count),)
-                return (dataset(count, inputs[0].elements),)
+                return (_resized(inputs[0], inputs[0].value | total_of(inputs[1:])),)
             case _:
                 pass
         given = [*inputs, *self._within(node, inputs, depth)]
@@ -260,8 +242,7 @@ class SectionWalk:
             case "ReadVariableOp":
                 return (held,)
             case "IteratorGetNext":
-                elements = self.elements(held, len(node.attr["output_types"].list.type))
-                return tuple(each.with_value(held.value) for each in elements) or (NOTHING,)
+                return _one_element(node, held)
             case "AssignVariableOp" | "MakeIterator":
                 self._write(handles, join_all(flow for flow in inputs if not flow.handles))
                 return (NOTHING,)
@@ -350,34 +331,24 @@ class SectionWalk:
 
     # Datasets.
 
-    def elements(self, flow: Flow, width: int) -> tuple[Flow, ...]:
-        """Return the flows of the components of a dataset's elements."""
-        if flow.elements is not None and len(flow.elements) == width:
-            return flow.elements
-        return (Flow(flow.total(), flow.total()),) * width
-
     def components(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
         """Return a dataset with one element, made of the inputs."""
         return (dataset(0, inputs),)
 
     def slices(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
         """Return a dataset with an element for each row."""
-        shapes = functools.reduce(lambda found, each: found | each.shape, inputs, 0)
-        return (dataset(shapes, inputs),)
+        return (dataset(union(each.shape for each in inputs), inputs),)
 
     def batches(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
         """Return a dataset of batches; the size of the last one depends on the number of
         elements."""
-        first, *rest = inputs
-        count = first.value | total_of(rest)
-        if first.elements is None:
-            return (Flow(first.total() | count),)
+        count = inputs[0].value | total_of(inputs[1:])
         padded = node.op.startswith("Padded")
-        elements = [
-            Flow(f.total() if padded else f.value, f.shape | count, f.elements)
-            for f in first.elements
-        ]
-        return (dataset(count, elements),)
+
+        def batch(each: Flow) -> Flow:
+            return Flow(each.total() if padded else each.value, each.shape | count, each.elements)
+
+        return (_resized(inputs[0], count, batch),)
 
     def mapped(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
         first, found = self._of_elements(node, inputs, "f", depth)
@@ -385,19 +356,14 @@ class SectionWalk:
 
     def filtered(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
         first, kept = self._of_elements(node, inputs, "predicate", depth)
-        if first.elements is None:
-            return (Flow(first.total() | total_of(kept)),)
-        return (dataset(first.value | total_of(kept), first.elements),)
+        return (_resized(first, first.value | total_of(kept)),)
 
     def flattened(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
         first, found = self._of_elements(node, inputs, "f", depth)
         inner = join_all(found)
         # The function's captured inputs are followed by the parameters of interleaving.
         others = inputs[1 + len(node.attr["Targuments"].list.type) :]
-        count = first.value | inner.value | total_of(others)
-        if inner.elements is None:
-            return (Flow(count | inner.total()),)
-        return (dataset(count, inner.elements),)
+        return (_resized(inner, first.value | inner.value | total_of(others)),)
 
     def _of_elements(
         self, node: Any, inputs: list[Flow], attribute: str, depth: int
@@ -407,7 +373,7 @@ class SectionWalk:
         name = self.functions_of(node, attribute)[0]
         captured = rest[: len(node.attr["Targuments"].list.type)]
         width = self._width(name, len(captured))
-        return first, self._call(name, [*self.elements(first, width), *captured], depth)
+        return first, self._call(name, [*_elements(first, width), *captured], depth)
 
     def _width(self, function: str, captured: int) -> int:
         """Return the number of components of the elements that a function takes."""
@@ -421,7 +387,7 @@ class SectionWalk:
         initial, captured = inputs[1 : 1 + states], inputs[1 + states :]
         name = self.functions_of(node, "f")[0]
         width = self._width(name, states + len(captured))
-        elements = self.elements(first, width)
+        elements = _elements(first, width)
 
         def step(state: tuple[Flow, ...]) -> tuple[int, tuple[Flow, ...]]:
             return first.value, self._call(name, [*state, *elements, *captured], depth)
@@ -429,20 +395,17 @@ class SectionWalk:
         return self._repeated(tuple(initial), step, self._kept(name)) or (NOTHING,)
 
     def zipped(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        count = functools.reduce(lambda found, each: found | each.value, inputs, 0)
         if any(each.elements is None for each in inputs):
             return (Flow(total_of(inputs)),)
-        return (dataset(count, [e for each in inputs for e in each.elements or ()]),)
+        elements = [element for each in inputs for element in each.elements or ()]
+        return (dataset(union(each.value for each in inputs), elements),)
 
     def concatenated(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
         return (join_all(inputs),)
 
     def windows(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        first, *rest = inputs
-        count = first.value | total_of(rest)
-        if first.elements is None:
-            return (Flow(first.total() | count),)
-        return (dataset(count, [dataset(count, (each,)) for each in first.elements]),)
+        count = inputs[0].value | total_of(inputs[1:])
+        return (_resized(inputs[0], count, lambda each: dataset(count, (each,))),)
 
     def counted(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
         first = inputs[0]
@@ -450,8 +413,7 @@ class SectionWalk:
 
     def only_element(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
         """Return the components of a dataset's only element."""
-        found = self.elements(inputs[0], len(node.attr["output_types"].list.type))
-        return tuple(each.with_value(inputs[0].value) for each in found) or (NOTHING,)
+        return _one_element(node, inputs[0])
 
     def ports(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
         return tuple(inputs) or (NOTHING,)
@@ -471,6 +433,26 @@ def _widened(flows: tuple[Flow, ...], width: int) -> tuple[Flow, ...]:
     return (join_all(flows),) * width
 
 
+def _elements(flow: Flow, width: int) -> tuple[Flow, ...]:
+    """Return the flows of the components of a dataset's elements."""
+    if flow.elements is not None and len(flow.elements) == width:
+        return flow.elements
+    return (Flow(flow.total(), flow.total()),) * width
+
+
+def _one_element(node: Any, flow: Flow) -> tuple[Flow, ...]:
+    """Return the components of the element that a node takes from a dataset."""
+    elements = _elements(flow, len(node.attr["output_types"].list.type))
+    return tuple(each.with_value(flow.value) for each in elements) or (NOTHING,)
+
+
+def _resized(flow: Flow, count: int, change: Callable[[Flow], Flow] = lambda each: each) -> Flow:
+    """Return a dataset of changed elements of another, as many as `count` determines."""
+    if flow.elements is None:
+        return Flow(flow.total() | count)
+    return dataset(count, list(map(change, flow.elements)))
+
+
 def _state_name(node: Any, body: Body) -> str:
     """Return the identity of a node's state: its shared name, or the node's place."""
     names = [node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr]
@@ -481,46 +463,24 @@ def _state_name(node: Any, body: Body) -> str:
 Rule: TypeAlias = Callable[[SectionWalk, Any, list[Flow], int], tuple[Flow, ...]]
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("PartitionedCall", "StatefulPartitionedCall"), SectionWalk.call),
-    **dict.fromkeys(("If", "StatelessIf", "Case", "StatelessCase"), SectionWalk.branches),
-    **dict.fromkeys(("While", "StatelessWhile"), SectionWalk.loop),
-    "TensorDataset": SectionWalk.components,
-    "TensorSliceDataset": SectionWalk.slices,
-    **dict.fromkeys(
-        (
-            "BatchDataset",
-            "BatchDatasetV2",
-            "ParallelBatchDataset",
-            "PaddedBatchDataset",
-            "PaddedBatchDatasetV2",
-            "RebatchDataset",
-            "RebatchDatasetV2",
-        ),
-        SectionWalk.batches,
-    ),
-    **dict.fromkeys(
-        ("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2"), SectionWalk.mapped
-    ),
-    **dict.fromkeys(("FilterDataset", "ParallelFilterDataset"), SectionWalk.filtered),
-    **dict.fromkeys(
-        (
-            "FlatMapDataset",
-            "InterleaveDataset",
-            "ParallelInterleaveDataset",
-            "ParallelInterleaveDatasetV2",
-            "ParallelInterleaveDatasetV3",
-            "ParallelInterleaveDatasetV4",
-        ),
-        SectionWalk.flattened,
-    ),
-    "ReduceDataset": SectionWalk.reduced,
-    "ZipDataset": SectionWalk.zipped,
-    "ConcatenateDataset": SectionWalk.concatenated,
-    "WindowDataset": SectionWalk.windows,
-    "DatasetCardinality": SectionWalk.counted,
-    "DatasetToSingleElement": SectionWalk.only_element,
-    "IdentityN": SectionWalk.ports,
-    **dict.fromkeys(("Switch", "RefSwitch"), SectionWalk.switch),
-    **dict.fromkeys(("Merge", "RefMerge"), SectionWalk.merge),
+    "call": SectionWalk.call,
+    "branches": SectionWalk.branches,
+    "loop": SectionWalk.loop,
+    "ports": SectionWalk.ports,
+    "switch": SectionWalk.switch,
+    "merge": SectionWalk.merge,
+    "components": SectionWalk.components,
+    "slices": SectionWalk.slices,
+    "batches": SectionWalk.batches,
+    "windows": SectionWalk.windows,
+    "mapped": SectionWalk.mapped,
+    "filtered": SectionWalk.filtered,
+    "flattened": SectionWalk.flattened,
+    "zipped": SectionWalk.zipped,
+    "concatenated": SectionWalk.concatenated,
+    "reduced": SectionWalk.reduced,
+    "counted": SectionWalk.counted,
+    "only element": SectionWalk.only_element,
 }
-"""The rules for operations that call functions, hold datasets, or control execution."""
+"""The rules for operations that call functions, hold datasets, or control execution, by their
+headings in the table."""

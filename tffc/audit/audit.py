@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 
 from tffc.audit.constants import constant_texts
-from tffc.audit.programs import Kind, RoundFlows, Source, leaf_paths, round_flows
+from tffc.audit.programs import Kind, RoundFlows, Source, leaf_paths, results_of, round_flows
 from tffc.backends.compiler import normalized
 from tffc.backends.forms.form import Form, Side
 from tffc.backends.forms.kinds import load_form
@@ -64,6 +65,18 @@ class Depends:
     channels: tuple[str, ...] = ()
     draws: tuple[Draw, ...] = ()
 
+    def listed(self) -> dict[str, tuple[str, ...]]:
+        """Return what is not empty, under the words that reports use."""
+        words = {
+            "data": self.elements,
+            "how many": self.counts,
+            "shape of": self.shapes,
+            "state": self.state,
+            "channels": self.channels,
+            "draws": tuple(map(str, self.draws)),
+        }
+        return {word: values for word, values in words.items() if values}
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Channel:
@@ -83,6 +96,11 @@ class Channel:
     depends: Depends
     goes_to: tuple[str, ...]
     span: Span | None
+
+    @property
+    def shown_protection(self) -> str:
+        """The protection, with the bound of a secure sum."""
+        return self.protection.value + ("" if self.bound is None else f", bound {self.bound}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -128,6 +146,12 @@ class Audit:
     state: tuple[Result, ...]
     output: tuple[Result, ...]
 
+    @property
+    def in_no_channel(self) -> list[str]:
+        """The elements of a client's data on which no channel depends."""
+        left = {name for channel in self.channels for name in channel.depends.elements}
+        return [name for name in self.data if name not in left]
+
 
 SIDES = {
     Stage.ANYWHERE: "wherever it is used",
@@ -165,6 +189,7 @@ class _Auditor:
         self._flows = flows
         self._form = form
         self._names = _call_names(program)
+        self._results = results_of(program)
 
     def audit(self, form: str) -> Audit:
         parameter = self._round.type.parameter
@@ -177,19 +202,17 @@ class _Auditor:
             channels=(*channels, *self._released()),
             broadcasts=self._broadcasts(),
             effects=tuple(self._effects()),
-            state=self._results("state", 0, self._flows.state),
-            output=self._results("output", 1, self._flows.output),
+            state=self._result("state"),
+            output=self._result("output"),
         )
 
     # What leaves the clients.
 
     def _channels(self) -> list[Channel]:
-        aggregations = self._round.aggregations()
         totals = {each.staged.name: each for each in self._flows.contributions}
         found: list[Channel] = []
-        for staged in aggregations:
+        for staged in self._round.aggregations():
             contribution = totals[staged.name]
-            total = contribution.total()
             uri = uri_of(staged.call)
             found.append(
                 Channel(
@@ -199,7 +222,7 @@ class _Auditor:
                     bound=self._bound(staged),
                     type=str(local_type(contribution.type)),
                     size=size_of(_contribution_type(self._form, staged.call)),
-                    depends=self._depends(total),
+                    depends=self._depends(contribution.sources),
                     goes_to=self._reached(staged.name),
                     span=staged.binding.span,
                 )
@@ -219,11 +242,8 @@ class _Auditor:
 
     def _released(self) -> list[Channel]:
         """Return what each client keeps as the output of a round without aggregations."""
-        result = self._round.type.result
-        if isinstance(result, StructType) and len(result) == 2:
+        if "state" in self._results:
             return []
-        paths = leaf_paths(local_type(result), "output")
-        types = leaves(local_type(result))
         return [
             Channel(
                 name=path,
@@ -236,7 +256,7 @@ class _Auditor:
                 goes_to=(path,),
                 span=None,
             )
-            for path, type, total in zip(paths, types, self._flows.output, strict=True)
+            for path, type, total in self._leaves("output")
         ]
 
     def _bound(self, staged: StagedCall) -> str | None:
@@ -262,11 +282,10 @@ class _Auditor:
 
     def _reached(self, call: str) -> tuple[str, ...]:
         source = Source(Kind.CHANNEL, call)
-        every = (("state", 0, self._flows.state), ("output", 1, self._flows.output))
         return tuple(
             path
-            for label, half, totals in every
-            for path, total in zip(self._paths(label, half), totals, strict=True)
+            for label in self._results
+            for path, _, total in self._leaves(label)
             if source in self._flows.sources.of(total, Kind.CHANNEL)
         )
 
@@ -289,19 +308,19 @@ class _Auditor:
             )
         return tuple(found)
 
-    def _results(self, label: str, half: int, totals: Sequence[int]) -> tuple[Result, ...]:
-        types = leaves(self._half(half)) if totals else []
-        triples = zip(self._paths(label, half), types, totals, strict=False)
-        return tuple(Result(path, str(type), self._depends(total)) for path, type, total in triples)
+    def _result(self, label: str) -> tuple[Result, ...]:
+        if label not in self._results:
+            return ()
+        return tuple(
+            Result(path, str(type), self._depends(total))
+            for path, type, total in self._leaves(label)
+        )
 
-    def _half(self, half: int) -> Type:
-        result = self._round.type.result
-        if isinstance(result, StructType) and len(result) == 2:
-            return local_type(result[half])
-        return local_type(result) if half else StructType([])
-
-    def _paths(self, label: str, half: int) -> list[str]:
-        return leaf_paths(self._half(half), label)
+    def _leaves(self, label: str) -> Iterator[tuple[str, Type, int]]:
+        """Yield the path, the type and the sources of each leaf of a result."""
+        type = local_type(self._results[label].type)
+        totals = self._flows.results[label]
+        return zip(leaf_paths(type, label), leaves(type), totals, strict=True)
 
     def _effects(self) -> Iterable[Effect]:
         sides = self._form.component_fields()
@@ -316,12 +335,12 @@ class _Auditor:
         return tuple(source.name for source in self._flows.sources.of(total, kind))
 
     def _draws(self, total: int) -> tuple[Draw, ...]:
-        found: dict[Draw, None] = {}
-        for source in self._flows.sources.of(total, Kind.DRAW):
-            assert source.draw is not None
-            side = SIDES[self._round.calls[source.call].stage]
-            found[Draw(source.name, side, source.draw.is_fresh)] = None
-        return tuple(found)
+        found = (
+            Draw(source.name, SIDES[self._round.calls[source.call].stage], source.draw.is_fresh)
+            for source in self._flows.sources.of(total, Kind.DRAW)
+            if source.draw is not None
+        )
+        return tuple(dict.fromkeys(found))
 
 
 ASSIGNED = re.compile(r"\s*([^\W\d]\w*)\s*(?::[^=]+)?=(?!=)")
@@ -382,10 +401,7 @@ def size_of(type: Type) -> int | None:
             return None
         if not leaf.element_type.size:
             return None
-        count = 1
-        for dimension in leaf.shape or ():
-            count *= dimension or 0
-        total += count * leaf.element_type.size
+        total += math.prod(size or 0 for size in leaf.shape or ()) * leaf.element_type.size
     return total
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from tffc.audit.audit import Audit, Channel, Depends
 from tffc.audit.policy import RULES, Violation
 from tffc.audit.sarif import Finding, sarif
-from tffc.audit.text import place, violation_text
+from tffc.audit.text import place, size_text, violation_text
 from tffc.errors import Span, shown_path
 from tffc.printable import json_text, printable
 from tffc.web_page import web_page
@@ -80,13 +80,13 @@ def audit_html(audit: Audit, found: Sequence[Violation], source: str) -> str:
             ("channel", "protection", "bytes", "may depend on", "goes to"),
             (_channel_row(channel) for channel in audit.channels),
         ),
-        f"<p>In no channel: {_in_no_channel(audit)}.</p>",
+        f"<p>In no channel: {', '.join(map(_code, audit.in_no_channel)) or 'nothing'}.</p>",
         "<h2>What is sent to the clients</h2>",
         *_table(
             ("broadcast", "bytes", "may depend on"),
             (
-                (_named(sent.name, sent.type, sent.span), _size(sent.size), _depends(sent.depends))
-                for sent in audit.broadcasts
+                (_named(b.name, b.type, b.span), size_text(b.size), _depends(b.depends))
+                for b in audit.broadcasts
             ),
         ),
         "<h2>What is kept and put out</h2>",
@@ -133,12 +133,11 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
 
 
 def _channel_row(channel: Channel) -> tuple[str, ...]:
-    bound = "" if channel.bound is None else f", bound {channel.bound}"
-    protection = _text(channel.protection.value + bound)
+    protection = _text(channel.shown_protection)
     return (
         _named(channel.name, channel.type, channel.span) + f"<br>{_text(channel.operator)}",
         f'<span class="{channel.protection.name.lower()}">{protection}</span>',
-        _size(channel.size),
+        size_text(channel.size),
         _depends(channel.depends),
         "<br>".join(map(_code, channel.goes_to)) or "nothing",
     )
@@ -150,25 +149,8 @@ def _named(name: str, type: str, span: Span | None) -> str:
 
 
 def _depends(depends: Depends) -> str:
-    parts = (
-        ("data", depends.elements),
-        ("how many", depends.counts),
-        ("shape of", depends.shapes),
-        ("state", depends.state),
-        ("channels", depends.channels),
-        ("draws", tuple(map(str, depends.draws))),
-    )
-    lines = [f"{label}: {', '.join(map(_code, values))}" for label, values in parts if values]
-    return "<br>".join(lines) or "nothing"
-
-
-def _in_no_channel(audit: Audit) -> str:
-    left = {name for channel in audit.channels for name in channel.depends.elements}
-    return ", ".join(_code(name) for name in audit.data if name not in left) or "nothing"
-
-
-def _size(size: int | None) -> str:
-    return "not fixed" if size is None else f"{size:,}"
+    listed = depends.listed().items()
+    return "<br>".join(f"{label}: {', '.join(map(_code, v))}" for label, v in listed) or "nothing"
 
 
 def _code(text: str) -> str:

@@ -18,12 +18,7 @@ from tffc.errors import PolicyError, Span
 from tffc.files.reading import read_named
 from tffc.near import did_you_mean
 
-PROTECTIONS = {
-    "secure": Protection.SECURE,
-    "system": Protection.SYSTEM,
-    "program": Protection.PROGRAM,
-    "none": Protection.NONE,
-}
+PROTECTIONS = {each.name.lower(): each for each in Protection}
 """Protections by their names in a policy, strongest first."""
 
 RULES = {
@@ -185,7 +180,7 @@ class _Reader:
         self, what: str, content: Any, fields: Mapping[str, _Field], path: tuple[Any, ...]
     ) -> dict[str, Any]:
         if not isinstance(content, dict):
-            raise self._wrong(f"{what} has to be a mapping", path)
+            raise self.wrong(f"{what} has to be a mapping", path)
         for key in content:
             if key not in fields:
                 raise PolicyError(
@@ -196,7 +191,7 @@ class _Reader:
                 )
         return {key: fields[key](self, value, (*path, key)) for key, value in content.items()}
 
-    def _wrong(self, message: str, path: tuple[Any, ...], help: str | None = None) -> PolicyError:
+    def wrong(self, message: str, path: tuple[Any, ...], help: str | None = None) -> PolicyError:
         help = help or "tffc audit --help shows a policy"
         return PolicyError("E974", message, help=help, span=self._span(path))
 
@@ -215,32 +210,12 @@ class _Reader:
 
     # Values.
 
-    def texts(self, value: Any, path: tuple[Any, ...]) -> tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise self._wrong(f"{path[-1]} has to be a list of names", path)
-        return tuple(value)
-
-    def size(self, value: Any, path: tuple[Any, ...]) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise self._wrong(f"{path[-1]} has to be a number of bytes", path)
-        return value
-
-    def flag(self, value: Any, path: tuple[Any, ...]) -> bool:
-        if not isinstance(value, bool):
-            raise self._wrong(f"{path[-1]} has to be true or false", path)
-        return value
-
-    def protection(self, value: Any, path: tuple[Any, ...]) -> Protection:
-        if not isinstance(value, str) or value not in PROTECTIONS:
-            raise self._wrong(f"{path[-1]} has to be one of {', '.join(PROTECTIONS)}", path)
-        return PROTECTIONS[value]
-
     def kinds(self, value: Any, path: tuple[Any, ...]) -> tuple[str, ...]:
-        found = self.texts(value, path)
+        found = TEXTS(self, value, path)
         for kind in found:
             if kind not in KINDS:
                 message = f"{kind!r} is not a kind of effect"
-                raise self._wrong(message, path, f"the kinds are {', '.join(KINDS)}")
+                raise self.wrong(message, path, f"the kinds are {', '.join(KINDS)}")
         return found
 
     def effects(self, value: Any, path: tuple[Any, ...]) -> dict[str, Any]:
@@ -250,49 +225,67 @@ class _Reader:
 
     def exceptions(self, value: Any, path: tuple[Any, ...]) -> tuple[Waiver, ...]:
         if not isinstance(value, list):
-            raise self._wrong("exceptions has to be a list", path)
+            raise self.wrong("exceptions has to be a list", path)
         return tuple(self._exception(each, (*path, at)) for at, each in enumerate(value))
 
     def _exception(self, value: Any, path: tuple[Any, ...]) -> Waiver:
         found = self._mapping("an exception", value, EXCEPTION, path)
         missing = [key for key in EXCEPTION if key not in found]
         if missing:
-            raise self._wrong(f"an exception has no {' and no '.join(missing)}", path)
+            raise self.wrong(f"an exception has no {' and no '.join(missing)}", path)
         return Waiver(**found)
-
-    def text(self, value: Any, path: tuple[Any, ...]) -> str:
-        if not isinstance(value, str) or not value.strip():
-            raise self._wrong(f"{path[-1]} has to be text", path)
-        return value
 
     def rule(self, value: Any, path: tuple[Any, ...]) -> str:
         if not isinstance(value, str) or value not in RULES:
             near = did_you_mean(str(value), RULES)
             message = f"{value!r} is not a rule"
-            raise self._wrong(message, path, near or f"the rules are {', '.join(RULES)}")
-        return value
-
-    def date(self, value: Any, path: tuple[Any, ...]) -> datetime.date:
-        if not isinstance(value, datetime.date) or isinstance(value, datetime.datetime):
-            raise self._wrong(f"{path[-1]} has to be a date, such as 2030-01-31", path)
+            raise self.wrong(message, path, near or f"the rules are {', '.join(RULES)}")
         return value
 
 
 _Field = Callable[[_Reader, Any, tuple[Any, ...]], Any]
 
+
+def _field(
+    expected: str, fits: Callable[[Any], bool], convert: Callable[[Any], Any] = lambda value: value
+) -> _Field:
+    """Return the reader of a field whose value has to fit."""
+
+    def read(reader: _Reader, value: Any, path: tuple[Any, ...]) -> Any:
+        if not fits(value):
+            raise reader.wrong(f"{path[-1]} has to be {expected}", path)
+        return convert(value)
+
+    return read
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+TEXT = _field("text", lambda value: _is_text(value) and value.strip())
+TEXTS = _field(
+    "a list of names", lambda value: isinstance(value, list) and all(map(_is_text, value)), tuple
+)
+
 FIELDS: dict[str, _Field] = {
-    "operators": _Reader.texts,
-    "never-leave": _Reader.texts,
-    "largest-bytes": _Reader.size,
+    "operators": TEXTS,
+    "never-leave": TEXTS,
+    "largest-bytes": _field("a number of bytes", lambda value: type(value) is int and value >= 0),
     "effects": _Reader.effects,
-    "protection": _Reader.protection,
-    "noise": _Reader.flag,
+    "protection": _field(
+        f"one of {', '.join(PROTECTIONS)}",
+        lambda value: _is_text(value) and value in PROTECTIONS,
+        PROTECTIONS.__getitem__,
+    ),
+    "noise": _field("true or false", lambda value: isinstance(value, bool)),
     "exceptions": _Reader.exceptions,
 }
 
 EXCEPTION: dict[str, _Field] = {
-    "channel": _Reader.text,
+    "channel": TEXT,
     "rule": _Reader.rule,
-    "reason": _Reader.text,
-    "expires": _Reader.date,
+    "reason": TEXT,
+    # A point in time is a date too, of another class.
+    "expires": _field("a date, such as 2030-01-31", lambda value: type(value) is datetime.date),
 }

@@ -69,32 +69,33 @@ class Sources:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Contribution:
-    """What each client contributes to an aggregation: a set of sources for each leaf."""
+    """What each client contributes to an aggregation, and the set of its sources."""
 
     staged: StagedCall
     type: Type
-    leaves: tuple[int, ...]
-
-    def total(self) -> int:
-        found = 0
-        for leaf in self.leaves:
-            found |= leaf
-        return found
+    sources: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RoundFlows:
     """What the values of a round depend on.
 
-    `broadcasts` are the sources of what is sent to clients, by call; `state` and `output` have a
-    set of sources for each leaf.
+    `broadcasts` are the sources of what is sent to clients, by call; `results` are those of each
+    leaf of what the round returns, as `results_of` names it.
     """
 
     sources: Sources
     contributions: tuple[Contribution, ...]
     broadcasts: dict[str, int]
-    state: tuple[int, ...]
-    output: tuple[int, ...]
+    results: dict[str, tuple[int, ...]]
+
+
+def results_of(program: StagedRound) -> dict[str, Node]:
+    """Return the new `state` of a round, unless it returns none, and its `output`."""
+    result = program.type.result
+    if isinstance(result, StructType) and len(result) == 2:
+        return dict(zip(("state", "output"), program.results, strict=True))
+    return {"output": program.result}
 
 
 def leaf_paths(root: Type, label: str) -> list[str]:
@@ -166,18 +167,11 @@ class _RoundWalk:
             self._sources,
             tuple(self._contributions),
             self._broadcasts,
-            *(self._leaves(node, scope) for node in self._results()),
+            {
+                name: tuple(flow.total() for flow in flatten(self._value(node, scope)))
+                for name, node in results_of(self._round).items()
+            },
         )
-
-    def _results(self) -> tuple[Node, Node]:
-        """Return the new state and the output; the whole result if the round has no new state."""
-        result = self._round.type.result
-        if isinstance(result, StructType) and len(result) == 2:
-            return self._round.results
-        return StructNode((), ()), self._round.result
-
-    def _leaves(self, node: Node, scope: Mapping[str, Value]) -> tuple[int, ...]:
-        return tuple(flow.total() for flow in flatten(self._value(node, scope)))
 
     def _given(self, type: Type, label: str, kind: Kind) -> Flows:
         """Return the flows of a part of the round's parameter, with a source for each leaf."""
@@ -205,8 +199,8 @@ class _RoundWalk:
         if staged.stage is Stage.AGGREGATE:
             return self._aggregate(staged, scope)
         if staged.stage is Stage.BROADCAST:
-            given = [self._value(node, scope) for node in operands(call)]
-            self._broadcasts[staged.name] = total_of(flow for v in given for flow in flatten(v))
+            given = tuple(self._value(node, scope) for node in operands(call))
+            self._broadcasts[staged.name] = total_of(flatten(given))
             return given[0] if len(given) == 1 else self._opaque(call.type, given)
         return self._value(call, scope)
 
@@ -217,18 +211,15 @@ class _RoundWalk:
         values.
         """
         value, *rest = operands(staged.call)
-        given = self._value(value, scope)
-        parts = [given]
+        given = [value]
         if uri_of(staged.call) == "federated_weighted_mean":
-            parts += [self._value(node, scope) for node in rest]
-            rest = []
-        found = tuple(flow.total() for part in parts for flow in flatten(part))
+            given, rest = [value, *rest], []
+        found = self._total(given, scope)
         self._contributions.append(Contribution(staged, value.type, found))
         channel = Flow(self._sources.bit(Source(Kind.CHANNEL, staged.name)))
         if uri_of(staged.call) == "federated_aggregate":
             return self._concluded(channel, value.type, rest, scope)
-        beside = total_of(flow for node in rest for flow in flatten(self._value(node, scope)))
-        return self._filled(staged.call.type, Flow(channel.value | beside))
+        return self._filled(staged.call.type, Flow(channel.value | self._total(rest, scope)))
 
     def _concluded(
         self, channel: Flow, given: Type, rest: Iterable[Node], scope: Mapping[str, Value]
@@ -246,6 +237,9 @@ class _RoundWalk:
             total = after
 
     # Expressions.
+
+    def _total(self, nodes: Iterable[Node], scope: Mapping[str, Value]) -> int:
+        return total_of(flow for node in nodes for flow in flatten(self._value(node, scope)))
 
     def _value(self, node: Node, scope: Mapping[str, Value]) -> Flows:
         found = run(self._evaluate(node, scope))
@@ -333,7 +327,7 @@ class _RoundWalk:
 
     def unknown(self, values: list[Any], type: Type) -> Task[Any]:
         """Make every leaf depend on all operands, for an unknown operator."""
-        given = [value for value in values if not isinstance(value, _Function)]
+        given = tuple(value for value in values if not isinstance(value, _Function))
         yield ()
         return self._opaque(type, given)
 
@@ -361,9 +355,9 @@ class _RoundWalk:
 
     # Values.
 
-    def _opaque(self, type: Type, values: Iterable[Flows]) -> Flows:
-        """Return a value whose every leaf may depend on everything in the given values."""
-        return self._filled(type, Flow(total_of(flow for v in values for flow in flatten(v))))
+    def _opaque(self, type: Type, given: Flows) -> Flows:
+        """Return a value whose every leaf may depend on everything in a given value."""
+        return self._filled(type, Flow(total_of(flatten(given))))
 
     @staticmethod
     def _filled(type: Type, flow: Flow) -> Flows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from tffc.audit.audit import Audit, Channel, Depends, Protection
 from tffc.audit.policy import Violation
@@ -29,9 +29,9 @@ def _lines(audit: Audit, show_place: Callable[[Span], str]) -> Iterator[str]:
     yield f"form: {audit.form}"
     yield f"type: {audit.type}"
     yield f"clients' data: {_listed(audit.data)}"
-    left = {name for channel in audit.channels for name in channel.depends.elements}
-    yield f"in no channel: {_listed(name for name in audit.data if name not in left)}"
-    seen = _listed(_in_the_open(audit))
+    yield f"in no channel: {_listed(audit.in_no_channel)}"
+    open_to_system = (Protection.SYSTEM, Protection.PROGRAM)
+    seen = _listed(each.name for each in audit.channels if each.protection in open_to_system)
     yield f"seen of each client by whoever carries out the aggregation: {seen}"
     for channel in audit.channels:
         yield ""
@@ -41,7 +41,7 @@ def _lines(audit: Audit, show_place: Callable[[Span], str]) -> Iterator[str]:
         yield f"broadcast {sent.name}"
         yield from _at(sent.span, show_place)
         yield f"  type: {sent.type}"
-        yield f"  bytes to each client: {_size(sent.size)}"
+        yield f"  bytes to each client: {size_text(sent.size)}"
         yield from _depends(sent.depends)
     for title, results in (("new state", audit.state), ("output", audit.output)):
         if results:
@@ -61,36 +61,19 @@ def _channel(channel: Channel, show_place: Callable[[Span], str]) -> Iterator[st
     yield f"channel {channel.name}"
     yield from _at(channel.span, show_place)
     yield f"  operator: {channel.operator}"
-    bound = "" if channel.bound is None else f", bound {channel.bound}"
-    yield f"  protection: {channel.protection.value}{bound}"
+    yield f"  protection: {channel.shown_protection}"
     yield f"  type: {channel.type}"
-    yield f"  bytes from each client: {_size(channel.size)}"
+    yield f"  bytes from each client: {size_text(channel.size)}"
     yield from _depends(channel.depends)
     yield f"  goes to: {_listed(channel.goes_to)}"
 
 
 def _depends(depends: Depends) -> Iterator[str]:
     """Yield what a value may depend on, as lines below its name."""
-    parts: Sequence[tuple[str, Iterable[object]]] = (
-        ("data", depends.elements),
-        ("how many", depends.counts),
-        ("shape of", depends.shapes),
-        ("state", depends.state),
-        ("channels", depends.channels),
-        ("draws", depends.draws),
-    )
-    found = [(label, list(map(str, values))) for label, values in parts]
-    for label, values in found:
-        if values:
-            yield f"  {label}: {', '.join(values)}"
-    if not any(values for _, values in found):
+    listed = depends.listed()
+    yield from (f"  {label}: {', '.join(values)}" for label, values in listed.items())
+    if not listed:
         yield "  depends on nothing: it is a constant"
-
-
-def _in_the_open(audit: Audit) -> Iterator[str]:
-    for channel in audit.channels:
-        if channel.protection in (Protection.SYSTEM, Protection.PROGRAM):
-            yield channel.name
 
 
 def _at(span: Span | None, show_place: Callable[[Span], str]) -> Iterator[str]:
@@ -98,7 +81,8 @@ def _at(span: Span | None, show_place: Callable[[Span], str]) -> Iterator[str]:
         yield f"  at: {show_place(span)}"
 
 
-def _size(size: int | None) -> str:
+def size_text(size: int | None) -> str:
+    """Return a number of bytes as text."""
     return "not fixed" if size is None else f"{size:,}"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tffc.audit.audit import ASSIGNED, SIDES, Audit, Channel, Protection, audit_round, size_of
 from tffc.audit.documents import plain
+from tffc.audit.programs import results_of
 from tffc.backends.compiler import normalized
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import load_form
@@ -221,16 +222,14 @@ class _Round:
         }
 
     def _outputs(self) -> list[Plain]:
-        result = self._round.type.result
-        if isinstance(result, StructType) and len(result) == 2:
-            titles = ("new state", "output")
-            values = (_value(each) for each in result.types)
+        results = results_of(self._round)
+        if "state" in results:
             return [
-                {"name": title, "title": title, "stage": "result", **value}
-                for title, value in zip(titles, values, strict=True)
+                {"name": title, "title": title, "stage": "result", **_value(node.type)}
+                for title, node in zip(("new state", "output"), results.values(), strict=True)
             ]
         kept = self._released[0].protection.name.lower() if self._released else None
-        given = {"stage": "work", "protection": kept, **_value(result)}
+        given = {"stage": "work", "protection": kept, **_value(results["output"].type)}
         return [{"name": "output", "title": "output", **given}]
 
     def _call(self, staged: StagedCall, titles: Mapping[str, str]) -> Plain:
@@ -286,14 +285,15 @@ class _Round:
 
 
 def _channel(channel: Channel) -> Plain:
+    listed = channel.depends.listed()
     return {
         "protection": channel.protection.name.lower(),
         "bound": channel.bound,
         "gives": channel.size,
         "reads": [
-            *channel.depends.elements,
-            *(f"how many {name}" for name in channel.depends.counts),
-            *(f"shape of {name}" for name in channel.depends.shapes),
+            name if kind == "data" else f"{kind} {name}"
+            for kind in ("data", "how many", "shape of")
+            for name in listed.get(kind, ())
         ],
         "reaches": list(channel.goes_to),
     }

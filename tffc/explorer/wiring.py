@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
+from tffc.audit.programs import results_of
 from tffc.backends.forms.stages import DATA, STATE, Half, Stage, StagedCall, StagedRound, Use
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.nodes import Intrinsic, Lambda, Node, Reference, Selection, StructNode
@@ -100,8 +101,8 @@ class Wiring:
         for staged in self._round.calls.values():
             if not is_plumbing(staged):
                 yield from self._into(staged)
-        for target, node in self._results():
-            yield from self._parts(node, target, "")
+        for name, node in results_of(self._round).items():
+            yield from self._parts(node, STATE if name == "state" else DATA, "")
 
     def _into(self, staged: StagedCall) -> Iterator[Wire]:
         argument = staged.call.argument
@@ -112,13 +113,6 @@ class Wiring:
         roles = ROLES.get(uri or "", ())
         for index, node in enumerate(values):
             yield from self._parts(node, staged.name, roles[index] if index < len(roles) else "")
-
-    def _results(self) -> Iterator[tuple[Half, Node]]:
-        result = self._round.type.result
-        if isinstance(result, StructType) and len(result) == 2:
-            yield from zip((STATE, DATA), self._round.results, strict=True)
-        else:
-            yield DATA, self._round.result
 
     def _parts(self, node: Node, target: str | Half, role: str) -> Iterator[Wire]:
         """Yield each part that an operand is made of, once."""

@@ -16,6 +16,7 @@ from tffc.engines.reductions.waiting import DATASETS
 from tffc.export.lite_variables import hand_on_variables
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.graphdef.functions import rename_edges
+from tffc.graphdef.node import reached, source
 from tffc.operations import op_table
 
 INT32 = 3
@@ -65,32 +66,27 @@ def _ports(node: Any) -> dict[str, str]:
 
 def _drop_unread(nodes: Any) -> None:
     """Remove datasets that nothing reads any more, and their sources."""
-    read = {_name(edge) for node in nodes if node.op not in DATASETS for edge in node.input}
-    by_name = {node.name: node for node in nodes}
-    waiting = list(read)
-    while waiting:
-        node = by_name.get(waiting.pop())
-        if node is not None and node.op in DATASETS:
-            new = {_name(edge) for edge in node.input} - read
-            read |= new
-            waiting += new
-    for node in [node for node in nodes if node.op in DATASETS and node.name not in read]:
-        nodes.remove(node)
+    datasets = {node.name: node for node in nodes if node.op in DATASETS}
+    used = (source(edge) for node in nodes if node.op not in DATASETS for edge in node.input)
+    read = reached(used, lambda name: map(source, datasets[name].input) if name in datasets else ())
+    for name, node in datasets.items():
+        if name not in read:
+            nodes.remove(node)
 
 
 def _columns(graph: Any) -> dict[str, list[tuple[str, int]]]:
     """Return, by the name of each dataset of tensor slices, the inputs that it slices."""
     inputs = {node.name: node.attr["dtype"].type for node in graph.node if node.op == "Placeholder"}
-    sources = [node for node in graph.node if node.op == "TensorSliceDataset"]
-    return {
-        node.name: [(name, inputs[name]) for name in map(_name, node.input)]
-        for node in sources
-        if all(_name(edge) in inputs for edge in node.input)
+    sliced = {
+        node.name: list(map(source, node.input))
+        for node in graph.node
+        if node.op == "TensorSliceDataset"
     }
-
-
-def _name(edge: str) -> str:
-    return edge.removeprefix("^").partition(":")[0]
+    return {
+        dataset: [(name, inputs[name]) for name in names]
+        for dataset, names in sliced.items()
+        if all(name in inputs for name in names)
+    }
 
 
 def _compose(graph: Any, node: Any) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tffc.engines.reductions.inlining import CALLS, inline_calls, inline_given
-from tffc.graphdef.functions import rename_outputs
+from tffc.graphdef.functions import rename_edges, rename_outputs
+from tffc.graphdef.node import inputs_first, source
 
 RESOURCE = 20
 """TensorFlow's number for the element type of handles."""
@@ -80,17 +81,17 @@ def _check(nodes: Any, handles: set[str], library: dict[str, Any]) -> None:
     for node in _in_order(nodes):
         reached = 0
         for edge in node.input:
-            reached |= before.get(_source(edge), 0)
+            reached |= before.get(source(edge), 0)
         before[node.name] = reached | bit
-        used = [edge for edge in node.input if _source(edge) in handles and not _is_control(edge)]
+        used = [edge for edge in node.input if source(edge) in handles and not _is_control(edge)]
         if used and node.op in PARTS:
             for function in _functions(node, library):
-                _check(function.node_def, set(_given_handles(node, function, handles)), library)
+                _check(function.node_def, _given_handles(node, function, handles), library)
             if len(set(used)) < len(used):
                 raise VariablesError("a loop or a branch is given a variable twice")
         elif used and (node.op not in ACCESSES or len(used) > 1):
             raise VariablesError(f"LiteRT has no variables for {node.op}")
-        for variable in set(map(_source, used)):
+        for variable in set(map(source, used)):
             changed, uses = seen.get(variable, (0, 0))
             is_change = node.op != "ReadVariableOp"
             # A change must come after all uses since the last change, a read after the last change.
@@ -104,19 +105,10 @@ def _functions(node: Any, library: dict[str, Any]) -> Iterator[Any]:
     return (library[node.attr[part].func.name] for part in PARTS[node.op])
 
 
-def _given_handles(node: Any, function: Any, handles: set[str]) -> dict[str, int]:
-    """Return the parameters of a loop's or branch's function that are variables, with their
-    positions."""
-    given = node.input[node.op in BRANCHED :]
-    return {
-        argument.name: index
-        for index, argument in enumerate(function.signature.input_arg)
-        if _source(given[index]) in handles
-    }
-
-
-def _source(edge: str) -> str:
-    return edge.removeprefix("^").partition(":")[0]
+def _given_handles(node: Any, function: Any, handles: set[str]) -> set[str]:
+    """Return the parameters of a loop's or branch's function that are variables."""
+    given = zip(function.signature.input_arg, node.input[node.op in BRANCHED :], strict=False)
+    return {argument.name for argument, edge in given if source(edge) in handles}
 
 
 def _is_control(edge: str) -> bool:
@@ -138,7 +130,7 @@ class _Body:
         `values` are the initial values' edges; returns the edges of the final values.
         """
         for node in list(_in_order(self._nodes)):
-            used = [edge for edge in node.input if _source(edge) in types]
+            used = [edge for edge in node.input if source(edge) in types]
             if not used or all(map(_is_control, used)):
                 continue
             if node.op in BRANCHED:
@@ -146,7 +138,7 @@ class _Body:
             elif node.op in PARTS:
                 self._loop(node, types, values)
             else:
-                self._access(node, _source(node.input[0]), values)
+                self._access(node, source(node.input[0]), values)
         return values
 
     def _output(self, node: str, name: str, port: int) -> str:
@@ -178,11 +170,11 @@ class _Body:
         """Return the control edge from the source of a value; none if it is a parameter of the
         function."""
         names = {node.name for node in self._nodes}
-        return [f"^{_source(edge)}"] if _source(edge) in names else []
+        return [f"^{source(edge)}"] if source(edge) in names else []
 
     def _loop(self, node: Any, types: dict[str, int], values: dict[str, str]) -> None:
         condition, body = _functions(node, self._library)
-        places = {i: _source(edge) for i, edge in enumerate(node.input) if _source(edge) in types}
+        places = {i: source(edge) for i, edge in enumerate(node.input) if source(edge) in types}
         for index, variable in places.items():
             node.input[index] = values[variable]
             node.attr["T"].list.type[index] = types[variable]
@@ -199,7 +191,7 @@ class _Body:
         """Make both branches return the final values of their variables after their own results."""
         count = len(node.attr["Tout"].list.type)
         given = list(enumerate(node.input[1:]))
-        places = {i: _source(edge) for i, edge in given if _source(edge) in types}
+        places = {i: source(edge) for i, edge in given if source(edge) in types}
         for function in _functions(node, self._library):
             final = self._inside(function, {i: types[each] for i, each in places.items()})
             for index, edge in final.items():
@@ -237,17 +229,8 @@ class _Body:
 def _in_order(nodes: Sequence[Any]) -> Iterator[Any]:
     """Yield nodes in topological order, control edges included."""
     by_name = {node.name: node for node in nodes}
-    seen: set[str] = set()
-    for root in by_name:
-        stack = [root]
-        while stack:
-            name = stack[-1]
-            sources = map(_source, by_name[name].input)
-            before = [each for each in sources if each in by_name and each not in seen]
-            if name in seen or not before:
-                stack.pop()
-                if name not in seen:
-                    seen.add(name)
-                    yield by_name[name]
-            else:
-                stack.extend(before)
+
+    def inputs(name: str) -> Iterator[str]:
+        return (each for each in map(source, by_name[name].input) if each in by_name)
+
+    return (by_name[name] for name in inputs_first(by_name, inputs))

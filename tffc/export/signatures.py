@@ -122,9 +122,7 @@ class _Builder(GraphBuilder):
     def session_token(self) -> Tensor:
         """Return a constant, because there is no session whose state would have to be told
         apart."""
-        token = self.constant(Array(DType.STRING, (), (b"",)))
-        assert isinstance(token, Tensor)
-        return token
+        return _tensor(self.constant(Array(DType.STRING, (), (b"",))))
 
     def add_signature(self, name: str, section: Compiled) -> None:
         """Add the signature of a component.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import pathlib
 
 import click
@@ -12,12 +11,9 @@ from tffc.audit import documents
 from tffc.audit.audit import Audit, audit
 from tffc.audit.policy import Violation, read_policy, violations
 from tffc.audit.text import audit_text, violation_text
-from tffc.backends.bundle.bundle import read_bundle
-from tffc.backends.forms.kinds import form_for
-from tffc.cli.output import say, write_output
+from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
-from tffc.cli.sources import read_round
-from tffc.ir.nodes import Node
+from tffc.cli.sources import read_round_or_bundle, refuse_form_of_bundle
 
 
 def audit_program(
@@ -34,30 +30,14 @@ def audit_program(
     if format == "sarif" and policy is None:
         raise click.UsageError("'--format sarif' has nothing to show: add --policy")
     known = None if policy is None else read_policy(policy)
+    refuse_form_of_bundle(source, form)
     today = datetime.date.today() if as_of is None else as_of.date()
-    done = _audit(source, form)
-    found = [] if known is None else violations(done, known, today)
-    _write(_document(done, found, format, source), out)
-    _tell(found)
-
-
-def _audit(source: str, form: str | None) -> Audit:
-    program, name = _program(source, form)
+    round, kind = read_round_or_bundle(source, form)
     step(f"auditing {source}")
-    return audit(program, name)
-
-
-def _program(source: str, form: str | None) -> tuple[Node, str]:
-    """Return the round of a bundle or a program, and its form."""
-    if os.path.isdir(source):
-        if form is not None:
-            raise click.UsageError(
-                f"{source} is a folder, and a bundle has its own form: omit --form"
-            )
-        bundle = read_bundle(pathlib.Path(source))
-        return bundle.computation, bundle.form
-    program = read_round(source, form)
-    return program.computation, form or form_for(program.computation)
+    done = audit(round, kind)
+    found = [] if known is None else violations(done, known, today)
+    write_text(_document(done, found, format, source), out)
+    _tell(found)
 
 
 def _document(done: Audit, found: list[Violation], format: str, source: str) -> str:
@@ -70,14 +50,6 @@ def _document(done: Audit, found: list[Violation], format: str, source: str) -> 
             return documents.audit_html(done, found, source)
         case _:
             return audit_text(done)
-
-
-def _write(document: str, out: str | None) -> None:
-    if out is None or out == "-":
-        click.echo(document, nl=False)
-        return
-    write_output(pathlib.Path(out), document.encode())
-    say(f"wrote {out}")
 
 
 def _tell(found: list[Violation]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import subprocess
 import sys
@@ -15,14 +14,12 @@ import click
 from tffc.audit.breaking import Breaks, Change, changes
 from tffc.audit.sarif import Finding, sarif
 from tffc.audit.text import place
-from tffc.backends.bundle.bundle import read_bundle
-from tffc.backends.forms.kinds import form_for
 from tffc.cli.annotations import annotation
-from tffc.cli.output import show_line
+from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
-from tffc.cli.sources import Program, read_round
+from tffc.cli.sources import TEXTS, read_computation, read_round_or_bundle
 from tffc.errors import LoadError, shown_path
-from tffc.printable import json_text
+from tffc.ir.nodes import Node
 
 BROKEN = 2
 """The exit code if something is broken that must not be."""
@@ -37,14 +34,13 @@ def show_changes(
     """Print what the changes from one round to another break; exit with 2 if that is not
     allowed."""
     failing = _kinds(fail_on)
-    new, own_form = _read(second, form)
-    form = form or own_form
+    new, form = read_round_or_bundle(second, form)
     if first.startswith(GIT):
         old = _at_revision(first.removeprefix(GIT), second, form)
     else:
-        old, _ = _read(first, form)
+        old, _ = read_round_or_bundle(first, form)
     step(f"comparing {first} with {second}")
-    found = changes(old.computation, new.computation, form)
+    found = changes(old, new, form)
     _show(found, failing, format, second)
     if any(change.breaks in failing for change in found):
         raise click.exceptions.Exit(BROKEN)
@@ -61,19 +57,10 @@ def _kinds(given: str | None) -> frozenset[Breaks]:
     return frozenset(Breaks[name] for name in names)
 
 
-def _read(source: str, form: str | None) -> tuple[Program, str]:
-    """Return the round of a bundle or a program, and the form that it is compiled to."""
-    if os.path.isdir(source):
-        bundle = read_bundle(pathlib.Path(source))
-        return Program(bundle.computation), form or bundle.form
-    program = read_round(source, form)
-    return program, form or form_for(program.computation)
-
-
 # Versions of a repository.
 
 
-def _at_revision(revision: str, source: str, form: str) -> Program:
+def _at_revision(revision: str, source: str, form: str) -> Node:
     """Return a round as of a revision of its repository.
 
     A module is traced there in a separate process, because its modules have the same names as
@@ -89,12 +76,12 @@ def _at_revision(revision: str, source: str, form: str) -> Program:
         with tarfile.open(archive) as tar:
             tar.extractall(tree, filter="data")
         old = tree / folder.relative_to(root)
-        if old.is_dir() or path.endswith((".pb", ".sexpr", ".txt")):
-            return _read(str(old), form)[0]
+        if old.is_dir() or path.endswith((".pb", *TEXTS)):
+            return read_round_or_bundle(str(old), form)[0]
         traced = pathlib.Path(scratch, "old.pb")
         module = str(old.relative_to(tree))
         _trace(f"{module}:{name}" if name else module, tree, traced)
-        return _read(str(traced), form)[0]
+        return read_computation(traced)
 
 
 def _git(folder: pathlib.Path, *args: str) -> bytes:
@@ -129,7 +116,7 @@ def _trace(target: str, tree: pathlib.Path, traced: pathlib.Path) -> None:
 def _show(found: Sequence[Change], failing: frozenset[Breaks], format: str, source: str) -> None:
     match format:
         case "json":
-            click.echo(json_text([_plain(change, failing) for change in found], indent=2))
+            show_json([_plain(change, failing) for change in found])
         case "sarif":
             click.echo(_sarif(found, failing, source), nl=False)
         case "github":

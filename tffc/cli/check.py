@@ -7,11 +7,11 @@ import click
 from tffc.backends import compile_form
 from tffc.cli.consent import tell_effects
 from tffc.cli.flags import facts_of, place_of
-from tffc.cli.output import say
+from tffc.cli.options import show_repeatedly
+from tffc.cli.output import say, show_json
 from tffc.cli.progress import step
 from tffc.cli.sources import read_round
 from tffc.errors import FormError, GraphError, VerificationError
-from tffc.printable import json_text
 
 
 def check_program(
@@ -19,15 +19,7 @@ def check_program(
 ) -> None:
     """Report whether a program can be compiled to a form; exit with 1 if not."""
 
-    def check() -> None:
-        _check(source, form, allow_impure_duplicates, as_json)
-
-    if watch:
-        # Imported late: only --watch needs it.
-        from tffc.cli.watch import watch as watch_source
-
-        watch_source(source, check)
-    check()
+    show_repeatedly(source, watch, lambda: _check(source, form, allow_impure_duplicates, as_json))
 
 
 def _check(source: str, form: str, allow_impure_duplicates: bool, as_json: bool) -> None:
@@ -40,11 +32,10 @@ def _check(source: str, form: str, allow_impure_duplicates: bool, as_json: bool)
     except (FormError, GraphError, VerificationError) as error:
         if not as_json:
             raise
-        finding = {"form": form, "compatible": False, **facts_of(error), **place_of(error)}
-        click.echo(json_text(finding, indent=2))
+        show_json({"form": form, "compatible": False, **facts_of(error), **place_of(error.span)})
         raise click.exceptions.Exit(error.exit_code) from None
     if as_json:
         parts = {name: str(part.type) for name, part in compiled.components().items()}
-        click.echo(json_text({"form": form, "compatible": True, "components": parts}, indent=2))
+        show_json({"form": form, "compatible": True, "components": parts})
     else:
         say(f"{source} can be compiled to {form}")

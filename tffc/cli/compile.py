@@ -13,9 +13,7 @@ from tffc.backends.bundle.bundle import Bundle, check_target, write_bundle
 from tffc.backends.forms.form import Form
 from tffc.cli.collector import collector_paused
 from tffc.cli.consent import tell_effects
-from tffc.cli.options import (
-    refuse_without_effect,
-)
+from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import say, show_text
 from tffc.cli.pass_instrumentation import PassInstrumentation
 from tffc.cli.pipeline_choice import read_pipeline

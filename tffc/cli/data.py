@@ -10,7 +10,7 @@ import click
 
 from tffc.cli.diagnostics import show_error
 from tffc.cli.flags import facts_of
-from tffc.cli.output import counted, say, show_line
+from tffc.cli.output import counted, say, show_json, show_line
 from tffc.cli.progress import index_step, step
 from tffc.cli.runnable import data_type
 from tffc.data.describe import Fit, fit
@@ -20,7 +20,6 @@ from tffc.data.source import DataSet
 from tffc.errors import DataError, abridge
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import SequenceType
-from tffc.printable import json_text
 
 MOST_ERRORS = 10
 """How many clients that do not fit are shown one by one."""
@@ -31,7 +30,7 @@ def describe(source: str, program: str | None, as_json: bool) -> None:
     data = open_data(source, index_step(source))
     found = None if program is None else _fit(data, program)
     if as_json:
-        click.echo(json_text(_finding(source, data, found), indent=2))
+        show_json(_finding(source, data, found))
     else:
         for line in _lines(source, data, found):
             show_line(line)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-import sys
 from collections.abc import Iterator
 
 import click
 
-from tffc.cli.output import show_line
-from tffc.cli.screen import GREEN, RED, colors, width_of, wrapped_lines
+from tffc.cli.output import show_json, show_line, show_styled
+from tffc.cli.screen import GREEN, RED, colors
 from tffc.cli.sources import read_parts
 from tffc.diff.programs import ProgramDifference, differences
 from tffc.ir import Node
-from tffc.printable import json_text, printable, printable_lines
+from tffc.printable import printable
 
 DIFFERS = 2
 COLORS = {"-": RED, "+": GREEN}
@@ -42,7 +41,7 @@ def show_difference(
             raise click.UsageError(f"'{name}' has no effect: add --breaking")
     found = list(differences(*_comparable(first, second)))
     if as_json:
-        click.echo(json_text([dataclasses.asdict(each) for each in found], indent=2))
+        show_json([dataclasses.asdict(each) for each in found])
     else:
         for each in found:
             _show(each)
@@ -63,9 +62,7 @@ def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
 def _show(difference: ProgramDifference) -> None:
     title = printable(f"{difference.component}: {difference.change}")
     click.secho(title, bold=True, color=colors())
-    width = width_of(sys.stdout)
     for line in difference.lines:
-        for shown in wrapped_lines(f"  {printable_lines(line)}", width):
-            click.secho(shown, fg=COLORS.get(line[0]), color=colors())
+        show_styled(f"  {line}", fg=COLORS.get(line[0]))
     for line in difference.sections:
         show_line(f"  {line}")

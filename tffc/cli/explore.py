@@ -10,9 +10,10 @@ import click
 from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.backends.forms.kinds import form_for
-from tffc.cli.output import say, write_output
+from tffc.cli.options import show_repeatedly
+from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
-from tffc.cli.sources import read_parts, read_round
+from tffc.cli.sources import read_parts, read_round, refuse_form_of_bundle
 from tffc.errors import TffcError
 from tffc.explorer.description import Description, describe, refusal
 from tffc.explorer.page import page
@@ -30,27 +31,19 @@ def explore_program(
 
     def explore() -> None:
         description = _describe(source, form, since)
-        _write(page(description.plain), out)
+        write_text(page(description.plain), out)
         if left:
             _open(left.pop())
         if description.error is not None:
             raise description.error
 
-    if watch:
-        # Imported late: only --watch needs it.
-        from tffc.cli.watch import watch as watch_source
-
-        watch_source(source, explore)
-    explore()
+    refuse_form_of_bundle(source, form)
+    show_repeatedly(source, watch, explore)
 
 
 def _describe(source: str, form: str | None, since: str | None) -> Description:
     older = None if since is None else _round_of(since)
     if os.path.isdir(source):
-        if form is not None:
-            raise click.UsageError(
-                f"{source} is a folder, and a bundle has its own form: omit --form"
-            )
         bundle = read_bundle(pathlib.Path(source))
         step(f"exploring {source}")
         return describe(
@@ -82,14 +75,6 @@ def _round_of(source: str) -> Node:
     """Return the round of a program or a bundle."""
     parts = read_parts(source)
     return parts.get("next") or parts["computation"]
-
-
-def _write(content: str, out: str) -> None:
-    if out == "-":
-        click.echo(content, nl=False)
-        return
-    write_output(pathlib.Path(out), content.encode())
-    say(f"wrote {out}")
 
 
 def _open(path: pathlib.Path) -> None:

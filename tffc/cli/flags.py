@@ -5,7 +5,7 @@ The library's own messages name no options, because callers from Python read the
 
 from __future__ import annotations
 
-from tffc.errors import TffcError
+from tffc.errors import Span, TffcError
 
 OPTIONS = {
     "E532": "--allow-impure-duplicates allows them",
@@ -36,9 +36,8 @@ def facts_of(error: TffcError) -> dict[str, object]:
     }
 
 
-def place_of(error: TffcError) -> dict[str, object]:
-    """Return the file and line of an error as JSON values."""
-    span = error.span
+def place_of(span: Span | None) -> dict[str, object]:
+    """Return the file and line of a span as JSON values."""
     return {"file": span and span.file, "line": span and span.line}
 
 

@@ -6,19 +6,18 @@ import contextlib
 import dataclasses
 import pathlib
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 
 import click
 
 from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import report
-from tffc.cli.output import counted, say
+from tffc.cli.output import counted, say, show_styled
 from tffc.cli.progress import no_step, step
-from tffc.cli.screen import BLUE, GREEN, RED, colors, width_of, wrapped_lines
+from tffc.cli.screen import BLUE, GREEN, RED
 from tffc.errors import TffcError
 from tffc.golden.examples import print_example, read_examples
 from tffc.golden.folder import Change, Files, Orphan, differences, orphans, refuse_in_ci, write
-from tffc.printable import printable_lines
 
 ACCEPT, WHOLE, REJECT, LEFT, QUIT = "a", "e", "r", "s", "q"
 COLORS = {"+": GREEN, "-": RED, "@": BLUE}
@@ -119,7 +118,8 @@ def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = F
     for number, example in enumerate(examples):
         progress(number, len(examples))
         try:
-            with _talk():
+            # The output of the examples' modules must not mix with ours on stdout.
+            with contextlib.redirect_stdout(sys.stderr):
                 printed[example.name] = print_example(example, folder.resolve().parent)
         except TffcError as error:
             error.notes = (*error.notes, f"in the golden example {example.name!r}")
@@ -145,13 +145,6 @@ def _name_unsteady(examined: _Examined, folder: pathlib.Path) -> None:
         say(f"{name} is a different program each time it is traced" + (place and f": {place}"))
 
 
-@contextlib.contextmanager
-def _talk() -> Generator[None]:
-    """Send the output of the examples' modules to stderr."""
-    with contextlib.redirect_stdout(sys.stderr):
-        yield
-
-
 def _top(change: Change, folder: pathlib.Path) -> pathlib.Path:
     """Return the entry of the folder that a change is in: an example's folder, or an orphan."""
     return folder / change.path.relative_to(folder).parts[0]
@@ -159,11 +152,8 @@ def _top(change: Change, folder: pathlib.Path) -> pathlib.Path:
 
 def _show(change: Change) -> None:
     """Print a change, coloured like a diff."""
-    width = width_of(sys.stdout)
     for line in str(change).split("\n"):
-        color = None if line.startswith(("---", "+++")) else COLORS.get(line[:1])
-        for seen in wrapped_lines(printable_lines(line), width):
-            click.secho(seen, fg=color, color=colors())
+        show_styled(line, fg=None if line.startswith(("---", "+++")) else COLORS.get(line[:1]))
 
 
 def _annotations(examined: _Examined) -> Iterator[str]:

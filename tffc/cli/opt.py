@@ -7,9 +7,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import (
-    refuse_without_effect,
-)
+from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import show_text, write_output, write_section_folder
 from tffc.cli.pass_instrumentation import PassInstrumentation
 from tffc.cli.pipeline_choice import for_program, read_passes

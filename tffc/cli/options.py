@@ -26,6 +26,11 @@ watch_option = click.option(
 )
 
 
+def path_option(*names: str, metavar: str, help: str, **details: Any) -> Decorator:
+    """Return an option that takes a path."""
+    return click.option(*names, metavar=metavar, type=PATH, help=help, **details)
+
+
 def form_option(help: str, *, required: bool = False) -> Decorator:
     """Return the option `--form`: what a round is compiled to."""
     # Imported late: commands without the option do not need it.
@@ -34,19 +39,21 @@ def form_option(help: str, *, required: bool = False) -> Decorator:
     return click.option("--form", required=required, type=Choice(tuple(FORMS)), help=help)
 
 
-def sections_option(help: str) -> Decorator:
-    """Return the option `--sections`: the folder of compiled sections."""
-    return click.option("--sections", metavar="DIR", type=PATH, help=help)
+def show_repeatedly(source: str, watch: bool, show: Callable[[], object]) -> None:
+    """Call `show` once, or with `--watch` whenever the program is saved."""
+    if watch:
+        # Imported late: only --watch needs it.
+        from tffc.cli.watch import watch as watch_source
+
+        watch_source(source, show)
+    show()
 
 
 def pipeline_options(instead: str) -> Decorator:
     """Return the options `--pipeline` and `--passes`; `instead` says what runs without them."""
     return together(
-        click.option(
-            "--pipeline",
-            metavar="FILE.yaml",
-            type=PATH,
-            help=f"A file with the passes to run{instead}.",
+        path_option(
+            "--pipeline", metavar="FILE.yaml", help=f"A file with the passes to run{instead}."
         ),
         click.option(
             "--passes",
@@ -81,10 +88,9 @@ _INSTRUMENTATION = (
         help="Print the program to stderr after this pass, after all passes, or after those that "
         "change it. Can be repeated.",
     ),
-    click.option(
+    path_option(
         "--print-dir",
         metavar="DIR",
-        type=PATH,
         help="Write these programs, and the initial one, to files in this folder instead; after "
         "all passes unless --print-after is given.",
     ),
@@ -106,10 +112,9 @@ _INSTRUMENTATION = (
         show_default=True,
         help="The format of the times.",
     ),
-    click.option(
+    path_option(
         "--reproducer",
         metavar="FILE",
-        type=PATH,
         help="Where to write a file that replays a failed pass.  [default: "
         "tffc-reproducer-HASH.txt in this folder]",
     ),

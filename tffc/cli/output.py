@@ -7,13 +7,13 @@ import itertools
 import pathlib
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tffc.cli.screen import colors, cut, has_colors, width_of, wrapped, wrapped_lines
 from tffc.errors import LoadError
-from tffc.printable import printable
+from tffc.printable import json_text, printable, printable_lines
 
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
@@ -52,6 +52,12 @@ def show_text(text: str) -> None:
     click.echo("\n".join(wrapped_lines(text, width_of(sys.stdout))))
 
 
+def show_styled(text: str, **style: Any) -> None:
+    """Print lines of data to stdout in a style, with unprintable characters escaped."""
+    for line in wrapped_lines(printable_lines(text), width_of(sys.stdout)):
+        click.secho(line, color=colors(), **style)
+
+
 def show_program(text: str) -> None:
     """Print the text of a program to stdout, coloured if that is a terminal with colours."""
     lines = "\n".join(wrapped_lines(text, width_of(sys.stdout)))
@@ -67,6 +73,24 @@ def show_lines(lines: Iterable[str]) -> None:
     rest = iter(lines)
     while some := list(itertools.islice(rest, LINES)):
         click.echo("\n".join(map(printable, some)))
+
+
+def show_json(value: Any) -> None:
+    """Print a value to stdout as JSON."""
+    click.echo(json_text(value, indent=2))
+
+
+def write_text(text: str, out: str | None) -> None:
+    """Write a text to a file, and report it; None or `-` is stdout.
+
+    Raises:
+      LoadError: it cannot be written.
+    """
+    if out is None or out == "-":
+        click.echo(text, nl=False)
+        return
+    write_output(pathlib.Path(out), text.encode())
+    say(f"wrote {out}")
 
 
 def write_output(path: pathlib.Path, content: bytes) -> None:

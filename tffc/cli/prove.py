@@ -10,12 +10,11 @@ import click
 
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.backends.forms.kinds import assemble
-from tffc.cli.flags import help_of
-from tffc.cli.output import show_line
+from tffc.cli.flags import help_of, place_of
+from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
 from tffc.cli.sources import Program, read_round
 from tffc.errors import BundleError
-from tffc.printable import json_text
 from tffc.proof.prove import VERSION, Answer, Proof, prove, prove_first_state, refusal
 
 
@@ -31,7 +30,7 @@ def prove_bundle(sources: tuple[str, ...], as_json: bool) -> None:
     worst = proof if first is None or proof.answer is not Answer.PROVED else first
     error = refusal(worst, bundle.form if worst is proof else "first state")
     if as_json:
-        click.echo(json_text(_finding(proof, bundle.form, first, bundle), indent=2))
+        show_json(_finding(proof, bundle.form, first, bundle))
     elif error is None:
         show_line(f"{path}: proved, {proof.operations} operations")
         if first is None and bundle.initialize is not None:
@@ -111,8 +110,7 @@ def _answer(proof: Proof) -> dict[str, Any]:
             "reason": shown.reason,
             "program": shown.program,
             "form": shown.form,
-            "file": None if shown.span is None else shown.span.file,
-            "line": None if shown.span is None else shown.span.line,
+            **place_of(shown.span),
         }
     if proof.construct:
         found["construct"], found["detail"] = proof.construct, proof.detail

@@ -18,8 +18,6 @@ import shutil
 import stat
 from collections.abc import Callable, Mapping
 
-import click
-
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
 from tffc.backends.forms.kinds import form_for, load_form
@@ -27,7 +25,7 @@ from tffc.cli.compile import bundle_of
 from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
 from tffc.cli.progress import step
-from tffc.cli.sources import TEXTS, Program, read_round
+from tffc.cli.sources import TEXTS, Program, read_round, refuse_form_of_bundle
 from tffc.effects.consent import KINDS
 from tffc.engines.process import Process, check_beginning, steps_of_bundle
 from tffc.errors import BundleError, ConsentError, LoadError, TffcError
@@ -70,11 +68,8 @@ def read_runnable(source: str, form: str | None) -> Runnable:
       click.UsageError: a form is given, and `source` is a bundle.
       TffcError: there is neither bundle nor program, or it cannot be compiled.
     """
+    refuse_form_of_bundle(source, form)
     if os.path.isdir(source):
-        if form is not None:
-            raise click.UsageError(
-                f"{source} is a folder, and a bundle has its own form: omit --form"
-            )
         step(f"reading {source}")
         return Runnable(read_bundle(pathlib.Path(source)), is_own=False)
     program = _read_program(source, form)

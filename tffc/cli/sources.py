@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+import click
+
 from tffc.cli.output import say
 from tffc.cli.progress import step
 from tffc.cli.streams import read_stdin
@@ -84,6 +86,32 @@ def read_program(source: str, fits: Callable[[Computation], bool] | None = None)
     return _trace(source, fits)
 
 
+def refuse_form_of_bundle(source: str, form: str | None) -> None:
+    """Check that no form is given for a bundle, which has its own.
+
+    Raises:
+      click.UsageError: one is.
+    """
+    if form is not None and os.path.isdir(source):
+        raise click.UsageError(f"{source} is a folder, and a bundle has its own form: omit --form")
+
+
+def read_round_or_bundle(source: str, form: str | None) -> tuple[Node, str]:
+    """Return the round of a program or a bundle, and the form to compile it to if none is given.
+
+    Raises:
+      TffcError: there is neither, or the program is not a round.
+    """
+    from tffc.backends.bundle.bundle import read_bundle
+    from tffc.backends.forms.kinds import form_for
+
+    if os.path.isdir(source):
+        bundle = read_bundle(pathlib.Path(source))
+        return bundle.computation, form or bundle.form
+    program = read_round(source, form).computation
+    return program, form or form_for(program)
+
+
 def _refuse_bundle(path: pathlib.Path) -> None:
     from tffc.backends.bundle.bundle import is_bundle
 
@@ -102,14 +130,8 @@ def read_computation(path: pathlib.Path) -> Node:
       LoadError: the file cannot be read.
       WireError: it holds no well-formed computation.
     """
-    try:
-        step(f"reading {path}")
-        data = read_named(path, MAX_MESSAGE)
-    except OSError as error:
-        raise LoadError(
-            "E850", f"cannot read {path}: {error.strerror}", help=near_file(path)
-        ) from None
-    return _decode(data, str(path))
+    step(f"reading {path}")
+    return _decode(_content(str(path), MAX_MESSAGE, "E850"), str(path))
 
 
 def read_parts(source: str) -> dict[str, Node]:
@@ -157,14 +179,18 @@ def read_text(source: str) -> str:
     Raises:
       LoadError: the file cannot be read.
     """
-    if source == "-":
-        return read_stdin(MAX_TEXT_BYTES).decode("utf-8", errors="replace")
+    limit = MAX_TEXT_BYTES
+    data = read_stdin(limit) if source == "-" else _content(source, limit, "E855")
+    return data.decode("utf-8", errors="replace")
+
+
+def _content(path: str, limit: int, code: str) -> bytes:
+    """Return the content of a file; raises LoadError with this code if it cannot be read."""
     try:
-        return read_named(source, MAX_TEXT_BYTES).decode("utf-8", errors="replace")
+        return read_named(path, limit)
     except OSError as error:
-        raise LoadError(
-            "E855", f"cannot read {source}: {error.strerror}", help=near_file(source)
-        ) from None
+        help = near_file(path)
+        raise LoadError(code, f"cannot read {path}: {error.strerror}", help=help) from None
 
 
 def _decode(data: bytes, name: str) -> Node:

@@ -11,10 +11,8 @@ import click
 from tffc.cli.consent import check_consent
 from tffc.cli.diagnostics import show_error
 from tffc.cli.flags import facts_of, place_of
-from tffc.cli.options import (
-    refuse_without_effect,
-)
-from tffc.cli.output import counted, show_line
+from tffc.cli.options import refuse_without_effect
+from tffc.cli.output import counted, show_json, show_line
 from tffc.cli.pipeline_choice import for_program, read_passes, read_pipeline
 from tffc.cli.progress import start_tensorflow, step
 from tffc.cli.sources import Program, read_program, read_round
@@ -23,7 +21,6 @@ from tffc.ir.nodes import Node
 from tffc.ir.types import FunctionType
 from tffc.passes import Pipeline
 from tffc.passes.table import default_pipeline
-from tffc.printable import json_text
 from tffc.validation import Report, validate
 from tffc.validation.arguments import ArgumentCase, cases, usual_trials
 from tffc.validation.real_data import cases_of_clients
@@ -66,10 +63,10 @@ def verify(
     except TffcError as error:
         if not as_json:
             raise
-        click.echo(json_text(_facts(error), indent=2))
+        show_json(_facts(error))
         raise click.exceptions.Exit(error.exit_code) from None
     if as_json:
-        click.echo(json_text(_finding(report), indent=2))
+        show_json(_finding(report))
         return
     _warn(report)
     tried = counted(report.trials, "argument")
@@ -142,4 +139,4 @@ def _finding(report: Report) -> dict[str, Any]:
 
 
 def _facts(error: TffcError) -> dict[str, Any]:
-    return {"agrees": False, **facts_of(error), **place_of(error)}
+    return {"agrees": False, **facts_of(error), **place_of(error.span)}

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import PATH, form_option, size_option
+from tffc.cli.options import form_option, path_option, size_option
 
 FORMATS = ("text", "json", "sarif", "html")
 
@@ -14,9 +14,7 @@ FORMATS = ("text", "json", "sarif", "html")
 @click.command("audit")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr|BUNDLE")
 @form_option("The form to compile the program to; a bundle has its own form.")
-@click.option(
-    "--policy", metavar="FILE.yaml", type=PATH, help="Fail if the round violates this policy."
-)
+@path_option("--policy", metavar="FILE.yaml", help="Fail if the round violates this policy.")
 @click.option(
     "--format",
     "format",

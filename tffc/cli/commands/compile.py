@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from tffc.cli.options import (
-    PATH,
     consent_option,
     form_option,
     instrumentation_options,
+    path_option,
     pipeline_options,
     size_option,
 )
@@ -19,18 +19,16 @@ from tffc.cli.options import (
 @click.command("compile")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
 @form_option("The form to compile to.", required=True)
-@click.option(
+@path_option(
     "-o",
     "--out",
     metavar="DIR",
-    type=PATH,
     help="The folder to write the bundle to; required without --stop-after.",
 )
 @pipeline_options(instead=" instead of the default passes")
-@click.option(
+@path_option(
     "--initialize",
     metavar="FILE.pb",
-    type=PATH,
     help="The computation of the first state, for a program from a .pb file.",
 )
 @click.option(

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import PATH, json_option
+from tffc.cli.options import json_option, path_option
 from tffc.cli.usage import Commands
 
 
@@ -62,7 +62,7 @@ def describe_command(**options: Any) -> None:
 
 @data_command.command("pack", short_help="Pack clients' data for faster reading.")
 @click.argument("source", metavar="SOURCE")
-@click.option("-o", "--out", required=True, metavar="DIR", type=PATH, help="The folder to write.")
+@path_option("-o", "--out", required=True, metavar="DIR", help="The folder to write.")
 @click.option(
     "--for",
     "program",

@@ -7,20 +7,15 @@ import pathlib
 import click
 
 from tffc.backends.bundle.bundle import read_bundle
-from tffc.cli.options import PATH, size_option
+from tffc.cli.options import PATH, path_option, size_option
 from tffc.cli.output import say, write_output
 from tffc.ir import wire
 
 
 @click.command("decompile")
 @click.argument("bundle", metavar="BUNDLE", type=PATH)
-@click.option(
-    "-o",
-    "--out",
-    required=True,
-    metavar="FILE.pb",
-    type=PATH,
-    help="Where to write the computation.",
+@path_option(
+    "-o", "--out", required=True, metavar="FILE.pb", help="Where to write the computation."
 )
 @size_option
 def decompile_command(bundle: pathlib.Path, out: pathlib.Path) -> None:

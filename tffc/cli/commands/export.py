@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import PATH, consent_option
+from tffc.cli.options import consent_option, path_option
 from tffc.cli.usage import Choice
 
 
@@ -20,17 +20,14 @@ from tffc.cli.usage import Choice
     help="A SavedModel with a signature for each component, a LiteRT model for each component, a "
     "Keras model, or a Flower app.",
 )
-@click.option(
+@path_option(
     "--out",
     "-o",
     required=True,
     metavar="PATH",
-    type=PATH,
     help="The folder for the models or the app, or the .keras file.",
 )
-@click.option(
-    "--state", metavar="STATE", type=PATH, help="The trained state: its file or its run folder."
-)
+@path_option("--state", metavar="STATE", help="The trained state: its file or its run folder.")
 @click.option(
     "--part",
     metavar="PATH",

@@ -6,15 +6,14 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import PATH
+from tffc.cli.options import path_option
 from tffc.cli.usage import Choice, Commands
 
-_folder = click.option(
+_folder = path_option(
     "--folder",
     default="golden",
     show_default=True,
     metavar="DIR",
-    type=PATH,
     help="The folder of the golden files.",
 )
 

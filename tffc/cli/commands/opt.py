@@ -6,28 +6,20 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import (
-    PATH,
-    instrumentation_options,
-    pipeline_options,
-    size_option,
-)
+from tffc.cli.options import instrumentation_options, path_option, pipeline_options, size_option
 
 
 @click.command("opt")
 @click.argument("source", metavar="FILE.sexpr|FILE.pb|MODULE[:NAME]", required=False)
 @pipeline_options(instead="")
-@click.option(
+@path_option(
     "--sections",
     metavar="DIR",
-    type=PATH,
     help="The folder of the compiled sections of a typed text; new ones are written there.  "
     "[default: sections next to the text]",
 )
-@click.option(
-    "-o", "--out", metavar="FILE", type=PATH, help="Write here; a message if it ends in .pb."
-)
-@click.option("--reproduce", metavar="FILE", type=PATH, help="Replay a failed pass from this file.")
+@path_option("-o", "--out", metavar="FILE", help="Write here; a message if it ends in .pb.")
+@path_option("--reproduce", metavar="FILE", help="Replay a failed pass from this file.")
 @instrumentation_options(verify_each=True)
 @size_option
 def opt_command(**options: Any) -> None:

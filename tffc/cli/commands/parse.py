@@ -6,17 +6,16 @@ import pathlib
 
 import click
 
-from tffc.cli.options import PATH, size_option
+from tffc.cli.options import path_option, size_option
 from tffc.cli.output import write_computation
 from tffc.cli.sources import read_typed
 
 
 @click.command("parse")
 @click.argument("source", metavar="FILE.txt")
-@click.option(
+@path_option(
     "--sections",
     metavar="DIR",
-    type=PATH,
     help="The folder of the program's compiled sections.  [default: sections next to FILE.txt]",
 )
 @click.option(

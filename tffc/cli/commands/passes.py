@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from tffc.cli.output import show_json
 from tffc.golden.cases import read_cases
 from tffc.passes import Pass
 from tffc.passes.pipeline import nearest
@@ -35,7 +36,7 @@ def passes_command(name: str | None, as_json: bool) -> None:
         raise click.UsageError(f"there is no pass {name!r}; {nearest(name, known)}")
     chosen = list(known.values()) if name is None else [known[name]]
     if as_json:
-        click.echo(json_text([_facts(each) for each in chosen], indent=2))
+        show_json([_facts(each) for each in chosen])
     elif name is None:
         click.echo("\n".join(_entry(each) for each in chosen), nl=False)
     else:

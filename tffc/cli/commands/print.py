@@ -6,7 +6,7 @@ import pathlib
 
 import click
 
-from tffc.cli.options import PATH, size_option, watch_option
+from tffc.cli.options import path_option, show_repeatedly, size_option, watch_option
 from tffc.cli.output import show_program
 from tffc.cli.usage import Choice
 
@@ -23,10 +23,9 @@ STYLES = ("compact", "formatted", "structural", "typed")
     show_default=True,
     help="On one line, on several, as a drawing of the tree, or with types for tffc parse.",
 )
-@click.option(
+@path_option(
     "--sections",
     metavar="DIR",
-    type=PATH,
     help="Also write every compiled section to this folder, for tffc parse.",
 )
 @watch_option
@@ -44,11 +43,7 @@ def print_command(
       tffc print build/training --sexpr --style compact
       tffc print round.pb --style typed --sections build/sections > round.txt
     """
-    if watch:
-        from tffc.cli.watch import watch as watch_source  # which nobody else needs
-
-        watch_source(source, lambda: _print(source, style, sections))
-    _print(source, style, sections)
+    show_repeatedly(source, watch, lambda: _print(source, style, sections))
 
 
 def _print(source: str, style: str, sections: pathlib.Path | None) -> None:

@@ -6,14 +6,12 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import PATH
+from tffc.cli.options import PATH, path_option
 
 
 @click.command("report")
 @click.argument("folder", metavar="RUNFOLDER", type=PATH)
-@click.option(
-    "-o", "--out", metavar="FILE.html", type=PATH, help="Write to this file instead of to stdout."
-)
+@path_option("-o", "--out", metavar="FILE.html", help="Write to this file instead of to stdout.")
 def report_command(**options: Any) -> None:
     """Write an HTML page about the run in a folder: plots of its metrics, clients per second, where
     the time went, omitted clients, and the settings of the run.

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import PATH, consent_option, form_option
+from tffc.cli.options import consent_option, form_option, path_option
 from tffc.cli.usage import Choice
 from tffc.engines.table import ENGINES
 
@@ -19,10 +19,9 @@ from tffc.engines.table import ENGINES
     metavar="SOURCE",
     help="The clients' data: a folder of .npz files, or SCHEME:PATH; see tffc data --help.",
 )
-@click.option(
+@path_option(
     "--pack",
     metavar="DIR",
-    type=PATH,
     help="Pack the data into this folder, as with tffc data pack, unless it is already there, and "
     "read it from there.",
 )
@@ -38,10 +37,9 @@ from tffc.engines.table import ENGINES
     help="The number of clients to sample for each round; all by default.",
 )
 @click.option("--seed", type=int, help="The seed for sampling clients; 0 by default.")
-@click.option(
+@path_option(
     "--out",
     metavar="DIR",
-    type=PATH,
     help="Keep the run in this folder: state, outputs and metrics after every round.",
 )
 @click.option(
@@ -50,13 +48,10 @@ from tffc.engines.table import ENGINES
     help="Refuse bundles that were not compiled with --prove; see docs/proof.md.",
 )
 @click.option("--resume", is_flag=True, help="Resume the run in --out, up to --rounds in total.")
-@click.option(
-    "--state-out", metavar="FILE", type=PATH, help="Save the state to this file after every round."
-)
-@click.option(
+@path_option("--state-out", metavar="FILE", help="Save the state to this file after every round.")
+@path_option(
     "--state-in",
     metavar="FILE|RUNFOLDER",
-    type=PATH,
     help="Start from the state in this file, or from the last state of that run.",
 )
 @click.option(
@@ -129,11 +124,10 @@ from tffc.engines.table import ENGINES
     show_default=True,
     help="The format of the output of rounds; tensorboard needs --out.",
 )
-@click.option("--plot", metavar="FILE.svg", type=PATH, help="Plot the metrics of the rounds.")
-@click.option(
+@path_option("--plot", metavar="FILE.svg", help="Plot the metrics of the rounds.")
+@path_option(
     "--report",
     metavar="FILE.html",
-    type=PATH,
     help="Write an HTML page about the run: metrics, times, omitted clients; see tffc report.",
 )
 def run_command(**options: Any) -> None:

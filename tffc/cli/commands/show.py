@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import PATH
+from tffc.cli.options import path_option
 from tffc.cli.usage import Choice
 
 FORMATS = ("csv", "json", "npy")
@@ -25,9 +25,7 @@ FORMATS = ("csv", "json", "npy")
 @click.option(
     "--to", "format", type=Choice(FORMATS), help="The output format; by default, from -o's suffix."
 )
-@click.option(
-    "-o", "--out", metavar="FILE", type=PATH, help="Write to this file instead of to stdout."
-)
+@path_option("-o", "--out", metavar="FILE", help="Write to this file instead of to stdout.")
 def show_command(**options: Any) -> None:
     """Show the names, types, shapes and values in a file that tffc or NumPy saved.
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import collections
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from google.protobuf.message import DecodeError
 
@@ -213,9 +214,7 @@ class _Pairs(_Counterparts):
         self, label: str, before: tuple[tuple[int, str], ...], after: tuple[tuple[int, str], ...]
     ) -> Iterator[str]:
         """Yield how the edges into a node, or the results, differ."""
-        for at in range(max(len(before), len(after))):
-            old = before[at] if at < len(before) else None
-            new = after[at] if at < len(after) else None
+        for at, (old, new) in enumerate(itertools.zip_longest(before, after)):
             if old is None or new is None or (self.new.get(old[0]), old[1]) != new:
                 given = "nothing" if old is None else _edge(old, self.before)
                 now = "nothing" if new is None else _edge(new, self.after)
@@ -267,32 +266,24 @@ class _Pairs(_Counterparts):
         Rows with equal graphs behind them are paired first, then those with equal operation and
         name, then those with equal operation; the rest is left out.
         """
-        old, new = self.before.rows, self.after.rows
-        keys = (
-            (lambda each: self._old_digests[each], lambda each: self._new_digests[each]),
+        rows, others = self.before.rows, self.after.rows
+        keys: tuple[tuple[Key, Key], ...] = (
+            (self._old_digests.__getitem__, self._new_digests.__getitem__),
             (
-                lambda each: (old[each].operation, old[each].name),
-                lambda each: (new[each].operation, new[each].name),
+                lambda each: (rows[each].operation, rows[each].name),
+                lambda each: (others[each].operation, others[each].name),
             ),
-            (lambda each: old[each].operation, lambda each: new[each].operation),
+            (lambda each: rows[each].operation, lambda each: others[each].operation),
         )
-        pairs: list[tuple[int, int]] = []
+        pairs: dict[int, int] = {}
         left, rest = list(before), list(after)
         for key, other_key in keys:
-            waiting: dict[object, collections.deque[int]] = collections.defaultdict(
-                collections.deque
-            )
-            for each in rest:
-                waiting[other_key(each)].append(each)
-            still: list[int] = []
-            for each in left:
-                found = waiting.get(key(each))
-                if found:
-                    pairs.append((each, found.popleft()))
-                else:
-                    still.append(each)
-            left, rest = still, [each for group in waiting.values() for each in group]
-        return pairs
+            found = dict(_matched(left, rest, key, other_key))
+            pairs |= found
+            taken = set(found.values())
+            left = [each for each in left if each not in found]
+            rest = [each for each in rest if each not in taken]
+        return list(pairs.items())
 
     def _past(self, old: int, new: int) -> tuple[int, int] | None:
         """Return the pair to try next if only one of the scopes has an extra node here."""
@@ -305,26 +296,39 @@ class _Pairs(_Counterparts):
                 return each, new
         return None
 
+    def _left(self) -> tuple[list[int], list[int]]:
+        """Return the rows of both scopes that have no counterpart yet."""
+        old = [each for each in range(len(self.before.rows)) if each not in self.new]
+        return old, [each for each in range(len(self.after.rows)) if each not in self.old]
+
     def _pair_equal_graphs(self) -> None:
-        waiting: dict[bytes, collections.deque[int]] = collections.defaultdict(collections.deque)
-        for old, digest in enumerate(self._old_digests):
-            if old not in self.new:
-                waiting[digest].append(old)
-        for new, digest in enumerate(self._new_digests):
-            if new not in self.old and waiting.get(digest):
-                self.pair(waiting[digest].popleft(), new)
+        keys = self._old_digests.__getitem__, self._new_digests.__getitem__
+        for old, new in _matched(*self._left(), *keys):
+            self.pair(old, new)
 
     def _pair_operations(self) -> None:
-        waiting: dict[str, list[int]] = collections.defaultdict(list)
-        for old, row in enumerate(self.before.rows):
-            if old not in self.new:
-                waiting[row.operation].append(old)
-        # From the end, because the lists are popped from their end: later rows pair with later
-        # ones.
-        for new in range(len(self.after.rows) - 1, -1, -1):
-            rest = waiting.get(self.after.rows[new].operation)
-            if new not in self.old and rest:
-                self.pair(rest.pop(), new)
+        left, rest = self._left()
+        rows, others = self.before.rows, self.after.rows
+        # From the end: later rows pair with later ones.
+        for old, new in _matched(
+            left[::-1], rest[::-1], lambda n: rows[n].operation, lambda n: others[n].operation
+        ):
+            self.pair(old, new)
+
+
+Key: TypeAlias = Callable[[int], Hashable]
+
+
+def _matched(
+    before: Sequence[int], after: Sequence[int], key: Key, other_key: Key
+) -> Iterator[tuple[int, int]]:
+    """Yield pairs of rows with equal keys, those of one key in order."""
+    waiting: dict[Hashable, collections.deque[int]] = collections.defaultdict(collections.deque)
+    for each in after:
+        waiting[other_key(each)].append(each)
+    for each in before:
+        if found := waiting.get(key(each)):
+            yield each, found.popleft()
 
 
 def _edge(edge: tuple[int, str], scope: OutlineScope) -> str:

@@ -247,7 +247,7 @@ class _Round:
             "runs": SIDES[staged.stage],
             "plumbing": is_plumbing(staged),
             "place": self._files.place(span),
-            "graphs": [self._graphs.number(each) for each in _sections(staged)],
+            "graphs": [self._graphs.number(each) for each in _sections(staged.call)],
             "because": self._because(staged),
             "steps": steps_of(self._round, staged, self._graphs),
             **_value(staged.call.type),
@@ -303,9 +303,9 @@ def _operator(staged: StagedCall) -> str:
     return uri_of(staged.call) if isinstance(staged.call.function, Intrinsic) else "call"
 
 
-def _sections(staged: StagedCall) -> list[Compiled]:
-    """Return the sections that a call runs, each once."""
-    return list(dict.fromkeys(node for node in walk(staged.call) if isinstance(node, Compiled)))
+def _sections(program: Node) -> list[Compiled]:
+    """Return the sections of a program, each once."""
+    return list(dict.fromkeys(node for node in walk(program) if isinstance(node, Compiled)))
 
 
 def _section_name(staged: StagedCall) -> str | None:
@@ -318,7 +318,6 @@ def _section_name(staged: StagedCall) -> str | None:
 
 def _component(name: str, node: Node, form: type[Form], graphs: Graphs) -> Plain:
     side = form.component_fields().get(name, {}).get("side")
-    sections = dict.fromkeys(each for each in walk(node) if isinstance(each, Compiled))
     return {
         "name": name,
         "side": side.value if side is not None else "once, before the first round",
@@ -327,7 +326,7 @@ def _component(name: str, node: Node, form: type[Form], graphs: Graphs) -> Plain
         "graphs": [
             {"title": f"comp#{section_label(each)}", "number": (number := graphs.number(each))}
             | {"nodes": graphs.size(number)}
-            for each in sections
+            for each in _sections(node)
         ],
     }
 

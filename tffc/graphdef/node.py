@@ -106,9 +106,13 @@ def port_of(edge: str) -> int | None:
     return int(port) if PORT.fullmatch(port) else None
 
 
-def reached(roots: Iterable[str], nexts: Callable[[str], Iterable[str]]) -> dict[str, None]:
+N = TypeVar("N", str, int)
+"""A node: its name, or its number."""
+
+
+def reached(roots: Iterable[N], nexts: Callable[[N], Iterable[N]]) -> dict[N, None]:
     """Return what can be reached from the roots, roots included, as a depth-first walk meets it."""
-    seen: dict[str, None] = {}
+    seen: dict[N, None] = {}
     stack = [*roots][::-1]
     while stack:
         name = stack.pop()
@@ -116,10 +120,6 @@ def reached(roots: Iterable[str], nexts: Callable[[str], Iterable[str]]) -> dict
             seen[name] = None
             stack += [*nexts(name)][::-1]
     return seen
-
-
-N = TypeVar("N", str, int)
-"""A node: its name, or its number."""
 
 
 def inputs_first(roots: Iterable[N], inputs: Callable[[N], Iterable[N]]) -> list[N]:

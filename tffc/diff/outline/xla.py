@@ -17,6 +17,7 @@ from tffc.diff.outline.rows import (
     digest,
     quoted,
 )
+from tffc.graphdef.node import reached
 from tffc.ir.dtypes import DType
 from tffc.proto.encoding import (
     Kind,
@@ -175,18 +176,12 @@ class _ModuleReader:
 def _order(nodes: dict[int, tuple[dict[str, Any], Place]], root: int) -> dict[int, int]:
     """Number the instructions: those that the root needs, then the others, which may have
     effects."""
-    numbers: dict[int, int] = {}
-    stack = [*sorted(nodes, reverse=True), root]
-    while stack:
-        each = stack.pop()
-        if each in numbers:
-            continue
-        numbers[each] = len(numbers)
-        if each in nodes:
-            found = nodes[each][0]
-            stack.extend(sorted(found.get("after", ()), reverse=True))
-            stack.extend(reversed(found.get("operands", ())))
-    return numbers
+
+    def nexts(number: int) -> list[int]:
+        found = nodes[number][0] if number in nodes else {}
+        return [*found.get("operands", ()), *sorted(found.get("after", ()))]
+
+    return {each: at for at, each in enumerate(reached([root, *sorted(nodes)], nexts))}
 
 
 def _shape(data: bytes, place: Place) -> str:

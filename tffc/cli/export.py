@@ -9,12 +9,10 @@ import click
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli import trained
 from tffc.cli.consent import check_consent, tell_effects
-from tffc.cli.models import Models, make_models
+from tffc.cli.models import write_models
 from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import say
-from tffc.cli.progress import start_tensorflow, step
-from tffc.errors import ExportError
-from tffc.export.signatures import missing
+from tffc.cli.progress import step
 from tffc.export.target import check_target, write_exported
 
 
@@ -90,28 +88,4 @@ def _export_bundle(
     check_target(out, replace=force)
     parts = content.run_by_rounds()
     check_consent(parts, allow_effects)
-    start_tensorflow()
-    step(f"exporting to {kind}")
-    made = make_models(parts, kind)
-    if not partial:
-        _check_complete(made)
-    write_exported(out, made.files)
-    made.tell(out)
-    tell_effects(parts)
-
-
-def _check_complete(made: Models) -> None:
-    """Check that the export leaves out no component that has results.
-
-    Raises:
-      ExportError: it does.
-    """
-    lost, written = missing(made.left_out), len(made.shown)
-    if lost:
-        raise ExportError(
-            "E870",
-            f"{len(lost)} of {len(lost) + written} components cannot be exported, and nothing was "
-            "written",
-            notes=tuple(f"{name}: {reason}" for name, reason in lost.items()),
-            help="write the other" + ("" if written == 1 else f" {written}") + " with --partial",
-        )
+    write_models(parts, kind, out, partial=partial)

@@ -13,12 +13,18 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from tffc.cli.step_line import StepLine
-    from tffc.data.source import Progress
+
+
+class Tell(Protocol):
+    """A callback that takes how many things are done, and their total; also what they are."""
+
+    def __call__(self, done: int, total: int, things: str = "") -> None: ...
+
 
 _line: StepLine | None = None
 """Where steps are shown now, if anywhere."""
@@ -55,15 +61,15 @@ def start_tensorflow() -> None:
         hear_prints(sys.stderr.write)
 
 
-def step(text: str, things: str = "") -> Progress:
+def step(text: str, things: str = "") -> Tell:
     """Show a new step; return a callback that takes how many of its things are done, and their
     total."""
     return _unseen if _line is None else _line.show_step(text, things)
 
 
-def index_step(source: str) -> Callable[[int, int, str], None]:
+def index_step(source: str) -> Tell:
     """Show that a data set is being opened; return a callback for its progress."""
-    return _unseen if _line is None else _line.show_index(source)
+    return step(f"indexing {source}")
 
 
 def no_step() -> None:
@@ -72,7 +78,7 @@ def no_step() -> None:
         _line.show_nothing()
 
 
-def show_rounds(first: int, last: int) -> Progress:
+def show_rounds(first: int, last: int) -> Tell:
     """Show that rounds run; return a callback that takes how many of a round's clients are done."""
     return _unseen if _line is None else _line.show_rounds(first, last)
 

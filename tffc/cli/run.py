@@ -14,7 +14,7 @@ from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import say
 from tffc.cli.progress import index_step, show_rounds, step
 from tffc.cli.round_table import RoundTable
-from tffc.cli.run_outputs import RunOutputs, check_outputs
+from tffc.cli.run_outputs import OutputOptions, RunOutputs
 from tffc.cli.runnable import check_needs, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
 from tffc.data.location import open_data, open_source, read_once
@@ -57,7 +57,7 @@ def run(
     _check_options(clients_per_round, seed, evaluate, evaluate_data, every)
     batches = Batching.parse(batching, device)
     _check_engine(engine, workers, batches)
-    check_outputs(**outputs)
+    saving = OutputOptions(**outputs)
     share_cores(clients_per_round, workers, batches)
     runnables = {"": read_runnable(program, form)}
     if evaluate is not None:
@@ -67,7 +67,7 @@ def run(
 
         for each, given in zip(runnables.values(), (program, evaluate or ""), strict=False):
             check_proof(given, each.bundle)
-    is_begun = outputs["state_in"] is not None or outputs["resume"]
+    is_begun = saving.state_in is not None or saving.resume
     check_needs(runnables, allow_effects, begins=None if is_begun else runnables[""].bundle)
     process = runnables[""].process(allow_effects)
     source = _open_source(data, process.data_type, pack)
@@ -83,10 +83,10 @@ def run(
         measures_on = make_engine(engine, measuring, workers, words, batches)
         evaluation = Evaluation(measures_on, measured, every or 1)
         evaluation.check(process.state_type)
-    kept = RunOutputs(program, process, evaluation and evaluation.output_type, **outputs)
+    kept = RunOutputs(program, process, evaluation and evaluation.output_type, saving)
     try:
         state = kept.begin(source, sampling, skip_bad_clients=skip_bad_clients)
-        rounds = max(0, rounds - state.rounds) if kept.resume else rounds
+        rounds = max(0, rounds - state.rounds) if saving.resume else rounds
         evaluated_type = evaluation and evaluation.output_type
         table = RoundTable(state.rounds + rounds, process.output_type, evaluated_type)
         is_masked = secure_sums == "masked"
@@ -107,7 +107,7 @@ def run(
             if kept.is_table:
                 click.echo("\n".join(table.lines(each)))
         kept.end(state, rounds)
-        _tell_shortened(table, outputs["out"], kept.finished)
+        _tell_shortened(table, saving.out, kept.finished)
         for line in [*kept.end_of_run(), *(runs_on.explain_speed() if explain_speed else ())]:
             say(line)
     except ReaderGone:

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import os
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -35,6 +35,55 @@ from tffc.ir.types import Type
 from tffc.near import near_file
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """The options about what to save.
+
+    Raises:
+      click.UsageError: options do not go together.
+      DataError: the folder for a file does not exist.
+    """
+
+    out: pathlib.Path | None
+    resume: bool
+    state_out: pathlib.Path | None
+    state_in: pathlib.Path | None
+    log: str
+    plot: pathlib.Path | None
+    report: pathlib.Path | None
+
+    def __post_init__(self) -> None:
+        out, is_tensorboard = self.out, self.log == "tensorboard"
+        for name, needs_folder in (
+            ("--resume", self.resume),
+            ("--log tensorboard", is_tensorboard),
+        ):
+            if needs_folder and out is None:
+                raise click.UsageError(f"{name} needs --out DIR, the run folder")
+        if self.resume and self.state_in is not None:
+            raise click.UsageError(
+                "--resume continues from the state in the run folder: omit --state-in"
+            )
+        state_out = self.state_out
+        if (
+            out is not None
+            and state_out is not None
+            and out.resolve() in state_out.resolve().parents
+        ):
+            raise click.UsageError(
+                f"{out} is the run folder, which keeps the state itself: omit --state-out, or give "
+                "it a file elsewhere"
+            )
+        for path, writes, suffix in (
+            (self.plot, "--plot draws an SVG file", ".svg"),
+            (self.report, "--report writes an HTML file", ".html"),
+        ):
+            if path is not None and path.suffix != suffix:
+                raise click.UsageError(f"{writes}, whose name ends in {suffix}, not {path}")
+        for path in (state_out, self.plot, self.report):
+            _check_folder(path)
+
+
 class RunOutputs:
     """Writes what the options of the command ask for.
 
@@ -50,38 +99,29 @@ class RunOutputs:
         self,
         name: str,
         process: Process,
-        evaluation: Type | None = None,
-        *,
-        out: pathlib.Path | None,
-        resume: bool,
-        state_out: pathlib.Path | None,
-        state_in: pathlib.Path | None,
-        log: str,
-        plot: pathlib.Path | None,
-        report: pathlib.Path | None,
+        evaluation: Type | None,
+        options: OutputOptions,
     ) -> None:
-        if process.client_output_type is not None and out is None:
+        if process.client_output_type is not None and options.out is None:
             raise click.UsageError("clients of this bundle have outputs: add --out DIR for them")
         self.process = process
         self._evaluation = evaluation
-        self.resume = resume
-        self.is_table = log == "table"
+        self._options = options
+        self.is_table = options.log == "table"
         self.finished = self._begun_at = 0
         self.has_begun = False
         self._last: State | None = None
-        self._is_as_begun: Callable[[State], bool] = lambda state: False
+        self._begun_with = b""
         self._given: State | None = None
-        if state_in is not None:
-            file = find_state(state_in)
-            if file != state_in:
+        if options.state_in is not None:
+            file = find_state(options.state_in)
+            if file != options.state_in:
                 say(f"starts from {file}, the state of that run")
             self._given = read_state(file, process.state_type, process.program)
-        self._folder = None if out is None else RunFolder(out, process, evaluation)
-        self._state_out = state_out
-        self._open_log = lambda: _open_log(log, out)
+        self._folder = None
+        if options.out is not None:
+            self._folder = RunFolder(options.out, process, evaluation)
         self._log: Log | None = None
-        self._plot = plot
-        self._report = report
         self._name = name
         self._identity: RunIdentity | None = None
         self._rows: list[MetricsRow] = []
@@ -95,17 +135,18 @@ class RunOutputs:
           TffcError: the first state cannot be made.
         """
         state = self._given
-        if self._folder is not None or self._report is not None:
+        if self._folder is not None or self._options.report is not None:
             self._identity = RunIdentity.of(
                 self.process, sampling, source_identity(source), skip_bad_clients=skip_bad_clients
             )
         if self._folder is not None and self._identity is not None:
-            state = self._folder.begin(self._identity, self._given, resume=self.resume)
-        self._log = self._open_log()
+            state = self._folder.begin(self._identity, self._given, resume=self._options.resume)
+        self._log = _open_log(self._options.log, self._options.out)
         start_tensorflow()
         state = state or self.process.first_state()
         self.finished = self._begun_at = state.rounds
-        self._is_as_begun = self._compared_with(state)
+        if self._place() is None:
+            self._begun_with = _digest(state)
         self.has_begun = True
         return state
 
@@ -115,8 +156,8 @@ class RunOutputs:
 
     def end(self, state: State, rounds: int) -> None:
         """Save the state and draw, if no round was left to run."""
-        if rounds == 0 and self._state_out is not None:
-            write_state(self._state_out, state, self.process.state_type)
+        if rounds == 0 and self._options.state_out is not None:
+            write_state(self._options.state_out, state, self.process.state_type)
         self.draw()
 
     def close(self) -> None:
@@ -128,10 +169,12 @@ class RunOutputs:
         """Save a finished round; raises DataError if that fails."""
         if self._folder is not None:
             self._folder.save(finished)
-        if self._state_out is not None:
-            write_state(self._state_out, finished.state, self.process.state_type)
+        if self._options.state_out is not None:
+            write_state(self._options.state_out, finished.state, self.process.state_type)
         row = row_of(finished, self.process.output_type, evaluation=self._evaluation)
-        if self._folder is None and (self._plot is not None or self._report is not None):
+        if self._folder is None and (
+            self._options.plot is not None or self._options.report is not None
+        ):
             self._rows.append(row)
             self._observed.append(Observed.of(finished))
         self.finished = finished.number
@@ -152,11 +195,11 @@ class RunOutputs:
 
     def draw(self) -> None:
         """Draw the metrics of all known rounds, and write the report."""
-        if self._plot is not None:
+        if self._options.plot is not None:
             rows = self._rows if self._folder is None else self._folder.rows()
-            _write(self._plot, plot(rows))
-        if self._report is not None and self._identity is not None:
-            _write(self._report, report_page(self._told(self._identity)))
+            _write(self._options.plot, plot(rows))
+        if self._options.report is not None and self._identity is not None:
+            _write(self._options.report, report_page(self._told(self._identity)))
 
     def _told(self, identity: RunIdentity) -> RunReport:
         """Return the content of a report about the run so far."""
@@ -173,33 +216,30 @@ class RunOutputs:
             return
         place = self._place()
         if place is None:
-            if self._last is None or self._is_as_begun(self._last):
+            if self._last is None or _digest(self._last) == self._begun_with:
                 return
             yield "the state was not kept; --out DIR or --state-out FILE keeps it"
         else:
             yield f"the state after round {self.finished} is in {place}"
 
-    def _compared_with(self, begun: State) -> Callable[[State], bool]:
-        """Return a predicate that tells whether a state is the one that the rounds began with."""
-        if self._place() is not None:
-            return lambda state: False
-        digest = hashlib.sha256(encode(begun.value)).digest()
-        return lambda state: hashlib.sha256(encode(state.value)).digest() == digest
-
     def _place(self) -> pathlib.Path | None:
         """Return where the state is."""
-        return self._state_out or (self._folder and self._folder.path / "state.npz")
+        return self._options.state_out or (self._folder and self._folder.path / "state.npz")
 
     def what_is_kept(self) -> str:
         """Return a line about what is saved after an interruption."""
         if self.finished == self._begun_at:
-            if self.resume and self._folder is not None:
+            if self._options.resume and self._folder is not None:
                 return f"no further round was finished; the run in {self._folder.path} is as it was"
             return "no round was finished"
         place = self._place()
         if place is None:
             return "the state is lost; --out or --state-out would have kept it"
         return f"the state after round {self.finished} is in {place}"
+
+
+def _digest(state: State) -> bytes:
+    return hashlib.sha256(encode(state.value)).digest()
 
 
 def _write(path: pathlib.Path, text: str) -> None:
@@ -212,44 +252,6 @@ def _write(path: pathlib.Path, text: str) -> None:
             help="give the path of a file in an existing, writable folder, on a disk with enough "
             "space",
         ) from error
-
-
-def check_outputs(
-    *,
-    out: pathlib.Path | None,
-    resume: bool,
-    state_out: pathlib.Path | None,
-    state_in: pathlib.Path | None,
-    log: str,
-    plot: pathlib.Path | None,
-    report: pathlib.Path | None,
-) -> None:
-    """Check the options of a `RunOutputs` before anything is read for it.
-
-    Raises:
-      click.UsageError: options do not go together.
-      DataError: the folder for a file does not exist.
-    """
-    for name, needs_folder in (("--resume", resume), ("--log tensorboard", log == "tensorboard")):
-        if needs_folder and out is None:
-            raise click.UsageError(f"{name} needs --out DIR, the run folder")
-    if resume and state_in is not None:
-        raise click.UsageError(
-            "--resume continues from the state in the run folder: omit --state-in"
-        )
-    if out is not None and state_out is not None and out.resolve() in state_out.resolve().parents:
-        raise click.UsageError(
-            f"{out} is the run folder, which keeps the state itself: omit --state-out, or give it "
-            "a file elsewhere"
-        )
-    if plot is not None and plot.suffix != ".svg":
-        raise click.UsageError(f"--plot draws an SVG file, whose name ends in .svg, not {plot}")
-    if report is not None and report.suffix != ".html":
-        raise click.UsageError(
-            f"--report writes an HTML file, whose name ends in .html, not {report}"
-        )
-    for path in (state_out, plot, report):
-        _check_folder(path)
 
 
 def _check_folder(path: pathlib.Path | None) -> None:

@@ -6,14 +6,14 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from tffc.cli.status_line import status_line
 from tffc.printable import printable
 
 if TYPE_CHECKING:
-    from tffc.data.source import Progress
+    from tffc.cli.progress import Tell
 
 DELAY = 0.7
 """How many seconds a command may take before its progress is shown."""
@@ -52,22 +52,11 @@ class StepLine:
                 self._since = self._step = None
                 thread.join(INTERVAL)
 
-    def show_step(self, text: str, things: str) -> Progress:
+    def show_step(self, text: str, things: str) -> Tell:
         """Show a new step; return a callback for how many of its things are done."""
         return self._show(CountedStep(text, things))
 
-    def show_index(self, source: str) -> Callable[[int, int, str], None]:
-        """Show that a data set is being opened; return a callback for how much of it is indexed."""
-        step = CountedStep(f"indexing {source}", "")
-        tell = self._show(step)
-
-        def tell_of(done: int, total: int, things: str) -> None:
-            step.things = things
-            tell(done, total)
-
-        return tell_of
-
-    def show_rounds(self, first: int, last: int) -> Progress:
+    def show_rounds(self, first: int, last: int) -> Tell:
         """Show that rounds run; return a callback for how many clients of a round are done."""
         return self._show(RoundsStep(first, last))
 
@@ -76,12 +65,13 @@ class StepLine:
         self._step = None
         status_line.erase()
 
-    def _show(self, step: CountedStep) -> Progress:
+    def _show(self, step: CountedStep) -> Tell:
         self._step = step
         self._drawn_at = 0.0
         self._refresh()
 
-        def tell(done: int, total: int) -> None:
+        def tell(done: int, total: int, things: str = "") -> None:
+            step.things = things or step.things
             step.tell(done, total)
             self._refresh()
 

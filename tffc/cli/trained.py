@@ -8,8 +8,7 @@ import sys
 
 import click
 
-from tffc.cli.consent import tell_effects
-from tffc.cli.models import make_models
+from tffc.cli.models import write_models
 from tffc.cli.output import say, write_output
 from tffc.cli.progress import start_tensorflow
 from tffc.cli.sources import read_program
@@ -18,7 +17,7 @@ from tffc.engines.run_folder import find_state
 from tffc.engines.state import read_state, read_type
 from tffc.errors import ExportError
 from tffc.export.saved_model import DEFAULT
-from tffc.export.target import check_target, write_exported
+from tffc.export.target import check_target
 from tffc.export.trained import StatePart, bind_part, find_part
 
 
@@ -43,14 +42,9 @@ def export_function(
     found = find_part(whole, part)
     program = read_program(source)
     ask_to_run(program, allow_effects)
-    bound = {
-        DEFAULT if kind == "saved_model" else "model": bind_part(program.computation, found, whole)
-    }
-    start_tensorflow()
-    made = make_models(bound, kind, bare_names=True)
-    write_exported(out, made.files)
-    made.tell(out)
-    tell_effects(bound)
+    name = DEFAULT if kind == "saved_model" else "model"
+    bound = {name: bind_part(program.computation, found, whole)}
+    write_models(bound, kind, out, partial=True, bare_names=True)
 
 
 def export_keras(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import pathlib
 
 import click
 
 from tffc.cli.options import PATH, path_option
+from tffc.cli.output import say_briefly, write_output
 
 
 @click.command("report")
 @click.argument("folder", metavar="RUNFOLDER", type=PATH)
 @path_option("-o", "--out", metavar="FILE.html", help="Write to this file instead of to stdout.")
-def report_command(**options: Any) -> None:
+def report_command(folder: pathlib.Path, out: pathlib.Path | None) -> None:
     """Write an HTML page about the run in a folder: plots of its metrics, clients per second, where
     the time went, omitted clients, and the settings of the run.
 
@@ -24,6 +25,12 @@ def report_command(**options: Any) -> None:
       tffc report build/run-of-digits -o digits.html
       tffc report build/run-of-digits > digits.html
     """
-    from tffc.cli import report
+    from tffc.engines.report import read_report
+    from tffc.engines.report_page import report_page
 
-    report.write_report(**options)
+    text = report_page(read_report(folder))
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    write_output(out, text.encode())
+    say_briefly(f"wrote {out}")

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 DEEPEST_DATASET = 8
 """How deep nested datasets are distinguished; deeper ones are merged into one flow."""
@@ -100,14 +100,14 @@ Flows: TypeAlias = "Flow | tuple[Flows, ...]"
 """The flows of a value of the language: a tuple for a struct."""
 
 
-def flatten(flows: Flows) -> list[Flow]:
-    """Return the flows of the leaves of a value, in order."""
+def flatten(flows: Any) -> list[Flow]:
+    """Return the flows of the leaves of a value, in order, without functions in it."""
     found: list[Flow] = []
     stack = [flows]
     while stack:
         item = stack.pop()
         if isinstance(item, Flow):
             found.append(item)
-        else:
+        elif isinstance(item, tuple):
             stack.extend(reversed(item))
     return found

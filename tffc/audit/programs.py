@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable
+from typing import Any
 
 from tffc.audit.flow import DEEPEST_DATASET, NOTHING, Flow, Flows, dataset, flatten, join, total_of
 from tffc.audit.sections import Draw, SectionWalk
@@ -25,6 +25,7 @@ from tffc.ir.nodes import (
 from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import leaves, local_type
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.linking.emit import APPLIED, CALLED, UNCHANGED
 from tffc.linking.operand import from_leaves, rebuild
 
 
@@ -126,20 +127,15 @@ def round_flows(program: StagedRound) -> RoundFlows:
     return _RoundWalk(program).flows()
 
 
-Value: TypeAlias = "Flows | _Function"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Function:
-    """A function operand, with the values of the names it uses."""
-
-    node: Node
-    scope: Mapping[str, Any]
-
-
 class _RoundWalk:
+    """Evaluates a round over flows instead of tensors; a function stands for itself.
+
+    A flat program binds each name once, so `values` holds all that is in scope.
+    """
+
     def __init__(self, program: StagedRound) -> None:
         self._round = program
+        self._values: dict[str, Any] = {}
         self._sources = Sources()
         self._sections: dict[tuple[str, Compiled], SectionWalk] = {}
         self._call = ""
@@ -159,16 +155,16 @@ class _RoundWalk:
                 strict=True,
             )
         )
-        scope: dict[str, Value] = {self._round.parameter: (state, data)}
+        self._values[self._round.parameter] = state, data
         for staged in self._round.calls.values():
             self._call = staged.name
-            scope[staged.name] = self._staged(staged, scope)
+            self._values[staged.name] = self._staged(staged)
         return RoundFlows(
             self._sources,
             tuple(self._contributions),
             self._broadcasts,
             {
-                name: tuple(flow.total() for flow in flatten(self._value(node, scope)))
+                name: tuple(flow.total() for flow in flatten(self._value(node)))
                 for name, node in results_of(self._round).items()
             },
         )
@@ -194,17 +190,17 @@ class _RoundWalk:
 
     # Calls of the round.
 
-    def _staged(self, staged: StagedCall, scope: Mapping[str, Value]) -> Flows:
+    def _staged(self, staged: StagedCall) -> Flows:
         call = staged.call
         if staged.stage is Stage.AGGREGATE:
-            return self._aggregate(staged, scope)
+            return self._aggregate(staged)
         if staged.stage is Stage.BROADCAST:
-            given = tuple(self._value(node, scope) for node in operands(call))
+            given = tuple(map(self._value, operands(call)))
             self._broadcasts[staged.name] = total_of(flatten(given))
-            return given[0] if len(given) == 1 else self._opaque(call.type, given)
-        return self._value(call, scope)
+            return given[0] if len(given) == 1 else _opaque(call.type, given)
+        return self._value(call)
 
-    def _aggregate(self, staged: StagedCall, scope: Mapping[str, Value]) -> Flows:
+    def _aggregate(self, staged: StagedCall) -> Flows:
         """Record what clients contribute; return a result that depends on the aggregation.
 
         Besides, it may depend on draws of the user's functions, and on operands beside the clients'
@@ -214,87 +210,72 @@ class _RoundWalk:
         given = [value]
         if uri_of(staged.call) == "federated_weighted_mean":
             given, rest = [value, *rest], []
-        found = self._total(given, scope)
-        self._contributions.append(Contribution(staged, value.type, found))
+        self._contributions.append(Contribution(staged, value.type, self._total(given)))
         channel = Flow(self._sources.bit(Source(Kind.CHANNEL, staged.name)))
         if uri_of(staged.call) == "federated_aggregate":
-            return self._concluded(channel, value.type, rest, scope)
-        return self._filled(staged.call.type, Flow(channel.value | self._total(rest, scope)))
+            return self._concluded(channel, value.type, rest)
+        return _filled(staged.call.type, Flow(channel.value | self._total(rest)))
 
-    def _concluded(
-        self, channel: Flow, given: Type, rest: Iterable[Node], scope: Mapping[str, Value]
-    ) -> Flows:
+    def _concluded(self, channel: Flow, given: Type, rest: Iterable[Node]) -> Flows:
         """Return the result of the user's report for a total of values from a channel."""
-        zero, accumulate, merge, report = rest
-        value = self._filled(given, channel)
-        total = self._value(zero, scope)
+        total, accumulate, merge, report = map(self._value, rest)
+        value = _filled(given, channel)
         while True:
-            added = self._applied(accumulate, (total, value), scope)
-            merged = self._applied(merge, (added, added), scope)
+            added = run(self._apply(accumulate, (total, value)))
+            merged = run(self._apply(merge, (added, added)))
             after = _joined(_joined(total, added), merged)
             if after == total:
-                return self._applied(report, total, scope)
+                return run(self._apply(report, total))
             total = after
 
     # Expressions.
 
-    def _total(self, nodes: Iterable[Node], scope: Mapping[str, Value]) -> int:
-        return total_of(flow for node in nodes for flow in flatten(self._value(node, scope)))
+    def _value(self, node: Node) -> Any:
+        return run(self._evaluate(node))
 
-    def _value(self, node: Node, scope: Mapping[str, Value]) -> Flows:
-        found = run(self._evaluate(node, scope))
-        assert not isinstance(found, _Function)
-        return found
+    def _total(self, nodes: Iterable[Node]) -> int:
+        return total_of(flow for node in nodes for flow in flatten(self._value(node)))
 
-    def _applied(self, function: Node, argument: Flows, scope: Mapping[str, Value]) -> Flows:
-        return run(self._apply(_Function(function, scope), argument))
-
-    def _evaluate(self, node: Node, scope: Mapping[str, Value]) -> Task[Value]:
+    def _evaluate(self, node: Node) -> Task[Any]:
         match node:
             case Reference():
-                return scope[node.name]
+                return self._values[node.name]
             case Selection():
-                source = yield self._evaluate(node.source, scope)
+                source = yield self._evaluate(node.source)
                 return source[node.index] if isinstance(source, tuple) else source
             case StructNode():
                 values: list[Any] = []
                 for each in node.values:
-                    values.append((yield self._evaluate(each, scope)))
+                    values.append((yield self._evaluate(each)))
                 return tuple(values)
-            case Lambda() | Compiled():
-                return _Function(node, scope)
-            case Intrinsic() if isinstance(node.type, FunctionType):
-                return _Function(node, scope)
-            case Call() if isinstance(node.function, Intrinsic):
-                return (yield self._operator(node, scope))
+            case Lambda() | Compiled() | Intrinsic() if isinstance(node.type, FunctionType):
+                return node
             case Call():
-                function = yield self._evaluate(node.function, scope)
+                function = yield self._evaluate(node.function)
                 argument = None
                 if node.argument is not None:
-                    argument = yield self._evaluate(node.argument, scope)
+                    argument = yield self._evaluate(node.argument)
                 return (yield self._apply(function, argument))
             case Block():
-                inner = dict(scope)
                 for binding in node.locals:
-                    inner[binding.name] = yield self._evaluate(binding.value, inner)
-                return (yield self._evaluate(node.result, inner))
+                    self._values[binding.name] = yield self._evaluate(binding.value)
+                return (yield self._evaluate(node.result))
             case _:
-                return self._filled(node.type, NOTHING)
+                return _filled(node.type, NOTHING)
 
-    def _apply(self, function: Any, argument: Flows | None) -> Task[Any]:
+    def _apply(self, function: Any, argument: Any) -> Task[Any]:
         """Return the result of a function for an argument."""
-        assert isinstance(function, _Function)
-        node = function.node
-        if isinstance(node, Lambda):
-            inner = dict(function.scope)
-            if node.parameter_name is not None:
-                inner[node.parameter_name] = argument
-            return (yield self._evaluate(node.result, inner))
-        assert isinstance(node.type, FunctionType)
-        given = [] if argument is None else flatten(argument)
-        if not isinstance(node, Compiled):
-            return self._filled(node.type.result, Flow(total_of(given)))
-        return from_leaves(node.type.result, self._section(node).results(given))
+        match function:
+            case Lambda():
+                if function.parameter_name is not None:
+                    self._values[function.parameter_name] = argument
+                return (yield self._evaluate(function.result))
+            case Compiled():
+                assert isinstance(function.type, FunctionType)
+                given = [] if argument is None else flatten(argument)
+                return from_leaves(function.type.result, self._section(function).results(given))
+            case _:
+                return (yield self._operate(function, argument))
 
     def _section(self, section: Compiled) -> SectionWalk:
         key = self._call, section
@@ -307,68 +288,52 @@ class _RoundWalk:
             self._sections[key] = SectionWalk(section, source_of)
         return self._sections[key]
 
-    def _operator(self, call: Call, scope: Mapping[str, Value]) -> Task[Value]:
-        uri = uri_of(call)
-        assert call.argument is not None
-        if uri in UNCHANGED:
-            return (yield self._evaluate(call.argument, scope))
-        values: list[Any] = []
-        for node in (call.argument,) if uri in UNARY else operands(call):
-            values.append((yield self._evaluate(node, scope)))
-        rule = OPERATORS.get(uri, _RoundWalk.unknown)
-        return (yield rule(self, values, call.type))
+    def _operate(self, operator: Intrinsic, argument: Any) -> Task[Any]:
+        """Return the result of an operator that works where its operands are."""
+        assert isinstance(operator.type, FunctionType)
+        match operator.uri:
+            case uri if uri in UNCHANGED:
+                return argument
+            case uri if uri in APPLIED:
+                function, value = argument
+                return (yield self._apply(function, value))
+            case uri if uri in CALLED:
+                return (yield self._apply(argument, None))
+            case "sequence_map":
+                function, sequence = argument
+                made = yield self._apply(function, _element(sequence, _parameter(function)))
+                return dataset(sequence.value, flatten(made))
+            case "sequence_reduce":
+                sequence, state, function = argument
+                pair = _parameter(function)
+                assert isinstance(pair, StructType)
+                element = _element(sequence, pair[1])
+                while True:
+                    made = yield self._apply(function, (state, element))
+                    after = _chosen(_joined(state, made), sequence.value)
+                    if after == state:
+                        return state
+                    state = after
+            case "sequence_sum":
+                return _chosen(_element(argument, operator.type.result), argument.value)
+            case _:
+                return _opaque(operator.type.result, argument)
 
-    def mapped(self, values: list[Any], type: Type) -> Task[Any]:
-        function, value = values
-        return (yield self._apply(function, value))
 
-    def evaluated(self, values: list[Any], type: Type) -> Task[Any]:
-        return (yield self._apply(values[0], None))
+def _opaque(type: Type, given: Flows) -> Flows:
+    """Return a value whose every leaf may depend on everything in a given value."""
+    return _filled(type, Flow(total_of(flatten(given))))
 
-    def unknown(self, values: list[Any], type: Type) -> Task[Any]:
-        """Make every leaf depend on all operands, for an unknown operator."""
-        given = tuple(value for value in values if not isinstance(value, _Function))
-        yield ()
-        return self._opaque(type, given)
 
-    def sequence_mapped(self, values: list[Any], type: Type) -> Task[Any]:
-        function, sequence = values
-        element = _parameter(function)
-        made = yield self._apply(function, _element(sequence, element))
-        return dataset(sequence.value, flatten(made))
+def _filled(type: Type, flow: Flow) -> Flows:
+    def leaf_flow(leaf: Type) -> Flow:
+        return Flow(flow.value | flow.shape) if isinstance(leaf, SequenceType) else flow
 
-    def sequence_reduced(self, values: list[Any], type: Type) -> Task[Any]:
-        sequence, state, function = values
-        pair = _parameter(function)
-        assert isinstance(pair, StructType)
-        element = _element(sequence, pair[1])
-        while True:
-            made = yield self._apply(function, (state, element))
-            after = _chosen(_joined(state, made), sequence.value)
-            if after == state:
-                return state
-            state = after
-
-    def sequence_summed(self, values: list[Any], type: Type) -> Task[Any]:
-        yield ()
-        return _chosen(_element(values[0], type), values[0].value)
-
-    # Values.
-
-    def _opaque(self, type: Type, given: Flows) -> Flows:
-        """Return a value whose every leaf may depend on everything in a given value."""
-        return self._filled(type, Flow(total_of(flatten(given))))
-
-    @staticmethod
-    def _filled(type: Type, flow: Flow) -> Flows:
-        def leaf_flow(leaf: Type) -> Flow:
-            return Flow(flow.value | flow.shape) if isinstance(leaf, SequenceType) else flow
-
-        return rebuild(local_type(type), leaf_flow)
+    return rebuild(local_type(type), leaf_flow)
 
 
 def _parameter(function: Any) -> Type:
-    found = function.node.type
+    found = function.type
     assert isinstance(found, FunctionType)
     assert found.parameter is not None
     return found.parameter
@@ -391,30 +356,3 @@ def _joined(first: Flows, second: Flows) -> Flows:
 
 def _chosen(value: Flows, sources: int) -> Flows:
     return rebuild(value, lambda flow: flow.with_value(sources))
-
-
-OPERATORS: dict[str, Callable[[_RoundWalk, list[Any], Type], Task[Any]]] = {
-    "federated_apply": _RoundWalk.mapped,
-    "federated_map": _RoundWalk.mapped,
-    "federated_map_all_equal": _RoundWalk.mapped,
-    "federated_eval_at_clients": _RoundWalk.evaluated,
-    "federated_eval_at_server": _RoundWalk.evaluated,
-    "sequence_map": _RoundWalk.sequence_mapped,
-    "sequence_reduce": _RoundWalk.sequence_reduced,
-    "sequence_sum": _RoundWalk.sequence_summed,
-}
-"""The results of operators that work where their operands are."""
-
-
-UNCHANGED = frozenset(
-    {
-        "federated_value_at_clients",
-        "federated_value_at_server",
-        "federated_zip_at_clients",
-        "federated_zip_at_server",
-    }
-)
-"""Operators that return their argument with another placement."""
-
-UNARY = frozenset({"federated_eval_at_clients", "federated_eval_at_server", "sequence_sum"})
-"""Operators whose argument is a single operand."""

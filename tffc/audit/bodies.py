@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tffc.graphdef.node import inputs_first, port_of, source
@@ -40,25 +40,8 @@ class Body:
 
 def body_of_section(content: SectionContent) -> Body:
     """Return the graph of a section: its results, and its initialisation."""
-    needed = content.needed()
-    given = content.given_edges()
-    inner = {
-        name: [source(edge) for edge in edges if edge not in given and source(edge) in needed]
-        for name, edges in needed.items()
-    }
-    order = inputs_first(needed, inner.__getitem__)
-    inputs = {
-        name: tuple(_edge(edge) for edge in edges if not edge.startswith("^"))
-        for name, edges in needed.items()
-    }
-    return Body(
-        "",
-        tuple(map(_edge, content.parameter)),
-        tuple(content.nodes[name] for name in order),
-        inputs,
-        tuple(map(_edge, content.result)),
-        _has_loops(order, inputs),
-    )
+    nodes = {name: content.nodes[name] for name in content.needed()}
+    return _body("", nodes, content.parameter, content.result, _edge)
 
 
 def _edge(text: str) -> Edge:
@@ -69,28 +52,38 @@ def _edge(text: str) -> Edge:
 def body_of_function(function: Any, functions: Mapping[str, Any]) -> Body:
     """Return the body of a function, with the names of outputs in its edges replaced by numbers."""
     nodes = {node.name: node for node in function.node_def}
-    arguments = [argument.name for argument in function.signature.input_arg]
     ports = {name: _ports(node, functions) for name, node in nodes.items()}
 
     def edge(text: str) -> Edge:
         name, _, output = text.partition(":")
-        if name not in nodes:
-            return Edge(name, 0)
-        return Edge(name, ports[name].get(output, ANY_PORT))
+        return Edge(name, ports[name].get(output, ANY_PORT) if name in nodes else 0)
 
+    signature = function.signature
+    arguments = [argument.name for argument in signature.input_arg]
+    results = [function.ret.get(output.name, "") for output in signature.output_arg]
+    return _body(signature.name, nodes, arguments, results, edge)
+
+
+def _body(
+    name: str,
+    nodes: Mapping[str, Any],
+    arguments: Iterable[str],
+    results: Iterable[str],
+    edge: Callable[[str], Edge],
+) -> Body:
     inputs = {
-        name: tuple(edge(text) for text in node.input if not text.startswith("^"))
-        for name, node in nodes.items()
+        each: tuple(edge(text) for text in node.input if not text.startswith("^"))
+        for each, node in nodes.items()
     }
     order = inputs_first(
-        nodes, lambda name: [each.node for each in inputs[name] if each.node in nodes]
+        nodes, lambda each: [before.node for before in inputs[each] if before.node in nodes]
     )
     return Body(
-        function.signature.name,
-        tuple(Edge(name, 0) for name in arguments),
-        tuple(nodes[name] for name in order),
+        name,
+        tuple(map(edge, arguments)),
+        tuple(nodes[each] for each in order),
         inputs,
-        tuple(edge(function.ret.get(out.name, "")) for out in function.signature.output_arg),
+        tuple(map(edge, results)),
         _has_loops(order, inputs),
     )
 

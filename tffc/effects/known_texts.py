@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import pathlib
-import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -50,24 +50,11 @@ CALLS = {
 
 LOOPS = frozenset({"StatelessWhile", "While"})
 
-APPLYING = re.compile(
-    r"(Experimental|Legacy)?(Parallel)?"
-    r"(Filter|FlatMap|Interleave|Map|MapAndBatch|Reduce|Scan|TakeWhile)Dataset(V\d)?"
-)
-"""Datasets that pass elements of another dataset to a function, followed by inputs of their own."""
+DATASETS = read_table(TABLES / "datasets.txt")
+"""What operations do with the elements of a dataset."""
 
-MAPPING = re.compile(r"(Experimental)?(Parallel)?Map(AndBatch)?Dataset(V\d)?")
-"""Datasets whose elements are the results of the function."""
-
-FLATTENING = re.compile(r"(Legacy|Experimental)?(Parallel)?(FlatMap|Interleave)Dataset(V\d)?")
-"""Datasets whose elements are those of the datasets that the function returns."""
-
-KEEPING = re.compile(
-    r"(Experimental)?((Parallel)?(Filter|Batch)|AssertCardinality|AutoShard|MaxIntraOpParallelism"
-    r"|Model|Optimize|Options|Prefetch|PrivateThreadPool|Rebatch|Repeat|Shard|Shuffle"
-    r"|ShuffleAndRepeat|Skip|Take|TakeWhile|Unbatch)Dataset(V\d)?"
-)
-"""Datasets whose elements are among those of their first input."""
+APPLYING = frozenset({"maps", "flattens", "selects", "consumes"})
+"""What is done by a function that is given the elements, followed by inputs of its own."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -172,18 +159,18 @@ class KnownTexts:
     def _elements(
         self, place: TensorPlace, node: Any, edges: list[str]
     ) -> Iterator[TensorPlace | None]:
-        if node.op in ("TensorDataset", "TensorSliceDataset"):
-            assert place.part is not None
-            yield from _only(place.function, edges, place.part)
-        elif KEEPING.fullmatch(node.op):
-            yield from _only(place.function, edges, 0, place.part)
-        elif MAPPING.fullmatch(node.op):
-            assert place.part is not None
-            yield self._result(node.attr["f"].func.name, place.part)
-        elif FLATTENING.fullmatch(node.op):
-            yield self._result(node.attr["f"].func.name, 0, place.part)
-        else:
-            yield from self._results(place, node, edges)
+        assert place.part is not None
+        match DATASETS.get(node.op):
+            case "maps":
+                yield self._result(node.attr["f"].func.name, place.part)
+            case "flattens":
+                yield self._result(node.attr["f"].func.name, 0, place.part)
+            case "keeps" | "selects":
+                yield from _only(place.function, edges, 0, place.part)
+            case _ if node.op in ("TensorDataset", "TensorSliceDataset"):
+                yield from _only(place.function, edges, place.part)
+            case _:
+                yield from self._results(place, node, edges)
 
     def _results(
         self, place: TensorPlace, node: Any, edges: list[str]
@@ -237,7 +224,7 @@ class KnownTexts:
         elif node.op in LOOPS:
             yield from _only(caller, edges, number, place.part)
             yield self._result(node.attr["body"].func.name, number, place.part)
-        elif APPLYING.fullmatch(node.op):
+        elif DATASETS.get(node.op) in APPLYING:
             yield from self._applied(caller, node, place, number, count)
         else:
             yield None
@@ -309,13 +296,9 @@ def _is_given(node: Any) -> bool:
 
 def _joined(parts: list[Texts], separator: bytes) -> Texts:
     """Return all concatenations of one string from each part."""
-    ways = 1
-    for part in parts:
-        ways *= len(part.known)
-    all_known = all(part.all_known for part in parts)
-    if not all_known or ways > MOST_TEXTS:
+    ways = math.prod(len(part.known) for part in parts)
+    if not all(part.all_known for part in parts) or ways > MOST_TEXTS:
         return COMPUTED
-    texts = [separator.join(chosen) for chosen in itertools.product(*(p.known for p in parts))]
-    return (
-        COMPUTED if any(len(text) > LONGEST_TEXT for text in texts) else Texts(tuple(texts), True)
-    )
+    chosen = itertools.product(*(part.known for part in parts))
+    texts = tuple(map(separator.join, chosen))
+    return COMPUTED if any(len(text) > LONGEST_TEXT for text in texts) else Texts(texts, True)

@@ -14,8 +14,8 @@ from tffc.cli.flags import help_of, place_of
 from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
 from tffc.cli.sources import Program, read_round
-from tffc.errors import BundleError
-from tffc.proof.prove import VERSION, Answer, Proof, prove, prove_first_state, refusal
+from tffc.errors import BundleError, TffcError
+from tffc.proof.prove import VERSION, Proof, prove, prove_first_state, refusal
 
 
 def prove_bundle(sources: tuple[str, ...], as_json: bool) -> None:
@@ -25,10 +25,7 @@ def prove_bundle(sources: tuple[str, ...], as_json: bool) -> None:
     *given, path = list(sources)
     bundle, program = _read(path, given)
     step(f"proving {path}")
-    proof = prove(program.computation, bundle.form, bundle.components)
-    first = _prove_first_state(program, bundle)
-    worst = proof if first is None or proof.answer is not Answer.PROVED else first
-    error = refusal(worst, bundle.form if worst is proof else "first state")
+    proof, first, error = _prove(program, bundle)
     if as_json:
         show_json(_finding(proof, bundle.form, first, bundle))
     elif error is None:
@@ -48,9 +45,7 @@ def proved(bundle: Bundle, program: Program) -> Bundle:
       ValidationError: the proof fails.
     """
     step("proving")
-    proof = prove(program.computation, bundle.form, bundle.components)
-    first = _prove_first_state(program, bundle)
-    error = refusal(proof, bundle.form) or (first and refusal(first, "first state"))
+    _, _, error = _prove(program, bundle)
     if error is not None:
         raise error
     return dataclasses.replace(bundle, prover=VERSION)
@@ -83,11 +78,14 @@ def _read(path: str, given: list[str]) -> tuple[Bundle, Program]:
     return bundle, program
 
 
-def _prove_first_state(program: Program, bundle: Bundle) -> Proof | None:
-    """Prove that the bundle makes the first state as the program does, if both make one."""
-    if program.initialize is None or bundle.initialize is None:
-        return None
-    return prove_first_state(program.initialize, bundle.initialize)
+def _prove(program: Program, bundle: Bundle) -> tuple[Proof, Proof | None, TffcError | None]:
+    """Return the proofs of the round and, if both make one, of the first state; and the refusal."""
+    proof = prove(program.computation, bundle.form, bundle.components)
+    first = None
+    if program.initialize is not None and bundle.initialize is not None:
+        first = prove_first_state(program.initialize, bundle.initialize)
+    error = refusal(proof, bundle.form) or (first and refusal(first, "first state"))
+    return proof, first, error
 
 
 def _finding(proof: Proof, form: str, first: Proof | None, bundle: Bundle) -> dict[str, Any]:

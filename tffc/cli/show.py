@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from tffc.cli.commands.show import FORMATS
 from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import counted, say, show_lines, write_output
 from tffc.cli.screen import cut, width_of
@@ -30,8 +31,6 @@ ROUND = re.compile(r"(?P<folder>.+):(?P<number>\d{1,18})", re.DOTALL)
 
 SLICE = re.compile(r"(?P<name>.*)\[(?P<cut>[^\[\]]*)\]", re.DOTALL)
 """Matches a tensor's name with a slice."""
-
-FORMATS = ("csv", "json", "npy")
 
 MOST_ELEMENTS = 2**22
 """The most elements that are written as text, which takes about a second for a million."""
@@ -114,13 +113,9 @@ def _run_files(folder: pathlib.Path, number: int | None) -> list[ShownFile]:
     if found.clients:
         heading += f"; {counted(len(found.clients), 'client')}, such as {found.clients[0]}"
     files = [ShownFile(heading, None, [])]
-    if found.state is not None:
-        files.append(_file(found.state, str(found.state.path), "state/"))
-    if found.output is not None:
-        files.append(_file(found.output, str(found.output.path), "output/"))
-    if found.evaluation is not None:
-        files.append(_file(found.evaluation, str(found.evaluation.path), "evaluation/"))
-    return files
+    kept = {"state/": found.state, "output/": found.output, "evaluation/": found.evaluation}
+    present = ((prefix, file) for prefix, file in kept.items() if file is not None)
+    return [*files, *(_file(file, str(file.path), prefix) for prefix, file in present)]
 
 
 def _file(file: KeptFile, path: str, prefix: str) -> ShownFile:

@@ -173,8 +173,7 @@ def test_a_test_without_golden_files_fails(project: Project) -> None:
 
 def test_a_program_that_does_not_compile_fails(project: Project) -> None:
     project.add(
-        "def test_form(tffc_golden):\n"
-        "    tffc_golden(make(tff.federated_sum), forms=['mapred'])\n"
+        "def test_form(tffc_golden):\n    tffc_golden(make(tff.federated_sum), forms=['mapred'])\n"
     )
     ran = project.run(UPDATE)
     assert ran.code == 1
@@ -246,7 +245,12 @@ def test_an_update_removes_what_belongs_to_no_test(shrunk: Project) -> None:
 
 @pytest.mark.parametrize(
     "selection",
-    ["-k float32", "test_round.py::test_sum", "--deselect test_round.py::test_sum", "-x -m nothing"],
+    [
+        "-k float32",
+        "test_round.py::test_sum",
+        "--deselect test_round.py::test_sum",
+        "-x -m nothing",
+    ],
 )
 def test_a_part_of_the_tests_says_nothing_about_the_others(
     project: Project, selection: str

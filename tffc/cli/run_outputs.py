@@ -96,11 +96,7 @@ class RunOutputs:
     """
 
     def __init__(
-        self,
-        name: str,
-        process: Process,
-        evaluation: Type | None,
-        options: OutputOptions,
+        self, name: str, process: Process, evaluation: Type | None, options: OutputOptions
     ) -> None:
         if process.client_output_type is not None and options.out is None:
             raise click.UsageError("clients of this bundle have outputs: add --out DIR for them")

@@ -138,10 +138,7 @@ class RoundsStep(CountedStep):
             return self.text, ""
         passed = time.monotonic() - self.since
         done = (self._number - self._first) * self.total + self.done
-        parts = [
-            f"round {self._number} of {self._last}",
-            f"{self.done}/{self.total} {self.things}",
-        ]
+        parts = [f"round {self._number} of {self._last}", f"{self.done}/{self.total} {self.things}"]
         if done and passed > 0:
             parts.append(f"{done / passed:.3g} a second")
         everyone = (self._last - self._first + 1) * self.total

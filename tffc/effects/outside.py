@@ -20,14 +20,7 @@ from tffc.ir.nodes import Compiled
 from tffc.ir.wire import read_tensorflow, read_xla
 from tffc.linking.section import SectionContent, read_section
 from tffc.operations import hlo
-from tffc.operations.effects import (
-    OUTSIDE,
-    Effect,
-    has_outside,
-    is_call,
-    outside_kind,
-    read_table,
-)
+from tffc.operations.effects import OUTSIDE, Effect, has_outside, is_call, outside_kind, read_table
 from tffc.proto import GraphDef, NodeDef
 
 NAMING = (

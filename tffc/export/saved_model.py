@@ -54,10 +54,7 @@ def saved_model(
     for name, signature in linked.signatures.items():
         made = meta.signature_def[name]
         made.method_name = PREDICT
-        for infos, tensors in (
-            (made.inputs, signature.inputs),
-            (made.outputs, signature.outputs),
-        ):
+        for infos, tensors in ((made.inputs, signature.inputs), (made.outputs, signature.outputs)):
             for key, tensor in tensors.items():
                 _describe(infos[key], tensor)
     return model.SerializeToString(deterministic=True), linked

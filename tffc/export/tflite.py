@@ -113,10 +113,7 @@ def _convert(tf: Any, folder: str, signature: str) -> bytes:
         warnings.simplefilter("ignore")
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[signature])
         operations = tf.lite.OpsSet
-        converter.target_spec.supported_ops = [
-            operations.TFLITE_BUILTINS,
-            operations.SELECT_TF_OPS,
-        ]
+        converter.target_spec.supported_ops = [operations.TFLITE_BUILTINS, operations.SELECT_TF_OPS]
         converter.experimental_enable_resource_variables = True
         return converter.convert()
 

@@ -27,7 +27,7 @@ class Example:
 
     name: str
     target: str
-    recipe: Recipe = Recipe()
+    recipe: Recipe
 
 
 def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Example]:

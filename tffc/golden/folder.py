@@ -9,9 +9,9 @@ import pathlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
-from tffc.files import atomic
 from tffc.diff.programs import called_at
 from tffc.errors import GoldenError
+from tffc.files import atomic
 from tffc.golden.examples import LIST
 from tffc.golden.printing import SECTIONS, Files
 from tffc.printable import printable
@@ -150,8 +150,8 @@ def write(folder: pathlib.Path, printed: Printed) -> None:
         raise GoldenError(
             "E807",
             f"cannot write to {folder}: {error.strerror}",
-            notes=("no golden file was changed",), help="make space on the disk, or let the folder be written"
-,
+            notes=("no golden file was changed",),
+            help="make space on the disk, or let the folder be written",
         ) from error
 
 

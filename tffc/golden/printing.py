@@ -10,18 +10,17 @@ from tffc.audit.audit import audit
 from tffc.audit.text import audit_text, without_line
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle.bundle import Bundle, listing, text
+from tffc.diff.outline.listing import section_listing
 from tffc.diff.programs import section_places
-from tffc.passes.table import read_pipeline
-from tffc.files.strict_json import encode_json
 from tffc.errors import Span
+from tffc.files.strict_json import encode_json
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.notation.labels import section_label
-from tffc.diff.outline.listing import section_listing
 from tffc.ir.traverse import walk
 from tffc.passes import Pipeline
 from tffc.passes.instruments import verify_step
 from tffc.passes.pipeline import Finished
-
+from tffc.passes.table import read_pipeline
 
 SECTIONS = "sections.txt"
 """The file with the listing of a program's compiled sections."""

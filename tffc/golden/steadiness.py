@@ -52,9 +52,7 @@ def _first_difference(one: Outline, other: Outline) -> str:
     return ""
 
 
-def _start(
-    targets: Mapping[str, str], root: pathlib.Path, seed: str
-) -> subprocess.Popen[str]:
+def _start(targets: Mapping[str, str], root: pathlib.Path, seed: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", __name__, json.dumps(dict(targets))],
         cwd=root,

@@ -6,13 +6,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import (
-    consent_option,
-    form_option,
-    json_option,
-    pipeline_options,
-    size_option,
-)
+from tffc.cli.options import consent_option, form_option, json_option, pipeline_options, size_option
 
 
 @click.command("verify")

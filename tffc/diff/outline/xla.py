@@ -19,15 +19,7 @@ from tffc.diff.outline.rows import (
 )
 from tffc.graphdef.node import reached
 from tffc.ir.dtypes import DType
-from tffc.proto.encoding import (
-    Kind,
-    Place,
-    read_message,
-    read_tag,
-    schema,
-    signed,
-    skip_value,
-)
+from tffc.proto.encoding import Kind, Place, read_message, read_tag, schema, signed, skip_value
 
 MODULE = schema(computations=(3, Kind.MESSAGES), entry=(6, Kind.INTEGER))
 COMPUTATION = schema(
@@ -58,9 +50,7 @@ EMPTY = b"\0"
 """An empty message or string."""
 
 SHAPE = schema(
-    element=(2, Kind.INTEGER),
-    dimensions=(3, Kind.INTEGERS),
-    elements=(4, Kind.MESSAGES),
+    element=(2, Kind.INTEGER), dimensions=(3, Kind.INTEGERS), elements=(4, Kind.MESSAGES)
 )
 
 ELEMENTS = {

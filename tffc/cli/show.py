@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from tffc.cli.commands.show import FORMATS
 from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import counted, say, show_lines, write_output
 from tffc.cli.screen import cut, width_of
@@ -31,6 +30,8 @@ ROUND = re.compile(r"(?P<folder>.+):(?P<number>\d{1,18})", re.DOTALL)
 
 SLICE = re.compile(r"(?P<name>.*)\[(?P<cut>[^\[\]]*)\]", re.DOTALL)
 """Matches a tensor's name with a slice."""
+
+FORMATS = ("csv", "json", "npy")
 
 MOST_ELEMENTS = 2**22
 """The most elements that are written as text, which takes about a second for a million."""

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import datetime
+import pathlib
 
 import click
 
+from tffc.audit import documents
+from tffc.audit.audit import Audit, audit
+from tffc.audit.policy import Violation, read_policy, violations
+from tffc.audit.text import audit_text, violation_text
 from tffc.cli.options import form_option, path_option, size_option
+from tffc.cli.output import say, write_text
+from tffc.cli.progress import step
+from tffc.cli.sources import read_round_or_bundle, refuse_form_of_bundle
 
 FORMATS = ("text", "json", "sarif", "html")
 
@@ -31,7 +39,14 @@ FORMATS = ("text", "json", "sarif", "html")
     help="Evaluate exceptions as of this day.  [default: today]",
 )
 @size_option
-def audit_command(**options: Any) -> None:
+def audit_command(
+    source: str,
+    form: str | None,
+    policy: pathlib.Path | None,
+    format: str,
+    out: str | None,
+    as_of: datetime.datetime | None,
+) -> None:
     """Show what leaves the clients of a round, how it is protected, and where it goes.
 
     Every aggregation is a channel: its name and line in your program, its bytes, the elements of a
@@ -62,6 +77,36 @@ def audit_command(**options: Any) -> None:
           --form mapreduce
       tffc audit build/training --format html -o audit.html
     """
-    from tffc.cli import audit
+    if as_of is not None and policy is None:
+        raise click.UsageError("'--as-of' has no effect: add --policy")
+    if format == "sarif" and policy is None:
+        raise click.UsageError("'--format sarif' has nothing to show: add --policy")
+    known = None if policy is None else read_policy(policy)
+    refuse_form_of_bundle(source, form)
+    today = datetime.date.today() if as_of is None else as_of.date()
+    round, kind = read_round_or_bundle(source, form)
+    step(f"auditing {source}")
+    done = audit(round, kind)
+    found = [] if known is None else violations(done, known, today)
+    write_text(_document(done, found, format, source), out)
+    _tell(found)
 
-    audit.audit_program(**options)
+
+def _document(done: Audit, found: list[Violation], format: str, source: str) -> str:
+    match format:
+        case "json":
+            return documents.audit_json(done, found)
+        case "sarif":
+            return documents.audit_sarif(found, pathlib.Path(source.partition(":")[0]))
+        case "html":
+            return documents.audit_html(done, found, source)
+        case _:
+            return audit_text(done)
+
+
+def _tell(found: list[Violation]) -> None:
+    """Report violations of the policy; exit with 1 unless all are excepted."""
+    for each in found:
+        say(f"{'note' if each.excepted is not None else 'error'}: {violation_text(each)}")
+    if any(each.excepted is None for each in found):
+        raise click.exceptions.Exit(1)

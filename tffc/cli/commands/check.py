@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from tffc.cli.options import form_option, json_option, size_option, watch_option
+from tffc.backends import compile_form
+from tffc.cli.consent import tell_effects
+from tffc.cli.flags import facts_of, place_of
+from tffc.cli.options import form_option, json_option, show_repeatedly, size_option, watch_option
+from tffc.cli.output import say, show_json
+from tffc.cli.progress import step
+from tffc.cli.sources import read_round
+from tffc.errors import FormError, GraphError, VerificationError
 
 
 @click.command("check")
@@ -16,7 +21,9 @@ from tffc.cli.options import form_option, json_option, size_option, watch_option
 @json_option
 @watch_option
 @size_option
-def check_command(**options: Any) -> None:
+def check_command(
+    source: str, form: str, allow_impure_duplicates: bool, as_json: bool, watch: bool
+) -> None:
     """Compile a program without writing anything.
 
     Exits with 0 if the form can express it; otherwise says why it cannot, and exits with 1.
@@ -27,6 +34,24 @@ def check_command(**options: Any) -> None:
           --form mapreduce
       tffc check round.pb --form distribute-aggregate --json
     """
-    from tffc.cli import check
 
-    check.check_program(**options)
+    show_repeatedly(source, watch, lambda: _check(source, form, allow_impure_duplicates, as_json))
+
+
+def _check(source: str, form: str, allow_impure_duplicates: bool, as_json: bool) -> None:
+    read = read_round(source, form)
+    program = read.computation
+    tell_effects(read.parts())
+    step(f"compiling {source} to {form}")
+    try:
+        compiled = compile_form(program, form, allow_impure_duplicates=allow_impure_duplicates)
+    except (FormError, GraphError, VerificationError) as error:
+        if not as_json:
+            raise
+        show_json({"form": form, "compatible": False, **facts_of(error), **place_of(error.span)})
+        raise click.exceptions.Exit(error.exit_code) from None
+    if as_json:
+        parts = {name: str(part.type) for name, part in compiled.components().items()}
+        show_json({"form": form, "compatible": True, "components": parts})
+    else:
+        say(f"{source} can be compiled to {form}")

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+import pathlib
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from tffc.cli.options import form_option, size_option
+from tffc.cli.output import show_json, show_line, show_styled
+from tffc.cli.screen import GREEN, RED, colors
+from tffc.cli.sources import read_parts
 from tffc.cli.usage import all_missing
-from tffc.printable import printable_lines
+from tffc.diff.programs import ProgramDifference, differences
+from tffc.ir import Node
+from tffc.printable import printable, printable_lines
 
 
 class DiffCommand(click.Command):
@@ -20,6 +28,10 @@ class DiffCommand(click.Command):
         except click.UsageError as error:
             click.UsageError(printable_lines(all_missing(error)), error.ctx).show()
             raise click.exceptions.Exit(1) from None
+
+
+DIFFERS = 2
+COLORS = {"-": RED, "+": GREEN}
 
 
 @click.command("diff", cls=DiffCommand)
@@ -40,7 +52,15 @@ class DiffCommand(click.Command):
     help="With --breaking, the format of the changes.  [default: text]",
 )
 @size_option
-def diff_command(**options: Any) -> None:
+def diff_command(
+    first: str,
+    second: str,
+    as_json: bool,
+    breaking: bool,
+    form: str | None,
+    fail_on: str | None,
+    format: str | None,
+) -> None:
     """Compare two programs, each a module, a .pb file, a typed text or a bundle.
 
     For two bundles, compares all components. For a bundle and anything else, compares the round
@@ -67,6 +87,40 @@ def diff_command(**options: Any) -> None:
       tffc diff examples/slides.py:simple simple.sexpr
       tffc diff --breaking build/mean round.pb
     """
-    from tffc.cli import diff
+    if breaking:
+        from tffc.cli.breaking import show_changes
 
-    diff.show_difference(**options)
+        if as_json and format not in (None, "json"):
+            raise click.UsageError("--json and --format exclude each other")
+        show_changes(first, second, form, fail_on, "json" if as_json else format or "text")
+        return
+    for name, value in (("--form", form), ("--fail-on", fail_on), ("--format", format)):
+        if value is not None:
+            raise click.UsageError(f"'{name}' has no effect: add --breaking")
+    found = list(differences(*_comparable(first, second)))
+    if as_json:
+        show_json([dataclasses.asdict(each) for each in found])
+    else:
+        for each in found:
+            _show(each)
+    if found:
+        raise click.exceptions.Exit(DIFFERS)
+
+
+def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
+    """Yield the parts of both; if only one is a bundle, the rounds."""
+    rounds_only = pathlib.Path(first).is_dir() != pathlib.Path(second).is_dir()
+    for source in (first, second):
+        parts = read_parts(source)
+        if rounds_only:
+            parts = {"computation": parts.get("next") or parts["computation"]}
+        yield parts
+
+
+def _show(difference: ProgramDifference) -> None:
+    title = printable(f"{difference.component}: {difference.change}")
+    click.secho(title, bold=True, color=colors())
+    for line in difference.lines:
+        show_styled(f"  {line}", fg=COLORS.get(line[0]))
+    for line in difference.sections:
+        show_line(f"  {line}")

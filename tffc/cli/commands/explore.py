@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import pathlib
 
 import click
 
-from tffc.cli.options import form_option, size_option, watch_option
+from tffc.backends import compile_initialize
+from tffc.backends.bundle.bundle import read_bundle
+from tffc.backends.forms.kinds import form_for
+from tffc.cli.options import form_option, show_repeatedly, size_option, watch_option
+from tffc.cli.output import say, write_text
+from tffc.cli.progress import step
+from tffc.cli.sources import read_parts, read_round, refuse_form_of_bundle
+from tffc.errors import TffcError
+from tffc.explorer.description import Description, describe, refusal
+from tffc.explorer.page import page
+from tffc.ir.nodes import Node
 
 
 @click.command("explore")
@@ -26,7 +37,9 @@ from tffc.cli.options import form_option, size_option, watch_option
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 @watch_option
 @size_option
-def explore_command(**options: Any) -> None:
+def explore_command(
+    source: str, form: str | None, out: str, since: str | None, is_opened: bool, watch: bool
+) -> None:
     """Write an HTML page about a round: its stages, your source, passes, graphs and audit.
 
     The page is a single file that needs no network. It shows every call of the round as a box and
@@ -45,6 +58,62 @@ def explore_command(**options: Any) -> None:
       tffc explore examples/digits/federated_averaging.py:training \\
           --since build/training -o build/training.html
     """
-    from tffc.cli import explore
+    for option, is_given in (("--open", is_opened), ("--watch", watch)):
+        if is_given and out == "-":
+            raise click.UsageError(f"'{option}' needs a file: give --out a name")
+    left = [pathlib.Path(out)] if is_opened else []
 
-    explore.explore_program(**options)
+    def explore() -> None:
+        description = _describe(source, form, since)
+        write_text(page(description.plain), out)
+        if left:
+            _open(left.pop())
+        if description.error is not None:
+            raise description.error
+
+    refuse_form_of_bundle(source, form)
+    show_repeatedly(source, watch, explore)
+
+
+def _describe(source: str, form: str | None, since: str | None) -> Description:
+    older = None if since is None else _round_of(since)
+    if os.path.isdir(source):
+        bundle = read_bundle(pathlib.Path(source))
+        step(f"exploring {source}")
+        return describe(
+            bundle.computation,
+            bundle.form,
+            source,
+            compiled=bundle.read_form(),
+            initialize=bundle.initialize,
+            older=older,
+        )
+    try:
+        program = read_round(source, form)
+    except TffcError as error:
+        if error.span is None:
+            raise
+        return refusal(error, source)
+    step(f"exploring {source}")
+    first = None if program.initialize is None else compile_initialize(program.initialize)
+    return describe(
+        program.computation,
+        form or form_for(program.computation),
+        source,
+        initialize=first,
+        older=older,
+    )
+
+
+def _round_of(source: str) -> Node:
+    """Return the round of a program or a bundle."""
+    parts = read_parts(source)
+    return parts.get("next") or parts["computation"]
+
+
+def _open(path: pathlib.Path) -> None:
+    # Imported late: loading it takes long.
+    import webbrowser
+
+    if not webbrowser.open(path.absolute().as_uri()):
+        say(f"no browser was found: open {path} in one")

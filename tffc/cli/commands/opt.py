@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import pathlib
 from typing import Any
 
 import click
 
-from tffc.cli.options import instrumentation_options, path_option, pipeline_options, size_option
+from tffc.cli.options import (
+    instrumentation_options,
+    path_option,
+    pipeline_options,
+    refuse_without_effect,
+    size_option,
+)
+from tffc.cli.output import show_text, write_output, write_section_folder
+from tffc.cli.pass_instrumentation import PassInstrumentation
+from tffc.cli.pipeline_choice import for_program, read_passes
+from tffc.cli.reproducer import decode_reproducer
+from tffc.cli.sources import TEXTS, read_program, read_text, read_typed, sections_beside
+from tffc.ir import wire
+from tffc.ir.nodes import Node
+from tffc.ir.notation import typed
+from tffc.passes import Pipeline, parse_passes
+from tffc.passes.table import all_passes
 
 
 @click.command("opt")
@@ -22,7 +39,15 @@ from tffc.cli.options import instrumentation_options, path_option, pipeline_opti
 @path_option("--reproduce", metavar="FILE", help="Replay a failed pass from this file.")
 @instrumentation_options(verify_each=True)
 @size_option
-def opt_command(**options: Any) -> None:
+def opt_command(
+    source: str | None,
+    pipeline: pathlib.Path | None,
+    passes: str | None,
+    sections: pathlib.Path | None,
+    out: pathlib.Path | None,
+    reproduce: pathlib.Path | None,
+    **options: Any,
+) -> None:
     """Run passes over a program and print the result in the typed notation.
 
     Reads text from FILE.sexpr, FILE.txt or, with -, from stdin; traces other sources or reads them
@@ -38,6 +63,58 @@ def opt_command(**options: Any) -> None:
       # Replay a failed pass on the program that it failed on.
       tffc opt --reproduce tffc-reproducer-0123abcd.txt
     """
-    from tffc.cli import opt
+    if (source is None) == (reproduce is None):
+        raise click.UsageError("give a program, or --reproduce with a file")
+    is_text = source is not None and _is_text(source)
+    if not is_text and out is not None and out.suffix == ".pb":
+        refuse_without_effect("sections are read and written with typed texts only", "sections")
+    if reproduce is not None:
+        if pipeline is not None or passes is not None:
+            raise click.UsageError("a reproducer has its own passes")
+        names = ("verify_each", "verify_roundtrip", "reproducer")
+        refuse_without_effect("a reproducer has its own checks, and is not written again", *names)
+        program, steps, options = _read_reproducer(reproduce, options)
+    else:
+        assert source is not None
+        # Read first, so that an error in the passes is reported before a module is traced.
+        steps = read_passes(pipeline, passes)
+        program = _read(source, sections)
+        steps = for_program(steps, program)
+    instrumentation = PassInstrumentation(**options)
+    part = instrumentation.part(steps)
+    with instrumentation.watch(program) as observers:
+        program = part.run(program, observers, instrumentation.on_failure)
+    _write(program, sections, out)
 
-    opt.run_passes(**options)
+
+def _read(source: str, sections: pathlib.Path | None) -> Node:
+    if _is_text(source):
+        return read_typed(source, sections)
+    return read_program(source).computation
+
+
+def _is_text(source: str) -> bool:
+    return source == "-" or source.endswith(TEXTS)
+
+
+def _read_reproducer(
+    path: pathlib.Path, options: dict[str, Any]
+) -> tuple[Node, Pipeline, dict[str, Any]]:
+    found = decode_reproducer(read_text(str(path)), str(path))
+    verify = {"verify_each": found.verify_each, "verify_roundtrip": found.verify_roundtrip}
+    pipeline = parse_passes(found.passes, all_passes(), found.given)
+    return found.program, pipeline, {**options, **verify, "is_replay": True}
+
+
+def _write(program: Node, sections: pathlib.Path | None, out: pathlib.Path | None) -> None:
+    if out is not None and out.suffix == ".pb":
+        write_output(out, wire.to_bytes(program))
+        return
+    if sections is None and out is not None and out.suffix in TEXTS:
+        sections = sections_beside(out)
+    if sections is not None:
+        write_section_folder([program], sections)
+    if out is None:
+        show_text(typed(program))
+    else:
+        write_output(out, (typed(program) + "\n").encode())

@@ -14,17 +14,10 @@ import contextlib
 import os
 import sys
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tffc.cli.step_line import StepLine
-
-
-class Tell(Protocol):
-    """A callback that takes how many things are done, and their total; also what they are."""
-
-    def __call__(self, done: int, total: int, things: str = "") -> None: ...
-
+    from tffc.cli.step_line import StepLine, Tell
 
 _line: StepLine | None = None
 """Where steps are shown now, if anywhere."""

@@ -7,13 +7,10 @@ import sys
 import threading
 import time
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tffc.cli.status_line import status_line
 from tffc.printable import printable
-
-if TYPE_CHECKING:
-    from tffc.cli.progress import Tell
 
 DELAY = 0.7
 """How many seconds a command may take before its progress is shown."""
@@ -26,6 +23,12 @@ SELDOM = 0.1
 
 
 MEGABYTE = 10**6
+
+
+class Tell(Protocol):
+    """A callback that takes how many things are done, and their total; also what they are."""
+
+    def __call__(self, done: int, total: int, things: str = "") -> None: ...
 
 
 class StepLine:

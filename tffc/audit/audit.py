@@ -10,7 +10,7 @@ import dataclasses
 import enum
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tffc.audit.constants import constant_texts
 from tffc.audit.programs import Kind, RoundFlows, Source, leaf_paths, results_of, round_flows
@@ -23,6 +23,7 @@ from tffc.errors import Span
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.intrinsics import Communication, definition_of
 from tffc.ir.nodes import Call, Compiled, Node, StructNode
+from tffc.ir.traverse import walk
 from tffc.ir.type_parts import leaves, local_type
 from tffc.ir.types import StructType, TensorType, Type
 from tffc.linking.aggregations import PLAIN
@@ -263,13 +264,8 @@ class _Auditor:
         """Return the bound of a secure sum, as far as the program determines it."""
         if not _is_secure(uri_of(staged.call)):
             return None
-        waiting, texts = [operands(staged.call)[1]], []
-        while waiting:
-            bound = waiting.pop()
-            if isinstance(bound, StructNode):
-                waiting += reversed(bound.children())
-            else:
-                texts.append(self._bound_of_one(bound))
+        bounds = walk(operands(staged.call)[1], _elements)
+        texts = (self._bound_of_one(each) for each in bounds if not isinstance(each, StructNode))
         return ", ".join(dict.fromkeys(texts))
 
     def _bound_of_one(self, bound: Node) -> str:
@@ -364,6 +360,10 @@ def _call_names(program: StagedRound) -> dict[str, str]:
         taken[name] = taken.get(name, 0) + 1
         names[staged.name] = name if taken[name] == 1 else f"{name}#{taken[name]}"
     return names
+
+
+def _elements(node: Node) -> Sequence[Node]:
+    return node.values if isinstance(node, StructNode) else ()
 
 
 def _is_secure(uri: str) -> bool:

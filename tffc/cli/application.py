@@ -41,7 +41,7 @@ COMMANDS = {
     "golden": "Check, update or review golden files.",
 }
 """The short help of each command.  A command's module has its name, and is imported when it is
-called."""
+called.  What would load NumPy or TensorFlow for its help is in a module of its own."""
 
 
 class Application(Commands):

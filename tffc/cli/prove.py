@@ -1,41 +1,14 @@
-"""The work of `tffc prove`."""
+"""Proofs of bundles: making one, recording it, and requiring it."""
 
 from __future__ import annotations
 
 import dataclasses
-import pathlib
-from typing import Any
 
-import click
-
-from tffc.backends.bundle.bundle import Bundle, read_bundle
-from tffc.backends.forms.kinds import assemble
-from tffc.cli.flags import help_of, place_of
-from tffc.cli.output import show_json, show_line
+from tffc.backends.bundle.bundle import Bundle
 from tffc.cli.progress import step
-from tffc.cli.sources import Program, read_round
+from tffc.cli.sources import Program
 from tffc.errors import BundleError, TffcError
 from tffc.proof.prove import VERSION, Proof, prove, prove_first_state, refusal
-
-
-def prove_bundle(sources: tuple[str, ...], as_json: bool) -> None:
-    """Report whether a bundle is proved to compute what a program does."""
-    if len(sources) > 2:
-        raise click.UsageError("expected at most two arguments, a program and a bundle")
-    *given, path = list(sources)
-    bundle, program = _read(path, given)
-    step(f"proving {path}")
-    proof, first, error = _prove(program, bundle)
-    if as_json:
-        show_json(_finding(proof, bundle.form, first, bundle))
-    elif error is None:
-        show_line(f"{path}: proved, {proof.operations} operations")
-        if first is None and bundle.initialize is not None:
-            show_line("  except the first state: the program does not say how it is made")
-    if error is not None:
-        if as_json:
-            raise click.exceptions.Exit(error.exit_code)
-        raise error
 
 
 def proved(bundle: Bundle, program: Program) -> Bundle:
@@ -45,7 +18,7 @@ def proved(bundle: Bundle, program: Program) -> Bundle:
       ValidationError: the proof fails.
     """
     step("proving")
-    _, _, error = _prove(program, bundle)
+    _, _, error = prove_both(program, bundle)
     if error is not None:
         raise error
     return dataclasses.replace(bundle, prover=VERSION)
@@ -68,17 +41,7 @@ def check_proof(source: str, bundle: Bundle) -> None:
         )
 
 
-def _read(path: str, given: list[str]) -> tuple[Bundle, Program]:
-    step(f"reading {path}")
-    bundle = read_bundle(pathlib.Path(path))
-    program = Program(bundle.computation)
-    for source in given:
-        program = read_round(source, bundle.form)
-    assemble(bundle.form, program.computation.type, bundle.components)
-    return bundle, program
-
-
-def _prove(program: Program, bundle: Bundle) -> tuple[Proof, Proof | None, TffcError | None]:
+def prove_both(program: Program, bundle: Bundle) -> tuple[Proof, Proof | None, TffcError | None]:
     """Return the proofs of the round and, if both make one, of the first state; and the refusal."""
     proof = prove(program.computation, bundle.form, bundle.components)
     first = None
@@ -86,32 +49,3 @@ def _prove(program: Program, bundle: Bundle) -> tuple[Proof, Proof | None, TffcE
         first = prove_first_state(program.initialize, bundle.initialize)
     error = refusal(proof, bundle.form) or (first and refusal(first, "first state"))
     return proof, first, error
-
-
-def _finding(proof: Proof, form: str, first: Proof | None, bundle: Bundle) -> dict[str, Any]:
-    return {
-        "prover": VERSION,
-        "form": form,
-        **_answer(proof),
-        "initialize": None if first is None else _answer(first),
-        "digests": bundle.digests(),
-    }
-
-
-def _answer(proof: Proof) -> dict[str, Any]:
-    error = refusal(proof, "form")
-    found: dict[str, Any] = {"answer": proof.answer.value, "operations": proof.operations}
-    if proof.difference is not None:
-        shown = proof.difference
-        found["difference"] = {
-            "leaf": shown.leaf,
-            "reason": shown.reason,
-            "program": shown.program,
-            "form": shown.form,
-            **place_of(shown.span),
-        }
-    if proof.construct:
-        found["construct"], found["detail"] = proof.construct, proof.detail
-    if error is not None:
-        found["code"], found["help"] = error.code, help_of(error)
-    return found

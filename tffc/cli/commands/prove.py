@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import pathlib
 from typing import Any
 
 import click
 
+from tffc.backends.bundle.bundle import Bundle, read_bundle
+from tffc.backends.forms.kinds import assemble
+from tffc.cli.flags import help_of, place_of
 from tffc.cli.options import json_option, size_option
+from tffc.cli.output import show_json, show_line
+from tffc.cli.progress import step
+from tffc.cli.prove import prove_both
+from tffc.cli.sources import Program, read_round
+from tffc.proof.prove import VERSION, Proof, refusal
 
 
 @click.command("prove")
 @click.argument("sources", metavar="[PROGRAM] BUNDLE", nargs=-1, required=True)
 @json_option
 @size_option
-def prove_command(**options: Any) -> None:
+def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
     """Prove that a bundle computes what a program does, for all arguments.
 
     PROGRAM is a module, a .pb file or a typed text; by default, it is the program in the bundle.
@@ -28,6 +37,58 @@ def prove_command(**options: Any) -> None:
       tffc prove examples/temperature/temperature.py:mean_temperature build/mean
       tffc prove round.pb build/mean --json
     """
-    from tffc.cli import prove
+    if len(sources) > 2:
+        raise click.UsageError("expected at most two arguments, a program and a bundle")
+    *given, path = list(sources)
+    bundle, program = _read(path, given)
+    step(f"proving {path}")
+    proof, first, error = prove_both(program, bundle)
+    if as_json:
+        show_json(_finding(proof, bundle.form, first, bundle))
+    elif error is None:
+        show_line(f"{path}: proved, {proof.operations} operations")
+        if first is None and bundle.initialize is not None:
+            show_line("  except the first state: the program does not say how it is made")
+    if error is not None:
+        if as_json:
+            raise click.exceptions.Exit(error.exit_code)
+        raise error
 
-    prove.prove_bundle(**options)
+
+def _read(path: str, given: list[str]) -> tuple[Bundle, Program]:
+    step(f"reading {path}")
+    bundle = read_bundle(pathlib.Path(path))
+    program = Program(bundle.computation)
+    for source in given:
+        program = read_round(source, bundle.form)
+    assemble(bundle.form, program.computation.type, bundle.components)
+    return bundle, program
+
+
+def _finding(proof: Proof, form: str, first: Proof | None, bundle: Bundle) -> dict[str, Any]:
+    return {
+        "prover": VERSION,
+        "form": form,
+        **_answer(proof),
+        "initialize": None if first is None else _answer(first),
+        "digests": bundle.digests(),
+    }
+
+
+def _answer(proof: Proof) -> dict[str, Any]:
+    error = refusal(proof, "form")
+    found: dict[str, Any] = {"answer": proof.answer.value, "operations": proof.operations}
+    if proof.difference is not None:
+        shown = proof.difference
+        found["difference"] = {
+            "leaf": shown.leaf,
+            "reason": shown.reason,
+            "program": shown.program,
+            "form": shown.form,
+            **place_of(shown.span),
+        }
+    if proof.construct:
+        found["construct"], found["detail"] = proof.construct, proof.detail
+    if error is not None:
+        found["code"], found["help"] = error.code, help_of(error)
+    return found

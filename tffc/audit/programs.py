@@ -145,17 +145,11 @@ class _RoundWalk:
     def flows(self) -> RoundFlows:
         parameter = self._round.type.parameter
         assert isinstance(parameter, StructType)
-        state, data = (
-            self._given(type, name or label, kind)
-            for type, name, label, kind in zip(
-                parameter.types,
-                parameter.names,
-                ("state", "data"),
-                (Kind.STATE, Kind.DATA),
-                strict=True,
-            )
+        state, data = parameter.names
+        self._values[self._round.parameter] = (
+            self._given(parameter[0], state or "state", Kind.STATE),
+            self._given(parameter[1], data or "data", Kind.DATA),
         )
-        self._values[self._round.parameter] = state, data
         for staged in self._round.calls.values():
             self._call = staged.name
             self._values[staged.name] = self._staged(staged)

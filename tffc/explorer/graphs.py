@@ -43,35 +43,24 @@ def _graph(section: Compiled) -> dict[str, Any]:
         read = outline(section)
     except (TffcError, DecodeError) as error:
         return {"words": [], "scopes": [], "unreadable": f"this graph cannot be read: {error}"}
-    words = _Words()
-    return {"words": words.all, "scopes": [_scope(scope, words) for scope in read.scopes()]}
+    words: dict[str, int] = {}
+    scopes = [_scope(scope, words) for scope in read.scopes()]
+    return {"words": list(words), "scopes": scopes}
 
 
-class _Words:
-    """Texts by number, because many nodes share them."""
-
-    def __init__(self) -> None:
-        self.all: list[str] = []
-        self._numbers: dict[str, int] = {}
-
-    def number(self, text: str) -> int:
-        if text not in self._numbers:
-            self._numbers[text] = len(self.all)
-            self.all.append(text)
-        return self._numbers[text]
-
-
-def _scope(scope: OutlineScope, words: _Words) -> dict[str, Any]:
+def _scope(scope: OutlineScope, words: dict[str, int]) -> dict[str, Any]:
     """Return a graph or function as rows: operation, name, attributes, inputs, control inputs,
     functions.
 
-    Inputs are row numbers; an output other than the first is appended after a colon.
+    Texts are numbered in `words`, because many nodes share them.  Inputs are row numbers; an output
+    other than the first is appended after a colon.
     """
     rows = [
         [
-            words.number(row.operation),
-            words.number(row.name),
-            words.number(_attributes(row.attributes)),
+            *(
+                words.setdefault(text, len(words))
+                for text in (row.operation, row.name, _attributes(row.attributes))
+            ),
             [_edge(*each) for each in row.inputs],
             list(row.after),
             _functions(list(row.attributes.values())),

@@ -79,30 +79,20 @@ def _describe(source: str, form: str | None, since: str | None) -> Description:
     older = None if since is None else _round_of(since)
     if os.path.isdir(source):
         bundle = read_bundle(pathlib.Path(source))
-        step(f"exploring {source}")
-        return describe(
-            bundle.computation,
-            bundle.form,
-            source,
-            compiled=bundle.read_form(),
-            initialize=bundle.initialize,
-            older=older,
-        )
-    try:
-        program = read_round(source, form)
-    except TffcError as error:
-        if error.span is None:
-            raise
-        return refusal(error, source)
+        round, form, compiled = bundle.computation, bundle.form, bundle.read_form()
+        first = bundle.initialize
+    else:
+        try:
+            program = read_round(source, form)
+        except TffcError as error:
+            if error.span is None:
+                raise
+            return refusal(error, source)
+        round, compiled = program.computation, None
+        form = form or form_for(round)
+        first = None if program.initialize is None else compile_initialize(program.initialize)
     step(f"exploring {source}")
-    first = None if program.initialize is None else compile_initialize(program.initialize)
-    return describe(
-        program.computation,
-        form or form_for(program.computation),
-        source,
-        initialize=first,
-        older=older,
-    )
+    return describe(round, form, source, compiled=compiled, initialize=first, older=older)
 
 
 def _round_of(source: str) -> Node:

@@ -210,10 +210,9 @@ class _Auditor:
     # What leaves the clients.
 
     def _channels(self) -> list[Channel]:
-        totals = {each.staged.name: each for each in self._flows.contributions}
         found: list[Channel] = []
         for staged in self._round.aggregations():
-            contribution = totals[staged.name]
+            contribution = self._flows.contributions[staged.name]
             uri = uri_of(staged.call)
             found.append(
                 Channel(

@@ -91,9 +91,8 @@ def _leaves(breaks: Breaks, label: str, old: Type, new: Type) -> Iterator[Change
 
 def _wire(old: Audit, new: Audit) -> Iterator[Change]:
     """Yield the differences in what is sent and received, in order of transmission."""
-    sent = ([(b.type, b.name) for b in old.broadcasts], [(b.type, b.name) for b in new.broadcasts])
-    if [type for type, _ in sent[0]] != [type for type, _ in sent[1]]:
-        was, now = (", ".join(type for type, _ in each) or "nothing" for each in sent)
+    was, now = (", ".join(b.type for b in each.broadcasts) or "nothing" for each in (old, new))
+    if was != now:
         span = new.broadcasts[0].span if new.broadcasts else None
         yield Change(Breaks.WIRE, "broadcasts", f"were {was}, are {now}", span)
     for before, after in _paired(old, new):
@@ -135,14 +134,12 @@ def _privacy(old: Audit, new: Audit) -> Iterator[Change]:
     for before, after in _paired(old, new):
         if after is None:
             continue
-        known = before.depends if before is not None else None
-        parts = {
-            "data": (after.depends.elements, known and known.elements),
-            "how many": (after.depends.counts, known and (*known.counts, *known.elements)),
-            "shape of": (after.depends.shapes, known and (*known.shapes, *known.elements)),
-        }
-        for label, (now, was) in parts.items():
-            more = [name for name in now if name not in (was or ())]
+        was = {} if before is None else before.depends.listed()
+        now = after.depends.listed()
+        for label in ("data", "how many", "shape of"):
+            # How many elements there are, and their shapes, are part of the elements.
+            known = {*was.get(label, ()), *was.get("data", ())}
+            more = [name for name in now.get(label, ()) if name not in known]
             if more:
                 message = f"may depend on more of a client ({label}): {', '.join(more)}"
                 yield Change(Breaks.PRIVACY, after.name, message, after.span)

@@ -72,7 +72,6 @@ class Sources:
 class Contribution:
     """What each client contributes to an aggregation, and the set of its sources."""
 
-    staged: StagedCall
     type: Type
     sources: int
 
@@ -81,12 +80,13 @@ class Contribution:
 class RoundFlows:
     """What the values of a round depend on.
 
-    `broadcasts` are the sources of what is sent to clients, by call; `results` are those of each
-    leaf of what the round returns, as `results_of` names it.
+    `contributions` are those to each aggregation, and `broadcasts` the sources of what is sent to
+    clients, both by call; `results` are the sources of each leaf of what the round returns, as
+    `results_of` names it.
     """
 
     sources: Sources
-    contributions: tuple[Contribution, ...]
+    contributions: dict[str, Contribution]
     broadcasts: dict[str, int]
     results: dict[str, tuple[int, ...]]
 
@@ -139,7 +139,7 @@ class _RoundWalk:
         self._sources = Sources()
         self._sections: dict[tuple[str, Compiled], SectionWalk] = {}
         self._call = ""
-        self._contributions: list[Contribution] = []
+        self._contributions: dict[str, Contribution] = {}
         self._broadcasts: dict[str, int] = {}
 
     def flows(self) -> RoundFlows:
@@ -155,7 +155,7 @@ class _RoundWalk:
             self._values[staged.name] = self._staged(staged)
         return RoundFlows(
             self._sources,
-            tuple(self._contributions),
+            self._contributions,
             self._broadcasts,
             {
                 name: tuple(flow.total() for flow in flatten(self._value(node)))
@@ -204,7 +204,7 @@ class _RoundWalk:
         given = [value]
         if uri_of(staged.call) == "federated_weighted_mean":
             given, rest = [value, *rest], []
-        self._contributions.append(Contribution(staged, value.type, self._total(given)))
+        self._contributions[staged.name] = Contribution(value.type, self._total(given))
         channel = Flow(self._sources.bit(Source(Kind.CHANNEL, staged.name)))
         if uri_of(staged.call) == "federated_aggregate":
             return self._concluded(channel, value.type, rest)

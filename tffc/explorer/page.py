@@ -9,10 +9,12 @@ from __future__ import annotations
 import html
 import importlib.resources
 import json
-from typing import Any, cast
+from typing import Any, TypeAlias
 
 from tffc.printable import printable, printable_lines
 from tffc.web_page import web_page
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 
 
 def page(description: dict[str, Any]) -> str:
@@ -43,11 +45,14 @@ def _data(name: str, value: Any) -> str:
     return f'<script type="application/json" id="{name}">{text}</script>'
 
 
-def _seen(value: Any) -> Any:
+def _seen(value: Json) -> Json:
     """Return data with unprintable characters in its texts escaped."""
-    if isinstance(value, str):
-        return printable_lines(value)
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        return {printable(name): _seen(each) for name, each in items}
-    return [_seen(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+    match value:
+        case str():
+            return printable_lines(value)
+        case dict():
+            return {printable(name): _seen(each) for name, each in value.items()}
+        case list():
+            return [_seen(each) for each in value]
+        case _:
+            return value

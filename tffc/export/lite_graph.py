@@ -7,6 +7,7 @@ values; and operations that LiteRT lacks are composed of others by the table `CO
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -96,7 +97,7 @@ def _compose(graph: Any, node: Any) -> None:
     name = f"{node.op}_of_{'_'.join(map(str, types))}"
     made = next((each for each in graph.library.function if each.signature.name == name), None)
     if made is None:
-        made = make_function(name, types, compute)
+        made = make_function(name, types, functools.partial(compute, load_tensorflow()))
         graph.library.function.append(made)
     outputs = [argument.type for argument in made.signature.output_arg]
     node.op = "PartitionedCall"
@@ -106,41 +107,35 @@ def _compose(graph: Any, node: Any) -> None:
     node.attr["Tout"].list.type.extend(outputs)
 
 
-def _relu_grad(gradients: Any, features: Any) -> Sequence[Any]:
-    tf = load_tensorflow()
+def _relu_grad(tf: Any, gradients: Any, features: Any) -> Sequence[Any]:
     return [tf.where(features > 0, gradients, tf.zeros_like(gradients))]
 
 
-def _relu6_grad(gradients: Any, features: Any) -> Sequence[Any]:
-    tf = load_tensorflow()
+def _relu6_grad(tf: Any, gradients: Any, features: Any) -> Sequence[Any]:
     is_inside = tf.logical_and(features > 0, features < 6)
     return [tf.where(is_inside, gradients, tf.zeros_like(gradients))]
 
 
-def _elu_grad(gradients: Any, outputs: Any) -> Sequence[Any]:
-    tf = load_tensorflow()
+def _elu_grad(tf: Any, gradients: Any, outputs: Any) -> Sequence[Any]:
     return [tf.where(outputs < 0, (outputs + 1) * gradients, gradients)]
 
 
-def _sparse_cross_entropy(logits: Any, labels: Any) -> Sequence[Any]:
-    tf = load_tensorflow()
+def _sparse_cross_entropy(tf: Any, logits: Any, labels: Any) -> Sequence[Any]:
     chosen = tf.one_hot(labels, tf.shape(logits)[-1], dtype=logits.dtype)
     losses = -tf.reduce_sum(chosen * tf.nn.log_softmax(logits), axis=-1)
     return [losses, tf.nn.softmax(logits) - chosen]
 
 
-def _cross_entropy(logits: Any, labels: Any) -> Sequence[Any]:
-    tf = load_tensorflow()
+def _cross_entropy(tf: Any, logits: Any, labels: Any) -> Sequence[Any]:
     losses = -tf.reduce_sum(labels * tf.nn.log_softmax(logits), axis=-1)
     return [losses, tf.nn.softmax(logits) - labels]
 
 
-def _broadcast_gradient_args(first: Any, second: Any) -> Sequence[Any]:
+def _broadcast_gradient_args(tf: Any, first: Any, second: Any) -> Sequence[Any]:
     """Return the axes along which gradients of a broadcast operation are summed, for each operand.
 
     Axes of size 1 in both shapes are included; summing along them changes nothing.
     """
-    tf = load_tensorflow()
     rank = tf.maximum(tf.size(first), tf.size(second))
     axes: list[Any] = []
     for shape in (first, second):
@@ -150,9 +145,8 @@ def _broadcast_gradient_args(first: Any, second: Any) -> Sequence[Any]:
     return axes
 
 
-def _dynamic_stitch(*inputs: Any) -> Sequence[Any]:
+def _dynamic_stitch(tf: Any, *inputs: Any) -> Sequence[Any]:
     """Return rows placed at the given indices; later rows win."""
-    tf = load_tensorflow()
     half = len(inputs) // 2
     indices, values = inputs[:half], inputs[half:]
     row = tf.shape(values[0])[tf.rank(indices[0]) :]
@@ -185,5 +179,5 @@ COMPOSED: Mapping[str, tuple[Callable[..., Sequence[Any]], Callable[[Any], list[
     "SoftmaxCrossEntropyWithLogits": (_cross_entropy, _types("T", "T")),
     "SparseSoftmaxCrossEntropyWithLogits": (_sparse_cross_entropy, _types("T", "Tlabels")),
 }
-"""For each operation, the function that composes it, and its inputs' element types by its
-attributes."""
+"""For each operation, the function that composes it with TensorFlow, and its inputs' element types
+by its attributes."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tffc.frontend.computation import Computation
     from tffc.frontend.templates import IterativeProcess
     from tffc.golden.folder import Orphan
+    from tffc.golden.printing import Recipe
     from tffc.ir.nodes import Node
 
 CHECK, UPDATE = "check", "update"
@@ -91,28 +92,26 @@ class Golden:
         The test fails if a file differs or is missing, or if the program cannot be compiled.
         """
         __tracebackhide__ = True
+        from tffc.golden.printing import Recipe
+
+        path = None if pipeline is None else str(self.root / pipeline)
+        recipe = Recipe(tuple(forms), path, allow_impure_duplicates)
         try:
-            different = self._hold(program, forms, name, pipeline, allow_impure_duplicates)
+            different = self._hold(program, recipe, name)
         except TffcError as error:
             pytest.fail(str(error), pytrace=False)
         if different:
             pytest.fail(different, pytrace=False)
 
     def _hold(
-        self,
-        program: Computation | IterativeProcess,
-        forms: Sequence[str],
-        name: str | None,
-        pipeline: str | None,
-        allow_impure_duplicates: bool,
+        self, program: Computation | IterativeProcess, recipe: Recipe, name: str | None
     ) -> str:
+        """Return how the files of a program differ; in an update, write them instead."""
         from tffc.golden.folder import differences, write
-        from tffc.golden.printing import Recipe, print_program
+        from tffc.golden.printing import print_program
 
         name = _folder_name(self.test.partition("::")[2] if name is None else name)
         self.books.enter(self.module, name, self.test)
-        path = None if pipeline is None else str(self.root / pipeline)
-        recipe = Recipe(tuple(forms), path, allow_impure_duplicates)
         folder = _folder(self.module)
         printed = {name: print_program(*_parts(program), recipe)}
         found = list(differences(folder, printed, complete=self.books.update))

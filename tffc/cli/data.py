@@ -28,7 +28,9 @@ MOST_ERRORS = 10
 def describe(source: str, program: str | None, as_json: bool) -> None:
     """Show the clients of a data source; exit with 1 if their data does not fit a program."""
     data = open_data(source, index_step(source))
-    found = None if program is None else _fit(data, program)
+    found = None
+    if program is not None:
+        found = fit(data, data_type(program), step("checking", "clients"))
     if as_json:
         show_json(_finding(source, data, found))
     else:
@@ -47,11 +49,6 @@ def pack(source: str, out: pathlib.Path, program: str | None, force: bool) -> No
     type = None if program is None else data_type(program)
     write_pack(data, type, out, progress=step("packing", "clients"))
     say(f"packed {counted(len(data.clients), 'client')} into {out}")
-
-
-def _fit(data: DataSet, program: str) -> Fit:
-    type = data_type(program)
-    return fit(data, type, step("checking", "clients"))
 
 
 def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import pathlib
 import platform
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 
 import click
 
@@ -70,36 +70,24 @@ class PassInstrumentation:
 
     @contextlib.contextmanager
     def watch(self, program: Node) -> Generator[list[Observer]]:
-        """Yield the observers of one run of passes over a program."""
-        with contextlib.ExitStack() as stack:
-            observers: list[Observer] = []
-            if self.print_after or self.print_dir is not None:
-                observers.append(self._print)
-            if self.verify_each or self.verify_roundtrip:
-                observers += self._verifying(program)
-            if self.print_dir is not None:
-                self._write("00-input", program)
-            if self.time_passes:
-                observers.insert(0, stack.enter_context(self._timing()))
-            yield observers
-
-    @contextlib.contextmanager
-    def _timing(self) -> Generator[Observer]:
-        """Yield an observer that times the passes, and print the times at the end."""
+        """Yield the observers of one run of passes over a program; print the times at the end."""
         timings = Timings()
-        try:
-            yield timings
-        finally:
-            is_table = self.timing_format == "table"
-            click.echo(timings.table() if is_table else json_text(timings.steps), err=True)
-
-    def _verifying(self, program: Node) -> Iterator[Observer]:
-        """Yield observers that verify programs after each pass; verify the first program now."""
+        observers: list[Observer] = [timings] if self.time_passes else []
+        if self.print_after or self.print_dir is not None:
+            observers.append(self._print)
         if self.verify_each:
-            yield verify_step
+            observers.append(verify_step)
         if self.verify_roundtrip:
             verify_roundtrip(program)
-            yield lambda finished: verify_roundtrip(finished.after)
+            observers.append(lambda finished: verify_roundtrip(finished.after))
+        if self.print_dir is not None:
+            self._write("00-input", program)
+        try:
+            yield observers
+        finally:
+            if self.time_passes:
+                is_table = self.timing_format == "table"
+                click.echo(timings.table() if is_table else json_text(timings.steps), err=True)
 
     def _print(self, finished: Finished) -> None:
         wanted = self.print_after or (ALL,)

@@ -90,14 +90,11 @@ def _item(number: Number) -> Callable[[Any], str]:
             return string_text(item.decode(errors="backslashreplace"))
         kind = item.dtype.kind
         if kind == "c":
-            return f"{number(item.real)}{'' if _is_signed(item.imag) else '+'}{number(item.imag)}j"
+            sign = "" if str(item.imag).startswith("-") else "+"
+            return f"{number(item.real)}{sign}{number(item.imag)}j"
         return str(item) if kind in "biu" else number(item)
 
     return write
-
-
-def _is_signed(number: Any) -> bool:
-    return str(number).startswith("-")
 
 
 def _nested(texts: Iterator[str], shape: tuple[int, ...]) -> str:

@@ -46,17 +46,15 @@ def differences(
     first: Mapping[str, Node], second: Mapping[str, Node]
 ) -> Iterator[ProgramDifference]:
     """Yield the components that differ: those of `first` in order, then added ones."""
-    for name, before in first.items():
-        if name not in second:
+    for name in {**first, **second}:
+        before, after = first.get(name), second.get(name)
+        if after is None:
             yield ProgramDifference(name, "removed")
-            continue
-        after = second[name]
-        if not is_same(before, after):
+        elif before is None:
+            yield ProgramDifference(name, "added")
+        elif not is_same(before, after):
             lines = tuple(_lines(strip_containers(before), strip_containers(after)))
             yield ProgramDifference(name, "changed", lines, tuple(_sections(before, after)))
-    for name in second:
-        if name not in first:
-            yield ProgramDifference(name, "added")
 
 
 def is_same(first: Node, second: Node) -> bool:

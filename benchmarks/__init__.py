@@ -1,1 +1,1 @@
-"""Measurements of tffc beside TensorFlow Federated, the peer, which runs as a black box."""
+"""Measurements of tffc and of TensorFlow Federated, the peer, which runs as a black box."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measures tffc, beside the peer if it is there, and writes the page."""
+"""`python -m benchmarks`: measures tffc, and the peer if it is installed, and writes the page."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def main(
     corpus: pathlib.Path | None,
     output: pathlib.Path,
 ) -> None:
-    """Measures tffc and writes performance.md with its plots.
+    """Measure tffc and write performance.md with its plots.
 
     The peer is measured too if its interpreter is given, or its environment is made.
     """
@@ -98,7 +98,7 @@ def main(
 
 
 def _report() -> Any:
-    """The module that writes the page, which needs Matplotlib."""
+    """Return the module that writes the page, which needs Matplotlib."""
     try:
         return importlib.import_module("benchmarks.report")
     except ModuleNotFoundError as error:
@@ -110,7 +110,8 @@ def _report() -> Any:
 
 
 def _measured(setting: Setting, names: tuple[str, ...]) -> list[Row]:
-    """The rows of the experiments, each shown as it comes; one that fails ends with what it has."""
+    """Return the rows of the experiments, printing each as it comes; one that fails keeps its rows
+    so far."""
     rows: list[Row] = []
     for name in names:
         try:

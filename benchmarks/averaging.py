@@ -15,7 +15,7 @@ SHAPES = ((FEATURES, HIDDEN), (HIDDEN,), (HIDDEN, CLASSES), (CLASSES,))
 
 
 def first_weights() -> list[np.ndarray]:
-    """The weights before the first round."""
+    """Return the weights before the first round."""
     random = np.random.RandomState(0)
     return [
         random.normal(0, 0.1, shape).astype(np.float32)
@@ -26,7 +26,7 @@ def first_weights() -> list[np.ndarray]:
 
 
 def client_data(count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """For each of so many clients, 10 to 59 examples and their classes."""
+    """Yield 10 to 59 examples and their classes for each client."""
     random = np.random.RandomState(0)
     for _ in range(count):
         size = random.randint(10, 60)
@@ -35,7 +35,8 @@ def client_data(count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def build(tff: Any) -> Any:
-    """The round, `(<weights@SERVER,{<x,y>*}@CLIENTS> -> <weights@SERVER,float32@SERVER>)`."""
+    """Return the round, `(<weights@SERVER,{<x,y>*}@CLIENTS> ->
+    <weights@SERVER,float32@SERVER>)`."""
     tensors = [tff.TensorType(np.float32, shape) for shape in SHAPES]
     model = tff.StructType(list(zip(NAMES, tensors, strict=True)))
     example = tff.StructType(
@@ -64,7 +65,7 @@ def build(tff: Any) -> Any:
 
 
 def train(weights: list[Any], data: Any) -> Any:
-    """The change of the weights, the number of examples and the mean loss of one client."""
+    """Return the change of the weights, the number of examples and the mean loss of one client."""
     import tensorflow as tf
 
     def step(state: Any, batch: Any) -> Any:

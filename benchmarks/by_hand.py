@@ -1,4 +1,4 @@
-"""The round of `averaging` by hand: the least that one machine needs with TensorFlow.
+"""The round of `averaging` by hand, which shows how little time TensorFlow needs for it.
 
 A client is one call of a session in which a loop takes slices of the client's arrays.  There are no
 datasets, no programs and no forms; threads take clients, and NumPy adds up what they give.
@@ -19,7 +19,7 @@ from benchmarks.averaging import BATCH, EPOCHS, FEATURES, RATE, SHAPES
 
 
 class ByHand:
-    """The training of one client as a graph, and rounds of it."""
+    """Trains clients with one graph, and runs rounds."""
 
     def __init__(self) -> None:
         v1 = tf.compat.v1
@@ -40,7 +40,7 @@ class ByHand:
         self._train: Callable[..., Any] = session._make_callable_from_options(options)
 
     def round(self, weights: Sequence[Any], clients: Sequence[tuple[Any, Any]]) -> Any:
-        """The weights after a round and the mean loss."""
+        """Return the weights after a round and the mean loss."""
         workers = len(os.sched_getaffinity(0))
         shares = [clients[start::workers] for start in range(workers)]
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
@@ -60,7 +60,7 @@ class ByHand:
 
 
 def _trained(weights: Sequence[Any], examples: Any, labels: Any) -> list[Any]:
-    """The change of each weight, and the mean loss."""
+    """Return the change of each weight, and the mean loss."""
     size = tf.shape(labels)[0]
     steps = EPOCHS * size
 

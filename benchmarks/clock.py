@@ -9,7 +9,7 @@ from typing import Any
 
 
 def seconds(function: Callable[[], Any]) -> float:
-    """The wall-clock seconds of one call, from a heap without garbage."""
+    """Return the wall-clock seconds of one call, after collecting garbage."""
     gc.collect()
     start = time.perf_counter()
     function()

@@ -33,19 +33,19 @@ CALLGRIND = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null")
 
 
 def counts_instructions() -> bool:
-    """Whether valgrind is installed."""
+    """Return whether valgrind is installed."""
     return shutil.which(CALLGRIND[0]) is not None
 
 
 class Command:
-    """A command that is run over and over; `peaks` has the megabytes of each run."""
+    """A command that is run repeatedly; `peaks` has the megabytes of each run."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._arguments = arguments
         self.peaks: list[float] = []
 
     def instructions(self) -> float:
-        """How many million instructions one run executes; valgrind counts them.
+        """Return how many million instructions one run executes, as valgrind counts them.
 
         Raises:
           SideError: the command fails.
@@ -65,7 +65,7 @@ class Command:
         return int(counted[1]) / 1e6
 
     def __call__(self) -> float:
-        """The wall-clock seconds of one run.
+        """Return the wall-clock seconds of one run.
 
         Raises:
           SideError: the command fails.
@@ -88,23 +88,23 @@ class Command:
 
 
 def tffc(*arguments: str) -> Command:
-    """A command of tffc."""
+    """Return a command of tffc."""
     return Command([sys.executable, "-m", "tffc", *arguments])
 
 
 def python(code: str) -> Command:
-    """Code in an interpreter of its own."""
+    """Return a command that runs code in an interpreter."""
     return Command([sys.executable, "-c", code])
 
 
 def measure(
     commands: Mapping[str, Command], schedule: Schedule
 ) -> tuple[dict[str, Figure], dict[str, Figure]]:
-    """The seconds and the megabytes of several commands, run in turn."""
+    """Return the seconds and the megabytes of several commands, run in turn."""
     seconds = schedule.alternate(dict(commands))
     return seconds, {name: Figure(tuple(commands[name].peaks)) for name in seconds}
 
 
 def peer_compile(interpreter: str, program: pathlib.Path, folder: pathlib.Path) -> Command:
-    """The peer's process that reads a program, compiles it and writes its components."""
+    """Return the peer's command that reads a program, compiles it and writes its components."""
     return Command([interpreter, "-m", "benchmarks.peer_compile", str(program), str(folder)])

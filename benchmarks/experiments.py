@@ -1,4 +1,4 @@
-"""What is measured: each experiment gives rows of figures."""
+"""The experiments, each of which yields rows of figures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Setting:
-    """The sides in their processes, and how much is measured.
+    """The processes of the sides, and how much to measure.
 
     `sides` has tffc first, then the peer if it is there; `peer` is its interpreter.
     """
@@ -64,15 +64,16 @@ class Setting:
         return self.sides[0]
 
     def peer_size(self, kind: str) -> int:
-        """The largest size of a program that the peer is asked for; beyond it takes minutes."""
+        """Return the largest size of a program that the peer compiles; larger ones take it
+        minutes."""
         return 64 if kind in MAIN and not self.quick else 16
 
     def sides_at(self, kind: str, size: int) -> tuple[Side, ...]:
-        """Who is measured at a size of a program."""
+        """Return the sides that are measured at a size of a program."""
         return self.sides if size <= self.peer_size(kind) else self.sides[:1]
 
     def warm_up(self) -> None:
-        """Has every side load what it loads but once."""
+        """Make every side load what it loads only once."""
         for side in self.sides:
             side.ask("trace", *WARM_UP)
             for form in FORMS:
@@ -80,7 +81,7 @@ class Setting:
 
 
 def compiling(setting: Setting) -> Iterator[Row]:
-    """Tracing, and compiling to the forms, of every program at growing sizes."""
+    """Measure tracing every program at growing sizes, and compiling it to the forms."""
     for kind in MAIN if setting.quick else PROGRAMS:
         for size in SIZES[:3] if setting.quick else SIZES:
             rows = list(_compiling_at(setting, kind, size))
@@ -98,7 +99,7 @@ def _compiling_at(setting: Setting, kind: str, size: int) -> Iterator[Row]:
 
 
 def proving(setting: Setting) -> Iterator[Row]:
-    """Proving what programs are compiled to, beside compiling them."""
+    """Measure proving what programs are compiled to, and compiling them."""
     for kind in MAIN if setting.quick else PROGRAMS:
         for size in SIZES[1:3] if setting.quick else SIZES[1:]:
             setting.tffc.ask("trace", kind, size)
@@ -113,14 +114,14 @@ def proving(setting: Setting) -> Iterator[Row]:
 
 
 def doubling(setting: Setting) -> Iterator[Row]:
-    """Compiling structs of structs, of which every level has twice the values of the one before."""
+    """Measure compiling structs of structs, each level with twice the values of the one before."""
     for levels in (16, 64, 256, 1024):
         measured = asking(setting.sides[:1], "compile_doubled", levels)
         yield from _rows(setting, "doubling", "doubled struct", levels, measured)
 
 
 def stages(setting: Setting) -> Iterator[Row]:
-    """The stages of compiling to the forms."""
+    """Measure the stages of compiling to the forms."""
     for kind in MAIN:
         for size in (64,) if setting.quick else (64, 512):
             setting.tffc.ask("trace", kind, size)
@@ -142,7 +143,7 @@ def _total(runs: list[dict[str, float]]) -> float:
 
 
 def corpus(setting: Setting) -> Iterator[Row]:
-    """Compiling serialized computations that the peer has traced."""
+    """Measure compiling serialized computations that the peer has traced."""
     if setting.corpus is None:
         return
     for folder in sorted(setting.corpus.iterdir()):
@@ -161,7 +162,8 @@ def corpus(setting: Setting) -> Iterator[Row]:
 
 
 def large(setting: Setting) -> Iterator[Row]:
-    """Printing, parsing, verifying, reading and writing flat programs up to a million nodes."""
+    """Measure printing, parsing, verifying, reading and writing flat programs of up to a million
+    nodes."""
     for size in LARGE[:1] if setting.quick else LARGE:
         with tempfile.TemporaryDirectory() as folder:
             path = str(pathlib.Path(folder) / "program.pb")
@@ -178,7 +180,7 @@ def large(setting: Setting) -> Iterator[Row]:
 
 
 def rounds(setting: Setting) -> Iterator[Row]:
-    """One round of federated averaging in each side's own runtime."""
+    """Measure one round of federated averaging in each side's own runtime."""
     for side in setting.sides:
         side.ask("prepare_round")
     for clients in (10, 100) if setting.quick else (10, 100, 1000):
@@ -191,7 +193,7 @@ def rounds(setting: Setting) -> Iterator[Row]:
 
 
 def whole_commands(setting: Setting) -> Iterator[Row]:
-    """Commands as cold processes: seconds, and the largest memory."""
+    """Measure commands as cold processes: seconds, and the largest memory."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         program = _saved(setting, "chain", 64, folder)
@@ -213,7 +215,8 @@ def whole_commands(setting: Setting) -> Iterator[Row]:
 
 
 def instructions(setting: Setting) -> Iterator[Row]:
-    """The instructions of whole commands that need no TensorFlow; nothing without valgrind."""
+    """Count the instructions of commands that need no TensorFlow; yield nothing without
+    valgrind."""
     if not commands.counts_instructions():
         click.echo("without instructions; valgrind, which counts them, is not installed", err=True)
         return
@@ -236,7 +239,7 @@ def instructions(setting: Setting) -> Iterator[Row]:
 
 
 def memory(setting: Setting) -> Iterator[Row]:
-    """The largest memory of compiling beside the size of the input."""
+    """Measure the largest memory of compiling, and the size of the input."""
     sizes = {"chain": (64, 2048), "aggregations": (64, 2048), "wide": (64, 512)}
     with tempfile.TemporaryDirectory() as name:
         for kind, each in sizes.items():
@@ -272,7 +275,7 @@ EXPERIMENTS: dict[str, Callable[[Setting], Iterator[Row]]] = {
 
 
 def _saved(setting: Setting, kind: str, size: int, folder: pathlib.Path) -> str:
-    """A program as a file."""
+    """Return the file of a program."""
     path = str(folder / f"{kind}-{size}.pb")
     setting.tffc.ask("trace", kind, size)
     setting.tffc.ask("save", path)

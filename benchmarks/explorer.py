@@ -1,4 +1,4 @@
-"""How fast pages of `tffc explore` are in a browser: until the first paint, and for each step.
+"""Times of `tffc explore` pages in a browser: until the first paint, and of each step.
 
 python -m benchmarks.explorer [PAGE.html ...]
 
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def measured(browser: Any, path: pathlib.Path) -> dict[str, str]:
-    """The medians of a page, by what was done."""
+    """Return the medians of a page's times, by step."""
     times: dict[str, list[float]] = {}
     for _ in range(RUNS):
         opened = Explored(browser, path)

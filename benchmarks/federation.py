@@ -1,4 +1,4 @@
-"""What a round of the digits costs on a federation of processes on this machine.
+"""The costs of a round of the digits on a federation of processes on this machine.
 
 python -m benchmarks.federation [ROUNDS] [--stock]
 
@@ -44,7 +44,7 @@ KINDS = {
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure rounds and print their costs."""
     words = sys.argv[1:]
     supernode = ("flower-supernode",) if "--stock" in words else SUPERNODE
     count = next((int(word) for word in words if word.isdigit()), 13)

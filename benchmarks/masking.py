@@ -1,4 +1,4 @@
-"""What a masked sum costs one participant, over the messages of a Flower app.
+"""The costs of a masked sum for one participant, over the messages of a Flower app.
 
 python -m benchmarks.masking [PARTICIPANTS ...]
 
@@ -44,7 +44,7 @@ PROGRAM, LABEL = "0" * 64, "0" * 32
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure masked sums and print their costs."""
     for count in [int(word) for word in sys.argv[1:]] or COUNTS:
         for is_signing in (False, True):
             view = View(count, is_signing=is_signing)
@@ -66,7 +66,7 @@ def paper(count: int, size: int = SIZE, bits: int = 32) -> float:
 
 
 class View:
-    """One participant of many, and what it does and says."""
+    """One participant of many, its steps and its messages."""
 
     def __init__(self, count: int, *, is_signing: bool) -> None:
         terms = Terms(bytes.fromhex(LABEL), Demands().threshold(count), (Segment(MODULUS, SIZE),))
@@ -85,7 +85,7 @@ class View:
         self.seconds: dict[str, float] = {}
 
     def run(self) -> None:
-        """Do all steps."""
+        """Run all steps."""
         own, others = self._people[self._own], dict(self._people)
         del others[self._own]
         vector = [np.arange(SIZE, dtype=np.uint32)]

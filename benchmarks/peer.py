@@ -42,11 +42,12 @@ ALONE = (
     "tensorflow-privacy==0.9.0",
     "tensorflow-probability==0.22.1",
 )
-"""What is installed without the packages that it asks for."""
+"""What is installed without its dependencies."""
 
 
 def make_environment(folder: pathlib.Path) -> pathlib.Path:
-    """The interpreter of a virtual environment with the peer, made in `folder` if need be.
+    """Return the interpreter of a virtual environment with the peer; make it in `folder` if
+    necessary.
 
     It takes some 2 GB and Python 3.11, which has to be the one that runs this.
 

@@ -1,4 +1,4 @@
-"""What `tffc compile PROGRAM --form mapreduce -o FOLDER` does, in the peer."""
+"""The peer's counterpart of `tffc compile PROGRAM --form mapreduce -o FOLDER`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ FORMS = {
 
 
 class Side:
-    """Measurements of the peer; every method gives seconds."""
+    """Measurements of the peer; every method returns seconds."""
 
     def __init__(self) -> None:
         self._program: Any = None
@@ -32,34 +32,35 @@ class Side:
         self._state: Any = None
 
     def trace(self, kind: str, size: int) -> float:
-        """Tracing a program, which the other methods then use."""
+        """Time tracing a program, which the other methods then use."""
         return seconds(lambda: self._keep(PROGRAMS[kind](tff, size)))
 
     def load(self, path: str) -> float:
-        """Reading a serialized program, which the other methods then use, and all its nodes."""
+        """Time reading a serialized program, which the other methods then use, and all its
+        nodes."""
         return seconds(lambda: self._keep(load(pathlib.Path(path))).to_building_block())
 
     def compile(self, form: str) -> float:
-        """Compiling the program to a form."""
+        """Time compiling the program to a form."""
         return seconds(lambda: FORMS[form](self._program))
 
     def show(self) -> float:
-        """Printing the program."""
+        """Time printing the program."""
         block = self._program.to_building_block()
         return seconds(lambda: block.compact_representation())
 
     def write(self) -> float:
-        """Serializing the program."""
+        """Time serializing the program."""
         block = self._program.to_building_block()
         return seconds(lambda: block.proto.SerializeToString())
 
     def prepare_round(self) -> float:
-        """Tracing federated averaging and making the runtime."""
+        """Time tracing federated averaging and making the runtime."""
         tff.backends.native.set_sync_local_cpp_execution_context()
         return seconds(self._prepare_round)
 
     def round(self, clients: int) -> float:
-        """One round of federated averaging from the first weights."""
+        """Time one round of federated averaging from the first weights."""
         data = [
             tf.data.Dataset.from_tensor_slices(collections.OrderedDict(x=x, y=y))
             for x, y in averaging.client_data(clients)
@@ -78,7 +79,7 @@ class Side:
 
 
 def load(path: pathlib.Path) -> Any:
-    """The computation in a file."""
+    """Return the computation in a file."""
     message = computation_pb2.Computation.FromString(path.read_bytes())
     return computation_impl.ConcreteComputation(
         computation_proto=message, context_stack=context_stack_impl.context_stack

@@ -18,7 +18,8 @@ mpl.rcParams.update(
 
 
 def growth(rows: Sequence[Row], path: pathlib.Path) -> None:
-    """Seconds against size on logarithmic axes: a panel for each case, a line for each side."""
+    """Plot seconds against size on logarithmic axes: a panel for each case, a line for each
+    side."""
     cases = list(dict.fromkeys(row.case for row in rows))
     figure, panels = plt.subplots(
         1, len(cases), figsize=(3.2 * len(cases), 3), sharey=True, squeeze=False
@@ -43,7 +44,7 @@ def growth(rows: Sequence[Row], path: pathlib.Path) -> None:
 
 
 def stacked(rows: Sequence[Row], path: pathlib.Path) -> None:
-    """Milliseconds as stacked bars: a bar for each case, a part for each stage."""
+    """Plot milliseconds as stacked bars: a bar for each case, a part for each stage."""
     cases = list(dict.fromkeys((row.case, row.size) for row in rows))
     stages = list(dict.fromkeys(row.side for row in rows))
     figure, panel = plt.subplots(figsize=(8, 0.45 * len(cases) + 1.2))
@@ -61,7 +62,7 @@ def stacked(rows: Sequence[Row], path: pathlib.Path) -> None:
 
 
 def bars(rows: Sequence[Row], path: pathlib.Path) -> None:
-    """Megabytes as bars side by side: a group for each case, a bar for each side."""
+    """Plot megabytes as bars side by side: a group for each case, a bar for each side."""
     cases = list(dict.fromkeys((row.case, row.size) for row in rows))
     sides = list(dict.fromkeys(row.side for row in rows))
     figure, panel = plt.subplots(figsize=(8, 3))
@@ -80,7 +81,7 @@ def bars(rows: Sequence[Row], path: pathlib.Path) -> None:
 
 
 def save(figure: Figure, path: pathlib.Path) -> None:
-    """Writes a figure as SVG and closes it."""
+    """Write a figure as SVG and close it."""
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None, "Creator": None})
     plt.close(figure)

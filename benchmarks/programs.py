@@ -12,7 +12,7 @@ import numpy as np
 
 
 def chain(tff: Any, size: int) -> Any:
-    """So many maps in a row, and one sum."""
+    """Return `size` maps in a row, and one sum."""
     step, both = _functions(tff)
 
     @tff.federated_computation(tff.FederatedType(np.float32, tff.SERVER), _clients(tff))
@@ -27,7 +27,7 @@ def chain(tff: Any, size: int) -> Any:
 
 
 def aggregations(tff: Any, size: int) -> Any:
-    """So many sums, each of a value that is mapped twice."""
+    """Return `size` sums, each of a value that is mapped twice."""
     step, both = _functions(tff)
 
     @tff.federated_computation(tff.FederatedType(np.float32, tff.SERVER), _clients(tff))
@@ -43,7 +43,7 @@ def aggregations(tff: Any, size: int) -> Any:
 
 
 def wide(tff: Any, size: int) -> Any:
-    """A model of so many tensors, one step at the clients and one mean."""
+    """Return a model of `size` tensors, one step at the clients and one mean."""
     names = [f"w{i}" for i in range(size)]
     model = tff.StructType([(name, tff.TensorType(np.float32, [8])) for name in names])
 
@@ -65,7 +65,7 @@ def wide(tff: Any, size: int) -> Any:
 
 
 def server_chain(tff: Any, size: int) -> Any:
-    """So many maps in a row at the server."""
+    """Return `size` maps in a row at the server."""
     step, both = _functions(tff)
 
     @tff.federated_computation(tff.FederatedType(np.float32, tff.SERVER), _clients(tff))
@@ -79,7 +79,7 @@ def server_chain(tff: Any, size: int) -> Any:
 
 
 def sums(tff: Any, size: int) -> Any:
-    """So many sums of what each client holds."""
+    """Return `size` sums of what each client holds."""
 
     @tff.federated_computation(tff.FederatedType(np.float32, tff.SERVER), _clients(tff))
     def each_round(state: Any, data: Any) -> Any:
@@ -90,7 +90,7 @@ def sums(tff: Any, size: int) -> Any:
 
 
 def secure_sums(tff: Any, size: int) -> Any:
-    """So many secure sums of what each client holds."""
+    """Return `size` secure sums of what each client holds."""
 
     @tff.federated_computation(
         tff.FederatedType(np.float32, tff.SERVER), tff.FederatedType(np.int32, tff.CLIENTS)
@@ -103,7 +103,7 @@ def secure_sums(tff: Any, size: int) -> Any:
 
 
 def fields(tff: Any, size: int) -> Any:
-    """A state of so many fields, selected one by one and zipped again."""
+    """Return a state of `size` fields, selected one by one and zipped again."""
     state_type = tff.StructType([(f"f{i}", np.float32) for i in range(size)])
 
     @tff.federated_computation(tff.FederatedType(state_type, tff.SERVER), _clients(tff))
@@ -115,7 +115,7 @@ def fields(tff: Any, size: int) -> Any:
 
 
 def _functions(tff: Any) -> tuple[Any, Any]:
-    """A function of one number, and one of two."""
+    """Return a function of one number, and one of two."""
 
     @tff.tensorflow.computation(np.float32)
     def step(x: Any) -> Any:

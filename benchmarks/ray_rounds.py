@@ -1,4 +1,4 @@
-"""`python -m benchmarks.ray_rounds`: what a round on Ray costs beside one in the local engine.
+"""`python -m benchmarks.ray_rounds`: the costs of rounds on Ray and in the local engine.
 
 Both run in turn, on clients that are packed, with two workers: threads of this process, and actors
 of a cluster of two machines that this process starts, with one processor each.  Processor time of
@@ -37,7 +37,7 @@ WORKERS = 2
 
 @contextlib.contextmanager
 def cluster() -> Iterator[None]:
-    """Have a Ray of two machines with one processor each."""
+    """Run a Ray cluster of two machines with one processor each."""
     import ray  # pyright: ignore[reportMissingImports]  # only where it is installed
     from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]
 
@@ -98,7 +98,7 @@ class Measured:
 def measure(
     name: str, batching: Batching, runs: int, warm: int, tell: Callable[[str], None]
 ) -> None:
-    """Measure a workload, and tell of it in a row of a table."""
+    """Measure a workload, and print a row of the table."""
     program = averaging.build(tffc, name).to_building_block()
     form = compile_form(program, "mapreduce")
     process = Process(Bundle("mapreduce", program, form.components(), None, {}))
@@ -128,7 +128,7 @@ def measure(
 @click.option("--only", multiple=True, type=click.Choice(list(WORKLOADS)), default=("W1", "W2"))
 @click.option("--batching", default="off", show_default=True, help="off, or clients a call.")
 def main(runs: int, warm: int, only: tuple[str, ...], batching: str) -> None:
-    """Measure rounds on Ray beside those of the local engine."""
+    """Measure rounds on Ray and in the local engine."""
     share_cores(WORKERS)  # as `tffc run` does
     click.echo("| workload | engine | processor | Ray's own processes | clock | ratio |")
     click.echo("|---|---|---|---|---|---|")

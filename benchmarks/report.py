@@ -1,4 +1,4 @@
-"""The page about performance: tables in Markdown, and the plots beside them."""
+"""The page about performance: tables in Markdown, and plots."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write_report(
     runs: int,
     seconds: float,
 ) -> pathlib.Path:
-    """Writes `performance.md` and its plots into a folder; gives the page's path."""
+    """Write `performance.md` and its plots into a folder; return the page's path."""
     images = folder / IMAGES
     images.mkdir(parents=True, exist_ok=True)
     parts = [INTRODUCTION, _machine(versions, has_peer, runs, seconds)]
@@ -200,7 +200,7 @@ def _commands(rows: Sequence[Row]) -> str:
 
 
 def _instructions(rows: Sequence[Row]) -> str:
-    """The table of instructions; a size that doubles says what that added."""
+    """Yield the table of instructions; for a doubled size, also the growth."""
     found = _of(rows, "instructions")
     if not found:
         return ""
@@ -269,7 +269,7 @@ def _side_by_side(
 
 
 def _growth(before: tuple[int, Figure], after: tuple[int, Figure]) -> str:
-    """What each of the doublings between two sizes has multiplied the time by."""
+    """Return the factor by which each doubling between two sizes has multiplied the time."""
     (small, less), (large, more) = before, after
     return f"{(more.median / less.median) ** (1 / math.log2(large / small)):.2f}"
 
@@ -290,5 +290,5 @@ def _ratio(value: float) -> str:
 
 
 def _three(value: float) -> str:
-    """A number with three digits, or all before the point."""
+    """Return a number with three digits, or all before the point."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""What a round costs on a cluster, measured for one client and extrapolated.
+"""The costs of a round on a cluster, measured for one client and extrapolated.
 
     python -m benchmarks.round_costs BUNDLE DATA [--clients N] [--workers W]
 
@@ -42,7 +42,7 @@ START = "import sys; from tffc.engines.beam_shipment import unload; unload(sys.a
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
-    """What is measured: bytes, and seconds of one core."""
+    """The measured costs: bytes, and seconds of one core."""
 
     sent: int
     shipped: int
@@ -59,7 +59,7 @@ class Costs:
 
 @dataclasses.dataclass(frozen=True)
 class Repeated:
-    """A source with more clients, each of which holds what one of another source does."""
+    """A source with more clients, each with the data of one of another source."""
 
     source: ClientSource
     count: int
@@ -73,7 +73,7 @@ class Repeated:
 
 
 def measure(process: Process, source: ClientSource) -> Costs:
-    """The costs of one round's steps."""
+    """Return the costs of one round's steps."""
     steps = process.steps
     aggregation = TupleAggregation(steps.aggregations)
     many = Repeated(source, SAMPLE)
@@ -106,7 +106,7 @@ def measure(process: Process, source: ClientSource) -> Costs:
 
 
 def _seconds(run: Callable[[], Any]) -> float:
-    """The processor time that something takes; the least of three times."""
+    """Return the processor time that a function takes; the least of three times."""
     found: list[float] = []
     for _ in range(3):
         begin = time.process_time()
@@ -116,7 +116,8 @@ def _seconds(run: Callable[[], Any]) -> float:
 
 
 def _overhead(process: Process, source: ClientSource, steps: float) -> float:
-    """What a client costs on Beam beyond its steps: from rounds of different sizes in process."""
+    """Return what a client costs on Beam beyond its steps, from rounds of different sizes in
+    process."""
     engine = BeamEngine(process)
     state = process.first_state().value
 
@@ -128,7 +129,7 @@ def _overhead(process: Process, source: ClientSource, steps: float) -> float:
 
 
 def _start(shipped: bytes) -> float:
-    """The processor time until a new process has loaded TensorFlow and the graphs."""
+    """Return the processor time until a new process has loaded TensorFlow and the graphs."""
     with tempfile.TemporaryDirectory() as folder:
         write_file(folder, ROUND, shipped)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -138,7 +139,7 @@ def _start(shipped: bytes) -> float:
 
 
 def extrapolate(costs: Costs, clients: int, workers: int) -> Iterator[tuple[str, str]]:
-    """What a round of so many clients costs on workers of one core each."""
+    """Return the costs of a round of a number of clients on workers of one core each."""
     bundles = max(workers, math.ceil(clients / BUNDLE))
     fanout = round(math.sqrt(bundles))
     client = costs.read + costs.work + costs.accumulate + costs.beam
@@ -186,7 +187,7 @@ def _time(seconds: float) -> str:
 
 
 def _shown(value: float, units: Sequence[tuple[str, float]]) -> str:
-    """A value in the largest unit of which there is one at least."""
+    """Return a value in the largest unit in which it is at least one."""
     name, size = next((unit for unit in units if value >= unit[1]), units[-1])
     return f"{value / size:.3g} {name}"
 
@@ -197,7 +198,7 @@ def _shown(value: float, units: Sequence[tuple[str, float]]) -> str:
 @click.option("--clients", default=1_000_000, show_default=True)
 @click.option("--workers", default=1000, show_default=True)
 def main(bundle: pathlib.Path, data: str, clients: int, workers: int) -> None:
-    """Measures the costs of a round and extrapolates them."""
+    """Measure the costs of a round and extrapolate them."""
     process = load(bundle)
     costs = measure(process, open_source(data, process.data_type))
     tables = (

@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 class SideError(Exception):
-    """What a side was asked for, it cannot do."""
+    """A side cannot do what it was asked for."""
 
 
 class Side:
@@ -35,7 +35,7 @@ class Side:
         )
 
     def ask(self, method: str, *arguments: Any) -> Any:
-        """What a method of the side gives.
+        """Return the result of a method of the side.
 
         Raises:
           SideError: it failed, or the process has ended.
@@ -60,14 +60,15 @@ class Side:
         return answer["result"]
 
     def close(self) -> None:
-        """Ends the process."""
+        """End the process."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
 
 
 def environment() -> dict[str, str]:
-    """The environment of every measured process: no messages of TensorFlow, this checkout first."""
+    """Return the environment of every measured process: no messages of TensorFlow, this checkout
+    first."""
     return {
         **os.environ,
         "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -77,7 +78,7 @@ def environment() -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Figure:
-    """What several runs gave, in seconds unless said otherwise."""
+    """The results of several runs, in seconds unless stated otherwise."""
 
     runs: tuple[float, ...]
 
@@ -96,13 +97,13 @@ class Figure:
 
 @dataclasses.dataclass(slots=True)
 class Schedule:
-    """How long to measure: so many runs of each side, fewer once they took `budget` seconds."""
+    """How long to measure: `runs` runs of each side, fewer once they took `budget` seconds."""
 
     runs: int
     budget: float
 
     def alternate(self, measurements: dict[str, Callable[[], float]]) -> dict[str, Figure]:
-        """The figures of several measurements, taken in turn; those that fail have none."""
+        """Return the figures of several measurements, taken in turn; those that fail have none."""
         taken: dict[str, list[float]] = {name: [] for name in measurements}
         spent = dict.fromkeys(measurements, 0.0)
         failed: set[str] = set()
@@ -120,7 +121,7 @@ class Schedule:
 
 
 def asking(sides: Iterable[Side], method: str, *arguments: Any) -> dict[str, Callable[[], float]]:
-    """Measurements that ask each side for the same."""
+    """Return measurements that ask each side for the same."""
 
     def of(side: Side) -> Callable[[], float]:
         return lambda: side.ask(method, *arguments)

@@ -48,7 +48,7 @@ from tffc.proto import GraphDef
 
 
 class Side:
-    """Measurements of tffc; every method gives seconds, unless it says otherwise."""
+    """Measurements of tffc; every method returns seconds, unless it says otherwise."""
 
     def __init__(self) -> None:
         self._data = b""
@@ -58,7 +58,7 @@ class Side:
         self._temporary = tempfile.TemporaryDirectory()
 
     def versions(self) -> dict[str, str]:
-        """The versions of what runs here, by name."""
+        """Return the versions of the packages here, by name."""
         return {
             "numpy": np.__version__,
             "protobuf": google.protobuf.__version__,
@@ -66,39 +66,43 @@ class Side:
         }
 
     def trace(self, kind: str, size: int) -> float:
-        """Tracing a program, which the other methods then use."""
+        """Time tracing a program, which the other methods then use."""
         made: list[Any] = []
         taken = seconds(lambda: made.append(PROGRAMS[kind](tffc, size)))
         self._keep(made[0].to_building_block())
         return taken
 
     def load(self, path: str) -> float:
-        """Reading a serialized program, which the other methods then use."""
+        """Time reading a serialized program, which the other methods then use."""
         self._data, self._node = pathlib.Path(path).read_bytes(), None
         return seconds(self._program)
 
     def save(self, path: str) -> int:
-        """Writes the program to a file; gives its size in bytes."""
+        """Write the program to a file; return its size in bytes."""
         return pathlib.Path(path).write_bytes(self._data)
 
     def make_large(self, nodes: int) -> int:
-        """Makes the program of about so many nodes; gives their number."""
+        """Make a program of about `nodes` nodes; return their number."""
         program = large_program(nodes)
         self._keep(program)
         return tree_size(program)
 
     def compile_doubled(self, levels: int) -> float:
-        """Compiling a struct of so many levels.  It has no bytes to be read from, for these have
-        the whole type of each level, which is twice that of the level below."""
+        """Time compiling a struct of `levels` levels.
+
+        It is not read from bytes, because these have the whole type of each level, which is twice
+        as long as that of the level below.
+        """
         program = doubled_struct(levels)
         return seconds(lambda: compile_form(program, "mapreduce"))
 
     def compile(self, form: str) -> float:
-        """Reading the program's bytes and compiling it to a form."""
+        """Time reading the program's bytes and compiling it to a form."""
         return seconds(lambda: compile_form(self._read(), form))
 
     def prove(self, form: str) -> float:
-        """Proving that what the program is compiled to computes what it does, for all arguments."""
+        """Time proving that what the program is compiled to computes what it does, for all
+        arguments."""
         program = self._program()
         components = compile_form(program, form).components()
         proofs: list[Proof] = []
@@ -107,12 +111,12 @@ class Side:
         return taken
 
     def floor(self) -> float:
-        """Parsing every graph in the program, renaming all nodes, and serializing it again."""
+        """Time parsing every graph in the program, renaming all nodes, and serializing it again."""
         graphs = [wire.read_tensorflow(s.payload).graph_def for s in _sections(self._program())]
         return seconds(lambda: [_renamed(graph) for graph in graphs])
 
     def stages(self, form: str) -> dict[str, float]:
-        """The seconds of each stage of compiling, by name."""
+        """Return the seconds of each stage of compiling, by name."""
         taken = {"read": seconds(self._read)}
         program = self._program()
         pipeline = default_pipeline()
@@ -131,37 +135,37 @@ class Side:
         return taken
 
     def show(self) -> float:
-        """Printing the program."""
+        """Time printing the program."""
         program = self._program()
         return seconds(lambda: compact(program))
 
     def write(self) -> float:
-        """Serializing the program."""
+        """Time serializing the program."""
         program = self._program()
         return seconds(lambda: wire.to_bytes(program))
 
     def parse(self) -> float:
-        """Parsing the program's text with types."""
+        """Time parsing the program's text with types."""
         text = typed(self._program())
         return seconds(lambda: parse_text(text))
 
     def verify(self) -> float:
-        """Verifying the program."""
+        """Time verifying the program."""
         program = self._program()
         return seconds(lambda: verify(program))
 
     def prepare_round(self) -> float:
-        """Tracing and compiling federated averaging."""
+        """Time tracing and compiling federated averaging."""
         return seconds(self._prepare_round)
 
     def round(self, clients: int) -> float:
-        """One round of federated averaging from the first weights."""
+        """Time one round of federated averaging from the first weights."""
         source = self._clients(clients)
         cohort = Cohort(source, source.clients)
         return seconds(lambda: self._engine.run_round(self._state, cohort))
 
     def round_by_hand(self, clients: int) -> float:
-        """The same round without federated programs: what it takes at least."""
+        """Time the same round without federated programs, which shows the least time."""
         data = list(averaging.client_data(clients))
         return seconds(lambda: self._by_hand.round(self._state, data))
 
@@ -170,7 +174,7 @@ class Side:
         return ByHand()
 
     def close(self) -> None:
-        """Removes the files of the clients."""
+        """Remove the files of the clients."""
         self._temporary.cleanup()
 
     def _prepare_round(self) -> None:
@@ -193,7 +197,7 @@ class Side:
         self._data, self._node = wire.to_bytes(program), None
 
     def _program(self) -> Node:
-        """The program at hand, which is read once."""
+        """Return the current program, which is read once."""
         if self._node is None:
             self._node = self._read()
         return self._node
@@ -203,19 +207,20 @@ class Side:
 
 
 class InMemory:
-    """The clients of a folder, all of them read before, as the peer's are."""
+    """The clients of a folder, all read beforehand, as the peer's are."""
 
     def __init__(self, folder: ClientSource) -> None:
         self.clients = folder.clients
         self._values = {client: folder.read(client) for client in folder.clients}
 
     def read(self, client: str) -> Any:
-        """The value that a client holds."""
+        """Return the value that a client holds."""
         return self._values[client]
 
 
 def large_program(nodes: int) -> Node:
-    """A flat program of about so many nodes: `(p -> (let v1=<p,p>,v2=<v1[0],p>,... in vN[1]))`."""
+    """Return a flat program of about `nodes` nodes: `(p -> (let v1=<p,p>,v2=<v1[0],p>,... in
+    vN[1]))`."""
     parameter = Reference("p", TensorType(np.int32))
     bindings = [Binding("v1", StructNode((parameter, parameter)))]
     for index in range(2, nodes // 4):
@@ -244,7 +249,7 @@ def doubled_struct(levels: int) -> Node:
 
 
 def _sections(root: Node) -> Iterator[Compiled]:
-    """The sections of a program, a shared one at each of its places."""
+    """Yield the sections of a program, a shared one once for each place."""
     stack: list[Node] = [root]
     while stack:
         node = stack.pop()

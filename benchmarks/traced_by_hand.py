@@ -12,12 +12,12 @@ example = {
 
 
 def work(given, data):
-    """One client's training."""
+    """Train one client."""
     return averaging.train(list(given), data)
 
 
 def update(given, delta):
-    """The weights after a round."""
+    """Return the weights after a round."""
     return [weight + change for weight, change in zip(given, delta, strict=True)]
 
 

@@ -15,7 +15,7 @@ import sys
 
 
 def main() -> None:
-    """Answers requests until there are no more."""
+    """Answer requests until there are no more."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # so that what libraries print does not come between the answers

@@ -1,1 +1,1 @@
-"""Rounds of federated averaging in tffc beside what else a user could take: one module a side."""
+"""Rounds of federated averaging in tffc and its alternatives, one module for each."""

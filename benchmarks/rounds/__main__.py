@@ -53,7 +53,7 @@ the last batch of a client with its first examples."""
 
 
 def open_sides(make: pathlib.Path | None) -> dict[str, str]:
-    """The interpreters of the sides that are there; those that are not are told of."""
+    """Return the interpreters of the sides that are installed; report the others."""
     found: dict[str, str] = {}
     for name, (variable, packages) in ENVIRONMENTS.items():
         python = os.environ.get(variable, "") if variable else sys.executable
@@ -116,7 +116,7 @@ def main(
     make: pathlib.Path | None,
     output: pathlib.Path,
 ) -> None:
-    """Measures rounds of tffc beside those of JAX, NumPy, PyTorch, pfl, FedJAX and TFF.
+    """Measure rounds of tffc and of JAX, NumPy, PyTorch, pfl, FedJAX and TFF.
 
     An interpreter for each side stands in the environment, as TFFC_JAX_PYTHON and so on; one that
     does not is made if there is a folder for it, or left out.
@@ -155,7 +155,8 @@ def main(
 def alternate(
     sides: Mapping[tuple[str, str], Side], workload: str, runs: int
 ) -> dict[tuple[str, str], tuple[Figure, Figure]]:
-    """The seconds of a round of each side, of the processor and on the clock, taken in turn."""
+    """Return the seconds of a round of each side, of the processor and on the clock, taken in
+    turn."""
     taken: dict[tuple[str, str], list[tuple[float, float]]] = {each: [] for each in sides}
     for _ in range(runs):
         for (name, way), side in sides.items():

@@ -11,7 +11,8 @@ from benchmarks.rounds.workloads import SIDE, WORKLOADS, Workload
 
 
 def build(tff: Any, name: str) -> Any:
-    """The round, `(<weights@SERVER,{<x,y>*}@CLIENTS> -> <weights@SERVER,float32@SERVER>)`."""
+    """Return the round, `(<weights@SERVER,{<x,y>*}@CLIENTS> ->
+    <weights@SERVER,float32@SERVER>)`."""
     workload = WORKLOADS[name]
     names = [f"w{number:02}" for number in range(len(workload.shapes))]
     tensors = [tff.TensorType(np.float32, shape) for shape in workload.shapes]
@@ -59,7 +60,7 @@ def build(tff: Any, name: str) -> Any:
 
 
 def losses(workload: Workload, weights: Any, x: Any, y: Any) -> Any:
-    """The cross entropy of each example."""
+    """Return the cross entropy of each example."""
     import tensorflow as tf
 
     rest = list(weights)

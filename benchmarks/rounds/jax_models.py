@@ -11,7 +11,7 @@ DIMENSIONS = ("NHWC", "HWIO", "NHWC")
 
 
 def losses(workload: Workload, weights, x, y):
-    """The cross entropy of each example."""
+    """Return the cross entropy of each example."""
     rest = list(weights)
     if workload.kind == "cnn":
         x = x.reshape(-1, SIDE, SIDE, 1)

@@ -12,7 +12,7 @@ from benchmarks.rounds.workloads import WORKLOADS, Arrays, clients_of
 
 
 def _padded(name: str) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The data of all clients with room for the longest, and how many examples count."""
+    """Return the data of all clients, padded to the longest, and how many examples each has."""
     data = clients_of(name)
     counts = np.array([len(y) for _, y in data], np.int32)
     most = counts.max()
@@ -22,7 +22,7 @@ def _padded(name: str) -> tuple[jax.Array, jax.Array, jax.Array]:
 
 
 def _step(name: str):
-    """One step of a client: the weights after its batch of that number."""
+    """Return the weights after one step of a client, on its batch of that number."""
     workload = WORKLOADS[name]
 
     def loss(weights, x, y, counts):
@@ -48,7 +48,7 @@ def _run(compiled, name: str) -> Round:
 
 
 def scan(name: str) -> Round:
-    """A loop over clients, and in it one over the steps of each."""
+    """Loop over clients, and inside over the steps of each."""
     workload, step = WORKLOADS[name], _step(name)
 
     @jax.jit
@@ -92,7 +92,8 @@ def unrolled(name: str) -> Round:
 
 
 def vmap(name: str) -> Round:
-    """All clients at once, each as many steps as the longest; what it has too many does nothing."""
+    """Train all clients at once, each for as many steps as the longest; surplus steps do
+    nothing."""
     workload, step = WORKLOADS[name], _step(name)
     most = max(len(y) for _, y in clients_of(name))
     steps = -(-workload.epochs * most // workload.batch)

@@ -1,4 +1,4 @@
-"""What every side answers: how long a round takes, and which weights rounds lead to."""
+"""The answers of every side: how long a round takes, and the weights after rounds."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Measured:
         self._rounds: dict[tuple[str, str], tuple[Round, Arrays]] = {}
 
     def versions(self) -> dict[str, str]:
-        """The versions of the packages."""
+        """Return the versions of the packages."""
         return {name: importlib.metadata.version(name) for name in self._packages}
 
     def prepare(self, way: str, workload: str, seconds: float, path: str) -> None:
-        """Computes rounds until they have taken so many seconds of the processor.
+        """Compute rounds until they have taken a number of seconds of the processor.
 
         The weights after the first three are written to a path.
         """
@@ -55,7 +55,7 @@ class Measured:
         self._rounds[way, workload] = run, first
 
     def round(self, way: str, workload: str) -> tuple[float, float]:
-        """The seconds of a round from the first weights: of the processor, and on the clock.
+        """Return the seconds of a round from the first weights: of the processor, and on the clock.
 
         They are the mean of rounds in a row, as in training.  A single round of milliseconds, after
         seconds of other sides, is one of cold caches.
@@ -83,6 +83,6 @@ def processor_time() -> float:
 
 
 def children() -> list[int]:
-    """The processes that this one has started."""
+    """Return the processes that this one has started."""
     threads = pathlib.Path("/proc/self/task").glob("*/children")
     return [int(each) for thread in threads for each in thread.read_text("utf-8").split()]

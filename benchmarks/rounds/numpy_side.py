@@ -10,7 +10,7 @@ from benchmarks.rounds.workloads import WORKLOADS, Arrays, clients_of
 
 
 def loop(name: str) -> Round:
-    """Clients one after another, with layers as matrices."""
+    """Train clients one after another, with layers as matrices."""
     workload, data = WORKLOADS[name], clients_of(name)
 
     def train(weights: Arrays, x: np.ndarray, y: np.ndarray) -> Arrays:
@@ -55,7 +55,7 @@ def _gradients(kind: str, weights: Arrays, x: np.ndarray, y: np.ndarray) -> Arra
 
 
 def vectorised(name: str) -> Round:
-    """All clients of the logistic regression at once."""
+    """Train all clients of the logistic regression at once."""
     workload, data = WORKLOADS[name], clients_of(name)
     x = np.stack([x for x, _ in data])
     y = np.stack([y for _, y in data]).astype(np.float32)

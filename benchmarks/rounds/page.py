@@ -53,7 +53,7 @@ class RoundRow:
 
     @property
     def name(self) -> str:
-        """The side and the way, as the page names them."""
+        """Return the side and the way, as the page names them."""
         if self.way in ("pfl", "fedjax"):
             return self.way
         return f"{self.side}, {self.way}"
@@ -68,7 +68,7 @@ class RoundRow:
 def write_page(
     rows: Sequence[RoundRow], versions: Mapping[str, str], runs: int, folder: pathlib.Path
 ) -> pathlib.Path:
-    """Writes the section into `performance.md`, in the place of the one that is there."""
+    """Write the section into `performance.md`, in place of the present one."""
     page = folder / "performance.md"
     text = page.read_text(encoding="utf-8") if page.exists() else ""
     text = text.replace(section_of(page), "").rstrip()
@@ -80,7 +80,7 @@ def write_page(
 
 
 def section_of(page: pathlib.Path) -> str:
-    """The section that is in a page, empty if there is none."""
+    """Return the section in a page; empty if there is none."""
     text = page.read_text(encoding="utf-8") if page.exists() else ""
     if BEGIN not in text:
         return ""
@@ -115,7 +115,7 @@ def _section(rows: Sequence[RoundRow], versions: Mapping[str, str], runs: int) -
 
 
 def _base(rows: Sequence[RoundRow]) -> float:
-    """The processor time of tffc with clients in memory, if it was measured."""
+    """Return the processor time of tffc with clients in memory, if it was measured."""
     own = [r.processor.median for r in rows if (r.side, r.way) == ("tffc", "memory")]
     return own[0] if own else 0.0
 
@@ -127,7 +127,7 @@ def _shown(figure: Figure) -> str:
 
 
 def _plot(rows: Sequence[RoundRow], path: pathlib.Path) -> None:
-    """Processor time as bars on a logarithmic axis, a panel for each workload."""
+    """Plot processor time as bars on a logarithmic axis, a panel for each workload."""
     workloads = list(dict.fromkeys(row.workload for row in rows))
     figure, panels = plt.subplots(
         1, max(1, len(workloads)), figsize=(3.6 * max(1, len(workloads)), 3.4), squeeze=False

@@ -17,7 +17,7 @@ from benchmarks.rounds.workloads import Arrays, clients_of
 
 
 def runtime(name: str) -> Round:
-    """The round in TFF's local runtime, with a dataset for each client."""
+    """Return the round in TFF's local runtime, with a dataset for each client."""
     each_round = averaging.build(tff, name)
     data = [
         tf.data.Dataset.from_tensor_slices(collections.OrderedDict(x=x, y=y))
@@ -33,7 +33,7 @@ def runtime(name: str) -> Round:
 
 
 def _end_children() -> None:
-    """Ends the process that TFF works in, which would stay."""
+    """End the process that TFF works in, which would stay."""
     for child in children():
         os.kill(child, signal.SIGKILL)
 

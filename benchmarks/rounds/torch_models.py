@@ -20,17 +20,17 @@ class Network(torch.nn.Module):
             self.weights.append(torch.nn.Parameter(_to_torch(each)))
 
     def put(self, weights: Arrays) -> None:
-        """Have these weights."""
+        """Take these weights."""
         with torch.no_grad():
             for own, each in zip(self.weights, weights, strict=True):
                 own.copy_(_to_torch(each))
 
     def arrays(self) -> Arrays:
-        """The weights as arrays."""
+        """Return the weights as arrays."""
         return [_to_numpy(each) for each in self.weights]
 
     def loss(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The mean cross entropy of some examples."""
+        """Return the mean cross entropy of some examples."""
         rest = list(self.weights)
         if self._workload.kind == "cnn":
             x = x.reshape(-1, 1, SIDE, SIDE)

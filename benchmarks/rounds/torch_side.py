@@ -21,7 +21,8 @@ from benchmarks.rounds.workloads import WORKLOADS, Arrays, clients_of
 
 
 def _repeated(name: str) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """The examples of each client as often as it trains on them: batches reach over the end."""
+    """Return the examples of each client as often as it trains on them: batches reach over the
+    end."""
     epochs = WORKLOADS[name].epochs
     return [
         (
@@ -33,7 +34,7 @@ def _repeated(name: str) -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 
 def loop(name: str) -> Round:
-    """Clients one after another, with autograd."""
+    """Train clients one after another, with autograd."""
     workload, data, network = WORKLOADS[name], _repeated(name), Network(name)
     weights = list(network.weights)
 
@@ -64,15 +65,15 @@ def loop(name: str) -> Round:
 
 
 class _Model(Network):
-    """The network as pfl asks for it."""
+    """The network with the interface that pfl needs."""
 
     def metrics(self, x: torch.Tensor, y: torch.Tensor) -> dict[str, float]:
-        """Nothing is measured, as nothing is by the other sides."""
+        """Measure nothing, like the other sides."""
         return {}
 
 
 def pfl(name: str) -> Round:
-    """Federated averaging of pfl in its simulated backend."""
+    """Run federated averaging of pfl in its simulated backend."""
     workload, network = WORKLOADS[name], _Model(name)
     users = [
         Dataset(raw_data=list(data), user_id=str(number))

@@ -40,7 +40,7 @@ class Workload:
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
-        """The shapes of the weights, each layer's bias behind its matrix."""
+        """Return the shapes of the weights, each layer's bias after its matrix."""
         found: list[tuple[int, ...]] = []
         if self.kind == "cnn":
             one, two = FILTERS
@@ -51,11 +51,11 @@ class Workload:
 
     @property
     def features(self) -> int:
-        """How many numbers an example has."""
+        """Return how many numbers an example has."""
         return SIDE * SIDE if self.kind == "cnn" else self.widths[0]
 
     def first_weights(self) -> Arrays:
-        """The weights before the first round."""
+        """Return the weights before the first round."""
         random = np.random.RandomState(0)
         return [
             np.zeros(shape, np.float32)
@@ -65,7 +65,7 @@ class Workload:
         ]
 
     def client_data(self) -> list[Client]:
-        """The examples and labels of each client."""
+        """Return the examples and labels of each client."""
         if self.size is None:
             return [_digits(path) for path in sorted(DIGITS.glob("*.npz"))]
         random = np.random.RandomState(1)
@@ -95,5 +95,5 @@ WORKLOADS = {
 
 @functools.cache
 def clients_of(name: str) -> list[Client]:
-    """The clients of a workload, which a process makes once."""
+    """Return the clients of a workload, which a process makes once."""
     return WORKLOADS[name].client_data()

@@ -212,9 +212,9 @@ def test_what_is_shared_is_not_copied() -> None:
         (
             ["compile", "--form", "mapreduce", "--out", "bundle"],
             {
+                "bundles",
                 "collector",
                 "commands.compile",
-                "compile",
                 "options",
                 "pass_instrumentation",
                 "pipeline_choice",

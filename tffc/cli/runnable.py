@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
 from tffc.backends.forms.kinds import form_for, load_form
-from tffc.cli.compile import bundle_of
+from tffc.cli.bundles import bundle_of
 from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
 from tffc.cli.progress import step

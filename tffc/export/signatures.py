@@ -150,7 +150,8 @@ class _Builder(GraphBuilder):
             key: self.add_typed("Identity", [tensor])
             for key, tensor in zip(names, given, strict=True)
         }
-        copied = [node for node in self._nodes.values() if node.call == self._calls - 1]
+        last_call = len(self._initializers) - 1
+        copied = [node for node in self._nodes.values() if node.call == last_call]
         self._check_state(name, section, copied)
         variables = [node for node in copied if node.op == "VarHandleOp"]
         for node in variables:
@@ -158,10 +159,6 @@ class _Builder(GraphBuilder):
         if variables and self._locks:
             outputs = self._one_call_at_a_time(name, variables, outputs)
         self.signatures[name] = Signature(inputs, outputs)
-
-    @property
-    def _calls(self) -> int:
-        return len(self._initializers)
 
     def _check_state(self, name: str, section: Compiled, copied: Sequence[GraphNode]) -> None:
         in_functions = (

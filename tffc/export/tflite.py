@@ -6,14 +6,13 @@ TensorFlow's kernels linked in, which is called flex.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib
 import pathlib
 import re
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tffc.errors import ExportError
@@ -87,30 +86,24 @@ def _adapted(content: bytes) -> bytes:
     return model.SerializeToString(deterministic=True)
 
 
-@contextlib.contextmanager
-def _saved(content: bytes) -> Iterator[str]:
-    """Yield a temporary folder with the file of a SavedModel."""
-    with tempfile.TemporaryDirectory() as folder:
-        (pathlib.Path(folder) / FILE).write_bytes(content)
-        yield folder
-
-
 def _convert_either(tf: Any, content: bytes, signature: str) -> bytes:
     """Return the model of the rewritten graph or, if flex lacks an operation of that, of the
     original.
 
     Iterators are an example of such operations.
     """
-    with _saved(_adapted(content)) as adapted, _saved(content) as plain:
-        try:
-            return _convert(tf, adapted, signature)
-        except Exception:  # noqa: BLE001 - the converter raises all kinds
-            return _convert(tf, plain, signature)
+    adapted = _adapted(content)
+    try:
+        return _convert(tf, adapted, signature)
+    except Exception:  # noqa: BLE001 - the converter raises all kinds
+        return _convert(tf, content, signature)
 
 
-def _convert(tf: Any, folder: str, signature: str) -> bytes:
-    with quiet(), warnings.catch_warnings():
+def _convert(tf: Any, content: bytes, signature: str) -> bytes:
+    """Return the model of a signature of a SavedModel."""
+    with tempfile.TemporaryDirectory() as folder, quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        (pathlib.Path(folder) / FILE).write_bytes(content)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=[signature])
         operations = tf.lite.OpsSet
         converter.target_spec.supported_ops = [operations.TFLITE_BUILTINS, operations.SELECT_TF_OPS]

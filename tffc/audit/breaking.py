@@ -143,21 +143,19 @@ def _privacy(old: Audit, new: Audit) -> Iterator[Change]:
             if more:
                 message = f"may depend on more of a client ({label}): {', '.join(more)}"
                 yield Change(Breaks.PRIVACY, after.name, message, after.span)
-        if before is not None and order.index(after.protection) > order.index(before.protection):
+        if before is None:
+            continue
+        if order.index(after.protection) > order.index(before.protection):
             message = f"was {before.protection.value}, is {after.protection.value}"
             yield Change(Breaks.PRIVACY, after.name, message, after.span)
-        if before is not None and _lost_noise(before, after):
+        had, has = (any(draw.is_fresh for draw in c.depends.draws) for c in (before, after))
+        if had and not has:
             message = "meets no fresh noise at the clients any more"
             yield Change(Breaks.PRIVACY, after.name, message, after.span)
     for effect in new.effects:
         if effect.side == "clients" and effect.operation not in {e.operation for e in old.effects}:
             message = f"is a new effect at the clients: {effect.kind}"
             yield Change(Breaks.PRIVACY, effect.operation, message, effect.span)
-
-
-def _lost_noise(before: Channel, after: Channel) -> bool:
-    had, has = (any(draw.is_fresh for draw in c.depends.draws) for c in (before, after))
-    return had and not has
 
 
 def _inside(old: Node, new: Node, form: str) -> Iterator[Change]:

@@ -78,9 +78,7 @@ class _OnTerminals(Style):
 
 def colored(text: str) -> str:
     """Return a text of the notation, coloured for a terminal."""
+    if len(text) > LARGEST:
+        return text
     lexer = NotationLexer(stripnl=False, ensurenl=False)
-    return (
-        text
-        if len(text) > LARGEST
-        else highlight(text, lexer, Terminal256Formatter(style=_OnTerminals))
-    )
+    return highlight(text, lexer, Terminal256Formatter(style=_OnTerminals))

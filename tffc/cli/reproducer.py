@@ -105,11 +105,7 @@ def _read_head(text: str) -> tuple[dict[str, Any], dict[str, bytes]]:
             payloads[digest] = base64.b64decode(content, validate=True)
         else:
             fields[name] = value
-    return _options(fields), payloads
-
-
-def _options(fields: Mapping[str, str]) -> dict[str, Any]:
-    return {
+    options = {
         "passes": fields["passes"],
         "given": tuple(filter(None, fields["given"].split(","))),
         "failure": fields["failure"],
@@ -117,3 +113,4 @@ def _options(fields: Mapping[str, str]) -> dict[str, Any]:
         "verify_each": json.loads(fields["verify-each"]),
         "verify_roundtrip": json.loads(fields["verify-roundtrip"]),
     }
+    return options, payloads

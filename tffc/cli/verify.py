@@ -41,7 +41,9 @@ def verify(
     """Compare what a program computes with what the passes' results and the form compute."""
     if form is None:
         refuse_without_effect("without --form, nothing is compiled", "allow_impure_duplicates")
-    steps = _pipeline(form, pipeline, passes)
+        steps = read_passes(pipeline, passes)
+    else:
+        steps = read_pipeline(pipeline, passes) or default_pipeline()
     read = read_program(source) if form is None else read_round(source, form)
     ask_to_run(read, allow_effects)
     program = read.computation
@@ -110,12 +112,6 @@ def try_program(
 def _warn(report: Report) -> None:
     for warning in report.warnings:
         show_error(warning, "warning")
-
-
-def _pipeline(form: str | None, file: pathlib.Path | None, text: str | None) -> Pipeline:
-    if form is None:
-        return read_passes(file, text)
-    return read_pipeline(file, text) or default_pipeline()
 
 
 def _arguments(

@@ -119,9 +119,11 @@ class _Module(_Files):
     """The modules of a Python program, including those that an earlier version imported."""
 
     def __init__(self, source: str) -> None:
+        from tffc.frontend.load import split_target
         from tffc.frontend.own_modules import OwnModules, folder_of
 
-        name = source.rpartition(":")[0] if _names_a_part(source) else source
+        names_a_part = split_target(source)[1] is not None
+        name = source.rpartition(":")[0] if names_a_part else source
         self._modules = OwnModules(folder_of(name))
         self._known: set[str] = set()
         self._has_failed = False
@@ -153,12 +155,6 @@ def _watched(source: str) -> _Files:
     if os.path.isdir(source):
         return _Files(os.path.join(source, "manifest.json"))
     return _Module(source)
-
-
-def _names_a_part(source: str) -> bool:
-    from tffc.frontend.load import split_target
-
-    return split_target(source)[1] is not None
 
 
 def _sources_in(folder: str) -> set[str]:

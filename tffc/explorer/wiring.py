@@ -62,9 +62,7 @@ def is_plumbing(staged: StagedCall) -> bool:
     uri = uri_of(staged.call)
     if uri in MAPS:
         function = operands(staged.call)[0]
-        return isinstance(function, Lambda) and all(
-            isinstance(node, Reference | Selection | StructNode) for node in walk(function.result)
-        )
+        return isinstance(function, Lambda) and _is_made_of_parts(function.result)
     return uri in PACKS
 
 

@@ -85,17 +85,14 @@ def link_signatures(
         else:
             left_out[name] = reason
     if not builder.signatures:
+        forms = (name for name in FORMS if load_form(name).component_class is Compiled)
         raise ExportError(
             "E950",
             "no component of the bundle is a TensorFlow graph that gives something",
             notes=tuple(f"{name}: {reason}" for name, reason in left_out.items()),
-            help=f"compile the round to the form {' or '.join(_forms_of_graphs())}",
+            help=f"compile the round to the form {' or '.join(forms)}",
         )
     return Signatures(builder.graph(), builder.signatures, left_out)
-
-
-def _forms_of_graphs() -> list[str]:
-    return [name for name in FORMS if load_form(name).component_class is Compiled]
 
 
 def _reason_against(component: Node) -> str | None:
@@ -155,7 +152,8 @@ class _Builder(GraphBuilder):
         self._check_state(name, section, copied)
         variables = [node for node in copied if node.op == "VarHandleOp"]
         for node in variables:
-            _give_name(node)
+            node.rest = copied_message(node.rest)
+            node.rest.attr["shared_name"].s = node.name.encode()
         if variables and self._locks:
             outputs = self._one_call_at_a_time(name, variables, outputs)
         self.signatures[name] = Signature(inputs, outputs)
@@ -271,12 +269,6 @@ class _Builder(GraphBuilder):
     def _empty(self, kind: TensorType) -> Tensor:
         content = () if kind.element_type is DType.STRING else b""
         return _tensor(self.constant(Array(kind.element_type, _emptied(kind), content)))
-
-
-def _give_name(variable: GraphNode) -> None:
-    """Set the shared name of a variable to the name of its node."""
-    variable.rest = copied_message(variable.rest)
-    variable.rest.attr["shared_name"].s = variable.name.encode()
 
 
 def _names(root: str, type: Type, bare: bool) -> Iterator[str]:

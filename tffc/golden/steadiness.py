@@ -41,15 +41,9 @@ def unsteady(targets: Mapping[str, str], root: pathlib.Path) -> dict[str, str]:
     for name in targets:
         one, other = first.get(name), second.get(name)
         if one is not None and other is not None and one != other:
-            found[name] = _first_difference(one, other)
+            lines = zip(one, other, strict=False)
+            found[name] = next((here[1] for here, there in lines if here[0] != there[0]), "")
     return found
-
-
-def _first_difference(one: Outline, other: Outline) -> str:
-    for (here, place), (there, _) in zip(one, other, strict=False):
-        if here != there:
-            return place
-    return ""
 
 
 def _start(targets: Mapping[str, str], root: pathlib.Path, seed: str) -> subprocess.Popen[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import textwrap
 from typing import Any
 
@@ -50,13 +49,12 @@ def _facts(each: Pass) -> dict[str, Any]:
         "requires": list(each.requires),
         "ensures": list(each.ensures),
         "breaks": list(each.breaks),
-        "options": {name: _option_facts(option) for name, option in each.options.items()},
+        "options": {
+            name: {"type": option.annotation.__name__, "default": option.default}
+            for name, option in each.options.items()
+        },
         "package": each.package,
     }
-
-
-def _option_facts(option: inspect.Parameter) -> dict[str, Any]:
-    return {"type": option.annotation.__name__, "default": option.default}
 
 
 def _entry(each: Pass) -> str:

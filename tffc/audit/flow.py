@@ -81,10 +81,9 @@ def union(sets: Iterable[int]) -> int:
     return functools.reduce(operator.or_, sets, 0)
 
 
-def dataset(count: int, elements: Sequence[Flow], handles: frozenset[str] = frozenset()) -> Flow:
+def dataset(count: int, elements: Sequence[Flow]) -> Flow:
     """Return the flow of a tensor that holds a dataset."""
-    kept = tuple(map(_bounded, elements))
-    return Flow(count, 0, kept, handles)
+    return Flow(count, 0, tuple(map(_bounded, elements)))
 
 
 def _bounded(element: Flow, depth: int = 1) -> Flow:

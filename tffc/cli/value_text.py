@@ -47,18 +47,18 @@ def short_text(value: Any, dtype: DType, number: Number = str) -> str | None:
     return None if array.dtype.kind == "O" and len(text) > LONGEST_TEXT else text
 
 
-def leading_text(value: Any, dtype: DType, number: Number = str) -> str:
+def leading_text(value: Any, dtype: DType) -> str:
     """Return a tensor as text, abridged to its beginning if it is long."""
-    return short_text(value, dtype, number) or _leading(_array(value, dtype), _item(number))
+    return short_text(value, dtype) or _leading(_array(value, dtype), _item(str))
 
 
-def rows(value: Any, dtype: DType, number: Number = str) -> Iterator[str]:
+def rows(value: Any, dtype: DType) -> Iterator[str]:
     """Yield a tensor as text in full, a line for each row of its last dimension."""
     array = _array(value, dtype)
     if array.ndim < 2 or not array.size:
-        yield tensor_text(array, dtype, number)
+        yield tensor_text(array, dtype)
         return
-    item = _item(number)
+    item = _item(str)
     lines = array.reshape(-1, array.shape[-1])
     # After this many rows a new slice of an outer dimension begins.
     steps = [math.prod(array.shape[at:-1]) for at in range(array.ndim - 1)]

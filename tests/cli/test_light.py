@@ -87,7 +87,7 @@ def test_stays_light(folder: pathlib.Path, code: str, also_absent: tuple[str, ..
 
 
 def test_help_is_quick(tmp_path: pathlib.Path) -> None:
-    """The help of no command loads what its work needs."""
+    """The help of no command loads NumPy or a framework."""
     every = "; ".join(f"help_of({name!r})" for name in COMMANDS)
     code = f"""
 from tffc.cli.application import application

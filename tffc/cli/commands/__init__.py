@@ -1,4 +1,5 @@
-"""One module for each command, with its arguments and its help.
+"""One module for each command, with its arguments, its help and its work.
 
-A command imports whatever it needs beyond click only when it is called, so that help is quick.
+Work that needs NumPy or TensorFlow is in a module beside this folder, imported when the command is
+called, so that help is quick.
 """

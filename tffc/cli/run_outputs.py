@@ -208,7 +208,7 @@ class RunOutputs:
         if self.finished == self._begun_at:
             done = f"{self.finished} rounds are finished"
             yield f"nothing to do: {done}, and --rounds asks for no more"
-        if not any(True for _ in leaves(self.process.state_type)):
+        if not leaves(self.process.state_type):
             return
         place = self._place()
         if place is None:

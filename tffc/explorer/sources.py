@@ -23,7 +23,7 @@ class SourceFiles:
 
     def __init__(self) -> None:
         self._lines: dict[str, list[str]] = {}
-        self._definitions: dict[str, dict[str, int]] = {}
+        self._code: dict[str, _Code] = {}
 
     def add(self, spans: Iterable[Span | None]) -> None:
         """Number the files of these spans, in the order of their paths."""
@@ -52,7 +52,10 @@ class SourceFiles:
 
     def function_at(self, span: Span | None) -> str | None:
         """Return the name of the function that the operator call at a span is given, if any."""
-        call = None if span is None else self._call_at(span)
+        if span is None:
+            return None
+        position = span.line, span.column, span.end_line, span.end_column
+        call = self._code_of(span).calls.get(position)
         if call is None or not isinstance(call.func, ast.Attribute | ast.Name):
             return None
         called = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
@@ -61,30 +64,32 @@ class SourceFiles:
         given = call.args[0]
         return ast.unparse(given) if isinstance(given, ast.Name | ast.Attribute) else None
 
-    def _call_at(self, span: Span) -> ast.Call | None:
-        if span.column is None or span.end_column is None:
-            return None
-        self.add([span])
-        lines = [n.encode() for n in self._lines[span.file][span.line - 1 : span.end_line]]
-        if not lines:
-            return None
-        lines[-1] = lines[-1][: span.end_column]
-        lines[0] = lines[0][span.column :]
-        found = _parsed(b"(" + b"\n".join(lines) + b")")
-        only = found[0] if len(found) == 1 else None
-        return (
-            only.value if isinstance(only, ast.Expr) and isinstance(only.value, ast.Call) else None
-        )
-
     def definition(self, span: Span | None, function: str | None) -> dict[str, Any] | None:
         """Return where a function is defined in the file of a span, if it is defined once."""
         if span is None or function is None:
             return None
+        lines = self._code_of(span).definitions.get(function, [])
+        return self.place(Span(span.file, lines[0])) if len(lines) == 1 else None
+
+    def _code_of(self, span: Span) -> _Code:
         self.add([span])
-        if span.file not in self._definitions:
-            self._definitions[span.file] = _definitions(self._lines[span.file])
-        line = self._definitions[span.file].get(function)
-        return None if line is None else self.place(Span(span.file, line))
+        if span.file not in self._code:
+            self._code[span.file] = _Code(self._lines[span.file])
+        return self._code[span.file]
+
+
+class _Code:
+    """The calls in a file by their positions, and the lines of the functions of each name."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.calls: dict[tuple[int | None, ...], ast.Call] = {}
+        self.definitions: dict[str, list[int]] = {}
+        for node in ast.walk(_parsed("\n".join(lines))):
+            if isinstance(node, ast.Call):
+                position = node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+                self.calls[position] = node
+            elif isinstance(node, ast.FunctionDef):
+                self.definitions.setdefault(node.name, []).append(node.lineno)
 
 
 def spans_of(program: Node) -> list[Span]:
@@ -106,20 +111,11 @@ def _read(file: str) -> list[str]:
     return data.decode("utf-8", errors="replace").splitlines()
 
 
-def _parsed(code: str | bytes) -> list[ast.stmt]:
-    """Return the statements of Python code; none if it is not valid."""
+def _parsed(code: str) -> ast.Module:
+    """Return Python code as a tree; an empty one if it is not valid."""
     try:
         # The user has seen those warnings already.
         with warnings.catch_warnings(action="ignore"):
-            return ast.parse(code).body
+            return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-
-
-def _definitions(lines: list[str]) -> dict[str, int]:
-    """Return the lines of the functions that are defined once."""
-    found: dict[str, list[int]] = {}
-    for node in ast.walk(ast.Module(_parsed("\n".join(lines)), [])):
-        if isinstance(node, ast.FunctionDef):
-            found.setdefault(node.name, []).append(node.lineno)
-    return {name: places[0] for name, places in found.items() if len(places) == 1}
+        return ast.Module([], [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import itertools
 import os
 import pathlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -54,9 +55,7 @@ class FileDifference:
     def line(self) -> int:
         """The first line of the golden file that differs, counted from 1."""
         pairs = zip(_lines(self.golden), _lines(self.printed), strict=False)
-        same = next((at for at, (old, new) in enumerate(pairs) if old != new), None)
-        count = min(len(_lines(self.golden)), len(_lines(self.printed)))
-        return 1 + (count if same is None else same)
+        return 1 + len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
     def accept(self) -> None:
         """Write what is printed now to the file."""

@@ -102,9 +102,7 @@ def _ports(node: Any, functions: Mapping[str, Any]) -> dict[str, int]:
 
 def _has_loops(order: Iterable[str], inputs: Mapping[str, tuple[Edge, ...]]) -> bool:
     """Return whether a node uses one that comes after it."""
-    seen: set[str] = set()
-    for name in order:
-        seen.add(name)
-        if any(edge.node in inputs and edge.node not in seen for edge in inputs[name]):
-            return True
-    return False
+    places = {name: place for place, name in enumerate(order)}
+    return any(
+        places.get(edge.node, -1) > place for name, place in places.items() for edge in inputs[name]
+    )

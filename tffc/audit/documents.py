@@ -48,24 +48,7 @@ def audit_sarif(found: Sequence[Violation], source: pathlib.Path) -> str:
     return sarif("tffc audit", RULES, findings, source)
 
 
-STYLE = """\
-:root { color-scheme: light dark; --line: #8886; --bad: #b3261e; --good: #1b6e3c; }
-@media (prefers-color-scheme: dark) { :root { --bad: #ff8a80; --good: #7fd6a0; } }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
-code { font: 0.875em ui-monospace, monospace; overflow-wrap: anywhere; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; margin-bottom: 2rem; }
-th, td { border-bottom: 1px solid var(--line); padding: 0.4rem 0.8rem 0.4rem 0; text-align: left;
-  vertical-align: top; }
-.secure { color: var(--good); } .none, .violation { color: var(--bad); }
-h1, li, td { overflow-wrap: anywhere; }
-@media (max-width: 45rem) {
-  tr, td { display: block; } tr:first-child { display: none; } td { border: 0; padding: 0; }
-  tr { border-bottom: 1px solid var(--line); padding: 0.5rem 0; }
-  td:not(:first-child)::before { content: attr(data-head) ": "; font-weight: 600; }
-}
-@media print { body { max-width: none; margin: 0; } }
-"""
+STYLE = pathlib.Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
 
 def audit_html(audit: Audit, found: Sequence[Violation], source: str) -> str:

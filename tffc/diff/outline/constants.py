@@ -79,16 +79,15 @@ class Constant:
         if self.size <= SHOWN:
             return f"{self._elements()} -> {other._elements()}"
         old, new = self._raw(), other._raw()
-        longest = max(len(old), len(new))
         if not old or not new:
             return f"{self} -> {other}"
-        old += old[-1:] * (longest - len(old))
-        new += new[-1:] * (longest - len(new))
-        changed = [i for i in range(longest) if old[i] != new[i]]
-        rest = self.size - longest if old[-1] != new[-1] else 0
-        count = f"{len(changed) + rest} of {self.size} elements differ"
+        longest = max(len(old), len(new))
+        old, new = (raw + raw[-1:] * (longest - len(raw)) for raw in (old, new))
+        changed = [at for at, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1]]
         if not changed:
             return f"{self} -> {other}"
+        rest = self.size - longest if old[-1] != new[-1] else 0
+        count = f"{len(changed) + rest} of {self.size} elements differ"
         first = changed[0]
         place = ",".join(map(str, _index(first, self.shape)))
         before, after = (self._at(each, first) for each in (self, other))

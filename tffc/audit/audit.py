@@ -195,13 +195,12 @@ class _Auditor:
     def audit(self, form: str) -> Audit:
         parameter = self._round.type.parameter
         assert isinstance(parameter, StructType)
-        channels = self._channels()
         return Audit(
             form=form,
             type=str(self._round.type),
             data=_data_elements(parameter[1], parameter.names[1] or "data"),
-            channels=(*channels, *self._released()),
-            broadcasts=self._broadcasts(),
+            channels=(*self._channels(), *self._released()),
+            broadcasts=tuple(self._broadcasts()),
             effects=tuple(self._effects()),
             state=self._result("state"),
             output=self._result("output"),
@@ -209,25 +208,21 @@ class _Auditor:
 
     # What leaves the clients.
 
-    def _channels(self) -> list[Channel]:
-        found: list[Channel] = []
+    def _channels(self) -> Iterator[Channel]:
         for staged in self._round.aggregations():
             contribution = self._flows.contributions[staged.name]
             uri = uri_of(staged.call)
-            found.append(
-                Channel(
-                    name=self._names[staged.name],
-                    operator=uri,
-                    protection=_protection(uri),
-                    bound=self._bound(staged),
-                    type=str(local_type(contribution.type)),
-                    size=size_of(_contribution_type(self._form, staged.call)),
-                    depends=self._depends(contribution.sources),
-                    goes_to=self._reached(staged.name),
-                    span=staged.binding.span,
-                )
+            yield Channel(
+                name=self._names[staged.name],
+                operator=uri,
+                protection=_protection(uri),
+                bound=self._bound(staged),
+                type=str(local_type(contribution.type)),
+                size=size_of(_contribution_type(self._form, staged.call)),
+                depends=self._depends(contribution.sources),
+                goes_to=self._reached(staged.name),
+                span=staged.binding.span,
             )
-        return found
 
     def _depends(self, total: int) -> Depends:
         elements = self._sources(total, Kind.DATA)
@@ -240,12 +235,12 @@ class _Auditor:
             draws=self._draws(total),
         )
 
-    def _released(self) -> list[Channel]:
-        """Return what each client keeps as the output of a round without aggregations."""
+    def _released(self) -> Iterator[Channel]:
+        """Yield what each client keeps as the output of a round without aggregations."""
         if "state" in self._results:
-            return []
-        return [
-            Channel(
+            return
+        for path, type, total in self._leaves("output"):
+            yield Channel(
                 name=path,
                 operator="output",
                 protection=Protection.NONE,
@@ -256,8 +251,6 @@ class _Auditor:
                 goes_to=(path,),
                 span=None,
             )
-            for path, type, total in self._leaves("output")
-        ]
 
     def _bound(self, staged: StagedCall) -> str | None:
         """Return the bound of a secure sum, as far as the program determines it."""
@@ -286,22 +279,18 @@ class _Auditor:
 
     # What goes to the clients, and what is left.
 
-    def _broadcasts(self) -> tuple[Broadcast, ...]:
-        found: list[Broadcast] = []
+    def _broadcasts(self) -> Iterator[Broadcast]:
         for name, total in self._flows.broadcasts.items():
             staged = self._round.calls[name]
             sent = [local_type(node.type) for node in operands(staged.call)]
             type = sent[0] if len(sent) == 1 else StructType(sent)
-            found.append(
-                Broadcast(
-                    name=self._names[name],
-                    type=str(type),
-                    size=size_of(type),
-                    depends=self._depends(total),
-                    span=staged.binding.span,
-                )
+            yield Broadcast(
+                name=self._names[name],
+                type=str(type),
+                size=size_of(type),
+                depends=self._depends(total),
+                span=staged.binding.span,
             )
-        return tuple(found)
 
     def _result(self, label: str) -> tuple[Result, ...]:
         if label not in self._results:

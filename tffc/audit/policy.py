@@ -16,6 +16,7 @@ from tffc.audit.audit import Audit, Channel, Protection
 from tffc.effects.consent import KINDS
 from tffc.errors import PolicyError, Span
 from tffc.files.reading import read_named
+from tffc.files.strict_json import is_text
 from tffc.near import did_you_mean
 
 PROTECTIONS = {each.name.lower(): each for each in Protection}
@@ -259,13 +260,9 @@ def _field(
     return read
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-TEXT = _field("text", lambda value: _is_text(value) and value.strip())
+TEXT = _field("text", lambda value: is_text(value) and value.strip())
 TEXTS = _field(
-    "a list of names", lambda value: isinstance(value, list) and all(map(_is_text, value)), tuple
+    "a list of names", lambda value: isinstance(value, list) and all(map(is_text, value)), tuple
 )
 
 FIELDS: dict[str, _Field] = {
@@ -275,7 +272,7 @@ FIELDS: dict[str, _Field] = {
     "effects": _Reader.effects,
     "protection": _field(
         f"one of {', '.join(PROTECTIONS)}",
-        lambda value: _is_text(value) and value in PROTECTIONS,
+        lambda value: is_text(value) and value in PROTECTIONS,
         PROTECTIONS.__getitem__,
     ),
     "noise": _field("true or false", lambda value: isinstance(value, bool)),

@@ -347,8 +347,5 @@ def _brief(kind: Type) -> str:
 
 
 def _text(kind: Type) -> str:
-    return _short(str(kind))
-
-
-def _short(text: str) -> str:
+    text = str(kind)
     return text if len(text) <= LONGEST_TYPE else f"{text[:LONGEST_TYPE]}..."

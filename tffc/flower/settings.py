@@ -6,14 +6,60 @@ import dataclasses
 import math
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
 from tffc.effects.consent import read_kinds
 from tffc.errors import LanguageValueError
 from tffc.flower.messages import MASKED, OPEN
 
+T = TypeVar("T")
+
 Config = Mapping[str, Any]
 """Texts, numbers and booleans by name, as Flower passes them on."""
+
+
+class _Rule(NamedTuple):
+    """What an entry is expected to be, in words and as a condition, and how it is converted."""
+
+    expected: str
+    holds: Callable[[Any], bool]
+    convert: Callable[[Any], Any] = lambda found: found
+
+
+def _is_whole(found: Any) -> bool:
+    return isinstance(found, int) and not isinstance(found, bool)
+
+
+def _is_text(found: Any) -> bool:
+    return isinstance(found, str)
+
+
+def _count(least: int) -> _Rule:
+    expected = f"a number from {least} on"
+    return _Rule(expected, lambda found: _is_whole(found) and least <= found < 2**31)
+
+
+def _amount(expected: str, holds: Callable[[float], bool]) -> _Rule:
+    def is_right(found: Any) -> bool:
+        is_number = isinstance(found, float) or _is_whole(found)
+        return is_number and math.isfinite(found) and holds(found)
+
+    return _Rule(expected, is_right, float)
+
+
+def _kinds(text: str) -> frozenset[str]:
+    return read_kinds([each.strip() for each in text.split(",") if each.strip()])
+
+
+_Positive: TypeAlias = Annotated[int, _count(1)]
+_Text: TypeAlias = Annotated[str, _Rule("a text", _is_text)]
+_Path: TypeAlias = Annotated[pathlib.Path | None, _Rule("a path", _is_text, pathlib.Path)]
+_Flag: TypeAlias = Annotated[bool, _Rule("true or false", lambda found: isinstance(found, bool))]
+_Fraction = _amount("a number above 0, of at most 1", lambda found: 0 < found <= 1)
+_SecureSums = _Rule(f"{OPEN!r} or {MASKED!r}", lambda found: found in (OPEN, MASKED))
+_Effects: TypeAlias = Annotated[
+    frozenset[str], _Rule("kinds of effects with commas between them", _is_text, _kinds)
+]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,19 +71,19 @@ class RunSettings:
     up to `attempts` times in all.
     """
 
-    rounds: int = 1
-    min_nodes: int = 2
-    min_replies: int = 2
-    fraction: float = 1.0
-    timeout: float = 600.0
-    pause: float = 10.0
-    attempts: int = 5
-    seed: int = 0
-    out: pathlib.Path | None = None
-    resume: bool = False
-    secure_sums: str = ""
-    bundle: pathlib.Path | None = None
-    allow_effects: frozenset[str] = frozenset()
+    rounds: _Positive = 1
+    min_nodes: _Positive = 2
+    min_replies: _Positive = 2
+    fraction: Annotated[float, _Fraction] = 1.0
+    timeout: Annotated[float, _amount("seconds", lambda found: found > 0)] = 600.0
+    pause: Annotated[float, _amount("seconds", lambda found: found >= 0)] = 10.0
+    attempts: _Positive = 5
+    seed: Annotated[int, _Rule("a whole number", _is_whole)] = 0
+    out: _Path = None
+    resume: _Flag = False
+    secure_sums: Annotated[str, _SecureSums] = ""
+    bundle: _Path = None
+    allow_effects: _Effects = frozenset()
 
     @classmethod
     def read(cls, config: Config) -> RunSettings:
@@ -46,10 +92,7 @@ class RunSettings:
         Raises:
           LanguageValueError: an entry is invalid.
         """
-        entries = _Entries("the run configuration", config)
-        found = {field: entries.read(field, *rule) for field, rule in _RUN.items()}
-        given = {field: value for field, value in found.items() if value is not None}
-        return cls(**given, allow_effects=entries.effects())
+        return _read(cls, "the run configuration", config)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,18 +107,18 @@ class NodeSettings:
     only with nodes whose public keys are in the folder `known`.
     """
 
-    data: str = ""
-    partition_id: int | None = None
-    num_partitions: int | None = None
-    policy: pathlib.Path | None = None
-    out: pathlib.Path | None = None
-    name: str = ""
-    skip_bad_clients: bool = False
-    worker: pathlib.Path | None = None
-    cache: pathlib.Path | None = None
-    key: pathlib.Path | None = None
-    known: pathlib.Path | None = None
-    allow_effects: frozenset[str] = frozenset()
+    data: _Text = ""
+    partition_id: Annotated[int | None, _count(0)] = None
+    num_partitions: Annotated[int | None, _count(1)] = None
+    policy: _Path = None
+    out: _Path = None
+    name: _Text = ""
+    skip_bad_clients: _Flag = False
+    worker: _Path = None
+    cache: _Path = None
+    key: _Path = None
+    known: _Path = None
+    allow_effects: _Effects = frozenset()
 
     @classmethod
     def read(cls, config: Config, run: Config) -> NodeSettings:
@@ -90,10 +133,8 @@ class NodeSettings:
         if "partition-id" in config and "data" not in config:
             shared = {"data": run.get("data", ""), "out": run.get("clients-out", "")}
             config = {**shared, **config}
-        entries = _Entries("the node's configuration", config)
-        found = {field: entries.read(field, *rule) for field, rule in _NODE.items()}
-        given = {field: value for field, value in found.items() if value is not None}
-        made = cls(**given, allow_effects=entries.effects())
+        what = "the node's configuration"
+        made = _read(cls, what, config)
         if not made.data:
             raise LanguageValueError(
                 "E767",
@@ -101,98 +142,31 @@ class NodeSettings:
                 help="start it with --node-config 'data=\"/path/to/data\"'; a run in the "
                 "simulation is given it by --run-config",
             )
-        parts = made.partition_id, made.num_partitions
-        if (None in parts and parts != (None, None)) or not _is_partition(*parts):
-            raise entries.wrong("partition-id", "a number below num-partitions, which is there too")
+        partition, count = made.partition_id, made.num_partitions
+        if (partition, count) != (None, None) and partition not in range(count or 0):
+            expected = "a number below num-partitions, which is there too"
+            raise _wrong("partition-id", what, config, expected)
         return made
 
 
-def _is_partition(partition: int | None, count: int | None) -> bool:
-    return partition is None or count is None or partition < count
-
-
-class _Entries:
-    def __init__(self, what: str, config: Config) -> None:
-        self._what = what
-        self._config = config
-
-    def read(self, field: str, expected: str, convert: Callable[[Any], Any]) -> Any:
-        """Return an entry, or None if it is missing or empty."""
+def _read(kind: type[T], what: str, config: Config) -> T:
+    """Return the settings of a kind, from the entries that are there and not empty."""
+    given: dict[str, Any] = {}
+    for field, annotated in get_type_hints(kind, include_extras=True).items():
         name = field.replace("_", "-")
-        found = self._config.get(name, "")
-        if isinstance(found, str) and not found:
-            return None
-        converted = convert(found)
-        if converted is None:
-            raise self.wrong(name, expected)
-        return converted
-
-    def effects(self) -> frozenset[str]:
-        found = self._config.get("allow-effects", "")
-        if not isinstance(found, str):
-            raise self.wrong("allow-effects", "kinds of effects with commas between them")
-        return read_kinds([each.strip() for each in found.split(",") if each.strip()])
-
-    def wrong(self, name: str, expected: str) -> LanguageValueError:
-        return LanguageValueError(
-            "E766",
-            f"{name!r} in {self._what} is {self._config.get(name)!r}, expected {expected}",
-            help="docs/flower.md has a table of all entries",
-        )
+        found = config.get(name, "")
+        if found == "":
+            continue
+        (rule,) = annotated.__metadata__
+        if not rule.holds(found):
+            raise _wrong(name, what, config, rule.expected)
+        given[field] = rule.convert(found)
+    return kind(**given)
 
 
-def _count(least: int) -> tuple[str, Callable[[Any], Any]]:
-    def convert(found: Any) -> int | None:
-        is_number = isinstance(found, int) and not isinstance(found, bool)
-        return found if is_number and least <= found < 2**31 else None
-
-    return f"a number from {least} on", convert
-
-
-def _amount(expected: str, holds: Callable[[float], bool]) -> tuple[str, Callable[[Any], Any]]:
-    def convert(found: Any) -> float | None:
-        is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
-        return float(found) if is_number and math.isfinite(found) and holds(found) else None
-
-    return expected, convert
-
-
-def _seed(found: Any) -> int | None:
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
-
-
-_FLAG = "true or false", lambda found: found if isinstance(found, bool) else None
-_PATH = "a path", lambda found: pathlib.Path(found) if isinstance(found, str) else None
-_TEXT = "a text", lambda found: found if isinstance(found, str) else None
-
-_RUN = {
-    "rounds": _count(1),
-    "min_nodes": _count(1),
-    "min_replies": _count(1),
-    "fraction": _amount("a number above 0, of at most 1", lambda found: 0 < found <= 1),
-    "timeout": _amount("seconds", lambda found: found > 0),
-    "pause": _amount("seconds", lambda found: found >= 0),
-    "attempts": _count(1),
-    "seed": ("a whole number", _seed),
-    "out": _PATH,
-    "resume": _FLAG,
-    "secure_sums": (
-        f"{OPEN!r} or {MASKED!r}",
-        lambda found: found if found in (OPEN, MASKED) else None,
-    ),
-    "bundle": _PATH,
-}
-
-_NODE = {
-    "data": _TEXT,
-    "partition_id": _count(0),
-    "num_partitions": _count(1),
-    "policy": _PATH,
-    "out": _PATH,
-    "name": _TEXT,
-    "skip_bad_clients": _FLAG,
-    "worker": _PATH,
-    "cache": _PATH,
-    "key": _PATH,
-    "known": _PATH,
-}
+def _wrong(name: str, what: str, config: Config, expected: str) -> LanguageValueError:
+    return LanguageValueError(
+        "E766",
+        f"{name!r} in {what} is {config.get(name)!r}, expected {expected}",
+        help="docs/flower.md has a table of all entries",
+    )

@@ -31,6 +31,7 @@ from tests.engines.programs import (
 from tests.engines.sources import Breaks, Marks, SomeBad, Unsendable, Values, numbers
 from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import Bundle, write_bundle
+from tffc.backends.forms.steps import TupleAggregation
 from tffc.cli.application import application
 from tffc.engines.beam import IN_PROCESS, BeamEngine
 from tffc.engines.beam_results import Result, ResultKind
@@ -362,11 +363,13 @@ def test_accumulators_of_groups_are_joined(tmp_path: pathlib.Path) -> None:
     part.setup()
     whole.setup()
     total = whole.create_accumulator()
+    zero = TupleAggregation(shipment.steps.aggregations).zero(())
     for group in (shipment.clients[:3], shipment.clients[3:]):
         accumulator = part.create_accumulator()
         for client in group:
-            update = shipment.steps.work(shipment.source.read(client), ())
-            accumulator = part.add_input(accumulator, (client.encode(), update))
+            data = shipment.source.read(client)
+            update = shipment.steps.work_and_accumulate(zero, data, (), (), client)
+            accumulator = part.add_input(accumulator, update)
         coder = ValueCoder()
         sent = coder.decode(coder.encode(part.extract_output(accumulator)))
         total = whole.add_input(total, sent)

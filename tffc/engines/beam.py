@@ -11,7 +11,6 @@ Secure sums are plain sums here, which keeps nothing secret; their bounds are ch
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import importlib
 import io
 import logging
@@ -22,15 +21,14 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from tffc.engines.batching.planner import Planner
 from tffc.engines.beam_results import Result, ResultKind, read_results
 from tffc.engines.beam_shipment import BROADCAST, ROUND, Shipment, write_file
 from tffc.engines.beam_workers import worker_processes
 from tffc.engines.encoding import encode, error_from_bytes
-from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
+from tffc.engines.engine import ONE_A_CALL, Batching, Cohort
 from tffc.engines.process import Process
+from tffc.engines.remote import RemoteEngine
 from tffc.engines.scratch import scratch_folder, temporary_files_in
-from tffc.engines.shards import Batches
 from tffc.engines.speed import SERVER, WAIT, RemoteSpeed
 from tffc.errors import ExecutionError, LanguageValueError
 from tffc.frameworks.tensorflow.quiet import may_speak, quiet
@@ -59,7 +57,7 @@ def load_beam() -> Any:
         logging.disable(disabled)
 
 
-class BeamEngine:
+class BeamEngine(RemoteEngine):
     """Runs rounds of one process as pipelines; the options are Beam's, and `--fanout`.
 
     Raises:
@@ -73,10 +71,7 @@ class BeamEngine:
         options: Sequence[str] = (),
         batching: Batching = ONE_A_CALL,
     ) -> None:
-        self.process = process
-        self._planner = Planner(process.steps, batching)
-        self._batching = batching
-        self.speed = RemoteSpeed(self._planner.told)
+        super().__init__(process, batching)
         self._beam = load_beam()
         self._transforms = importlib.import_module("tffc.engines.beam_transforms")
         self._files = importlib.import_module("apache_beam.io.filesystems").FileSystems
@@ -112,17 +107,10 @@ class BeamEngine:
             _refuse(options, str(error))
         return parsed
 
-    def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
-        """See `Engine`."""
-        with self.speed.measure_round(len(cohort.clients)):
-            result = self._run_round(state, cohort)
-        return dataclasses.replace(result, parts=self.speed.parts())
-
-    def _run_round(self, state: Any, cohort: Cohort) -> RoundResult:
+    def _aggregate(self, cohort: Cohort, kept: Any, sent: Any) -> tuple[Sequence[Any], set[str]]:
         steps, measure = self.process.steps, self.speed.driver.measure
-        with measure(SERVER):
-            kept, sent = steps.prepare(state)
         cohort.progress(0, len(cohort.clients))
+        batches, windows = self._windows(cohort.clients)
         shipment = Shipment(
             self.process.bundle,
             steps,
@@ -130,7 +118,8 @@ class BeamEngine:
             cohort.clients,
             cohort.source,
             cohort.skip_bad_clients,
-            *self._batches(cohort.clients),
+            batches,
+            len(windows[0]) if windows else 1,
         )
         with scratch_folder() as scratch, self._folder(scratch) as folder:
             write_file(folder, ROUND, shipment.to_bytes())
@@ -140,23 +129,11 @@ class BeamEngine:
             reports, skipped = _sort(read_results(prefix), cohort, self.speed)
         cohort.progress(len(cohort.clients), len(cohort.clients))
         with measure(SERVER):
-            aggregates = [
+            found = [
                 reports[index] if index in reports else each.report(each.zero(kept), kept)
                 for index, each in enumerate(steps.aggregations)
             ]
-            new_state, output = steps.finish(kept, aggregates)
-        return RoundResult(new_state, output, tuple(c for c in cohort.clients if c in skipped))
-
-    def _batches(self, clients: tuple[str, ...]) -> tuple[Batches | None, int]:
-        """Return how batches are made, and how many clients are planned together."""
-        if not self._planner.makes_batches or self._batching.size is None or not clients:
-            return None, 1
-        window = next(self._planner.windows(clients))
-        return Batches(self._batching.size, self._planner.first_count), len(window)
-
-    def explain_speed(self) -> list[str]:
-        """See `Engine`."""
-        return self.speed.lines(None)
+        return found, skipped
 
     @contextlib.contextmanager
     def _folder(self, scratch: str) -> Iterator[str]:

@@ -31,13 +31,13 @@ class ResultKind(enum.StrEnum):
     """The kind of a result."""
 
     UPDATE = "update"
-    """A client's update, which goes on to the aggregations."""
+    """The accumulators of a window, which go on to the aggregations."""
 
     CLIENT = "client"
     """A client's final value."""
 
     SKIPPED = "skipped"
-    """The error in the data of a client that is left out."""
+    """A client that is left out."""
 
     ERROR = "error"
     """The error of a client's work or of an aggregation."""

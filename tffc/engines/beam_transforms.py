@@ -4,9 +4,9 @@
                           ▲  └─▶ clients' values, skipped clients, errors ──▲
                       broadcast
 
-A window is a client, by its position in the round, or some clients that make batches together; its
-update is then the accumulator of all of them.  So batches depend only on the clients of the round,
-not on the runner.
+A window is a client or some clients that make batches together, by the position of the first in the
+round; its update is the accumulator of all of them.  So batches depend only on the clients of the
+round, not on the runner.
 
 Nothing is secret from workers: they see updates, also those of secure sums.  Only this module needs
 Beam for its import.
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 # An extra, not installed with the rest.
@@ -37,9 +37,9 @@ from apache_beam.transforms.window import GlobalWindows  # pyright: ignore[repor
 from tffc.engines.beam_results import SCHEMA, Result, ResultKind
 from tffc.engines.beam_shipment import BROADCAST, Shipment, read_file, unload
 from tffc.engines.encoding import decode, encode, error_to_bytes
-from tffc.engines.shards import ClientWork, WindowPlanner, merging, run_shard
-from tffc.engines.speed import ALONE, READ, Stopwatch
-from tffc.errors import DataError, TffcError
+from tffc.engines.shards import ClientWork, WindowPlanner, run_shard
+from tffc.engines.speed import Stopwatch
+from tffc.errors import TffcError
 
 CHUNK = 1000
 """How many clients an element of the first collection stands for."""
@@ -119,7 +119,6 @@ class RoundTransform(beam.PTransform):
         self._folder = folder
         self._clients = len(shipment.clients)
         self._window = shipment.window
-        self._work = Work(folder) if shipment.batches is None else WorkInBatches(folder)
         self._aggregations = len(shipment.steps.aggregations)
         self._fanout = fanout
 
@@ -136,11 +135,11 @@ class RoundTransform(beam.PTransform):
             | "Windows" >> beam.FlatMap(_windows, self._clients, chunk, self._window)
             | "Spread" >> beam.Reshuffle()
             | "Work"
-            >> beam.ParDo(self._work, beam.pvalue.AsSingleton(sent)).with_output_types(Worked)
+            >> beam.ParDo(Work(self._folder), beam.pvalue.AsSingleton(sent)).with_output_types(
+                Worked
+            )
         )
-        updates = worked | "Updates" >> beam.FlatMap(_update).with_output_types(
-            tuple[bytes, RoundValue]
-        )
+        updates = worked | "Updates" >> beam.FlatMap(_update).with_output_types(RoundValue)
         others = worked | "Others" >> beam.FlatMap(_other)
         reports = [
             updates
@@ -161,62 +160,34 @@ def _windows(start: int, clients: int, chunk: int, window: int) -> Iterable[int]
 
 
 class Work(beam.DoFn):
-    """Yields each client's updates or final value, or the error."""
+    """Yields what the clients of a window contribute together and each has in the end, or the
+    error."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
     def setup(self) -> None:
         self._shipment = unload(self._folder)
-        self._aggregates = self._shipment.steps.client_output_type is None
+        self._plans = WindowPlanner(self._shipment.steps, self._shipment.batches)
 
     def start_bundle(self) -> None:
         self._stopwatch = Stopwatch()
-
-    def process(self, position: int, sent: Any) -> Iterator[tuple[str, bytes, Any]]:
-        shipment = self._shipment
-        name = shipment.clients[position]
-        client = os.fsencode(name)
-        try:
-            with self._stopwatch.measure(READ):
-                data = shipment.source.read(name)
-        except DataError as error:
-            kind = ResultKind.SKIPPED if shipment.skip_bad_clients else ResultKind.ERROR
-            yield kind, client, error_to_bytes(error)
-            return
-        try:
-            with self._stopwatch.measure(ALONE, 1):
-                update = shipment.steps.work(data, sent)
-        except TffcError as error:
-            yield ResultKind.ERROR, client, error_to_bytes(error)
-            return
-        yield ResultKind.UPDATE if self._aggregates else ResultKind.CLIENT, client, update
-
-    def finish_bundle(self) -> Iterator[Any]:
-        spent = np.array(self._stopwatch.times()), [line.encode() for line in self._news()]
-        yield GlobalWindows.windowed_value((ResultKind.SPENT, b"", spent))
-
-    def _news(self) -> Sequence[str]:
-        return ()
-
-
-class WorkInBatches(Work):
-    """What the clients of a window contribute together, or each has in the end."""
-
-    def setup(self) -> None:
-        super().setup()
-        batches = self._shipment.batches
-        assert batches is not None, "there are batches to be made"
-        self._plans = WindowPlanner(self._shipment.steps, batches)
+        self._work: ClientWork | None = None
 
     def process(self, position: int, sent: Any) -> Iterator[tuple[str, bytes, Any]]:
         shipment, stopwatch = self._shipment, self._stopwatch
-        kept, steps, source = shipment.kept, shipment.steps, shipment.source
-        clients = shipment.clients[position : position + shipment.window]
-        skip_bad, planner = shipment.skip_bad_clients, self._plans.planner
-        work = ClientWork(steps, source, kept, sent, skip_bad, planner, stopwatch)
-        pieces = self._plans.pieces(source, clients, stopwatch)
-        result = run_shard(work, merging(steps, kept, stopwatch), pieces)
+        source, clients = shipment.source, shipment.clients[position : position + shipment.window]
+        if self._work is None:
+            self._work = ClientWork(
+                shipment.steps,
+                source,
+                shipment.kept,
+                sent,
+                shipment.skip_bad_clients,
+                self._plans.planner,
+                stopwatch,
+            )
+        result = run_shard(self._work, self._plans.pieces(source, clients, stopwatch))
         first = os.fsencode(clients[0])
         if result.error is not None:
             yield ResultKind.ERROR, first, error_to_bytes(result.error)
@@ -228,14 +199,16 @@ class WorkInBatches(Work):
         if result.totals is not None:
             yield ResultKind.UPDATE, first, result.totals
 
-    def _news(self) -> Sequence[str]:
-        return self._plans.news()
+    def finish_bundle(self) -> Iterator[Any]:
+        told = [line.encode() for line in self._plans.news()]
+        spent = np.array(self._stopwatch.times()), told
+        yield GlobalWindows.windowed_value((ResultKind.SPENT, b"", spent))
 
 
-def _update(worked: tuple[str, bytes, Any]) -> Iterator[tuple[bytes, Any]]:
-    kind, client, value = worked
+def _update(worked: tuple[str, bytes, Any]) -> Iterator[Any]:
+    kind, _, value = worked
     if kind == ResultKind.UPDATE:
-        yield client, value
+        yield value
 
 
 def _other(worked: tuple[str, bytes, Any]) -> Iterator[dict[str, Any]]:
@@ -259,7 +232,7 @@ class AggregateTransform(beam.PTransform):
 
     def expand(self, updates: Any) -> Any:
         if self._fanout > 1:
-            grouped = tuple[int, tuple[bytes, RoundValue]]
+            grouped = tuple[int, RoundValue]
             partial = (
                 updates
                 | "Group" >> beam.ParDo(Group(self._fanout)).with_output_types(grouped)
@@ -291,10 +264,9 @@ class Group(beam.DoFn):
 
 
 class Combine(beam.CombineFn):
-    """One aggregation of a round, from what clients contribute, or from the accumulators of some.
+    """One aggregation of a round, from the updates of windows.
 
-    An accumulator is a pair: the error of the first client that has one (as its name and the
-    error's bytes) or None, and the accumulator of the others.
+    An accumulator is a pair: an error as bytes, or None, and the accumulator of the aggregation.
     """
 
     def __init__(self, folder: str, index: int) -> None:
@@ -304,7 +276,6 @@ class Combine(beam.CombineFn):
     def setup(self) -> None:
         shipment = unload(self._folder)
         self._kept = shipment.kept
-        self._takes_accumulators = shipment.batches is not None
         self._aggregation = shipment.steps.aggregations[self._index]
 
     def get_accumulator_coder(self) -> ValueCoder:
@@ -314,17 +285,7 @@ class Combine(beam.CombineFn):
         return None, self._aggregation.zero(self._kept)
 
     def add_input(self, accumulator: Any, element: Any) -> Any:
-        error, total = accumulator
-        client, update = element
-        if self._takes_accumulators:
-            return self._merge(accumulator, (None, update[self._index]))
-        name = os.fsdecode(client)
-        return _attempt(
-            lambda: self._aggregation.accumulate(total, update, self._kept, name),
-            total,
-            error,
-            client,
-        )
+        return self._merge(accumulator, (None, element[self._index]))
 
     def merge_accumulators(self, accumulators: Iterable[Any]) -> Any:
         merged, *others = accumulators
@@ -333,23 +294,26 @@ class Combine(beam.CombineFn):
         return merged
 
     def _merge(self, first: Any, second: Any) -> Any:
-        return _attempt(
-            lambda: self._aggregation.merge(first[1], second[1], self._kept),
-            first[1],
-            _first_error(first[0], second[0]),
-        )
+        errors = [error for error, _ in (first, second) if error is not None]
+        if errors:
+            return min(errors), first[1]
+        try:
+            return None, self._aggregation.merge(first[1], second[1], self._kept)
+        except TffcError as error:
+            return error_to_bytes(error), first[1]
 
     def extract_output(self, accumulator: Any) -> Any:
-        error, total = accumulator
-        if error is None:
-            error, total = _attempt(lambda: self._aggregation.report(total, self._kept), None, None)
-        if error is None:
-            return Result(ResultKind.REPORT, str(self._index), total).to_record()
-        client, content = error
-        return Result(ResultKind.ERROR, os.fsdecode(client), content).to_record()
+        failure, total = accumulator
+        if failure is None:
+            try:
+                report = self._aggregation.report(total, self._kept)
+                return Result(ResultKind.REPORT, str(self._index), report).to_record()
+            except TffcError as error:
+                failure = error_to_bytes(error)
+        return Result(ResultKind.ERROR, "", failure).to_record()
 
 
-@beam.typehints.with_input_types(tuple[bytes, RoundValue])
+@beam.typehints.with_input_types(RoundValue)
 @beam.typehints.with_output_types(RoundValue)
 class CombinePart(Combine):
     """Combines a group of updates into an accumulator, without reporting."""
@@ -363,20 +327,3 @@ class CombineParts(Combine):
 
     def add_input(self, accumulator: Any, element: Any) -> Any:
         return self._merge(accumulator, element)
-
-
-def _attempt(
-    compute: Callable[[], Any], otherwise: Any, error: Any, client: bytes = b""
-) -> tuple[Any, Any]:
-    """Return the first error and the computed value; if there is an error, `otherwise` as the
-    value."""
-    try:
-        return error, compute()
-    except TffcError as raised:
-        return _first_error(error, (client, error_to_bytes(raised))), otherwise
-
-
-def _first_error(first: Any, second: Any) -> Any:
-    if first is None or second is None:
-        return second if first is None else first
-    return min(first, second)

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
-import dataclasses
 import importlib
 import logging
 import math
@@ -26,11 +25,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from tffc.backends.forms.steps import TupleAggregation
-from tffc.engines.batching.planner import Planner
 from tffc.engines.encoding import decode, encode
-from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
+from tffc.engines.engine import ONE_A_CALL, Batching, Cohort
 from tffc.engines.process import Process
 from tffc.engines.ray_worker import RoundRefs, Worker, merged_bytes
+from tffc.engines.remote import RemoteEngine
 from tffc.engines.shards import Batches, ShardResult, shards_of
 from tffc.engines.shipment import bundle_to_bytes, source_to_bytes
 from tffc.engines.speed import MERGE, SERVER, WAIT, RemoteSpeed
@@ -127,7 +126,7 @@ def _number(text: str, kind: Any, holds: Callable[[Any], bool], expected: str) -
     raise argparse.ArgumentTypeError(f"{text!r} is not {expected}")
 
 
-class RayEngine:
+class RayEngine(RemoteEngine):
     """Runs rounds of one process in actors, which all engines of the same options share.
 
     Raises:
@@ -141,27 +140,19 @@ class RayEngine:
         options: Sequence[str] = (),
         batching: Batching = ONE_A_CALL,
     ) -> None:
-        self.process = process
+        super().__init__(process, batching)
         self.options = parse_options(options)
         self._ray = load_ray()
         self._pool = _pool_of(self._ray, self.options)
         self._bundle = self._ray.put(bundle_to_bytes(process.bundle))
         self._source: tuple[Any, Any] = None, None
         self._shard_seconds: float | None = None
-        self._planner = Planner(process.steps, batching)
-        self._batching = batching
-        self.speed = RemoteSpeed(self._planner.told)
 
-    def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
-        """See `Engine`."""
-        with self.speed.measure_round(len(cohort.clients)):
-            result = self._run_round(state, cohort)
-        return dataclasses.replace(result, workers=self._pool.count, parts=self.speed.parts())
+    @property
+    def _workers(self) -> int:
+        return self._pool.count
 
-    def _run_round(self, state: Any, cohort: Cohort) -> RoundResult:
-        steps, measure = self.process.steps, self.speed.driver.measure
-        with measure(SERVER):
-            kept, sent = steps.prepare(state)
+    def _aggregate(self, cohort: Cohort, kept: Any, sent: Any) -> tuple[Sequence[Any], set[str]]:
         if self._source[0] is not cohort.source:
             shipped = source_to_bytes(cohort.source, "ray.cloudpickle")
             self._source = cohort.source, self._ray.put(shipped)
@@ -169,12 +160,14 @@ class RayEngine:
         if len(context) > SMALL:
             context = self._ray.put(context)
         refs = RoundRefs(self._bundle, context, self._source[1])
-        shards = self._shards(cohort.clients)
+        clients, most = cohort.clients, self.options.shard
+        batches, shards = self._windows(clients)
+        if batches is None:
+            shards = shards_of(clients, most)
+        elif most is not None:
+            shards = [clients[at : at + most] for at in range(0, len(clients), most)]
         together = self._together(len(shards))
         hands = [shards[at : at + together] for at in range(0, len(shards), together)]
-        batches = None
-        if self._planner.makes_batches and self._batching.size is not None:
-            batches = Batches(self._batching.size, self._planner.first_count)
         work = _RoundWork(
             self.process, cohort, kept, refs, self.options, hands, batches, self.speed
         )
@@ -189,27 +182,11 @@ class RayEngine:
         if work.failure is not None:
             raise work.failure
         self._shard_seconds = work.shard_seconds()
-        aggregation = TupleAggregation(steps.aggregations)
+        aggregation = TupleAggregation(self.process.steps.aggregations)
         totals = None if work.total is None else decode(work.total)
-        with measure(SERVER):
+        with self.speed.driver.measure(SERVER):
             totals = aggregation.zero(kept) if totals is None else totals
-            new_state, output = steps.finish(kept, aggregation.report(totals, kept))
-        skipped = tuple(client for client in cohort.clients if client in work.skipped)
-        return RoundResult(new_state, output, skipped)
-
-    def explain_speed(self) -> list[str]:
-        """See `Engine`."""
-        return self.speed.lines(self._pool.count)
-
-    def _shards(self, clients: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """Return the clients of a round in shards; those of one make batches together."""
-        if not self._planner.makes_batches:
-            return shards_of(clients, self.options.shard)
-        windows = list(self._planner.windows(clients))
-        most = self.options.shard
-        if most is None:
-            return windows
-        return [clients[at : at + most] for at in range(0, len(clients), most)]
+            return aggregation.report(totals, kept), work.skipped
 
     def _together(self, shards: int) -> int:
         """Return how many of so many shards are handed out together, a power of two, from how long

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tffc.backends.forms.steps import RoundSteps
 from tffc.data.source import ClientSource
-from tffc.engines.batching.planner import OneByOne, Piece
 from tffc.engines.encoding import decode
 from tffc.engines.runtime import EngineRuntime
 from tffc.engines.shards import (
@@ -21,7 +20,6 @@ from tffc.engines.shards import (
     ShardResult,
     WindowPlanner,
     merged,
-    merging,
     run_shards,
 )
 from tffc.engines.shipment import bundle_from_bytes, load_sections, source_from_bytes
@@ -72,21 +70,13 @@ class Worker:
         kept, sent = self._context(refs)
         source: ClientSource = self._load(refs.source, source_from_bytes)
         names = [tuple(map(os.fsdecode, clients)) for clients in shards]
-        stopwatch = Stopwatch()
-        plans = None if batches is None else self._planner(refs, steps, batches)
-        planner = None if plans is None else plans.planner
+        stopwatch, plans = Stopwatch(), self._plans(refs, steps, batches)
+        work = ClientWork(steps, source, kept, sent, skip_bad, plans.planner, stopwatch)
+        windows = (plans.pieces(source, clients, stopwatch) for clients in names)
+        result = run_shards(work, windows)
+        return result._replace(times=stopwatch.times(), told=plans.news()).to_bytes()
 
-        def pieces(clients: tuple[str, ...]) -> Iterable[Piece]:
-            if plans is None:
-                return [OneByOne(clients)]
-            return plans.pieces(source, clients, stopwatch)
-
-        work = ClientWork(steps, source, kept, sent, skip_bad, planner, stopwatch)
-        result = run_shards(work, merging(steps, kept, stopwatch), map(pieces, names))
-        told = () if plans is None else plans.news()
-        return result._replace(times=stopwatch.times(), told=told).to_bytes()
-
-    def _planner(self, refs: RoundRefs, steps: RoundSteps, batches: Batches) -> WindowPlanner:
+    def _plans(self, refs: RoundRefs, steps: RoundSteps, batches: Batches | None) -> WindowPlanner:
         key = f"{refs.bundle.hex()} {batches}"
         if key not in self._loaded:
             self._keep(key, WindowPlanner(steps, batches))

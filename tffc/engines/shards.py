@@ -15,7 +15,7 @@ import numpy as np
 
 from tffc.backends.forms.steps import CannotBatchError, RoundSteps, TupleAggregation
 from tffc.data.source import ClientSource
-from tffc.engines.batching.planner import Batch, Piece, Planner
+from tffc.engines.batching.planner import Batch, OneByOne, Piece, Planner
 from tffc.engines.encoding import decode, encode, error_from_bytes, error_to_bytes
 from tffc.engines.engine import Batching
 from tffc.engines.speed import ALONE, BATCHED, MERGE, READ, STACK, Stopwatch
@@ -93,14 +93,14 @@ class Batches(NamedTuple):
 
 
 class WindowPlanner:
-    """Plans batches of windows of clients where there may have been any windows before.
+    """Plans the work of windows of clients, in batches if they are made.
 
-    So what is planned depends on a window alone.
+    What is planned depends on a window alone, not on those before it.
     """
 
-    def __init__(self, steps: RoundSteps, batches: Batches) -> None:
-        self.planner = Planner(steps, Batching(batches.size))
-        self._clients = batches.clients
+    def __init__(self, steps: RoundSteps, batches: Batches | None) -> None:
+        self.planner = Planner(steps, Batching(batches.size)) if batches else None
+        self._batches = batches
         self._told: dict[str, None] = {}
         self._known = 0
 
@@ -108,8 +108,12 @@ class WindowPlanner:
         self, source: ClientSource, clients: tuple[str, ...], stopwatch: Stopwatch
     ) -> Iterator[Piece]:
         """Yield the work of a window."""
+        if self.planner is None or self._batches is None:
+            yield OneByOne(clients)
+            return
         self.planner.forget()
-        yield from stopwatch.measured(STACK, self.planner.window(source, clients, self._clients))
+        window = self.planner.window(source, clients, self._batches.clients)
+        yield from stopwatch.measured(STACK, window)
         self._told.update(dict.fromkeys(self.planner.told))
 
     def news(self) -> list[str]:
@@ -123,7 +127,8 @@ class ClientWork:
     """The clients' part of one round in this process, with one or many clients in each call.
 
     With `skip_bad`, clients whose data cannot be read are left out; otherwise such a client ends
-    the work.  `planner` receives measurements; `zero` is the accumulator of no clients.
+    the work.  `planner` receives measurements; `zero` is the accumulator of no clients, and `merge`
+    merges two accumulators (see `merging`).
     """
 
     def __init__(
@@ -144,6 +149,7 @@ class ClientWork:
         self._planner = planner
         self._stopwatch = stopwatch or Stopwatch()
         self.zero = TupleAggregation(steps.aggregations).zero(kept)
+        self.merge = merging(steps, kept, self._stopwatch)
 
     def run(self, piece: Piece, tell: Tell, goes_on: Callable[[], bool] = lambda: True) -> Any:
         """Return the accumulators of a piece; None if all clients are left out or the round does
@@ -239,7 +245,7 @@ class ClientWork:
         return spent / done
 
 
-def run_shard(work: ClientWork, merge: Merge, pieces: Iterable[Piece]) -> ShardResult:
+def run_shard(work: ClientWork, pieces: Iterable[Piece]) -> ShardResult:
     """Return the result of the pieces of one shard, merged one after another in order."""
     totals: Any = None
     outputs: list[tuple[str, Any]] = []
@@ -253,13 +259,13 @@ def run_shard(work: ClientWork, merge: Merge, pieces: Iterable[Piece]) -> ShardR
 
     try:
         for piece in pieces:
-            totals = merge(totals, work.run(piece, tell))
+            totals = work.merge(totals, work.run(piece, tell))
     except TffcError as error:
         return ShardResult(None, outputs, skipped, error)
     return ShardResult(totals, outputs, skipped)
 
 
-def run_shards(work: ClientWork, merge: Merge, shards: Iterable[Iterable[Piece]]) -> ShardResult:
+def run_shards(work: ClientWork, shards: Iterable[Iterable[Piece]]) -> ShardResult:
     """Return the result of neighbouring shards; that of the first one that fails, if any does.
 
     They are merged pairwise, so the result does not depend on how many are run at a time, if that
@@ -271,7 +277,7 @@ def run_shards(work: ClientWork, merge: Merge, shards: Iterable[Iterable[Piece]]
 
     def totals() -> Iterator[Any]:
         for pieces in shards:
-            result = run_shard(work, merge, pieces)
+            result = run_shard(work, pieces)
             outputs.extend(result.outputs)
             skipped.extend(result.skipped)
             if result.error is not None:
@@ -279,7 +285,7 @@ def run_shards(work: ClientWork, merge: Merge, shards: Iterable[Iterable[Piece]]
             yield result.totals
 
     try:
-        total = merge_pairwise(totals(), merge)
+        total = merge_pairwise(totals(), work.merge)
     except TffcError as error:
         return ShardResult(None, outputs, skipped, error)
     return ShardResult(total, outputs, skipped, None, time.perf_counter() - begun)
@@ -300,15 +306,15 @@ def merging(steps: RoundSteps, kept: Any, stopwatch: Stopwatch | None = None) ->
 
 
 def merged(steps: RoundSteps, kept: Any, parts: Iterable[Any]) -> Any:
-    """Return the accumulators of neighbours merged pairwise, then the results, until one is
-    left."""
+    """Merge accumulators as `merge_pairwise` does."""
     return merge_pairwise(parts, merging(steps, kept))
 
 
-def merge_pairwise(parts: Iterable[Any], merge: Callable[[Any, Any], Any]) -> Any:
+def merge_pairwise(parts: Iterable[Any], merge: Merge) -> Any:
     """Merge neighbours pairwise, then the results, until one is left: the local engine's tree.
 
-    Parts are taken one at a time, and only as many accumulators are held as the tree is high.
+    Without parts the result is None, as for no clients.  Parts are taken one at a time, and only as
+    many accumulators are held as the tree is high.
     """
     # The number of parts merged in each: falling powers of two.
     merges: list[tuple[int, Any]] = []
@@ -318,7 +324,7 @@ def merge_pairwise(parts: Iterable[Any], merge: Callable[[Any, Any], Any]) -> An
             value = merge(merges.pop()[1], value)
             count *= 2
         merges.append((count, value))
-    _, total = merges.pop()
+    total: Any = None
     while merges:
         total = merge(merges.pop()[1], total)
     return total

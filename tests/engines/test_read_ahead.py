@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 
 from tests.engines.batches import Outcome, round_of
 from tests.engines.sources import SomeBad, Values
+from tffc.engines import read_ahead
 from tffc.engines.engine import Batching, Cohort
 from tffc.engines.local import LocalEngine
 from tffc.engines.read_ahead import AHEAD, LEAST_WAIT, ReadAhead, Waits
 from tffc.errors import DataError
 
+Call: TypeAlias = Callable[[Callable[[], Any], int], Future[Any]]
 
-def call(function: Callable[[], None], threads: int) -> threading.Event:
-    done = threading.Event()
-    threading.Thread(target=lambda: (function(), done.set()), daemon=True).start()
-    return done
+
+@pytest.fixture
+def call() -> Iterator[Call]:
+    with ThreadPoolExecutor(AHEAD) as threads:
+        yield lambda function, _: threads.submit(function)
 
 
 class Slow(Values):
@@ -57,30 +61,39 @@ def waiting() -> Waits:
     return waits
 
 
-def test_reading_that_waits_is_measured() -> None:
-    waits = Waits()
-    for _ in range(20):
-        waits.read(Slow([1]), "00000")
-    assert waits.seconds > LEAST_WAIT
+class Clock:
+    """Stands for the module `time`: the seconds that passed, and of them those of computing."""
+
+    def __init__(self) -> None:
+        self.passed = self.computed = 0.0
+
+    def perf_counter(self) -> float:
+        return self.passed
+
+    def thread_time(self) -> float:
+        return self.computed
 
 
-def test_reading_that_computes_is_no_waiting() -> None:
-    class Busy(Values):
+@pytest.mark.parametrize("waits", [True, False])
+def test_the_time_in_which_reading_waits_is_measured(
+    waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(read_ahead, "time", clock)
+
+    class Timed(Values):
         def read(self, client: str) -> Any:
-            end = time.thread_time() + 0.005
-            while time.thread_time() < end:
-                pass
+            clock.passed += 2 * LEAST_WAIT
+            clock.computed += 0 if waits else 2 * LEAST_WAIT
+            return super().read(client)
 
-    source = Busy([1])
-    least = []
+    measured = Waits()
     for _ in range(20):
-        waits = Waits()
-        waits.read(source, "00000")
-        least.append(waits.seconds)
-    assert min(least) < LEAST_WAIT
+        assert measured.read(Timed([1]), "00000") == 1
+    assert (measured.seconds > LEAST_WAIT) == waits
 
 
-def test_so_many_are_read_ahead() -> None:
+def test_so_many_are_read_ahead(call: Call) -> None:
     source = started_of(AHEAD + 5)
     ahead = ReadAhead(source, source.clients, waiting(), call)
     first = threading.Thread(target=ahead.read, args=(source.clients[0],), daemon=True)
@@ -93,7 +106,7 @@ def test_so_many_are_read_ahead() -> None:
     assert [ahead.read(client) for client in source.clients[1:]] == list(range(1, AHEAD + 5))
 
 
-def test_nobody_is_read_ahead_where_reading_does_not_wait() -> None:
+def test_nobody_is_read_ahead_where_reading_does_not_wait(call: Call) -> None:
     source = started_of(3)
     source.go.set()
     ahead = ReadAhead(source, source.clients, Waits(), call)
@@ -101,7 +114,7 @@ def test_nobody_is_read_ahead_where_reading_does_not_wait() -> None:
     assert source.started == {"00000"}
 
 
-def test_what_reading_raises_is_raised_where_it_is_asked_for() -> None:
+def test_what_reading_raises_is_raised_where_it_is_asked_for(call: Call) -> None:
     source = SomeBad([4, 5, 6])
     ahead = ReadAhead(source, source.clients, waiting(), call)
     assert ahead.read("00000") == 4
@@ -110,7 +123,7 @@ def test_what_reading_raises_is_raised_where_it_is_asked_for() -> None:
     assert ahead.read("00002") == 6
 
 
-def test_a_client_that_is_asked_for_again_is_read_again() -> None:
+def test_a_client_that_is_asked_for_again_is_read_again(call: Call) -> None:
     source = Values([4, 5])
     ahead = ReadAhead(source, source.clients, waiting(), call)
     assert [ahead.read("00001") for _ in range(2)] == [5, 5]
@@ -119,11 +132,11 @@ def test_a_client_that_is_asked_for_again_is_read_again() -> None:
 
 def test_nothing_is_read_after_the_end() -> None:
     source = started_of(2)
-    begun: list[Callable[[], None]] = []
+    begun: list[Callable[[], Any]] = []
 
-    def later(function: Callable[[], None], threads: int) -> threading.Event:
+    def later(function: Callable[[], Any], threads: int) -> Future[Any]:
         begun.append(function)
-        return threading.Event()
+        return Future()
 
     ahead = ReadAhead(source, source.clients, waiting(), later)
     source.go.set()

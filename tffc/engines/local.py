@@ -21,7 +21,8 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from concurrent.futures import Future, wait
+from typing import Any, TypeVar
 
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
 from tffc.data.groups import GroupedSource
@@ -30,8 +31,10 @@ from tffc.engines.batching.planner import OneByOne, PlannedPiece, Planner, place
 from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.engines.process import Process
 from tffc.engines.read_ahead import ReadAhead, Waits
-from tffc.engines.shards import ClientWork, Merge, merging, shards_of
+from tffc.engines.shards import ClientWork, Merge, shards_of
 from tffc.engines.speed import ROUND, SERVER, STACK, Stopwatch
+
+T = TypeVar("T")
 
 GRACE = 1.0
 """How many seconds an interrupted round waits for clients' work that goes on in other threads."""
@@ -78,18 +81,16 @@ class LocalEngine:
         if not isinstance(source, GroupedSource):
             source = ahead
         work = _Work(steps, cohort, source, kept, sent, self.planner, self.stopwatch)
-        others: list[threading.Event] = []
+        others: list[Future[None]] = []
         try:
             for _ in range(min(self.workers, work.most_workers) - 1):
                 others.append(self._others.call(work.run_aside, len(others) + 1))
             work.run()
-            for other in others:
-                other.wait()
+            wait(others)
         except BaseException:
             # An interruption.  A thread that does not return is left to itself.
             work.stop()
-            deadline = time.monotonic() + GRACE
-            if not all(other.wait(max(0, deadline - time.monotonic())) for other in others):
+            if wait(others, GRACE).not_done:
                 self._others = _Threads()
             self._readers = _Threads()
             raise
@@ -119,35 +120,43 @@ class _Threads:
     """
 
     def __init__(self) -> None:
-        self._calls: queue.SimpleQueue[tuple[Callable[[], None], threading.Event] | None] = (
-            queue.SimpleQueue()
-        )
+        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._count = 0
 
     def __del__(self) -> None:
         for _ in range(self._count):
             self._calls.put(None)
 
-    def call(self, function: Callable[[], None], threads: int) -> threading.Event:
-        """Call a function, which raises nothing, in one of at least so many threads.
-
-        Returns what is set when it has returned.
-        """
+    def call(self, function: Callable[[], T], threads: int) -> Future[T]:
+        """Call a function in one of at least so many threads; return its future result."""
         while self._count < threads:
             serve = threading.Thread(target=_serve, args=(self._calls,), daemon=True)
             serve.start()
             self._count += 1
-        done = threading.Event()
+        done: Future[T] = Future()
         self._calls.put((function, done))
         return done
 
 
-def _serve(calls: queue.SimpleQueue[tuple[Callable[[], None], threading.Event] | None]) -> None:
-    while (call := calls.get()) is not None:
-        function, done = call
-        function()
-        del call, function  # so that nothing of a round is kept until the next
-        done.set()
+_Call = tuple[Callable[[], Any], Future[Any]]
+
+
+def _serve(calls: queue.SimpleQueue[_Call | None]) -> None:
+    while _serve_one(calls):
+        pass
+
+
+def _serve_one(calls: queue.SimpleQueue[_Call | None]) -> bool:
+    """Make the next call, and keep nothing of it; return False if there are no more."""
+    call = calls.get()
+    if call is None:
+        return False
+    function, done = call
+    try:
+        done.set_result(function())
+    except BaseException as error:  # noqa: BLE001  (it is raised where the result is asked for)
+        done.set_exception(error)
+    return True
 
 
 class _Work:
@@ -169,7 +178,7 @@ class _Work:
         self._clients = ClientWork(steps, source, kept, sent, skip_bad, planner, stopwatch)
         clients = cohort.clients
         self.most_workers = len(clients)
-        self._merges = _Merges(merging(steps, kept, stopwatch))
+        self._merges = _Merges(self._clients.merge)
         if planner.makes_batches:
             self._pieces = planner.pieces(cohort, source)
         else:

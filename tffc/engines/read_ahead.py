@@ -6,9 +6,11 @@ core busy, as parsing does, handing clients over between threads would only take
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from tffc.data.source import ClientSource
@@ -45,8 +47,8 @@ class Waits:
 class ReadAhead:
     """A source of the clients of one round, each of which is asked for once, about in their order.
 
-    `call` has a function, which raises nothing, called in one of at least so many other threads.
-    What reading a client raises is raised where it is asked for.
+    `call` has a function called in one of at least so many other threads, and returns its future
+    result.  What reading a client raises is raised where it is asked for.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class ReadAhead:
         source: ClientSource,
         clients: Sequence[str],
         waits: Waits,
-        call: Callable[[Callable[[], None], int], threading.Event],
+        call: Callable[[Callable[[], Any], int], Future[Any]],
     ) -> None:
         self.clients = tuple(clients)
         self._source = source
@@ -62,7 +64,7 @@ class ReadAhead:
         self._call = call
         self._places: dict[str, int] = {}
         self._next = 0
-        self._begun: dict[str, _Reading] = {}
+        self._begun: dict[str, Future[Any]] = {}
         self._has_begun = self._is_closed = False
         self._lock = threading.Lock()
 
@@ -80,7 +82,7 @@ class ReadAhead:
                 self._begin_until(place)
         if reading is None:
             return self._waits.read(self._source, client)
-        return reading.value()
+        return reading.result()
 
     def close(self) -> None:
         """Read nothing more."""
@@ -94,32 +96,9 @@ class ReadAhead:
         end = min(place + 1 + AHEAD, len(self.clients))
         for client in self.clients[self._next : end]:
             if client in self._places:
-                reading = self._begun[client] = _Reading(lambda c=client: self._read(c))
-                reading.done = self._call(reading.run, READERS)
+                read = functools.partial(self._read, client)
+                self._begun[client] = self._call(read, READERS)
         self._next = max(self._next, end)
 
     def _read(self, client: str) -> Any:
         return None if self._is_closed else self._waits.read(self._source, client)
-
-
-class _Reading:
-    """A client that is being read."""
-
-    def __init__(self, read: Callable[[], Any]) -> None:
-        self._read = read
-        self._value: Any = None
-        self._error: BaseException | None = None
-        self.done = threading.Event()
-
-    def run(self) -> None:
-        try:
-            self._value = self._read()
-        except BaseException as error:  # noqa: BLE001  (it is raised by `value`)
-            self._error = error
-
-    def value(self) -> Any:
-        """Return the value, or raise what reading raised."""
-        self.done.wait()
-        if self._error is not None:
-            raise self._error
-        return self._value

@@ -30,6 +30,7 @@ from tffc.engines import shards
 from tffc.engines.engine import Batching, Cohort, RoundResult
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
+from tffc.engines.ray import RayEngine
 from tffc.engines.rounds import Sampling, run_rounds
 from tffc.engines.speed import ALONE, BATCHED, MERGE, SERVER, WAIT
 from tffc.engines.state import State
@@ -39,7 +40,8 @@ from tffc.errors import DataError, ExecutionError, LanguageValueError, MissingEx
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs tffc[ray]")
 FORMS = pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 
-TWO = "--workers=2"
+TWO = "--workers=2", "--wait=1000000"
+"""Two workers, for which rounds wait however busy the machine is."""
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +80,7 @@ pytestmark = [
 
 
 def both(process: Process, cohort: Cohort, *options: str) -> tuple[RoundResult, RoundResult]:
-    engines = LocalEngine(process), make_engine("ray", process, options=(TWO, *options))
+    engines = LocalEngine(process), make_engine("ray", process, options=(*TWO, *options))
     one, other = (engine.run_round((), cohort) for engine in engines)
     return one, other
 
@@ -123,7 +125,7 @@ def test_shards_that_take_no_time_are_handed_out_together(
     process = process_of(every_aggregation, "mapreduce")
     cohort = Cohort(source, source.clients[:clients], progress=lambda done, _: told.append(done))
     expected = LocalEngine(process).run_round((), Cohort(source, cohort.clients))
-    engine = make_engine("ray", process, options=[TWO])
+    engine = make_engine("ray", process, options=TWO)
     calls: list[int] = []
     for _ in range(2):
         told: list[int] = []
@@ -140,7 +142,7 @@ def in_batches(process: Process, cohort: Cohort, rounds: int = 1) -> tuple[Round
     found: list[RoundResult] = []
     for engine in (
         LocalEngine(process, 2, batching),
-        make_engine("ray", process, options=[TWO], batching=batching),
+        make_engine("ray", process, options=TWO, batching=batching),
     ):
         found.append([engine.run_round((), cohort) for _ in range(rounds)][-1])
     return tuple(found)
@@ -172,7 +174,7 @@ def test_clients_in_batches_fail_and_are_left_out_alone(cluster: Any) -> None:
     with pytest.raises(ExecutionError) as caught:
         in_batches(process, Cohort(Values(source.values), source.clients))
     assert caught.value.notes[-1] == "it was at work on the data of client 00015"
-    engine = make_engine("ray", process, options=[TWO], batching=Batching(2))
+    engine = make_engine("ray", process, options=TWO, batching=Batching(2))
     with pytest.raises(ExecutionError) as found:
         engine.run_round((), Cohort(Values(source.values), source.clients))
     assert str(found.value) == str(caught.value)
@@ -184,7 +186,7 @@ def test_a_killed_actor_costs_its_batches_alone(cluster: Any, tmp_path: pathlib.
     values = source_of(process, [numbers_to(n, n % 4) for n in range(60)])
     expected, _ = in_batches(process, Cohort(values, values.clients))
     source = Kills(values.values, "00031", tmp_path / "killed")
-    engine = make_engine("ray", process, options=[TWO], batching=Batching(2))
+    engine = make_engine("ray", process, options=TWO, batching=Batching(2))
     assert_same(expected, engine.run_round((), Cohort(source, source.clients)))
     assert (tmp_path / "killed").exists()
 
@@ -195,7 +197,7 @@ def test_outputs_of_clients_in_batches(cluster: Any) -> None:
     source = source_of(process, [np.int32(n) for n in range(9)])
     delivered: dict[str, Any] = {}
     cohort = Cohort(source, source.clients, deliver=delivered.__setitem__)
-    engine = make_engine("ray", process, options=[TWO], batching=Batching(4))
+    engine = make_engine("ray", process, options=TWO, batching=Batching(4))
     engine.run_round((), cohort)
     assert delivered == {f"{n:05}": 2 * n for n in range(9)}
 
@@ -214,7 +216,7 @@ def test_where_the_time_of_actors_and_of_the_driver_goes(
     local.run_round((), cohort)
     for large in (engines.LARGE, 0):
         monkeypatch.setattr(engines, "LARGE", large)
-        engine = make_engine("ray", process, options=[TWO], batching=Batching(size))
+        engine = make_engine("ray", process, options=TWO, batching=Batching(size))
         results = [engine.run_round((), cohort) for _ in range(2)]
         assert all(result.parts.keys() >= {part, MERGE, SERVER} for result in results)
         assert all(result.workers == 2 for result in results)
@@ -262,7 +264,7 @@ def test_large_accumulators_are_merged_by_actors(
     expected = LocalEngine(process).run_round((), Cohort(source, source.clients))
     monkeypatch.setattr(engine, "LARGE", 0)
     monkeypatch.setattr(engine, "merged_bytes", not_here)
-    found = make_engine("ray", process, options=[TWO, "--fanout=4"])
+    found = make_engine("ray", process, options=[*TWO, "--fanout=4"])
     assert_same(expected, found.run_round((), Cohort(source, source.clients)))
 
 
@@ -283,7 +285,7 @@ def test_clients_with_bad_data_are_left_out_or_fail_the_round(cluster: Any) -> N
     assert other.skipped == ("00001", "00003", "00005")
     assert_same(*both(process, Cohort(source, ("00001", "00003"), skip_bad_clients=True)))
     with pytest.raises(DataError) as caught:
-        make_engine("ray", process, options=[TWO]).run_round((), Cohort(source, source.clients))
+        make_engine("ray", process, options=TWO).run_round((), Cohort(source, source.clients))
     assert str(caught.value) == "no data of 00001 [E000]\n  note: a note\n  help: some help"
 
 
@@ -293,7 +295,7 @@ def test_errors_are_those_of_the_first_client(cluster: Any, form: str) -> None:
     source = Values([np.int32(LIMIT - 5 + n) for n in range(9)])
     process = process_of(bounded, form)
     found = []
-    for engine in (LocalEngine(process, 1), make_engine("ray", process, options=[TWO])):
+    for engine in (LocalEngine(process, 1), make_engine("ray", process, options=TWO)):
         with pytest.raises(ExecutionError) as caught:
             engine.run_round((), Cohort(source, source.clients))
         found.append(str(caught.value))
@@ -312,7 +314,7 @@ def test_every_client_of_a_broadcast_form_has_its_own(cluster: Any) -> None:
         deliver=delivered.__setitem__,
         progress=lambda done, total: told.append((done, total)),
     )
-    engine = make_engine("ray", process_of(personal, "broadcast"), options=[TWO])
+    engine = make_engine("ray", process_of(personal, "broadcast"), options=TWO)
     outcome = engine.run_round(np.int32(4), cohort)
     assert delivered == {"00000": -1, "00001": 2, "00002": -5}
     assert (outcome.state, outcome.output) == (4, ())
@@ -324,7 +326,7 @@ def test_the_same_clients_are_sampled(cluster: Any) -> None:
     process = process_of(adding_up, "mapreduce")
     source = Values([np.int32(2**n) for n in range(20)])
     seen: list[list[tuple[Any, ...]]] = []
-    for engine in (LocalEngine(process), make_engine("ray", process, options=[TWO])):
+    for engine in (LocalEngine(process), make_engine("ray", process, options=TWO)):
         state = State(np.int32(-1), process.program, 4)
         rounds = run_rounds(engine, state, source, 3, Sampling(5, seed=7))
         seen.append([(each.number, each.clients, each.output, each.state) for each in rounds])
@@ -335,7 +337,7 @@ def test_the_same_clients_are_sampled(cluster: Any) -> None:
 @needs_ray
 def test_a_source_that_cannot_be_sent(cluster: Any) -> None:
     source = Unsendable([np.int32(1)])
-    engine = make_engine("ray", process_of(bounded, "mapreduce"), options=[TWO])
+    engine = make_engine("ray", process_of(bounded, "mapreduce"), options=TWO)
     with pytest.raises(DataError) as caught:
         engine.run_round((), Cohort(source, source.clients))
     assert caught.value.code == "E935"
@@ -344,7 +346,7 @@ def test_a_source_that_cannot_be_sent(cluster: Any) -> None:
 @needs_ray
 def test_a_worker_that_fails(cluster: Any) -> None:
     source = Breaks([np.int32(1)])
-    engine = make_engine("ray", process_of(bounded, "mapreduce"), options=[TWO])
+    engine = make_engine("ray", process_of(bounded, "mapreduce"), options=TWO)
     with pytest.raises(ExecutionError) as caught:
         engine.run_round((), Cohort(source, source.clients))
     assert str(caught.value) == (
@@ -360,7 +362,7 @@ def test_a_killed_actor_costs_its_shard_alone(cluster: Any, tmp_path: pathlib.Pa
     values = numbers(0, 60)
     expected = LocalEngine(process).run_round((), Cohort(values, values.clients))
     source = Kills(values.values, "00031", tmp_path / "killed")
-    engine = make_engine("ray", process, options=[TWO])
+    engine = make_engine("ray", process, options=TWO)
     assert_same(expected, engine.run_round((), Cohort(source, source.clients)))
     assert source.marker is not None
     assert source.marker.exists()
@@ -379,7 +381,7 @@ def test_a_killed_machine_costs_its_shards_alone(cluster: Any) -> None:
             cluster.remove_node(cluster.list_all_nodes()[-1], allow_graceful=False)
 
     source = Slow(values.values, 0.02)
-    engine = make_engine("ray", process, options=[TWO])
+    engine = make_engine("ray", process, options=TWO)
     found = engine.run_round((), Cohort(source, source.clients, progress=kill))
     assert_same(expected, found)
     assert killed
@@ -394,7 +396,7 @@ def test_workers_that_no_machine_has_room_for(cluster: Any) -> None:
 
     source = Values([np.int32(1)])
     process = process_of(bounded, "mapreduce")
-    options = [TWO, "--gpus-per-worker=2", "--wait=1"]
+    options = ["--workers=2", "--gpus-per-worker=2", "--wait=1"]
     with pytest.raises(ExecutionError) as caught:
         make_engine("ray", process, options=options).run_round((), Cohort(source, source.clients))
     cpus = ray.cluster_resources()["CPU"]
@@ -409,7 +411,7 @@ def test_workers_that_no_machine_has_room_for(cluster: Any) -> None:
 @needs_ray
 def test_work_that_kills_every_worker(cluster: Any) -> None:
     source = Kills([np.int32(n) for n in range(40)], "00003")
-    engine = make_engine("ray", process_of(bounded, "mapreduce"), options=[TWO])
+    engine = make_engine("ray", process_of(bounded, "mapreduce"), options=TWO)
     with pytest.raises(ExecutionError) as caught:
         engine.run_round((), Cohort(source, source.clients))
     assert caught.value.code == "E948"
@@ -419,15 +421,23 @@ def test_work_that_kills_every_worker(cluster: Any) -> None:
 
 @needs_ray
 def test_an_interruption_leaves_no_actor_at_work(cluster: Any) -> None:
+    import ray  # pyright: ignore[reportMissingImports]  # only where it is installed
+
     def interrupt(done: int, total: int) -> None:
         if done:
             raise KeyboardInterrupt
 
     process = process_of(bounded, "mapreduce")
     source = Values([np.int32(1)] * 4)
-    engine = make_engine("ray", process, options=[TWO])
+    engine = RayEngine(process, TWO)
+    assert engine.run_round((), Cohort(source, source.clients)).output == 4
+    before = list(engine._pool._actors)
     with pytest.raises(KeyboardInterrupt):
         engine.run_round((), Cohort(source, source.clients, progress=interrupt))
+    assert engine._pool.count == 0
+    for actor in before:
+        with pytest.raises(ray.exceptions.RayActorError):
+            ray.get(actor.ping.remote())
     assert engine.run_round((), Cohort(source, source.clients)).output == 4
 
 

@@ -109,7 +109,7 @@ def test_groups_are_what_clients_hold(
 ) -> None:
     monkeypatch.setattr(packing, "BATCH_CLIENTS", 2)
     clients = packed(images, IMAGES, tmp_path)
-    assert len(clients.folder._batches) == 2
+    assert len(clients.data._batches) == 2
     for asked in (["ada", "eve"], ["eve", "bob", "ada"], ["bob"]):
         found, expected = (
             read_groups(source, IMAGES, asked) for source in (clients, open_source(images, IMAGES))
@@ -178,7 +178,7 @@ def test_other_processes_open_it_again(images: pathlib.Path, tmp_path: pathlib.P
 
 def test_kinds_and_origin(images: pathlib.Path, tmp_path: pathlib.Path) -> None:
     clients = packed(images, IMAGES, tmp_path)
-    assert clients.folder.kinds() == {"label": "int32[1..2]", "pixels": "float32[1..2,2]"}
+    assert clients.data.kinds() == {"label": "int32[1..2]", "pixels": "float32[1..2,2]"}
     assert (clients.origin().kind, len(clients.origin().files)) == ("packed", 2)
 
 
@@ -383,7 +383,7 @@ def test_truth_values_are_checked(tmp_path: pathlib.Path) -> None:
     file.write_bytes(file.read_bytes().replace(b"\1" * 16, b"\1" * 15 + b"\7"))
     clients: Any = open_source(tmp_path / "pack", SequenceType(np.bool_))
     reason = "the array 'arr_0' has truth values that are neither 0 nor 1"
-    for read in (lambda: clients.read("a"), lambda: clients.folder.stacked("arr_0", np.array([0]))):
+    for read in (lambda: clients.read("a"), lambda: clients.data.stacked("arr_0", np.array([0]))):
         assert refusal(read, tmp_path) == DAMAGED.format(reason)
 
 

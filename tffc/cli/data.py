@@ -13,10 +13,9 @@ from tffc.cli.flags import facts_of
 from tffc.cli.output import counted, say, show_json, show_line
 from tffc.cli.progress import index_step, step
 from tffc.cli.runnable import data_type
-from tffc.data.describe import Fit, fit
 from tffc.data.location import open_data
 from tffc.data.packing import check_pack_target, write_pack
-from tffc.data.source import DataSet
+from tffc.data.source import DataSet, Fit, fit
 from tffc.errors import DataError, abridge
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import SequenceType

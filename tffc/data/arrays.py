@@ -28,6 +28,7 @@ from tffc.data.casts import (
     is_convertible,
     loses_nothing,
     rounding_help,
+    string_array,
 )
 from tffc.errors import DataError
 from tffc.ir.dtypes import DType
@@ -213,6 +214,16 @@ class ArrayLayout:
         return arrays
 
 
+def stackable_layout(type: Type) -> ArrayLayout | None:
+    """Return the layout of values of a type; None if they cannot be kept as arrays, or have no
+    tensors."""
+    try:
+        layout = ArrayLayout(type)
+    except DataError:
+        return None
+    return layout if layout.fields else None
+
+
 def _fields(type: Type) -> Iterator[Field]:
     stack: list[tuple[Type, tuple[str, ...], tuple[str, ...], int | None]] = [(type, (), (), None)]
     sequences = 0
@@ -354,8 +365,7 @@ def to_memory(array: Any, field: Field, source: str, casts: Casts = NO_CASTS) ->
     if field.type.element_type is not DType.STRING:
         return _numbers(array, field, source, casts)
     try:
-        items = array.ravel().tolist()
-        encoded = [item.encode() if isinstance(item, str) else item for item in items]
+        return string_array(array.ravel().tolist()).reshape(array.shape)
     except (ValueError, SystemError) as error:
         # NumPy accepts any 32-bit number as a character, also lone surrogates and numbers beyond
         # Unicode.
@@ -363,9 +373,6 @@ def to_memory(array: Any, field: Field, source: str, casts: Casts = NO_CASTS) ->
             "E637",
             f"{source}: the array {field.name!r} has a string that is not Unicode text: {error}",
         ) from error
-    made = np.empty(len(items), dtype=object)
-    made[:] = encoded
-    return made.reshape(array.shape)
 
 
 def _numbers(

@@ -1,4 +1,4 @@
-"""Conversion of numbers between element types.
+"""Conversion of numbers between element types, and of strings to the form they have in memory.
 
 A number is converted if that is lossless: converting it back gives the same number.  Where the user
 allows it, numbers may be rounded to a floating type, but a finite number never becomes infinite.
@@ -7,7 +7,7 @@ allows it, numbers may be rounded to a floating type, but a finite number never 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,13 @@ class Casts:
 
 NO_CASTS = Casts()
 """The casts that round nothing."""
+
+
+def string_array(items: Sequence[str | bytes]) -> np.ndarray[Any, Any]:
+    """Return strings as values in memory have them: an array of bytes objects, text in UTF-8."""
+    made = np.empty(len(items), dtype=object)
+    made[:] = [item.encode() if isinstance(item, str) else item for item in items]
+    return made
 
 
 def by_column(text: str | None) -> list[tuple[str | None, str]]:

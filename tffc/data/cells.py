@@ -11,7 +11,14 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from tffc.data.casts import NO_CASTS, Casts, by_column
+from tffc.data.casts import (
+    NO_CASTS,
+    Casts,
+    by_column,
+    first_lost,
+    rounding_help,
+    string_array,
+)
 from tffc.errors import DataError
 from tffc.ir.dtypes import DType
 from tffc.ir.shapes import Shape
@@ -132,9 +139,7 @@ def check_named(location: str, option: str, named: Sequence[str], known: Sequenc
 def elements_of(words: Sequence[str], dtype: DType) -> np.ndarray[Any, Any] | None:
     """Return the elements written in `words`, or None if a word is not an element of the type."""
     if dtype is DType.STRING:
-        strings = np.empty(len(words), object)
-        strings[:] = [word.encode() for word in words]
-        return strings
+        return string_array(words)
     try:
         if dtype is DType.BOOL:
             return np.array([TRUTH[word.strip().lower()] for word in words], bool)
@@ -210,9 +215,12 @@ def cell_error(
     )
 
 
-def lost_error(place: str, client: str, wanted: Wanted, number: Any, help: str | None) -> DataError:
-    """Return the error for a cell with a number that cannot be converted."""
+def lost_error(place: str, client: str, wanted: Wanted, stored: np.ndarray[Any, Any]) -> DataError:
+    """Return the error for a cell with numbers of which one cannot be converted."""
+    dtype = wanted.type.element_type
+    number = first_lost(stored, dtype, wanted.rounded)
     found = str(number) if wanted.type.shape == () else f"a list with {number} in it"
+    help = None if wanted.rounded else rounding_help(wanted.name, stored.dtype, dtype)
     return cell_error(place, client, wanted, found, help)
 
 

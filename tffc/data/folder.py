@@ -20,7 +20,7 @@ from tffc.data.cells import check_named
 from tffc.data.compressed import bytes_text
 from tffc.data.files import reading
 from tffc.data.npz import ArrayPlace, NpzFile, open_npz, read_places
-from tffc.data.source import Indexing, Origin, no_indexing
+from tffc.data.source import Indexing, Origin, TypedClients, no_indexing
 from tffc.errors import DataError
 from tffc.files.reading import Identity
 from tffc.ir.dtypes import DType
@@ -48,14 +48,14 @@ class NpzFolder:
 
     def __init__(
         self,
-        path: pathlib.Path,
+        path: str | os.PathLike[str],
         cast: str | None = None,
         *,
         max_bytes: int | None = None,
         follow_links: bool = False,
         progress: Indexing = no_indexing,
     ) -> None:
-        self.path = path
+        self.path = path = pathlib.Path(path)
         self.max_bytes = max_bytes
         self.casts = Casts.parse(str(path), cast)
         self._follow_links = follow_links
@@ -167,31 +167,22 @@ def _identity(folder: pathlib.Path, name: str) -> Identity | None:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class NpzClients:
+class NpzClients(TypedClients[NpzFolder]):
     """The clients in a folder, each with a value of one type."""
 
-    folder: NpzFolder
     layout: ArrayLayout
     _places: dict[str, tuple[ArrayPlace, ...] | None] = dataclasses.field(
         default_factory=dict, repr=False, compare=False
     )
 
     def __reduce__(self) -> Any:
-        return NpzClients, (self.folder, self.layout)
-
-    @property
-    def clients(self) -> tuple[str, ...]:
-        return self.folder.clients
-
-    def origin(self) -> Origin:
-        """See `CheckedSource`."""
-        return self.folder.origin()
+        return NpzClients, (self.data, self.layout)
 
     def check(self, client: str) -> tuple[int, ...]:
         """See `CheckedSource`; reads the headers, and the arrays that need a conversion that may
         fail."""
-        with self.folder.open(client) as file:
-            headers, lengths = file.check(self.layout, self.folder.max_bytes)
+        with self.data.open(client) as file:
+            headers, lengths = file.check(self.layout, self.data.max_bytes)
             self._remember(client, file, headers)
         if not self.layout.is_kept(headers):
             self.read(client)
@@ -200,13 +191,13 @@ class NpzClients:
     def read(self, client: str) -> Any:
         """See `ClientSource`."""
         places = self._places.get(client)
-        arrays = None if places is None else self.folder.read_places(client, places)
+        arrays = None if places is None else self.data.read_places(client, places)
         if arrays is None:
-            with self.folder.open(client) as file:
-                headers, _ = file.check(self.layout, self.folder.max_bytes)
+            with self.data.open(client) as file:
+                headers, _ = file.check(self.layout, self.data.max_bytes)
                 arrays = file.read(self.layout, headers)
                 self._remember(client, file, headers)
-        return self.layout.decode(arrays, str(self.folder.file(client)))
+        return self.layout.decode(arrays, str(self.data.file(client)))
 
     def _remember(self, client: str, file: NpzFile, headers: Mapping[str, Header]) -> None:
         """Remember where in its file a client's arrays are, after they were checked."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from tffc.data.arrays import ArrayLayout
+from tffc.data.arrays import ArrayLayout, stackable_layout
 from tffc.data.source import ClientSource
 from tffc.errors import DataError
 from tffc.ir.types import Type
@@ -90,7 +90,7 @@ class Stacks:
     def __init__(self, type: Type, values: Iterable[tuple[str, Any]]) -> None:
         self._places: dict[str, tuple[int, int]] = {}
         kept: dict[tuple[tuple[int, ...], ...], tuple[int, list[Sequence[Array]]]] = {}
-        layout = _layout(type)
+        layout = stackable_layout(type)
         for client, value in values:
             columns = None if layout is None else _columns(layout, value)
             if columns is None:
@@ -134,16 +134,6 @@ def take_rows(array: Array, rows: Array) -> Array:
     if (np.diff(rows) == 1).all():
         return array[start : start + len(rows)]
     return array[rows]
-
-
-def _layout(type: Type) -> ArrayLayout | None:
-    """Return the array layout of a type; None if values cannot be kept as arrays, or have no
-    tensors."""
-    try:
-        layout = ArrayLayout(type)
-    except DataError:
-        return None
-    return layout if layout.fields else None
 
 
 def _columns(layout: ArrayLayout, value: Any) -> Sequence[Array] | None:

@@ -8,7 +8,6 @@ percent-encoded where they hold `&`, `?` or `%`.
 from __future__ import annotations
 
 import os
-import pathlib
 import re
 import urllib.parse
 from collections.abc import Callable
@@ -34,17 +33,11 @@ TABLE = frozenset({"client", "columns", "empty"})
 """The options of tables."""
 
 SCHEMES: dict[str, tuple[Callable[..., DataSet], frozenset[str]]] = {
-    "npz": (
-        lambda rest, **given: NpzFolder(pathlib.Path(rest), **given),
-        FILES | {"cast", "max-bytes"},
-    ),
+    "npz": (NpzFolder, FILES | {"cast", "max-bytes"}),
     "tfrecord": (TfRecordFiles, FILES | TABLE | {"cast", "spec"}),
     "csv": (CsvFile, TABLE | {"delimiter", "max-bytes"}),
     "parquet": (ParquetFiles, FILES | TABLE | {"cast", "max-bytes"}),
-    "packed": (
-        lambda rest, **given: PackedFolder(pathlib.Path(rest), **given),
-        frozenset({"cast"}),
-    ),
+    "packed": (PackedFolder, frozenset({"cast"})),
     "python": (lambda rest, progress: PythonFunction(rest), frozenset()),
 }
 """The function that opens each kind of data set, and the options that it takes."""
@@ -70,7 +63,7 @@ def open_data(location: str | os.PathLike[str], progress: Indexing = no_indexing
         return PythonFunction(text)
     if not colon or not scheme.isalpha() or os.path.exists(text):
         opened = PackedFolder if is_packed(text) else NpzFolder
-        return opened(pathlib.Path(text), progress=progress)
+        return opened(text, progress=progress)
     if scheme not in SCHEMES:
         raise DataError(
             "E670",

@@ -7,7 +7,6 @@ hold before memory is allocated for it.
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
 import itertools
 import math
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from tffc.data.arrays import ArrayLayout, Arrays, Field, Header, extent, header_text, to_memory
+from tffc.data.casts import string_array
 from tffc.data.compressed import MAX_BYTES, max_bytes_of
 from tffc.data.files import changed
 from tffc.errors import DataError
@@ -130,7 +130,7 @@ class NpzFile:
         for member in self._members:
             if member.endswith(SUFFIX):
                 name = member.removesuffix(SUFFIX)
-                with self._open(name) as stream:
+                with self._open(member) as stream:
                     self._heads[name] = head = self._read_head(name, stream)
                 headers[name] = head.dtype, head.shape
         return {**headers, **_exact_strings(headers)}
@@ -182,11 +182,8 @@ class NpzFile:
         Raises:
           DataError: the file is damaged.
         """
-        arrays: dict[str, np.ndarray[Any, Any]] = {}
-        for field in layout.fields:
-            name = field.name_in(headers)
-            arrays[name] = self._read_one(name)
-        return arrays
+        names = [field.name_in(headers) for field in layout.fields]
+        return {name: self._read_one(name) for name in names}
 
     def places(
         self, layout: ArrayLayout, headers: Mapping[str, Header]
@@ -199,15 +196,13 @@ class NpzFile:
         Raises:
           DataError: the file is damaged.
         """
-        found: list[ArrayPlace] = []
-        for field in layout.fields:
-            name = field.name_in(headers)
-            if f"{name}{SUFFIX}" not in self._members:
-                return None
-            found.append(self._place(name, self._members[f"{name}{SUFFIX}"]))
-        return tuple(found)
+        names = [field.name_in(headers) for field in layout.fields]
+        if not all(f"{name}{SUFFIX}" in self._members for name in names):
+            return None
+        return tuple(map(self._place, names))
 
-    def _place(self, name: str, member: zipfile.ZipInfo) -> ArrayPlace:
+    def _place(self, name: str) -> ArrayPlace:
+        member = self._members[f"{name}{SUFFIX}"]
         # The central directory does not tell where the data starts: the local header has its own
         # extra field, of another length.
         dtype, shape, fortran_order = self._heads[name]
@@ -285,14 +280,11 @@ class NpzFile:
             return None
         if self._members[name].file_size > MAX_BYTES:
             raise self._damaged(f"the member {name!r} is too large")
-        with self._open_member(name) as stream, self._library():
+        with self._open(name) as stream, self._library():
             return stream.read().decode()
 
-    def _open(self, name: str) -> contextlib.AbstractContextManager[zipfile.ZipExtFile]:
-        return self._open_member(f"{name}{SUFFIX}")
-
     @contextlib.contextmanager
-    def _open_member(self, name: str) -> Generator[zipfile.ZipExtFile]:
+    def _open(self, name: str) -> Generator[zipfile.ZipExtFile]:
         member = self._members[name]
         if member.flag_bits & 1:
             raise self._damaged(f"the member {name!r} is encrypted")
@@ -356,7 +348,7 @@ class NpzFile:
             # `(3)` is not a tuple in Python, `(3,)` is: NumPy has to judge the former.
             if sizes.count(",") or not shape:
                 with self._library():
-                    return _ArrayHead(_dtype(descr), shape, order == "True")
+                    return _ArrayHead(np.dtype(descr), shape, order == "True")
         content = struct.pack("<I", len(text.encode("latin-1", "replace")))
         with self._library(), PARSING:
             shape, order, dtype = npy.read_array_header_2_0(
@@ -367,7 +359,7 @@ class NpzFile:
         return _ArrayHead(dtype, shape, order)
 
     def _read_array(self, name: str) -> np.ndarray[Any, Any]:
-        with self._open(name) as stream:
+        with self._open(f"{name}{SUFFIX}") as stream:
             dtype, shape, fortran_order = self._read_head(name, stream)
             with self._library():
                 array = np.ndarray(math.prod(shape), dtype)
@@ -383,10 +375,8 @@ class NpzFile:
         sizes = lengths.ravel().tolist()
         if min(sizes, default=0) < 0 or sum(sizes) != len(content):
             raise self._damaged("the lengths of the strings do not add up to their bytes")
-        strings = np.empty(len(sizes), dtype=object)
         stream = io.BytesIO(content)
-        strings[:] = [stream.read(size) for size in sizes]
-        return strings.reshape(lengths.shape)
+        return string_array([stream.read(size) for size in sizes]).reshape(lengths.shape)
 
     @contextlib.contextmanager
     def _library(self) -> Generator[None]:
@@ -419,11 +409,6 @@ def _is_untrue(array: np.ndarray[Any, Any]) -> bool:
     """Return whether an array of booleans has bytes other than 0 and 1; NumPy does not check
     that."""
     return array.dtype.kind == "b" and array.size > 0 and array.view(np.uint8).max() > 1
-
-
-@functools.lru_cache(maxsize=256)
-def _dtype(text: str) -> np.dtype[Any]:
-    return np.dtype(text)
 
 
 def _exact_strings(headers: Mapping[str, Header]) -> dict[str, Header]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from tffc.data.arrays import ArrayLayout, Field, Header, headers_text, to_memory
 from tffc.data.arrow import load_arrow
-from tffc.data.casts import Casts
+from tffc.data.casts import Casts, string_array
 from tffc.data.cells import check_named
 from tffc.data.files import DataFile, changed, reading
 from tffc.data.groups import ClientGroup, Grouped, by_number
@@ -36,7 +36,7 @@ from tffc.data.pack_format import (
     arrow_schema,
     read_manifest,
 )
-from tffc.data.source import Indexing, Origin, no_indexing
+from tffc.data.source import Indexing, Origin, TypedClients, no_indexing
 from tffc.errors import DataError
 from tffc.files.reading import check_within, read_regular
 from tffc.ir.dtypes import DType
@@ -66,13 +66,13 @@ class PackedFolder:
 
     def __init__(
         self,
-        path: pathlib.Path,
+        path: str | os.PathLike[str],
         cast: str | None = None,
         *,
         file: DataFile | None = None,
         progress: Indexing = no_indexing,
     ) -> None:
-        self.path = path
+        self.path = path = pathlib.Path(path)
         self.casts = Casts.parse(str(path), cast)
         self._arrow = load_arrow("reading packed data")
         load_arrow("reading packed data", "pyarrow.ipc")
@@ -317,8 +317,7 @@ class _Column:
         """Return the array of one row, as a view."""
         start, end = self.offsets[row : row + 2].tolist()
         if self.array.dtype is DType.STRING:
-            made = np.empty(end - start, object)
-            made[:] = self.values.slice(start, end - start).to_pylist()
+            made = string_array(self.values.slice(start, end - start).to_pylist())
         else:
             made = self.values[start:end]
         return made if self.array.rank == 1 else made.reshape(self.shapes[row].tolist())
@@ -349,10 +348,9 @@ class _Batch:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PackedClients:
+class PackedClients(TypedClients[PackedFolder]):
     """The clients in a packed folder, each with a value of one type."""
 
-    folder: PackedFolder
     layout: ArrayLayout
     source: Origin | None = None
     """The origin of the packed data, where the pack is kept beside that data and was compared with
@@ -361,17 +359,13 @@ class PackedClients:
     _fitting: set[int] = dataclasses.field(default_factory=set, repr=False, compare=False)
     """The shape numbers that are known to fit."""
 
-    @property
-    def clients(self) -> tuple[str, ...]:
-        return self.folder.clients
-
     def origin(self) -> Origin:
         """See `CheckedSource`."""
-        return self.source or self.folder.origin()
+        return self.source or self.data.origin()
 
     def check(self, client: str) -> tuple[int, ...]:
         """See `CheckedSource`; reads the arrays that need a conversion that may fail."""
-        headers = self.folder.headers(client)
+        headers = self.data.headers(client)
         lengths = self.layout.check(headers, self._named(client))
         if not self.layout.is_kept(headers):
             self.read(client)
@@ -380,19 +374,19 @@ class PackedClients:
     def read(self, client: str) -> Any:
         """See `ClientSource`."""
         source = self._named(client)
-        shapes = self.folder.shapes_of(client)
+        shapes = self.data.shapes_of(client)
         if shapes not in self._fitting:
-            self.layout.check(self.folder.headers(client), source)
+            self.layout.check(self.data.headers(client), source)
             self._fitting.add(shapes)
-        return self.layout.decode(self.folder.arrays(client), source)
+        return self.layout.decode(self.data.arrays(client), source)
 
     def read_groups(self, clients: Sequence[str]) -> Grouped:
         """See `GroupedSource`."""
-        self.folder.check_unchanged()
-        rows = self.folder.rows(clients)
+        self.data.check_unchanged()
+        rows = self.data.rows(clients)
         groups: list[ClientGroup] = []
         others: list[int] = []
-        for positions, headers in self.folder.by_shapes(clients) if self.layout.fields else ():
+        for positions, headers in self.data.by_shapes(clients) if self.layout.fields else ():
             source = self._named(clients[int(positions[0])])
             try:
                 self.layout.check(headers, source)
@@ -411,11 +405,11 @@ class PackedClients:
     def _column(
         self, field: Field, headers: Mapping[str, Header], rows: Array, source: str
     ) -> Array:
-        array = self.folder.stacked(field.name_in(headers), rows)
+        array = self.data.stacked(field.name_in(headers), rows)
         return to_memory(array, field, source, self.layout.casts)
 
     def _named(self, client: str) -> str:
-        return f"{self.folder.path}: client {client}"
+        return f"{self.data.path}: client {client}"
 
 
 def _is_compressed(metadata: Any) -> bool:

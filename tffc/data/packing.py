@@ -172,9 +172,7 @@ def _batches(
     size = 0
     for client in counted(data.clients, progress):
         tensors: Tensors = of(client)
-        found = tuple(
-            PackedArray(name, dtype, each.ndim) for name, (dtype, each) in tensors.items()
-        )
+        found = _kinds(tensors)
         if found != tuple(arrays):
             raise _differs(data.clients[0], client, arrays, found)
         names.append(client.encode(errors="surrogateescape"))

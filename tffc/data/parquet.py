@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tffc.data.arrow import load_arrow
-from tffc.data.casts import converted, first_lost, rounding_help
+from tffc.data.casts import converted, string_array
 from tffc.data.cells import SKIP, Rules, Wanted, cell_error, empty_error, lost_error, shaped
 from tffc.data.compressed import bytes_text, max_bytes_of, max_rows, too_long
 from tffc.data.files import DataFile, changed, expand
@@ -123,7 +123,7 @@ class ParquetFiles(Table):
         ]
         rows = parts[0]
         if len(parts) > 1:
-            with _Library(self.location):
+            with _library(self.location):
                 rows = self._arrow.concat_tables(parts)
         return [self._tensors(client, rows.column(each.name), each) for each in wanted]
 
@@ -133,7 +133,7 @@ class ParquetFiles(Table):
         whole = (self._scalars if scalar else self._lists)(client, column, wanted)
         if whole is not None:
             return whole
-        with _Library(self.location, client, wanted.name):
+        with _library(self.location, client, wanted.name):
             cells = list(column)
         return [
             self._tensor(f"{self.location}, row {number} of the client", client, cell, wanted)
@@ -144,7 +144,7 @@ class ParquetFiles(Table):
         """Return the cells of a column, converted all at once, or None if that fails."""
         if column.null_count and wanted.empty is None:
             return None
-        with _Library(self.location, client, wanted.name):
+        with _library(self.location, client, wanted.name):
             nulls = column.is_null().to_pylist() if column.null_count else ()
             values = self._decoded(column.drop_null() if nulls else column)
             whole = _elements(values, wanted)
@@ -164,7 +164,7 @@ class ParquetFiles(Table):
             sizes = shape
         compute = importlib.import_module("pyarrow.compute")
         values = column
-        with _Library(self.location, client, wanted.name):
+        with _library(self.location, client, wanted.name):
             for size in sizes:
                 if values.null_count or self._element(values.type) is None:
                     return None
@@ -180,7 +180,7 @@ class ParquetFiles(Table):
             if wanted.empty is None:
                 raise empty_error(place, client, wanted, "null")
             return wanted.empty
-        with _Library(place, client, wanted.name):
+        with _library(place, client, wanted.name):
             scalar = wanted.type.shape == ()
             values, sizes = self._values(self._alone(cell) if scalar else cell.values)
             values = self._filled(values, wanted)
@@ -192,7 +192,9 @@ class ParquetFiles(Table):
         if sizes is None:
             raise cell_error(place, client, wanted, "a list with lists of several lengths in it")
         if made is None:
-            raise self._lost(place, client, values, wanted)
+            with _library(place, client, wanted.name):
+                stored = values.to_numpy(zero_copy_only=False)
+            raise lost_error(place, client, wanted, stored)
         shape = wanted.type.shape
         tensor = shaped(made, shape) if len(sizes) == 1 else _nested(made, sizes, shape)
         if tensor is None:
@@ -227,14 +229,6 @@ class ParquetFiles(Table):
         fill = np.asarray(wanted.empty).ravel()[:1]
         return values.fill_null(fill.tolist()[0]) if fill.size else values
 
-    def _lost(self, place: str, client: str, values: Any, wanted: Wanted) -> DataError:
-        """Return the error for a number that cannot be converted."""
-        dtype, rounded = wanted.type.element_type, wanted.rounded
-        with _Library(place, client, wanted.name):
-            stored = values.to_numpy(zero_copy_only=False)
-        help = None if rounded else rounding_help(wanted.name, stored.dtype, dtype)
-        return lost_error(place, client, wanted, first_lost(stored, dtype, rounded), help)
-
     def _decoded(self, values: Any) -> Any:
         """Return values with dictionary encoding undone."""
         if self._arrow.types.is_dictionary(values.type):
@@ -246,7 +240,7 @@ class ParquetFiles(Table):
         files."""
         columns = []
         for file in self._files:
-            with self._open(file) as opened, _Library(file.path):
+            with self._open(file) as opened, _library(file.path):
                 schema = opened.schema_arrow
                 names, types = list(schema.names), list(schema.types)
             check_names(file.path, names)
@@ -276,13 +270,13 @@ class ParquetFiles(Table):
             with self._open(file) as opened:
                 groups = opened.num_row_groups
                 for group in range(groups):
-                    with _Library(file.path):
+                    with _library(file.path):
                         rows += max(opened.metadata.row_group(group).num_rows, 0)
                     if rows > most:
                         raise too_long(file.path, f"has more than {most} rows")
                     read = self._read(opened, file, group, (self._client,))
                     self._digests[number, group] = self._digest(file, read)
-                    with _Library(file.path):
+                    with _library(file.path):
                         names = read.column(self._client).to_pylist()
                     index.end_run()
                     for row, name in enumerate(names):
@@ -298,7 +292,7 @@ class ParquetFiles(Table):
     def _digest(self, file: DataFile, rows: Any) -> int:
         """Return a checksum of the client names of some rows."""
         digest = 0
-        with _Library(file.path):
+        with _library(file.path):
             for part in self._decoded(rows.column(self._client)).chunks:
                 for buffer in filter(None, part.buffers()):
                     digest = zlib.crc32(buffer, digest)
@@ -330,7 +324,7 @@ class ParquetFiles(Table):
         """Return some columns of a row group, if they and that of clients take no more memory than
         allowed."""
         names = list(dict.fromkeys((self._client, *columns)))
-        with _Library(file.path):
+        with _library(file.path):
             # The metadata of single columns is not used: Arrow aborts the process where that is
             # damaged.
             about = opened.metadata.row_group(group)
@@ -344,14 +338,14 @@ class ParquetFiles(Table):
                 f"{limit}",
                 help="write smaller row groups, or allow more with max-bytes=NUMBER",
             )
-        with _Library(file.path):
+        with _library(file.path):
             return opened.read_row_group(group, list(dict.fromkeys(columns)))
 
     @contextlib.contextmanager
     def _open(self, file: DataFile) -> Generator[Any]:
         parquet = importlib.import_module("pyarrow.parquet")
         with file.open() as content:
-            with _Library(file.path):
+            with _library(file.path):
                 opened = parquet.ParquetFile(content)
             yield opened
 
@@ -374,27 +368,21 @@ class ParquetFiles(Table):
         return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
 
 
-class _Library:
-    """Turns any exception of Arrow into an error about a file.
+@contextlib.contextmanager
+def _library(place: str, client: str = "", column: str = "") -> Generator[None]:
+    """Turn any exception of Arrow into an error about a file.
 
     A `with` holds calls of Arrow alone, so that a bug of ours is not taken for damage.
     """
-
-    def __init__(self, place: str, client: str = "", column: str = "") -> None:
-        self._place = place
-        self._client = client
-        self._column = column
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if not isinstance(error, Exception) or isinstance(error, DataError):
-            return
-        of = f"client {self._client}: the column {self._column!r}: " if self._client else ""
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:
+        of = f"client {client}: the column {column!r}: " if client else ""
         raise DataError(
             "E696",
-            f"{self._place} is not a Parquet file, or is damaged: "
+            f"{place} is not a Parquet file, or is damaged: "
             f"{of}{str(error) or type(error).__name__}",
             help="write it anew, for example with to_parquet of pandas",
         ) from error
@@ -413,10 +401,7 @@ def _elements(values: Any, wanted: Wanted) -> np.ndarray[Any, Any] | None:
         if not len(stored):
             return np.empty(0, dtype.dtype)
         return converted(stored, dtype, wanted.rounded)
-    items = values.to_pylist()
-    strings = np.empty(len(items), object)
-    strings[:] = [item.encode() if isinstance(item, str) else item for item in items]
-    return strings
+    return string_array(values.to_pylist())
 
 
 def _rank(type: TensorType) -> int | None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, TypeVar
 
-from tffc.data.source import Origin
+from tffc.data.source import Origin, TypedClients
 from tffc.errors import DataError, LanguageTypeError
 from tffc.frontend.load import find_attribute, import_source, split_target
 from tffc.frontend.source import is_defect, keep_users_frames, original_words
@@ -142,19 +142,10 @@ class _ClientDatasets(Mapping[str, Any]):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PythonClients:
+class PythonClients(TypedClients[PythonValues]):
     """The clients of Python objects, each with a value of one type."""
 
-    function: PythonValues
     type: Type
-
-    @property
-    def clients(self) -> tuple[str, ...]:
-        return self.function.clients
-
-    def origin(self) -> Origin:
-        """See `CheckedSource`."""
-        return self.function.origin()
 
     def check(self, client: str) -> tuple[int, ...]:
         """See `CheckedSource`; makes the value."""
@@ -168,13 +159,13 @@ class PythonClients:
 
     def read(self, client: str) -> Any:
         """See `ClientSource`."""
-        value = self.function.value(client)
+        value = self.data.value(client)
         try:
             return to_value(value, self.type, f"the data of client {client}")
         except LanguageTypeError as error:
             raise DataError(
                 "E691",
-                f"{self.function.target}: {error.message}",
+                f"{self.data.target}: {error.message}",
                 notes=error.notes,
                 help=error.help,
             ) from error
@@ -184,9 +175,7 @@ class PythonClients:
             # An object of the user's raised this while it was asked for its elements.
             if is_defect(error):
                 raise
-            raise _raised(
-                f"the data of client {client} of {self.function.target}", error
-            ) from error
+            raise _raised(f"the data of client {client} of {self.data.target}", error) from error
 
 
 def _names(values: Any) -> list[Any]:

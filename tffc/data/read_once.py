@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tffc.data.arrays import ArrayLayout
+from tffc.data.arrays import stackable_layout
 from tffc.data.source import CheckedSource, Origin
 from tffc.errors import DataError
 from tffc.ir.types import Type
@@ -32,7 +32,7 @@ class ReadOnce:
         self._source = source
         self._type = type
         self._max_bytes = max_bytes
-        self._layout = _layout(type)
+        self._layout = stackable_layout(type)
         self._values: dict[str, Any] = {}
         self._bytes = 0
         self._lock = threading.Lock()
@@ -73,13 +73,6 @@ class ReadOnce:
         except DataError:
             return None
         return sum(OVERHEAD + _size_of(column) for column in columns)
-
-
-def _layout(type: Type) -> ArrayLayout | None:
-    try:
-        return ArrayLayout(type)
-    except DataError:
-        return None
 
 
 def _size_of(column: np.ndarray[Any, Any]) -> int:

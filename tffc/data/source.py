@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
+from tffc.errors import DataError
 from tffc.ir.types import Type
 
 
@@ -89,6 +90,24 @@ class DataSet(Protocol):
         ...
 
 
+D_co = TypeVar("D_co", bound=DataSet, covariant=True)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TypedClients(Generic[D_co]):
+    """The clients of a data set, each with a value of one type: the base of checked sources."""
+
+    data: D_co
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        return self.data.clients
+
+    def origin(self) -> Origin:
+        """See `CheckedSource`."""
+        return self.data.origin()
+
+
 Progress = Callable[[int, int], None]
 """Is called with the number of things done and their total."""
 
@@ -126,3 +145,39 @@ def check_all(source: CheckedSource, progress: Progress = no_progress) -> None:
     """
     for client in counted(source.clients, progress):
         source.check(client)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fit:
+    """The result of checking all clients against a type.
+
+    `lengths` has, for each client that fits, the number of elements of each sequence in its value;
+    `errors` has the error of each other client.  `error` says why no client can fit, otherwise
+    None.
+    """
+
+    type: Type
+    lengths: Mapping[str, tuple[int, ...]]
+    errors: Mapping[str, DataError]
+    error: DataError | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every client fits."""
+        return self.error is None and not self.errors
+
+
+def fit(data: DataSet, type: Type, progress: Progress = no_progress) -> Fit:
+    """Check every client of a data set, also after one has failed."""
+    try:
+        source = data.typed(type)
+    except DataError as error:
+        return Fit(type, {}, {}, error)
+    lengths: dict[str, tuple[int, ...]] = {}
+    errors: dict[str, DataError] = {}
+    for client in counted(source.clients, progress):
+        try:
+            lengths[client] = source.check(client)
+        except DataError as error:
+            errors[client] = error
+    return Fit(type, lengths, errors)

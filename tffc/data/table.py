@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from tffc.data.arrays import ArrayLayout, Field
 from tffc.data.cells import SKIP, Rules, Wanted
-from tffc.data.source import Origin
+from tffc.data.source import Origin, TypedClients
 from tffc.errors import DataError
 from tffc.ir.types import TensorType, Type
 from tffc.near import did_you_mean, near_names
@@ -32,6 +32,7 @@ class Table:
     columns with a description of their cells; None if that takes reading rows.
     """
 
+    clients: tuple[str, ...]
     kind: ClassVar[str]
     """The scheme in locations of this kind of data."""
 
@@ -122,10 +123,9 @@ class RowIndex:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class TableClients:
+class TableClients(TypedClients[Table]):
     """The clients of a table, each with a value of one type."""
 
-    table: Table
     layout: ArrayLayout
     wanted: tuple[Wanted, ...]
 
@@ -156,14 +156,6 @@ class TableClients:
             _check(table, *each)
         return cls(table, layout, tuple(table.rules.apply(table.location, wanted)))
 
-    @property
-    def clients(self) -> tuple[str, ...]:
-        return self.table.clients
-
-    def origin(self) -> Origin:
-        """See `CheckedSource`."""
-        return self.table.origin()
-
     def check(self, client: str) -> tuple[int, ...]:
         """See `CheckedSource`; reads the client's rows."""
         columns = self._read(client)
@@ -183,14 +175,14 @@ class TableClients:
         )
 
     def _read(self, client: str) -> Sequence[Sequence[Any]]:
-        columns = self.table.read(client, self.wanted)
+        columns = self.data.read(client, self.wanted)
         if any(each.empty is SKIP for each in self.wanted):
             columns = _without_skipped(columns)
         for each, field, cells in zip(self.wanted, self.layout.fields, columns, strict=True):
             if field.sequence is None and len(cells) != 1:
                 raise DataError(
                     "E678",
-                    f"{self.table.location}: client {client} has {len(cells)} rows, and "
+                    f"{self.data.location}: client {client} has {len(cells)} rows, and "
                     f"{each.name!r} is one `{each.type}`, for which a client has one row",
                     help="let the program take a sequence, or write one row for each client",
                 )
@@ -310,7 +302,7 @@ def check_client_column(location: str, column: str, known: Sequence[str]) -> Non
             f"{location}: there is no column {column!r} that says which client a row belongs to",
             notes=(f"the columns are {', '.join(map(repr, known)) or 'none'}",),
             help=_cells_apart(column, known)
-            or _with_nearest("name it with client=NAME", column, likely),
+            or " ".join(filter(None, (did_you_mean(column, likely), "name it with client=NAME"))),
         )
 
 
@@ -322,9 +314,3 @@ def _cells_apart(column: str, known: Sequence[str]) -> str | None:
         if len(known) == 1 and len(parts) > 1 and (column in parts or column == CLIENT_COLUMN):
             return f"the names have {between!r} between them: add delimiter={option}"
     return None
-
-
-def _with_nearest(help: str, name: str, known: Iterable[str]) -> str:
-    """Return the help, preceded by the name that was probably meant."""
-    near = did_you_mean(name, known)
-    return help if near is None else f"{near} {help}"

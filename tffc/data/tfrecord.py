@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tffc import proto
-from tffc.data.casts import converted, first_lost, rounding_help
+from tffc.data.casts import converted, string_array
 from tffc.data.cells import Rules, Wanted, cell_error, empty_error, lost_error, shaped
 from tffc.data.crc32c import masked_crc32c
 from tffc.data.files import DataFile, changed, expand, reading
@@ -229,7 +229,9 @@ def _tensor(place: str, client: str, feature: Any, wanted: Wanted) -> Any:
         return tensor
     values = _elements(kind, getattr(feature, kind).value, wanted)
     if values is None and kind != "bytes_list" and wanted.type.element_type is not DType.STRING:
-        raise _lost(place, client, getattr(feature, kind).value, kind, wanted)
+        raise lost_error(
+            place, client, wanted, np.array(getattr(feature, kind).value, STORED[kind])
+        )
     tensor = None if values is None else shaped(values, wanted.type.shape)
     if tensor is None:
         raise cell_error(place, client, wanted, _kind(feature))
@@ -245,19 +247,10 @@ def _elements(kind: str, values: Sequence[Any], wanted: Wanted) -> np.ndarray[An
     return converted(stored, wanted.type.element_type, wanted.rounded)
 
 
-def _lost(place: str, client: str, values: Sequence[Any], kind: str, wanted: Wanted) -> DataError:
-    """Return the error for a feature with a number that cannot be converted."""
-    stored, dtype = np.array(values, STORED[kind]), wanted.type.element_type
-    help = None if wanted.rounded else rounding_help(wanted.name, stored.dtype, dtype)
-    return lost_error(place, client, wanted, first_lost(stored, dtype, wanted.rounded), help)
-
-
 def _of_bytes(values: Sequence[bytes], dtype: DType) -> np.ndarray[Any, Any] | None:
     """Return strings as they are, and numbers decoded from their little-endian bytes."""
     if dtype is DType.STRING:
-        strings = np.empty(len(values), object)
-        strings[:] = list(values)
-        return strings
+        return string_array(values)
     if len(values) != 1 or len(values[0]) % dtype.size:
         return None
     return np.frombuffer(values[0], dtype.dtype)

@@ -20,8 +20,7 @@ from tests.engines.batches import NONE, Outcome, check_same, process_of, round_o
 from tests.engines.sources import OneIsBad, Values
 from tffc.data.location import open_data
 from tffc.data.read_once import ReadOnce
-from tffc.engines.batching import elements, kernels, planner, retrace, sequences
-from tffc.engines.batching.devices import Devices
+from tffc.engines.batching import kernels, planner, retrace, sequences
 from tffc.engines.batching.planner import Batch, Planner
 from tffc.engines.engine import Batching, Cohort
 from tffc.engines.local import LocalEngine
@@ -418,7 +417,7 @@ def no_client(wrapped: Any) -> Any:
 
 
 FAULTS: dict[str, tuple[Any, str, Any]] = {
-    "places are off by one": (elements, "places", one_more),
+    "places are off by one": (sequences, "places", one_more),
     "the last batch is left out": (sequences.Order, "runs", no_last_batch),
     "variables are not written": (retrace.Retrace, "_write", written_nowhere),
     "accumulators are not merged": (kernels.Kernel, "_merged", one_accumulator),
@@ -535,7 +534,7 @@ def test_each_worker_has_a_processor(before: str, processors: str) -> None:
 
 
 def test_a_call_has_the_first_device_that_is_idle() -> None:
-    devices = Devices(["CPU:0", "CPU:1"])
+    devices = kernels.Devices(["CPU:0", "CPU:1"])
     with devices.least_busy() as one:
         with devices.least_busy() as two, devices.least_busy() as three:
             assert (one, two, three) == ("CPU:0", "CPU:1", "CPU:0")

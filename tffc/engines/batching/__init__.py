@@ -3,8 +3,7 @@
     planner     which clients are computed together, and whether that is worth it
     kernels     what is compiled for a batch
     retrace     a section computed again inside a graph that is made for a batch
-    elements    the elements of a sequence, taken from arrays
-    sequences   clients' sequences as index arithmetic
+    sequences   clients' sequences as index arithmetic, and their elements, taken from arrays
     operations  the operations that can be in a batch, and what has to hold for them
 
 A round's clients are read in groups of equal shapes.  A kernel takes a batch of clients and gives

@@ -13,16 +13,15 @@ import dataclasses
 import enum
 import functools
 import logging
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tffc.backends.forms.steps import CannotBatchError, ClientGraphs
-from tffc.engines.batching.devices import Devices
-from tffc.engines.batching.elements import Rows
 from tffc.engines.batching.retrace import Dataset, Retrace
-from tffc.engines.batching.sequences import Order
+from tffc.engines.batching.sequences import Order, Rows
 from tffc.frameworks.tensorflow.datasets import components, wire_order
 from tffc.frameworks.tensorflow.load import devices_for_calls, load_tensorflow
 from tffc.ir.dtypes import DType
@@ -83,41 +82,38 @@ class Key:
 
 
 class DataLayout:
-    """Where the parts of a client's data are: its leaves, and the arrays of each."""
+    """Where the parts of a client's data are: its leaves, and the arrays of each.
+
+    `arrays` are the types of all arrays, as columns of a group are, and `places` has for each leaf
+    the places of its own among them.
+    """
 
     def __init__(self, type: Type) -> None:
         self.leaves = leaves(type)
-        self.sequences = [leaf for leaf in self.leaves if isinstance(leaf, SequenceType)]
+        self.arrays: list[Type] = []
+        self.places: list[range] = []
         for leaf in self.leaves:
-            parts = components(leaf) if isinstance(leaf, SequenceType) else [leaf]
-            for part in parts:
-                if not isinstance(part, TensorType) or part.element_type is DType.STRING:
-                    raise CannotBatchError(f"clients hold {part}")
-
-    def places(self) -> list[list[int]]:
-        """Return for each leaf the places of its arrays among all, as columns of a group are."""
-        found: list[list[int]] = []
-        first = 0
-        for leaf in self.leaves:
-            count = len(components(leaf)) if isinstance(leaf, SequenceType) else 1
-            found.append(list(range(first, first + count)))
-            first += count
-        return found
+            first = len(self.arrays)
+            self.arrays += components(leaf) if isinstance(leaf, SequenceType) else [leaf]
+            self.places.append(range(first, len(self.arrays)))
+        for array in self.arrays:
+            if not isinstance(array, TensorType) or array.element_type is DType.STRING:
+                raise CannotBatchError(f"clients hold {array}")
 
     def padded(
         self, shapes: Sequence[tuple[int, ...]], rooms: Sequence[int]
     ) -> tuple[tuple[int, ...], ...]:
         """Return the shapes with room for so many elements of each sequence."""
         found, left = list(shapes), iter(rooms)
-        for leaf, at in zip(self.leaves, self.places(), strict=True):
-            room = next(left) if isinstance(leaf, SequenceType) else None
-            for place in at:
-                found[place] = found[place] if room is None else (room, *found[place][1:])
+        for leaf, at in zip(self.leaves, self.places, strict=True):
+            if isinstance(leaf, SequenceType):
+                room = next(left)
+                found[at.start : at.stop] = [(room, *found[place][1:]) for place in at]
         return tuple(found)
 
     def lengths(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         """Return how many elements each sequence of a client has whose arrays have these shapes."""
-        pairs = zip(self.leaves, self.places(), strict=True)
+        pairs = zip(self.leaves, self.places, strict=True)
         return tuple(shapes[at[0]][0] for leaf, at in pairs if isinstance(leaf, SequenceType))
 
 
@@ -128,6 +124,32 @@ class BatchResult(NamedTuple):
     accumulator: Any
     apart: list[Any]
     compiled: bool
+
+
+class Devices:
+    """The devices that batches are computed on, and how many calls run on each.
+
+    Calls that run at once on one device share its threads, and wait for one another; with as many
+    devices as workers each has one to itself.  The first devices are preferred, because each
+    compiles a kernel for itself.  Several threads may share them.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.first = names[0]
+        self._running = dict.fromkeys(names, 0)
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def least_busy(self) -> Iterator[str]:
+        """Have the device with the fewest calls, the first of them, run one more in the block."""
+        with self._lock:
+            device = min(self._running, key=self._running.__getitem__)
+            self._running[device] += 1
+        try:
+            yield device
+        finally:
+            with self._lock:
+                self._running[device] -= 1
 
 
 @functools.cache
@@ -221,14 +243,9 @@ class Kernel:
             for type in (self._types[0], self._types[2])
             for leaf in leaves(type)
         ]
-        dtypes = [
-            _dtype(tf, part)
-            for leaf in self._layout.leaves
-            for part in (components(leaf) if isinstance(leaf, SequenceType) else [leaf])
-        ]
         columns = [
-            tf.TensorSpec((self.size, *shape), dtype)
-            for shape, dtype in zip(self._key.shapes, dtypes, strict=True)
+            tf.TensorSpec((self.size, *shape), _dtype(tf, array))
+            for shape, array in zip(self._key.shapes, self._layout.arrays, strict=True)
         ]
         lengths = tf.TensorSpec((self.size, len(self._key.lengths)), tf.int64)
         counts = [tf.TensorSpec((self.size, len(each)), tf.int64) for each in self._key.sizes or ()]
@@ -248,7 +265,7 @@ class Kernel:
         data: list[Any] = []
         columns = len(self._key.shapes)
         number = 0
-        for leaf, at in zip(self._layout.leaves, self._layout.places(), strict=True):
+        for leaf, at in zip(self._layout.leaves, self._layout.places, strict=True):
             if isinstance(leaf, SequenceType):
                 arrays = tuple(given[at[each]] for each in wire_order(leaf))
                 data.append(self._rows(number, arrays, given[columns], given[columns + 1 :]))
@@ -262,11 +279,7 @@ class Kernel:
     def _rows(self, number: int, arrays: tuple[Any, ...], lengths: Any, counts: Any) -> Dataset:
         like, most = self._key.lengths[number], int(arrays[0].shape[0])
         if self._key.sizes is None:
-
-            def known(order: Order) -> list[int]:
-                return [count for count, _ in order.runs(like) or ()]
-
-            rows = Rows(number, arrays, like, most, like, known)
+            rows = Rows(number, arrays, like, most, like, lambda order: order.counts(like))
         else:
 
             def told(order: Order) -> list[Any]:

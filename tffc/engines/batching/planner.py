@@ -468,9 +468,9 @@ class Planner:
         lengths = np.repeat(np.array(each, np.int64), times, axis=0)[order]
         counts = [
             np.repeat(
-                np.array([_counts(each_order, own) for own in each], np.int64), times, axis=0
+                np.array([read.counts(own[read.number]) for own in each], np.int64), times, axis=0
             )[order]
-            for each_order in key.orders
+            for read in key.orders
         ]
         return positions[order], (columns, lengths, counts)
 
@@ -502,10 +502,6 @@ def _kind(mode: Mode, key: Key) -> str:
 
 def _refusal(mode: Mode, reason: str) -> str:
     return f"not {mode.value}: {reason}"
-
-
-def _counts(order: Order, lengths: Sequence[int]) -> list[int]:
-    return [count for count, _ in order.runs(lengths[order.number]) or ()]
 
 
 def _shapes(group: ClientGroup) -> tuple[tuple[int, ...], ...]:

@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tffc.backends.forms.steps import CannotBatchError
-from tffc.engines.batching.elements import RowElements, Rows
 from tffc.engines.batching.operations import ALL_FIXED, CHECKS, DRAWN, PLAIN
-from tffc.engines.batching.sequences import Order
+from tffc.engines.batching.sequences import Order, RowElements, Rows
 from tffc.engines.reductions.slices import ARRANGED, BATCHED, UNCHANGED
 from tffc.engines.reductions.steps import APPLYING
 from tffc.frameworks.tensorflow.load import load_tensorflow
@@ -362,9 +361,6 @@ class Retrace:
             raise CannotBatchError(f"a dataset has a function applied to it before {node.op}")
         return data
 
-    def _unchanged(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
-        return [inputs[0]]
-
     def _applied(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
         data = self._dataset(node, inputs[0])
         applied = (*data.applied, (node, tuple(inputs[1:])))
@@ -480,9 +476,6 @@ class Retrace:
         self._checks.append(self._tf.reduce_all(self._tf.math.is_finite(tensor)))
         return [tensor]
 
-    def _nothing(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
-        return []
-
     def _pass_on(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
         return list(inputs)
 
@@ -522,9 +515,8 @@ SPECIAL: dict[str, Handler] = {
     **dict.fromkeys(["If", "StatelessIf"], Retrace._if),
     **dict.fromkeys(["While", "StatelessWhile"], Retrace._while),
     **dict.fromkeys(ARRANGED, Retrace._arranged),
-    **dict.fromkeys(UNCHANGED - {"Identity"}, Retrace._unchanged),
     **dict.fromkeys(APPLYING, Retrace._applied),
-    **dict.fromkeys(["Identity", "IdentityN"], Retrace._pass_on),
+    **dict.fromkeys([*UNCHANGED, "IdentityN", "NoOp"], Retrace._pass_on),
     BATCHED: Retrace._batched,
     "ReduceDataset": Retrace._reduce,
     "VarHandleOp": Retrace._variable,
@@ -535,5 +527,4 @@ SPECIAL: dict[str, Handler] = {
     "VarIsInitializedOp": Retrace._is_assigned,
     "Assert": Retrace._assert,
     "CheckNumerics": Retrace._check_numerics,
-    "NoOp": Retrace._nothing,
 }

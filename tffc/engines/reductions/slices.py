@@ -51,14 +51,14 @@ class Slices:
         in the order of rows, and that order.  `column` is one of the tensors with the rows.
         """
         tf = load_tensorflow()
-        rows = _arranged(tf.range(tf.shape(column, tf.int64)[0]), self.rows)
+        rows = arranged(tf.range(tf.shape(column, tf.int64)[0]), self.rows, tf.tile)
         first = tf.constant(0, tf.int64)
         if not self.size:
             return first, rows
         # A batch begins at each position with enough rows after it: all of them, or at least one.
         room = self.size - 1 if self.whole else 0
         end = tf.maximum(tf.size(rows, tf.int64) - room, 0)
-        begins = _arranged(tf.range(0, end, self.size), self.batches)
+        begins = arranged(tf.range(0, end, self.size), self.batches, tf.tile)
         # As vectors of length one, which strided_slice takes without further conversion.
         return first, tf.expand_dims(begins, 1), rows
 
@@ -77,11 +77,11 @@ class Slices:
         return index + 1, *(tf.gather(column, chosen) for column in columns)
 
 
-def _arranged(order: Any, arrangements: Sequence[Arrangement]) -> Any:
-    tf = load_tensorflow()
+def arranged(order: Any, arrangements: Sequence[Arrangement], tile: Callable[..., Any]) -> Any:
+    """Return a vector arranged; `tile` repeats it, as in NumPy and TensorFlow."""
     for operation, number in arrangements:
         if operation == "RepeatDataset":
-            order = tf.tile(order, [number])
+            order = tile(order, [number])
         else:
             order = order[number:] if operation == "SkipDataset" else order[:number]
     return order

@@ -93,7 +93,7 @@ FEW = (
 )
 
 
-@on_engines(kind for kind in ENGINES.values() if kind.makes_batches)
+@on_engines(ENGINES.values())
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "case",

@@ -76,21 +76,19 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
     Raises:
       DataError: the file cannot be read or holds no state of this type.
     """
-    about = _read_about(path, read_text(path, MEMBER))
-    said = None if about is None else about.get("type")
-    if isinstance(said, str) and said != type_text(type):
+    text = read_text(path, MEMBER)
+    said = _stated_type(path, text)
+    if said is not None and said != type_text(type):
         raise DataError(
             "E651",
             f"{path} holds a state of type `{said}`",
             notes=(f"the bundle's state is of type `{type}`",),
             help="give a state of this program, or start without one",
         )
-    rounds = 0 if about is None else _rounds(path, about, program)
-    if about is not None and not isinstance(said, str):
-        raise _malformed(path)
+    about = about_state(path, text)
+    rounds = about.rounds if about is not None and about.program == program else 0
     layout = ArrayLayout(type)
-    value = layout.decode(read_arrays(path, layout), str(path))
-    return State(value, program, rounds)
+    return State(layout.decode(read_arrays(path, layout), str(path)), program, rounds)
 
 
 def read_type(path: pathlib.Path) -> Type:
@@ -100,9 +98,8 @@ def read_type(path: pathlib.Path) -> Type:
       DataError: the file cannot be read, or does not state a type.
       NotationError: the stated type is not valid.
     """
-    about = _read_about(path, read_text(path, MEMBER))
-    text = None if about is None else about.get("type")
-    if not isinstance(text, str):
+    text = _stated_type(path, read_text(path, MEMBER))
+    if text is None:
         raise DataError(
             "E871",
             f"{path} does not say which type its state is of",
@@ -129,10 +126,18 @@ def about_state(path: pathlib.Path, text: str | None) -> About | None:
     about = _read_about(path, text)
     if about is None:
         return None
-    rounds = _rounds(path, about, about.get("program", ""))
-    if not isinstance(about.get("type"), str):
+    if about.get("format_version") != FORMAT:
+        raise DataError(
+            "E942",
+            f"{path}: its member {MEMBER} is of another format than {FORMAT}",
+            notes=("in another format, it says in another way which program the state is of",),
+            help="use the version of tffc that saved it; or start anew from its arrays, in a file "
+            f"without {MEMBER}",
+        )
+    type, program, rounds = (about.get(key) for key in About._fields)
+    if not isinstance(type, str) or not isinstance(program, str) or not is_count(rounds):
         raise _malformed(path)
-    return About(about["type"], about["program"], rounds)
+    return About(type, program, about["rounds"])
 
 
 def _read_about(path: pathlib.Path, text: str | None) -> dict[str, Any] | None:
@@ -147,19 +152,9 @@ def _read_about(path: pathlib.Path, text: str | None) -> dict[str, Any] | None:
     return about
 
 
-def _rounds(path: pathlib.Path, about: dict[str, Any], program: str) -> int:
-    """Return the number of rounds of a program that a state has been through."""
-    if about.get("format_version") != FORMAT:
-        raise DataError(
-            "E942",
-            f"{path}: its member {MEMBER} is of another format than {FORMAT}",
-            notes=("in another format, it says in another way which program the state is of",),
-            help="use the version of tffc that saved it; or start anew from its arrays, in a file "
-            f"without {MEMBER}",
-        )
-    if not isinstance(about.get("program"), str) or not is_count(about.get("rounds")):
-        raise _malformed(path)
-    return about["rounds"] if about["program"] == program else 0
+def _stated_type(path: pathlib.Path, text: str | None) -> str | None:
+    found = (_read_about(path, text) or {}).get("type")
+    return found if isinstance(found, str) else None
 
 
 def _malformed(path: pathlib.Path) -> DataError:

@@ -21,8 +21,8 @@ class EngineKind(NamedTuple):
     """An engine: its name, the place of its class, and its description in help texts.
 
     `packages` are the import names of what it needs, which `extra` installs.  The class is loaded
-    when it is used, and called with a process and those of `workers`, `batching` and `options` that
-    it takes; `options` describes its options.
+    when it is used, and called with a process, `batching`, and those of `workers`, `masks_sums` and
+    `options` that it takes; `options` describes its options.
     """
 
     name: str
@@ -30,8 +30,6 @@ class EngineKind(NamedTuple):
     engine: str
     summary: str
     takes_workers: bool = False
-    makes_batches: bool = False
-    """Whether it can compute several clients in a call."""
     measures_batches: bool = False
     """Whether it can decide by measuring how many to compute in a call, and has a choice of
     devices."""
@@ -53,7 +51,6 @@ ENGINES: dict[str, EngineKind] = {
             "LocalEngine",
             "this process",
             takes_workers=True,
-            makes_batches=True,
             measures_batches=True,
             masks_sums=True,
         ),
@@ -62,7 +59,6 @@ ENGINES: dict[str, EngineKind] = {
             "tffc.engines.beam",
             "BeamEngine",
             "a runner of Apache Beam",
-            makes_batches=True,
             options="For Beam: its own options and those of its runner, in quotes, and --fanout=N.",
             workers_option="--direct_num_workers={} --direct_running_mode=multi_processing",
             packages={"apache_beam": "Apache Beam", "cloudpickle": "cloudpickle"},
@@ -73,7 +69,6 @@ ENGINES: dict[str, EngineKind] = {
             "tffc.engines.ray",
             "RayEngine",
             "actors of Ray",
-            makes_batches=True,
             options="For Ray: --address=auto, --workers=N, --cpus-per-worker=X, "
             "--gpus-per-worker=X, --shard=N, --fanout=N, --wait=SECONDS.",
             workers_option="--workers={}",
@@ -114,8 +109,8 @@ def make_engine(
     """Return the engine of this name for a process.
 
     Raises:
-      LanguageValueError: there is none, or it takes no workers, no batches, or not these options,
-        or it cannot mask sums.
+      LanguageValueError: there is none, or it takes no workers, no such batching, or not these
+        options, or it cannot mask sums.
       MissingExtraError: a package that it needs is not installed.
     """
     if name not in ENGINES:
@@ -149,31 +144,23 @@ def make_engine(
     given: dict[str, Any] = {}
     if kind.takes_workers:
         given["workers"] = workers
-    if kind.makes_batches:
-        given["batching"] = batching
     if kind.masks_sums:
         given["masks_sums"] = masks_sums
+    if kind.options is not None:
+        given["options"] = options
     engine = getattr(importlib.import_module(kind.module), kind.engine)
-    return engine(process, **given, **({} if kind.options is None else {"options": options}))
+    return engine(process, batching=batching, **given)
 
 
 def _check_batching(kind: EngineKind, batching: Batching) -> None:
-    measures = batching.size is None or bool(batching.device)
-    if batching == ONE_A_CALL or kind.measures_batches or (kind.makes_batches and not measures):
+    if kind.measures_batches or (batching.size is not None and not batching.device):
         return
-    able = [
-        other.name
-        for other in ENGINES.values()
-        if (other.measures_batches if measures else other.makes_batches)
-    ]
-    what, instead = "computes no batches of clients", "turn batching off"
-    if kind.makes_batches:
-        what = "neither measures whether batches pay nor chooses a device for them"
-        instead = "give how many clients are in a batch"
+    able = [other.name for other in ENGINES.values() if other.measures_batches]
     raise LanguageValueError(
         "E976",
-        f"the engine {kind.name!r} {what}",
-        help=f"choose the engine {' or '.join(able)}, or {instead}",
+        f"the engine {kind.name!r} neither measures whether batches pay nor chooses a device for "
+        "them",
+        help=f"choose the engine {' or '.join(able)}, or give how many clients are in a batch",
     )
 
 

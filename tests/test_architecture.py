@@ -193,7 +193,7 @@ CODE = {
     "explorer": 761,
     "export": 961,
     "files": 378,
-    "flower": 1868,
+    "flower": 1788,
     "frameworks": 878,
     "frontend": 5260,
     "golden": 620,

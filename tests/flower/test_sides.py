@@ -15,9 +15,8 @@ from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.backends.compiler import compile_initialize
 from tffc.errors import BundleError, DataError, TffcError
 from tffc.export.target import write_exported
-from tffc.flower.app_bundle import fetch_from, read_app_bundle
 from tffc.flower.app_folder import app_files
-from tffc.flower.bundle_file import encode_bundle_file
+from tffc.flower.bundle_file import encode_bundle_file, fetch_from, read_app_bundle
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 

@@ -18,7 +18,6 @@
     store        a node's copies of bundle files that are too large for an app
     settings     the configuration of the server and of nodes
     messages     requests and replies, and strict parsing of them
-    app_bundle   the bundle of an app
     bundle_file  the one file that holds a bundle in an app
     app_folder   the folder of an app, as `tffc export --to flower` writes it
 

@@ -16,12 +16,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import hashlib
+import pathlib
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tffc.backends.bundle.bundle import Bundle, decode_bundle
 from tffc.errors import BundleError
+from tffc.files.reading import read_regular
 from tffc.files.strict_json import NotJsonError, encode_json, is_count, is_table, read_json
 
 FORMAT = "1.0"
@@ -88,16 +92,6 @@ def decode_bundle_file(content: bytes, name: str, fetch: Fetch | None = None) ->
     return {path: _content(path, entry, name, fetch) for path, entry in entries.items()}
 
 
-def named_only(content: bytes, name: str) -> dict[str, int]:
-    """Return the sizes of the files that are only named, by hash.
-
-    Raises:
-      BundleError: the content is not such a file.
-    """
-    entries = _entries(content, name).values()
-    return {each["sha256"]: each["bytes"] for each in entries if "base64" not in each}
-
-
 def _entries(content: bytes, name: str) -> dict[str, Any]:
     try:
         found = read_json(content)
@@ -149,6 +143,45 @@ def _content(path: str, entry: Mapping[str, Any], name: str, fetch: Fetch | None
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:
         raise _malformed(name, f"{path} does not have its hash")
     return content
+
+
+@functools.lru_cache(maxsize=4)
+def read_app_bundle(path: pathlib.Path, fetch: Fetch | None = None) -> Bundle:
+    """Return the bundle of an app, cached: Flower installs each app under its hash, so it never
+    changes.
+
+    Raises:
+      BundleError: it is damaged, or a file of it is not in the app and there is no `fetch`.
+    """
+    content = read_regular(path, LIMIT)
+    return decode_bundle(decode_bundle_file(content, str(path), fetch), path)
+
+
+def named_files(path: pathlib.Path) -> dict[str, int]:
+    """Return the sizes of the files that an app names but does not hold, by hash.
+
+    Raises:
+      BundleError: the file of the bundle is damaged.
+    """
+    entries = _entries(read_regular(path, LIMIT), str(path)).values()
+    return {each["sha256"]: each["bytes"] for each in entries if "base64" not in each}
+
+
+def fetch_from(folder: pathlib.Path | None) -> Fetch | None:
+    """Return a function that finds files by hash in a bundle's folder; None without a folder."""
+    if folder is None:
+        return None
+
+    def fetch(digest: str, size: int) -> bytes:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.stat().st_size == size:
+                content = read_regular(path, size)
+                if hashlib.sha256(content).hexdigest() == digest:
+                    return content
+        # Empty content does not have the hash either, so the caller refuses it.
+        return b""
+
+    return fetch
 
 
 def _malformed(name: str, reason: str) -> BundleError:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import os
 import pathlib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 # An extra, not installed with the rest.
 from flwr.app import ConfigRecord, Context, Message  # pyright: ignore[reportMissingImports]
@@ -22,7 +22,7 @@ from tffc.engines.run_folder import RunFolder
 from tffc.engines.run_identity import RunIdentity
 from tffc.engines.state import State
 from tffc.errors import TffcError
-from tffc.flower.app_bundle import fetch_from, named_files, read_app_bundle
+from tffc.flower.bundle_file import fetch_from, named_files, read_app_bundle
 from tffc.flower.engine import FlowerEngine
 from tffc.flower.grid import GridFederation
 from tffc.flower.messages import Record, name_record
@@ -100,9 +100,9 @@ def serve(path: pathlib.Path, grid: Grid, context: Context) -> Iterator[Round]:
     large = {digest: fetch(digest, size) for digest, size in named.items()} if fetch else {}
     federation = GridFederation(grid, settings.timeout, LOG.info)
     engine = FlowerEngine(process, federation, settings, LOG.info, large)
-    with _Outputs(process, settings) as outputs:
-        for each in run_federation(engine, outputs.state, settings, LOG.info):
-            outputs.save(each)
+    with _outputs(process, settings) as (state, save):
+        for each in run_federation(engine, state, settings, LOG.info):
+            save(each)
             LOG.info("%s", row_of(each, process.output_type).to_json().rstrip())
             yield each
 
@@ -164,29 +164,24 @@ def _done(task: Task) -> Done:
     return _do_here()(task) if done is None else done
 
 
-class _Outputs:
-    """What a run keeps in its folder, if it has one; `state` is the one to continue from."""
-
-    def __init__(self, process: Process, settings: RunSettings) -> None:
-        self._folder = None if settings.out is None else RunFolder(settings.out, process)
-        given = None
-        if self._folder is not None:
-            options = {"fraction": f"{settings.fraction:g}"}
-            source = SourceIdentity("flower", options, (), {})
-            sampling = Sampling(None, settings.seed)
-            identity = RunIdentity.of(process, sampling, source, skip_bad_clients=False)
-            given = self._folder.begin(identity, None, resume=settings.resume)
-        self.state: State = given or process.first_state()
-
-    def __enter__(self) -> _Outputs:
-        return self
-
-    def __exit__(self, *raised: Any) -> None:
-        if self._folder is not None:
-            if isinstance(raised[1], TffcError):
-                self._folder.abandon()
-            self._folder.close()
-
-    def save(self, finished: Round) -> None:
-        if self._folder is not None:
-            self._folder.save(finished)
+@contextlib.contextmanager
+def _outputs(
+    process: Process, settings: RunSettings
+) -> Iterator[tuple[State, Callable[[Round], None]]]:
+    """Yield the state to continue from, and a function that saves rounds in the run's folder, if it
+    has one."""
+    if settings.out is None:
+        yield process.first_state(), lambda finished: None
+        return
+    folder = RunFolder(settings.out, process)
+    source = SourceIdentity("flower", {"fraction": f"{settings.fraction:g}"}, (), {})
+    sampling = Sampling(None, settings.seed)
+    identity = RunIdentity.of(process, sampling, source, skip_bad_clients=False)
+    state = folder.begin(identity, None, resume=settings.resume)
+    try:
+        yield state or process.first_state(), folder.save
+    except TffcError:
+        folder.abandon()
+        raise
+    finally:
+        folder.close()

@@ -15,7 +15,7 @@ import json
 import pathlib
 import sys
 
-from tffc.flower.app_bundle import read_app_bundle
+from tffc.flower.bundle_file import read_app_bundle
 from tffc.flower.node import Node
 from tffc.flower.settings import NodeSettings
 from tffc.flower.tasks import Done, Task

@@ -189,7 +189,7 @@ CODE = {
     "data": 3454,
     "diff": 1032,
     "effects": 448,
-    "engines": 5917,
+    "engines": 5874,
     "explorer": 761,
     "export": 961,
     "files": 378,

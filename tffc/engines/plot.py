@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import pathlib
 import sys
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -20,19 +21,7 @@ TICKS = 5
 MOST_DOTS = 50
 """With more points than this, only the line is drawn."""
 
-STYLE = """\
-<style>
-  svg { background: #ffffff; color: #24292f; }
-  .grid { stroke: #d0d7de; }
-  .curve { stroke: #0969da; }
-  .dot { fill: #0969da; }
-  @media (prefers-color-scheme: dark) {
-    svg { background: #0d1117; color: #e6edf3; }
-    .grid { stroke: #30363d; }
-    .curve { stroke: #58a6ff; }
-    .dot { fill: #58a6ff; }
-  }
-</style>"""
+STYLE = f"<style>\n{pathlib.Path(__file__).with_suffix('.css').read_text()}</style>"
 
 Points = Sequence[tuple[int, float]]
 

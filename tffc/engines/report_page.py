@@ -6,6 +6,7 @@ It depends on the report alone, so the same folder gives the same bytes.
 from __future__ import annotations
 
 import html
+import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from tffc.engines.metrics import EVALUATION, MetricsRow, curves
@@ -36,40 +37,7 @@ TALL = 24
 LONGEST_NAME = 200
 """The most characters of a name that are shown."""
 
-STYLE = """\
-:root { color-scheme: light dark; --text: #1f2328; --faint: #59636e; --back: #ffffff;
-  --line: #d1d9e0; --panel: #f6f8fa; --first: #0969da; --second: #bc4c00; }
-@media (prefers-color-scheme: dark) { :root { --text: #e6edf3; --faint: #9198a1; --back: #0d1117;
-  --line: #3d444d; --panel: #151b23; --first: #58a6ff; --second: #f0883e; } }
-* { box-sizing: border-box; }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back);
-  max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; margin: 0; } h2 { font-size: 1.2rem; margin: 2.5rem 0 0.75rem; }
-h1, p, td, th, dd { overflow-wrap: anywhere; }
-p { margin: 0.5rem 0; } .faint { color: var(--faint); }
-code { font: 0.875em ui-monospace, monospace; }
-dl.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr));
-  gap: 0.75rem; margin: 1.25rem 0; }
-dl.facts div { background: var(--panel); border: 1px solid var(--line); border-radius: 6px;
-  padding: 0.6rem 0.8rem; display: flex; flex-direction: column-reverse; }
-dl.facts dd { margin: 0; font-size: 1.4rem; } dl.facts dt { color: var(--faint); }
-.panels { display: grid; gap: 1rem; list-style: none; padding: 0; margin: 0;
-  grid-template-columns: repeat(auto-fill, minmax(min(100%, 22rem), 1fr)); }
-.panels li { border: 1px solid var(--line); border-radius: 6px; padding: 0.5rem; }
-svg { display: block; width: 100%; height: auto; font: 12px system-ui, sans-serif; }
-.grid { stroke: var(--line); } .axis, .bar { fill: var(--first); }
-.curve, .key { stroke: var(--first); } .dot { fill: var(--first); }
-.curve-1, .key-1 { stroke: var(--second); stroke-dasharray: 5 3; } .dot-1 { fill: var(--second); }
-.wide { overflow: auto; } .tall { max-height: 30rem; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { border-bottom: 1px solid var(--line); padding: 0.3rem 0.8rem 0.3rem 0; text-align: left;
-  vertical-align: top; }
-td.number, th.number { text-align: right; white-space: nowrap; } td.share { width: 40%; }
-td.share svg { height: 1rem; margin-top: 0.25rem; }
-@media (max-width: 40rem) { td.share { display: none; } th.share { display: none; } }
-@media print { body { max-width: none; margin: 0; font-size: 11pt; } .tall { max-height: none; }
-  .panels { grid-template-columns: 1fr 1fr; } .panels li, tr { break-inside: avoid; } }
-"""
+STYLE = pathlib.Path(__file__).with_suffix(".css").read_text()
 
 
 def report_page(report: RunReport) -> str:

@@ -436,7 +436,7 @@ def test_an_interruption_leaves_no_actor_at_work(cluster: Any) -> None:
         engine.run_round((), Cohort(source, source.clients, progress=interrupt))
     assert engine._pool.count == 0
     for actor in before:
-        with pytest.raises(ray.exceptions.RayActorError):
+        with pytest.raises(ray.exceptions.RayActorError):  # pyright: ignore[reportAttributeAccessIssue]  # of Ray
             ray.get(actor.ping.remote())
     assert engine.run_round((), Cohort(source, source.clients)).output == 4
 

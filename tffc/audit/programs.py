@@ -25,7 +25,6 @@ from tffc.ir.nodes import (
 from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import leaves, local_type
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
-from tffc.linking.emit import APPLIED, CALLED, UNCHANGED
 from tffc.linking.operand import from_leaves, rebuild
 
 
@@ -286,12 +285,17 @@ class _RoundWalk:
         """Return the result of an operator that works where its operands are."""
         assert isinstance(operator.type, FunctionType)
         match operator.uri:
-            case uri if uri in UNCHANGED:
+            case (
+                "federated_value_at_clients"
+                | "federated_value_at_server"
+                | "federated_zip_at_clients"
+                | "federated_zip_at_server"
+            ):
                 return argument
-            case uri if uri in APPLIED:
+            case "federated_map" | "federated_map_all_equal" | "federated_apply":
                 function, value = argument
                 return (yield self._apply(function, value))
-            case uri if uri in CALLED:
+            case "federated_eval_at_clients" | "federated_eval_at_server":
                 return (yield self._apply(argument, None))
             case "sequence_map":
                 function, sequence = argument

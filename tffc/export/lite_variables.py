@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tffc.engines.reductions.inlining import CALLS, inline_calls, inline_given
-from tffc.graphdef.functions import rename_edges, rename_outputs
+from tffc.graphdef.functions import rename_outputs
 from tffc.graphdef.node import inputs_first, source
 
 RESOURCE = 20

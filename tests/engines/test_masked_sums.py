@@ -123,18 +123,18 @@ def test_accumulators_hold_nothing_of_clients() -> None:
     sent: list[Mapping[str, Any]] = []
     for _ in range(2):
         steps = process("mapreduce").masked_steps(source.clients)
-        (aggregation,) = steps.aggregations
+        _, _, summed, *_ = steps.aggregations  # the second of the three operators
         kept, context = steps.prepare(np.int32(0))
-        zero = aggregation.zero(kept)
+        zero = summed.zero(kept)
         sent.append(
             {
-                client: aggregation.accumulate(
+                client: summed.accumulate(
                     zero, steps.work(source.read(client), context), kept, client
-                )[1]
+                )
                 for client in source.clients
             }
         )
-    wide = [plain(round_[client][1][0]) for round_ in sent for client in source.clients]
+    wide = [plain(round_[client][0]) for round_ in sent for client in source.clients]
     values = [source.read(client)[1].tolist() for client in source.clients]
     elements = [element for parts in (*wide, *values) for element in np.ravel(parts).tolist()]
     assert len(set(elements)) == len(elements)

@@ -183,7 +183,7 @@ def test_what_a_node_sends_tells_nothing_of_its_sum() -> None:
     seen: set[tuple[int, ...]] = set()
     for at, reply in enumerate(worked):
         node = NAMES[len(NAMES) - 1 - at % len(NAMES)]  # The last one is asked first.
-        (_, summed, _) = reply.totals[0][1]
+        _, _, summed, _ = reply.totals
         vector = tuple(np.ravel(summed[0]).tolist())
         (open_sum, *_) = expected((node,))
         assert not set(vector) & set(open_sum)

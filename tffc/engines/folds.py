@@ -7,7 +7,7 @@ clients, with the same result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tffc.engines.arithmetic import ValueArithmetic
@@ -119,17 +119,9 @@ class Fold:
         report = self._aggregation.report(by, accumulator)
         return Federated.everywhere(self._aggregation.conclude(by, report))
 
-    def secured(self, kept: Any) -> Sequence[SecureSum]:
+    def secure_sum(self, kept: Any) -> SecureSum | None:
         found = self._aggregation
-        return (found.secure_sum(self._operands(kept)),) if isinstance(found, SecureFold) else ()
-
-    def apart(self, accumulator: Any) -> tuple[Any, Sequence[Any]]:
-        if isinstance(self._aggregation, SecureFold):
-            return (), (accumulator,)
-        return accumulator, ()
-
-    def joined(self, plain: Any, secured: Sequence[Any]) -> Any:
-        return secured[0] if secured else plain
+        return found.secure_sum(self._operands(kept)) if isinstance(found, SecureFold) else None
 
     def _operands(self, kept: Any, update: Any = None, client: str = "") -> Operands:
         return Operands(self._component, (kept, update), self._make(1), self._make_sum, client)

@@ -205,7 +205,7 @@ class ClientWork:
         steps, planner = self._steps.batches, self._planner
         assert steps is not None, "there are batches where they can be computed"
         assert planner is not None, "a planner made the batch"
-        zero = steps.graph_accumulator(self.zero)
+        zero = steps.graph_accumulator(self.zero, self._kept)
         begun = time.perf_counter()
         try:
             computed = batch.kernel.compute(zero, self._sent, batch.tensors, len(batch.clients))

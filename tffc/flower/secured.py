@@ -17,8 +17,7 @@ class SecuredParts:
     """The secure sums in the accumulators of all aggregations of a round."""
 
     def __init__(self, steps: RoundSteps, kept: Any) -> None:
-        self._aggregations = steps.aggregations
-        self._sums = [each.secured(kept) for each in steps.aggregations]
+        self._sums = [each.secure_sum(kept) for each in steps.aggregations]
 
     def segments(self, totals: Sequence[Any]) -> tuple[Segment, ...]:
         """Return the segments of the vector of these accumulators."""
@@ -31,19 +30,15 @@ class SecuredParts:
     def with_vector(self, totals: Sequence[Any], vector: Vector) -> list[Any]:
         """Return the accumulators with their vector replaced."""
         parts = iter(vector)
-        made: list[Any] = []
-        for aggregation, sums, total in zip(self._aggregations, self._sums, totals, strict=True):
-            plain, values = aggregation.apart(total)
-            replaced = [_like(v, s, parts) for v, s in zip(values, sums, strict=bool(sums))]
-            made.append(aggregation.joined(plain, replaced) if sums else total)
-        return made
+        pairs = zip(self._sums, totals, strict=True)
+        return [total if sum is None else _like(total, sum, parts) for sum, total in pairs]
 
     def _parts(self, totals: Sequence[Any]) -> Iterator[tuple[Any, int]]:
-        for aggregation, sums, total in zip(self._aggregations, self._sums, totals, strict=True):
-            for each, value in zip(sums, aggregation.apart(total)[1], strict=bool(sums)):
-                leaves = flatten(value, each.type)
-                for leaf, limit in zip(leaves, each.limits, strict=True):
-                    yield np.asarray(leaf), each.modulus(leaf, limit)
+        for sum, total in zip(self._sums, totals, strict=True):
+            if sum is not None:
+                leaves = flatten(total, sum.type)
+                for leaf, limit in zip(leaves, sum.limits, strict=True):
+                    yield np.asarray(leaf), sum.modulus(leaf, limit)
 
 
 def _like(value: Any, sum: SecureSumSteps, parts: Iterator[Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
+import ml_dtypes
 import numpy as np
 
 from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, Type
@@ -117,8 +118,9 @@ def _same(
 
 
 def unit_of(dtype: np.dtype) -> float:
-    """Return the machine epsilon of a dtype."""
-    return 2.0**-8 if dtype.name == "bfloat16" else float(np.finfo(dtype).eps)
+    """Return the machine epsilon of a dtype: the distance from 1 to the next greater number."""
+    describe: Any = ml_dtypes.finfo
+    return float(describe(dtype).eps)
 
 
 def wide(array: np.ndarray) -> np.ndarray:

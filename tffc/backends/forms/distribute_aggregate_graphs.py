@@ -7,7 +7,6 @@ accumulation, and one that merges.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 
 from tffc.backends.forms.component import SideBySide, elements
@@ -22,7 +21,7 @@ from tffc.ir.traverse import walk
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import StructType, Type
 from tffc.ir.verify import first_violation
-from tffc.linking.aggregations import PLAIN, Aggregation, Arithmetic, Sum
+from tffc.linking.aggregations import PLAIN, Aggregation, Sum
 from tffc.linking.attributes import type_attribute
 from tffc.linking.emit import Emitter, FunctionValue
 from tffc.linking.operand import Operand, Tensor, from_leaves, tensors
@@ -40,20 +39,11 @@ def link_graphs(work: Lambda, component: Lambda) -> ClientGraphs:
             raise CannotBatchError("the programs of its form call more than sections")
     bindings = component.result.locals if isinstance(component.result, Block) else ()
     calls = [(each, each.value) for each in bindings if isinstance(each.value, Call)]
-    together = SideBySide([(each, PLAIN.get(uri_of(c), _Given)(c)) for each, c in calls])
-    _check(component, [aggregation for _, aggregation in together.each])
-    return ClientGraphs(_link_take(work, component, together), _link_merge(together))
-
-
-class _Given(Sum):
-    """A secure sum, to which what each client contributes is given by itself."""
-
-    @property
-    def accumulator(self) -> Type:
-        return StructType([])
-
-    def accumulate(self, by: Arithmetic, accumulator: Operand, update: Operand) -> Operand:
-        return ()
+    plain = SideBySide([(each, PLAIN[uri_of(c)](c)) for each, c in calls if uri_of(c) in PLAIN])
+    # What each client contributes to a secure sum is given by itself.
+    secure = SideBySide([(each, Sum(c)) for each, c in calls if uri_of(c) not in PLAIN])
+    _check(component, [aggregation for _, aggregation in (*plain.each, *secure.each)])
+    return ClientGraphs(_link_take(work, component, plain, secure), _link_merge(plain))
 
 
 def _check(component: Lambda, aggregations: Iterable[Aggregation]) -> None:
@@ -90,26 +80,23 @@ def argument_paths(root: Node, component: Lambda) -> set[tuple[int, ...]]:
     return paths
 
 
-def _link_take(work: Lambda, component: Lambda, together: SideBySide) -> Compiled:
+def _link_take(work: Lambda, component: Lambda, plain: SideBySide, secure: SideBySide) -> Compiled:
     assert component.parameter_name is not None
     emitter = _WholeEmitter()
-    accumulator = together.type_of("accumulator")
+    accumulator = plain.type_of("accumulator")
     type = StructType([accumulator, local_type(parameter(work))])
     totals, argument = elements(emitter.builder.parameter(type))
     emitter.values[component.parameter_name] = ((), emitter.apply(work, argument))
-    contributions = together.compute("contribute", emitter)
-    added = together.compute("accumulate", emitter, totals, contributions)
-    is_given = [isinstance(aggregation, _Given) for _, aggregation in together.each]
-    given = itertools.compress(elements(contributions), is_given)
-    types = itertools.compress(together.type_of("update").types, is_given)
-    return emitter.finish((added, *given), StructType([accumulator, *types]))
+    added = plain.compute("accumulate", emitter, totals, plain.compute("contribute", emitter))
+    given = elements(secure.compute("contribute", emitter))
+    return emitter.finish((added, *given), StructType([accumulator, *secure.type_of("update")]))
 
 
-def _link_merge(together: SideBySide) -> Compiled:
+def _link_merge(plain: SideBySide) -> Compiled:
     emitter = Emitter()
-    accumulator = together.type_of("accumulator")
+    accumulator = plain.type_of("accumulator")
     first, second = elements(emitter.builder.parameter(StructType([accumulator, accumulator])))
-    return emitter.builder.finish(together.compute("merge", emitter, first, second), accumulator)
+    return emitter.builder.finish(plain.compute("merge", emitter, first, second), accumulator)
 
 
 class _WholeEmitter(Emitter):

@@ -47,7 +47,6 @@ from tffc.backends.forms.steps import (
     Runtime,
     SecureSumSteps,
     Value,
-    add_securely,
 )
 from tffc.errors import FormError
 from tffc.ir.calls import (
@@ -114,6 +113,12 @@ class MapReduceForm(Form):
     def bounds(self) -> tuple[Compiled, ...]:
         """Return what gives the bounds of the three secure sums."""
         return tuple(getattr(self, name) for name in BOUNDS)
+
+    @property
+    def summed(self) -> list[int]:
+        """Return which elements of what `work` returns have tensors that go into secure sums."""
+        worked = struct(signature(self.work).result).types
+        return [index for index in (1, 2, 3) if leaves(worked[index])]
 
     def _check_component(self, name: str, component: Node) -> None:
         check_section(name, component)
@@ -276,90 +281,95 @@ def _aggregate(channel: Channel, value: Node) -> Node:
 
 
 class MapReduceSteps(RoundSteps):
-    """All aggregations are one, for the form's graphs carry them out together."""
-
-    def __init__(self, form: MapReduceForm, runtime: Runtime) -> None:
-        self._form = form
-        self._run = runtime.run
-        self.state_type = parameter(form.prepare)
-        self.data_type = struct(parameter(form.work))[0]
-        self.output_type = struct(signature(form.update).result)[1]
-        self._aggregation = _MapReduceAggregation(form, runtime)
-        self.aggregations = (self._aggregation,)
-        self.batches = self._batches = BatchSteps(self.aggregations, lambda: _link_graphs(form))
-
-    def prepare(self, state: Value) -> tuple[Value, Value]:
-        return state, self._run(self._form.prepare, state)
-
-    def work(self, data: Value, sent: Value) -> Value:
-        return self._run(self._form.work, (data, sent))
-
-    def work_and_accumulate(
-        self, totals: list[Value], data: Value, sent: Value, kept: Value, client: str
-    ) -> list[Value]:
-        plain, secured = totals[0]
-        (plain,), *values = self._run(self._batches.graphs().take, ((plain,), (data, sent)))
-        return [(plain, self._aggregation.add(secured, values, client))]
-
-    def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
-        state, output = self._run(self._form.update, (kept, reports[0]))
-        return state, output
-
-
-class _MapReduceAggregation:
-    """See `AggregationSteps`; an accumulator holds that of the form and three secure sums."""
+    """One aggregation for the form's graphs, and one for each secure sum that adds anything."""
 
     def __init__(self, form: MapReduceForm, runtime: Runtime) -> None:
         self._form = form
         self._runtime = runtime
+        self.state_type = parameter(form.prepare)
+        self.data_type = struct(parameter(form.work))[0]
+        self.output_type = struct(signature(form.update).result)[1]
+        sums = (_SecureSums(form, runtime, index) for index in form.summed)
+        self.aggregations = (_GraphAggregation(form, runtime), *sums)
+        self.batches = self._batches = BatchSteps(self.aggregations, lambda: _link_graphs(form))
+
+    def prepare(self, state: Value) -> tuple[Value, Value]:
+        return state, self._runtime.run(self._form.prepare, state)
+
+    def work(self, data: Value, sent: Value) -> Value:
+        return self._runtime.run(self._form.work, (data, sent))
+
+    def work_and_accumulate(
+        self, totals: list[Value], data: Value, sent: Value, kept: Value, client: str
+    ) -> list[Value]:
+        before = self._batches.graph_accumulator(totals, kept)
+        take = self._batches.graphs().take
+        accumulator, *given = self._runtime.run(take, (before, (data, sent)))
+        return self._batches.totals(totals, accumulator, [given], [client], kept)
+
+    def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
+        worked = struct(signature(self._form.work).result)
+        aggregates = [reports[0], *map(self._runtime.no_sum, worked.types[1:])]
+        for index, total in zip(self._form.summed, reports[1:], strict=True):
+            aggregates[index] = total
+        state, output = self._runtime.run(self._form.update, (kept, tuple(aggregates)))
+        return state, output
+
+
+class _GraphAggregation:
+    """The plain aggregations, which the form's graphs carry out together."""
+
+    def __init__(self, form: MapReduceForm, runtime: Runtime) -> None:
+        self._form = form
         self._run = runtime.run
-        self._secured = struct(signature(form.work).result).types[1:]
-
-    @functools.cached_property
-    def _sums(self) -> Sequence[SecureSumSteps]:
-        """The three secure sums, whose bounds are made once; none if clients contribute to none."""
-        if not any(map(leaves, self._secured)):
-            return ()
-        triples = zip(SECURE, self._secured, self._form.bounds, strict=True)
-        return [self._sum(uri, type, bound) for uri, type, bound in triples]
-
-    def _sum(self, uri: str, type: Type, bound: Compiled) -> SecureSumSteps:
-        limit = self._run(bound, None)
-        return self._runtime.secure_sum(uri, uri, type, limit, signature(bound).result)
-
-    def secured(self, kept: Value) -> Sequence[SecureSumSteps]:
-        return self._sums
 
     def zero(self, kept: Value) -> Value:
-        _ = self._sums  # so their bounds are made before and not within the work of a client
-        return self._run(self._form.zero, None), tuple(map(self._runtime.no_sum, self._secured))
+        return self._run(self._form.zero, None)
 
     def accumulate(self, accumulator: Value, update: Value, kept: Value, client: str) -> Value:
-        plain, secured = accumulator
-        contribution, *values = update
-        secured = self.add(secured, values, client)
-        return self._run(self._form.accumulate, (plain, contribution)), secured
-
-    def add(self, secured: Sequence[Value], values: Sequence[Value], client: str) -> Value:
-        """Return the values of the secure sums with what one client contributes to each."""
-        return add_securely(self._sums, secured, values, client) if self._sums else secured
+        return self._run(self._form.accumulate, (accumulator, update[0]))
 
     def merge(self, first: Value, second: Value, kept: Value) -> Value:
-        plain = self._run(self._form.merge, (first[0], second[0]))
-        triples = zip(self._sums, first[1], second[1], strict=bool(self._sums))
-        return plain, tuple(each.merge(*pair) for each, *pair in triples) or first[1]
+        return self._run(self._form.merge, (first, second))
 
     def report(self, accumulator: Value, kept: Value) -> Value:
-        plain, secured = accumulator
-        pairs = zip(self._sums, secured, strict=bool(self._sums))
-        secured = [each.report(total) for each, total in pairs] or secured
-        return self._run(self._form.report, plain), *secured
+        return self._run(self._form.report, accumulator)
 
-    def apart(self, accumulator: Value) -> tuple[Value, Sequence[Value]]:
-        return accumulator
+    def secure_sum(self, kept: Value) -> None:
+        return None
 
-    def joined(self, plain: Value, secured: Sequence[Value]) -> Value:
-        return plain, tuple(secured)
+
+class _SecureSums:
+    """The secure sums of one operator, which stand at an index of the result of `work`."""
+
+    def __init__(self, form: MapReduceForm, runtime: Runtime, index: int) -> None:
+        self._bound = form.bounds[index - 1]
+        self._runtime = runtime
+        self._index = index
+        self._type = struct(signature(form.work).result).types[index]
+
+    @functools.cached_property
+    def _sum(self) -> SecureSumSteps:
+        limit = self._runtime.run(self._bound, None)
+        uri, bound_type = SECURE[self._index - 1], signature(self._bound).result
+        return self._runtime.secure_sum(uri, uri, self._type, limit, bound_type)
+
+    def zero(self, kept: Value) -> Value:
+        _ = self._sum  # so that its bound is made before and not within the work of a client
+        return self._runtime.no_sum(self._type)
+
+    def accumulate(self, accumulator: Value, update: Value, kept: Value, client: str) -> Value:
+        contribution = self._sum.contribution(update[self._index], client)
+        return self._sum.merge(accumulator, contribution)
+
+    def merge(self, first: Value, second: Value, kept: Value) -> Value:
+        return self._sum.merge(first, second)
+
+    def report(self, accumulator: Value, kept: Value) -> Value:
+        return self._sum.report(accumulator)
+
+    def secure_sum(self, kept: Value) -> SecureSumSteps:
+        return self._sum
 
 
 def _link_graphs(form: MapReduceForm) -> ClientGraphs:
@@ -368,18 +378,16 @@ def _link_graphs(form: MapReduceForm) -> ClientGraphs:
     A system that sends updates from clients to a server needs work and accumulation by themselves.
     Where they run in one place, one call into TensorFlow takes half as long as two.
     """
-    accumulate = signature(form.accumulate)
+    accumulate, worked = signature(form.accumulate), struct(signature(form.work).result)
     totals = StructType([struct(accumulate.parameter)[0]])
     take, merge = GraphBuilder(), GraphBuilder()
     before, argument = elements(take.parameter(StructType([totals, parameter(form.work)])))
-    update, *secured = elements(take.call(form.work, argument))
-    after = take.call(form.accumulate, (*elements(before), update))
-    secured_types = struct(signature(form.work).result).types[1:]
+    updates = elements(take.call(form.work, argument))
+    after = take.call(form.accumulate, (*elements(before), updates[0]))
+    taken = [StructType([accumulate.result]), *(worked[index] for index in form.summed)]
     first, second = elements(merge.parameter(StructType([totals, totals])))
     merged = merge.call(form.merge, (*elements(first), *elements(second)))
     return ClientGraphs(
-        take.finish(
-            ((after,), *secured), StructType([StructType([accumulate.result]), *secured_types])
-        ),
+        take.finish(((after,), *(updates[index] for index in form.summed)), StructType(taken)),
         merge.finish((merged,), StructType([signature(form.merge).result])),
     )

@@ -78,16 +78,9 @@ class AggregationSteps(Protocol):
         """Return what the aggregation gives in the end."""
         ...
 
-    def secured(self, kept: Value) -> Sequence[SecureSumSteps]:
-        """Return the secure sums among what is aggregated."""
-        ...
-
-    def apart(self, accumulator: Value) -> tuple[Value, Sequence[Value]]:
-        """Return an accumulator without its secure sums, and the values of these."""
-        ...
-
-    def joined(self, plain: Value, secured: Sequence[Value]) -> Value:
-        """Return the accumulator that is `apart` like this."""
+    def secure_sum(self, kept: Value) -> SecureSumSteps | None:
+        """Return the secure sum whose values the accumulators are, or None for other
+        aggregations."""
         ...
 
 
@@ -102,7 +95,7 @@ class ClientGraphs:
     `take` is a section `(<A,<D,C>> -> <A,S...>)`: from the accumulator of some clients, what one
     more holds and what is sent, the accumulator of them all and what that one gives by itself,
     which goes into secure sums or stays with it.  `merge` is a section `(<A,A> -> A)`.  `A` has an
-    element for each aggregation, without secure sums.
+    element for each aggregation that is not a secure sum.
     """
 
     take: Compiled
@@ -123,10 +116,10 @@ class BatchSteps:
         self.graphs = functools.cache(link)
         self._aggregations = aggregations
 
-    def graph_accumulator(self, totals: Sequence[Value]) -> Value:
+    def graph_accumulator(self, totals: Sequence[Value], kept: Value) -> Value:
         """Return of the accumulators of all aggregations what the graphs take."""
         pairs = zip(self._aggregations, totals, strict=True)
-        return tuple(each.apart(total)[0] for each, total in pairs)
+        return tuple(total for each, total in pairs if each.secure_sum(kept) is None)
 
     def totals(
         self,
@@ -142,28 +135,18 @@ class BatchSteps:
         Raises:
           ExecutionError: a value is above the bound of a secure sum.
         """
+        plain = iter(accumulator)
+        contributed = zip(*given, strict=True)
         found: list[Value] = []
-        first = 0
-        for each, total, plain in zip(self._aggregations, before, accumulator, strict=True):
-            sums, (_, secured) = each.secured(kept), each.apart(total)
-            for values, client in zip(given, clients, strict=True) if sums else ():
-                secured = add_securely(sums, secured, values[first : first + len(sums)], client)
-            first += len(sums)
-            found.append(each.joined(plain, secured))
+        for each, total in zip(self._aggregations, before, strict=True):
+            sum = each.secure_sum(kept)
+            if sum is None:
+                found.append(next(plain))
+                continue
+            for value, client in zip(next(contributed), clients, strict=True):
+                total = sum.merge(total, sum.contribution(value, client))
+            found.append(total)
         return found
-
-
-def add_securely(
-    sums: Sequence[SecureSumSteps], totals: Sequence[Value], values: Sequence[Value], client: str
-) -> Sequence[Value]:
-    """Return the values of secure sums with what one client contributes to each.
-
-    Raises:
-      ExecutionError: a value is above its bound.
-    """
-    contributions = [each.contribution(v, client) for each, v in zip(sums, values, strict=True)]
-    triples = zip(sums, totals, contributions, strict=True)
-    return tuple(each.merge(total, added) for each, total, added in triples)
 
 
 class RoundSteps(abc.ABC):

@@ -59,7 +59,7 @@ def elements_from_behind(wrapped: Any) -> Any:
 
 
 def one_less(wrapped: Any) -> Any:
-    return lambda order, arranged: wrapped(order, [(op, number - 1) for op, number in arranged])
+    return lambda order, steps, tile: wrapped(order, [(op, n - 1) for op, n in steps], tile)
 
 
 def no_smaller_batch(wrapped: Any) -> Any:
@@ -117,19 +117,19 @@ def results_exchanged(wrapped: Any) -> Any:
 
 
 def outputs_keep_their_names(wrapped: Any) -> Any:
-    return lambda function: None
+    return lambda function, op, old: None
 
 
 FAULTS: dict[str, tuple[Any, str, Callable[[Any], Any]]] = {
     "a loop that ends early": (slices.Slices, "more", an_element_too_few),
     "slices from behind": (slices.Slices, "element", elements_from_behind),
-    "slices off by one": (slices, "_arranged", one_less),
+    "slices off by one": (slices, "arranged", one_less),
     "no smaller batch in the end": (slices.Slices, "order", no_smaller_batch),
     "an iterator that is asked twice": (loops._Iterator, "begin", an_element_skipped),
     "states of a loop exchanged": (steps, "_step", states_exchanged),
     "a step left out": (loops, "find_steps", the_last_step_left_out),
     "steps in the wrong order": (loops, "find_steps", steps_in_the_wrong_order),
-    "outputs of a loop by their old names": (loops, "_rename_outputs", outputs_keep_their_names),
+    "outputs of a loop by their old names": (loops, "rename_outputs", outputs_keep_their_names),
     "arguments of a call exchanged": (inlining, "_renaming", arguments_exchanged),
     "results of a call exchanged": (inlining, "_copy", results_exchanged),
 }

@@ -11,6 +11,7 @@ from tffc.audit.flow import DEEPEST_DATASET, NOTHING, Flow, Flows, dataset, flat
 from tffc.audit.sections import Draw, SectionWalk
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound
 from tffc.ir.calls import operands, uri_of
+from tffc.ir.intrinsics import EVALUATIONS, MAPS, PLACEMENTS_ONLY
 from tffc.ir.nodes import (
     Block,
     Call,
@@ -285,17 +286,12 @@ class _RoundWalk:
         """Return the result of an operator that works where its operands are."""
         assert isinstance(operator.type, FunctionType)
         match operator.uri:
-            case (
-                "federated_value_at_clients"
-                | "federated_value_at_server"
-                | "federated_zip_at_clients"
-                | "federated_zip_at_server"
-            ):
+            case uri if uri in PLACEMENTS_ONLY:
                 return argument
-            case "federated_map" | "federated_map_all_equal" | "federated_apply":
+            case uri if uri in MAPS:
                 function, value = argument
                 return (yield self._apply(function, value))
-            case "federated_eval_at_clients" | "federated_eval_at_server":
+            case uri if uri in EVALUATIONS:
                 return (yield self._apply(argument, None))
             case "sequence_map":
                 function, sequence = argument

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from tffc.audit.programs import results_of
 from tffc.backends.forms.stages import DATA, STATE, Half, Stage, StagedCall, StagedRound, Use
 from tffc.ir.calls import operands, uri_of
+from tffc.ir.intrinsics import MAPS
 from tffc.ir.nodes import Intrinsic, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import walk
@@ -43,7 +44,6 @@ class Wire:
 
 
 PACKS = frozenset({"federated_zip_at_clients", "federated_zip_at_server"})
-MAPS = frozenset({"federated_apply", "federated_map", "federated_map_all_equal"})
 
 ROLES: Mapping[str, tuple[str, ...]] = {
     "federated_aggregate": ("", "zero", "accumulate", "merge", "report"),

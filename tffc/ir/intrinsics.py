@@ -132,6 +132,22 @@ INTRINSICS = {
 }
 """The operators by their URIs."""
 
+MAPS = frozenset({"federated_apply", "federated_map", "federated_map_all_equal"})
+"""The operators that apply a function to the member of a placed value."""
+
+EVALUATIONS = frozenset({"federated_eval_at_clients", "federated_eval_at_server"})
+"""The operators that call a function at a placement."""
+
+PLACEMENTS_ONLY = frozenset(
+    {
+        "federated_value_at_clients",
+        "federated_value_at_server",
+        "federated_zip_at_clients",
+        "federated_zip_at_server",
+    }
+)
+"""The operators that change how a value is placed, and nothing else about it."""
+
 
 def __getattr__(name: str) -> IntrinsicDefinition:
     """Return an operator by the name that TFF has for it, such as `FEDERATED_SUM`."""

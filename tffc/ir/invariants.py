@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 from tffc.errors import VerificationError
 from tffc.ir.alpha import binders
+from tffc.ir.intrinsics import MAPS
 from tffc.ir.nodes import (
     Block,
     Call,
@@ -46,9 +47,6 @@ NO_IDENTITY_MAPS = "no-identity-maps"
 NO_MEANS = "no-means"
 NO_SELECT = "no-select"
 NO_UNUSED_BINDINGS = "no-unused-bindings"
-
-MAPS = frozenset({"federated_map", "federated_map_all_equal", "federated_apply", "sequence_map"})
-"""Operators that apply a function to each part of a value."""
 
 MEANS = frozenset({"federated_mean", "federated_weighted_mean"})
 SELECTS = frozenset({"federated_select", "federated_secure_select"})
@@ -176,8 +174,9 @@ def check_no_identity_maps(root: Node) -> Violation | None:
 def is_identity_map(node: Node) -> bool:
     """Tell whether a node is a map of the identity that keeps the type of the value."""
     match node:
-        case Call(Intrinsic(uri), StructNode((Lambda() as function, value))) if uri in MAPS:
-            return is_identity(function) and value.type == node.type
+        case Call(Intrinsic(uri), StructNode((Lambda() as function, value))):
+            is_map = uri in (*MAPS, "sequence_map")
+            return is_map and is_identity(function) and value.type == node.type
         case _:
             return False
 

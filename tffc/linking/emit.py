@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from tffc.errors import FormError, TffcError
 from tffc.ir.calls import describe
+from tffc.ir.intrinsics import EVALUATIONS, MAPS, PLACEMENTS_ONLY
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -176,17 +177,12 @@ class Emitter(GraphArithmetic):
     def _operate(self, operator: Intrinsic, argument: Any) -> Task[Any]:
         assert isinstance(operator.type, FunctionType)
         match operator.uri:
-            case (
-                "federated_value_at_clients"
-                | "federated_value_at_server"
-                | "federated_zip_at_clients"
-                | "federated_zip_at_server"
-            ):
+            case uri if uri in PLACEMENTS_ONLY:
                 return argument  # they only say where a value is
-            case "federated_map" | "federated_map_all_equal" | "federated_apply":
+            case uri if uri in MAPS:
                 function, value = argument
                 return (yield self._apply(function, value))
-            case "federated_eval_at_clients" | "federated_eval_at_server":
+            case uri if uri in EVALUATIONS:
                 return (yield self._apply(argument, None))
             case "generic_plus":
                 return self.plus(*argument)

@@ -39,7 +39,7 @@ WORKERS = 2
 def cluster() -> Iterator[None]:
     """Run a Ray cluster of two machines with one processor each."""
     import ray  # pyright: ignore[reportMissingImports]  # only where it is installed
-    from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]
+    from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]  # an extra
 
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     made.add_node(num_cpus=1)

@@ -11,7 +11,7 @@ import collections
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]
+import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]  # of TFF, or tffc under its name
 
 CLIENTS_PER_ROUND = 20
 

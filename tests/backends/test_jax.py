@@ -258,7 +258,7 @@ def test_a_saved_model(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) 
     target = tmp_path / "model"
     target.mkdir()
     (target / FILE).write_bytes(saved_model(components)[0])
-    work = tf.saved_model.load(str(target)).signatures["work"]  # pyright: ignore
+    work = tf.saved_model.load(str(target)).signatures["work"]  # pyright: ignore  # not in TensorFlow's annotations
     (given,) = work.structured_input_signature[1]
     (found,) = work(**{given: tf.constant(CLIENTS[0])}).values()
     assert found.numpy().tolist() == [3, 5, 7]

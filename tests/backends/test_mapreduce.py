@@ -136,7 +136,7 @@ def _value():
 def test_what_is_no_computation() -> None:
     with pytest.raises(LanguageTypeError) as caught:
         # Wrong on purpose.
-        mapreduce.get_map_reduce_form_for_computation(len)  # pyright: ignore[reportArgumentType]
+        mapreduce.get_map_reduce_form_for_computation(len)  # pyright: ignore[reportArgumentType]  # wrong on purpose
     assert str(caught.value) == (
         "expected a computation, found <built-in function len> [E527]\n"
         "  help: decorate the function with tff.federated_computation and the types of its "
@@ -145,5 +145,5 @@ def test_what_is_no_computation() -> None:
     form = mapreduce.get_broadcast_form_for_computation(move)
     with pytest.raises(LanguageTypeError) as caught:
         # Wrong on purpose.
-        mapreduce.get_computation_for_map_reduce_form(form)  # pyright: ignore[reportArgumentType]
+        mapreduce.get_computation_for_map_reduce_form(form)  # pyright: ignore[reportArgumentType]  # wrong on purpose
     assert str(caught.value) == "expected a MapReduceForm, found a BroadcastForm [E526]"

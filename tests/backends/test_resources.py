@@ -35,7 +35,7 @@ def sum_below(x: Any) -> Any:
     """The sum of the numbers below `x`, reduced from a dataset."""
     numbers = tf.data.Dataset.range(tf.cast(x, tf.int64))
     # TensorFlow's stubs do not know datasets of tensors.
-    return numbers.reduce(0, lambda total, n: total + tf.cast(n, tf.int32))  # pyright: ignore[reportArgumentType]
+    return numbers.reduce(0, lambda total, n: total + tf.cast(n, tf.int32))  # pyright: ignore[reportArgumentType]  # TensorFlow takes numbers, too
 
 
 @pytest.mark.parametrize(("local", "of_two"), [(count_up, 12), (look_up, 4), (sum_below, 1)])

@@ -259,7 +259,7 @@ REFUSED = {
     "exceptions: [{reason: ' '}]": "error[E974]: reason has to be text",
     "exceptions: [a]": "error[E974]: an exception has to be a mapping",
     "[a]": "error[E974]: the policy has to be a mapping",
-    "noise: true\nnoise: true": "error[E972]: the key 'noise' stands twice",
+    "noise: true\nnoise: true": "error[E972]: the key 'noise' occurs twice",
     "a: [": "error[E971]: the policy policy.yaml is not YAML",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import re
+from collections.abc import Callable
 
 import pytest
 from pygments.lexers import get_lexer_by_name
@@ -12,6 +13,7 @@ from pygments.token import Token
 from tests.cli import textmate
 from tests.cli.terminal import COLOR, on_terminal, seen
 from tffc.cli.lexer import NotationLexer, colored
+from tffc.ir.nodes import Node
 from tffc.ir.notation import compact, formatted, parse, structural, typed
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -55,9 +57,9 @@ def test_kinds_of_tokens() -> None:
 
 
 @pytest.mark.parametrize("style", [compact, formatted, structural, typed])
-def test_colours_change_no_text(style: object) -> None:
+def test_colours_change_no_text(style: Callable[[Node], str]) -> None:
     program = parse("(x: int32 -> (let a=x,b=<a,n=1.5> in b.n))")
-    text = style(program)  # type: ignore[operator]
+    text = style(program)
     assert COLOR.sub("", colored(text)) == text
 
 

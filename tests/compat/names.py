@@ -13,7 +13,7 @@ NAMES = pathlib.Path(__file__).parent / "recorded" / "names.json"
 
 TOP = "tensorflow_federated"
 INSIDE = ("python", "proto")
-"""Packages at the top that hold the files, and are no names for users."""
+"""Packages at the top that hold the files, and are not names for users."""
 
 
 def public_names(module: ModuleType, path: str) -> list[str]:
@@ -45,7 +45,7 @@ def is_its_own(value: object, module: ModuleType) -> bool:
 
 def main() -> None:
     # Only where it is installed.
-    import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]
+    import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]  # of TFF, or tffc under its name
 
     NAMES.write_text(json.dumps(public_names(tff, "tff"), indent=0) + "\n")
 

@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow
 
 # In the tests, tffc has that name.
-import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]
+import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]  # of TFF, or tffc under its name
 
 # Its annotations refuse what it takes.
 tf: Any = tensorflow

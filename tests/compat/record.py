@@ -37,7 +37,7 @@ def parts(value: Any) -> Iterator[tuple[str, Any]] | None:
     if isinstance(value, (list, tuple)):
         return ((str(i), each) for i, each in enumerate(value))
     if type(value).__name__ == "Struct":
-        import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]
+        import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]  # of TFF, or tffc under its name
 
         named = tff.structure.to_elements(value)
         return ((name or str(i), each) for i, (name, each) in enumerate(named))
@@ -114,7 +114,7 @@ def main() -> None:
 
         tffc.install_as_tensorflow_federated()
     else:
-        import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]
+        import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]  # of TFF, or tffc under its name
 
         # TFF's own context has no secure sums.
         tff.backends.test.set_sync_test_cpp_execution_context()

@@ -31,7 +31,7 @@ pytestmark = [
 def libraries() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _ = tff.learning  # type: ignore[attr-defined]
+        _ = tff.learning  # type: ignore[attr-defined]  # missing on purpose
 
 
 def linear_model(features: int) -> Any:

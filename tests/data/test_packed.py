@@ -336,11 +336,11 @@ def shapes(*sizes: Any) -> Callable[[Any], Any]:
         ),
         (
             {"client": lambda column: pa.array([b"a", b"b", b"a"])},
-            "a client stands twice in it, or has no name",
+            "a client occurs twice in it, or has no name",
         ),
         (
             {"client": lambda column: pa.array([b"a", b"", b"c"])},
-            "a client stands twice in it, or has no name",
+            "a client occurs twice in it, or has no name",
         ),
         ({"client": lambda column: pa.array([b"a", None, b"c"])}, "it has nulls in it"),
     ],

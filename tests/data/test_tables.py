@@ -405,8 +405,7 @@ def test_a_column_of_another_type_is_refused_before_rows_are_read() -> None:
 
 @pytest.mark.parametrize("column", ["minutes", "at"])
 def test_null_is_refused(column: str) -> None:
-    # A struct, which its class does not say.
-    wanted = dict(VISITS.element.items())  # pyright: ignore
+    wanted = dict(VISITS.element.items())  # pyright: ignore  # the element is a struct
     assert refusal(write_parquet([*ROWS, {**ROWS[1], column: None}])) == (
         f"visits.parquet, row 2 of the client: client ada: the cell of {column!r} is null, "
         f"expected {wanted[column]} [E677]\n"

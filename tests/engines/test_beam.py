@@ -307,12 +307,12 @@ def test_accumulators_and_updates_go_through_that_coder(
     import apache_beam  # pyright: ignore[reportMissingImports]  # only where it is installed
 
     # Only where it is installed.
-    from apache_beam.portability.api import (  # pyright: ignore[reportMissingImports]
+    from apache_beam.portability.api import (  # pyright: ignore[reportMissingImports]  # an extra
         beam_runner_api_pb2,
     )
 
     # Only where it is installed.
-    from apache_beam.runners.pipeline_context import (  # pyright: ignore[reportMissingImports]
+    from apache_beam.runners.pipeline_context import (  # pyright: ignore[reportMissingImports]  # an extra
         PipelineContext,
     )
 

@@ -60,7 +60,7 @@ def cluster() -> Iterator[Any]:
         import ray  # pyright: ignore[reportMissingImports]  # only where it is installed
 
         # Only where it is installed.
-        from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]
+        from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]  # an extra
 
         arguments = {"num_cpus": 1, "include_dashboard": False}
         made = Cluster(initialize_head=True, head_node_args=arguments)

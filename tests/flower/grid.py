@@ -6,12 +6,12 @@ import pathlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import flwr  # pyright: ignore[reportMissingImports]
-from flwr.app import Context, Error, Message, RecordDict  # pyright: ignore[reportMissingImports]
-from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]
-from flwr.proto.node_pb2 import NodeInfo  # pyright: ignore[reportMissingImports]
-from flwr.serverapp import Grid  # pyright: ignore[reportMissingImports]
-from flwr.supercore.task_identity import TaskIdentity  # pyright: ignore[reportMissingImports]
+import flwr  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.app import Context, Error, Message, RecordDict  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.proto.node_pb2 import NodeInfo  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.serverapp import Grid  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.supercore.task_identity import TaskIdentity  # pyright: ignore[reportMissingImports]  # an extra
 
 assert flwr
 
@@ -82,7 +82,7 @@ class GridHere(Grid):
                 continue
             try:
                 reply = self._app(message, self._contexts[node])
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001  # Flower sends any error
                 reply = Message(Error(2, repr(error)), reply_to=message)
             for each in self._change(node, reply):
                 self.received.append(each)

@@ -75,7 +75,7 @@ def changed(path: str, **entry: Any) -> bytes:
         (b"[]", "it is not an object of format 1.0"),
         (b'{"format_version": "2.0", "files": {}}', "it is not an object of format 1.0"),
         (b'{"format_version": "1.0", "files": []}', "its 'files' are not right"),
-        (b'{"files": {}, "files": {}}', "the key 'files' stands twice in an object"),
+        (b'{"files": {}, "files": {}}', "the key 'files' occurs twice in an object"),
         (changed("computation.pb", sha256="0"), "its 'files' are not right"),
         (changed("computation.pb", bytes=-1), "its 'files' are not right"),
         (changed("computation.pb", bytes=2**40), "its 'files' are not right"),

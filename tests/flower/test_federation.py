@@ -13,7 +13,7 @@ from tests.shell import Shell
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 
-from tests.flower.processes import WAIT, Federation, arrays, check_alike, rows, started, wait_for  # noqa: E402
+from tests.flower.processes import WAIT, Federation, arrays, check_alike, rows, started, wait_for  # noqa: E402  # after the skip
 
 pytestmark = pytest.mark.long
 

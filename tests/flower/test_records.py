@@ -12,7 +12,7 @@ from tffc.flower.messages import Record
 
 pytest.importorskip("flwr", reason="needs tffc[flower]")
 
-from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict  # pyright: ignore[reportMissingImports]
+from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict  # pyright: ignore[reportMissingImports]  # an extra
 
 from tffc.flower.records import from_flower, to_flower
 

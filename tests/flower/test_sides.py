@@ -20,10 +20,10 @@ from tffc.flower.bundle_file import encode_bundle_file, fetch_from, read_app_bun
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 
-from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict  # noqa: E402  # pyright: ignore[reportMissingImports]
+from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict  # noqa: E402  # pyright: ignore[reportMissingImports]  # an extra
 
-from tests.flower.grid import GridHere, app_at, context  # noqa: E402
-from tffc.flower.sides import serve  # noqa: E402
+from tests.flower.grid import GridHere, app_at, context  # noqa: E402  # after the skip
+from tffc.flower.sides import serve  # noqa: E402  # after the skip
 
 
 @pytest.fixture

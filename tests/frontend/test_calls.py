@@ -504,7 +504,7 @@ def test_errors_in_a_message_are_at_the_line_that_reads_it() -> None:
         tff.deserialize_computation(b"x")
     line = test_errors_in_a_message_are_at_the_line_that_reads_it.__code__.co_firstlineno + 2
     # TffcError has a span.
-    assert str(caught.value.span) == f"{__file__}:{line}"  # type: ignore[attr-defined]
+    assert str(caught.value.span) == f"{__file__}:{line}"  # type: ignore[attr-defined]  # TffcError has a span
 
 
 def test_only_functions_are_computations() -> None:

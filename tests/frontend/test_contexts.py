@@ -140,14 +140,14 @@ def test_a_context_of_ones_own() -> None:
 
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no context": (
-        lambda: tff.framework.set_default_context(3),  # type: ignore[arg-type]
+        lambda: tff.framework.set_default_context(3),  # type: ignore[arg-type]  # wrong on purpose
         TypeError,
         "expected a context that runs computations, but found an object of class 'int' [E714]\n"
         "  help: make one with tff.backends.native.create_sync_local_cpp_execution_context(), or "
         "of a class derived from tff.framework.SyncContext or AsyncContext",
     ),
     "no context to install": (
-        lambda: stack.install(None),  # type: ignore[arg-type]
+        lambda: stack.install(None),  # type: ignore[arg-type]  # wrong on purpose
         TypeError,
         "expected a context that runs computations, but found None [E714]\n"
         "  help: make one with tff.backends.native.create_sync_local_cpp_execution_context(), or "
@@ -214,7 +214,7 @@ def test_tests_run_in_contexts() -> None:
         def test_two(self) -> None:
             log.append(("two", count()))
 
-    class Async(  # pyright: ignore[reportIncompatibleMethodOverride]
+    class Async(  # pyright: ignore[reportIncompatibleMethodOverride]  # as in unittest and absl
         parameterized.TestCase, unittest.IsolatedAsyncioTestCase
     ):
         @tff.test.with_context(awaited(6))

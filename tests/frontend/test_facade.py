@@ -48,7 +48,7 @@ def test_questions_about_types(type_: object, floats: bool, integers: bool, tens
 # Looking up what is not there is what is tried, so its types and its use are not checked.
 def test_unknown_names() -> None:
     with pytest.raises(AttributeError) as caught:
-        _ = tff.federated_som  # type: ignore[attr-defined]
+        _ = tff.federated_som  # type: ignore[attr-defined]  # missing on purpose
     line = test_unknown_names.__code__.co_firstlineno + 2
     assert str(caught.value) == (
         "module 'tffc' has no attribute 'federated_som' [E469]\n"
@@ -56,11 +56,11 @@ def test_unknown_names() -> None:
         "  help: did you mean 'federated_sum'?"
     )
     with pytest.raises(AttributeError, match=r"did you mean 'types\.at_clients'\?"):
-        _ = tff.types_at_clients  # type: ignore[attr-defined]
+        _ = tff.types_at_clients  # type: ignore[attr-defined]  # missing on purpose
     with pytest.raises(AttributeError, match=r"did you mean 'templates\.IterativeProcess'\?"):
-        _ = tff.IterativeProcess  # type: ignore[attr-defined]
+        _ = tff.IterativeProcess  # type: ignore[attr-defined]  # missing on purpose
     with pytest.raises(AttributeError):
-        _ = mapreduce.nothing  # type: ignore[attr-defined]
+        _ = mapreduce.nothing  # type: ignore[attr-defined]  # missing on purpose
 
 
 @pytest.mark.parametrize(

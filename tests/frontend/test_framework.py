@@ -27,7 +27,7 @@ def test_computations_are_messages() -> None:
 
 def test_what_is_no_computation() -> None:
     with pytest.raises(TypeError, match="only a computation can be serialized"):
-        framework.serialize_computation(3)  # type: ignore[arg-type]
+        framework.serialize_computation(3)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_what_is_no_message() -> None:

@@ -105,7 +105,7 @@ ROUND = ("(int32@SERVER -> int32@SERVER)", "( -> int32@SERVER)")
 FOUND = {
     "the only one": (HEADER + ONE, "", IDENTITY),
     "by name": (HEADER + TWO, ":identity", IDENTITY),
-    "an alias is no second candidate": (HEADER + ONE + "again = identity\n", "", IDENTITY),
+    "an alias is not a second candidate": (HEADER + ONE + "again = identity\n", "", IDENTITY),
     "by an alias": (
         HEADER + ONE + "again = identity\n",
         ":again",

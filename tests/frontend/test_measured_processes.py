@@ -266,7 +266,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
         "[E195]\n  help: give its decorator the type of the estimate",
     ),
     "a list": (
-        lambda: chain([Measured(zero, add)]),  # type: ignore[arg-type]
+        lambda: chain([Measured(zero, add)]),  # type: ignore[arg-type]  # wrong on purpose
         "LanguageTypeError",
         "expected a mapping from names to measured processes, but found an object of class 'list' "
         "[E188]" + NAMES,

@@ -54,7 +54,7 @@ def test_modules_of_the_folder_are_imported_anew(folder: pathlib.Path) -> None:
     (folder / "inside" / "own_space" / "own_two.py").write_text("VALUE = 22\n")
     own.forget()
     assert own.files() == set()
-    from own_space import own_two  # pyright: ignore[reportMissingImports]
+    from own_space import own_two  # pyright: ignore[reportMissingImports]  # made by the test
 
     assert own_two.VALUE == 22
     assert all(load(name) is not before[name] for name in names)

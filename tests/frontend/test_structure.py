@@ -184,7 +184,7 @@ def test_elements_by_name(recursive: bool) -> None:
 
 def test_elements_of_what_has_no_names_at_all() -> None:
     with pytest.raises(TypeError) as caught:
-        tff.structure.to_odict([1])  # pyright: ignore[reportArgumentType]
+        tff.structure.to_odict([1])  # pyright: ignore[reportArgumentType]  # wrong on purpose
     assert str(caught.value) == (
         "an object of class 'list' is not a struct [E172]\n"
         "  help: make one of it: tff.structure.from_container(x)"

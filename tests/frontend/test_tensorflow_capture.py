@@ -449,7 +449,7 @@ def test_keras_2_with_effects_in_its_layers() -> None:
 def compared(x: Any, y: Any) -> Any:
     variable = tf.Variable(x)
     # The comparison is what is tried.
-    return x == y, x != y, x == 1, variable == y, x == None, x.shape == (2,)  # noqa: E711
+    return x == y, x != y, x == 1, variable == y, x == None, x.shape == (2,)  # noqa: E711  # the comparison is what is traced
 
 
 def test_comparisons_are_by_value() -> None:

@@ -96,7 +96,7 @@ def _location(kind: str) -> str:
     if kind != "npz":
         return f"{kind}:{FILES[kind]}?client=client&columns=x,n,s"
     for client in WHOLE:
-        np.savez(f"d/{client}.npz", **arrays()[0])  # pyright: ignore[reportArgumentType]
+        np.savez(f"d/{client}.npz", **arrays()[0])  # pyright: ignore[reportArgumentType]  # no name is `allow_pickle`
     return "npz:d"
 
 

@@ -77,7 +77,7 @@ def arrays() -> list[dict[str, np.ndarray[Any, Any]]]:
     return [
         {"x": numbers, "n": np.arange(4, dtype=np.int32), "s": np.array(["a", "b", "c", "d"])},
         {"arr_0": numbers},
-        {"x": np.float32(1), "n": np.int32(1), "s": np.array(b"one")},  # pyright: ignore
+        {"x": np.float32(1), "n": np.int32(1), "s": np.array(b"one")},  # pyright: ignore  # NumPy's scalars are arrays here
         {"v": np.asfortranarray(np.ones((4, 3), np.float32)), "n": np.arange(4, dtype=">i4")},
         {
             "x": numbers,

@@ -108,7 +108,7 @@ def test_manifests_of_anything(key: str, value: object) -> None:
     [
         (
             '{"a": 1, "a": 2}',
-            "manifest.json is not a manifest: the key 'a' stands twice in an object",
+            "manifest.json is not a manifest: the key 'a' occurs twice in an object",
         ),
         ('{"a": NaN}', "manifest.json is not a manifest: JSON has no NaN"),
         ('{"a": -Infinity}', "manifest.json is not a manifest: JSON has no -Infinity"),
@@ -215,7 +215,7 @@ def test_yaml_may_repeat_parts_by_name(tmp_path: pathlib.Path) -> None:
 def test_an_example_that_stands_twice(tmp_path: pathlib.Path) -> None:
     (tmp_path / "golden.yaml").write_text("a: {target: x.py}\na: {target: y.py}\n")
     assert refusal(GoldenError, read_examples, tmp_path) == (
-        f"in {tmp_path}/golden.yaml, the key 'a' stands twice [E813]\n"
+        f"in {tmp_path}/golden.yaml, the key 'a' occurs twice [E813]\n"
         "  help: remove one; the second is in line 2"
     )
 

@@ -197,7 +197,7 @@ LINES = {
     b'{"round": 3, "clients": true, "skipped": 0, "metrics": {}}': "its 'clients' is not a count",
     b'{"round": 3, "clients": 2, "skipped": 0, "metrics": 1}': "its 'metrics' is not an object",
     b'{"round": 3, "clients": 2, "skipped": 0, "metrics": {"a": NaN}}': "JSON has no NaN",
-    b'{"round": 3, "round": 4}': "the key 'round' stands twice in an object",
+    b'{"round": 3, "round": 4}': "the key 'round' occurs twice in an object",
 }
 
 
@@ -217,7 +217,7 @@ RECORDS = {
     "deep": ("[" * 100_000, "it is not JSON"),
     "a long number": (f'{{"rounds": {"9" * 5000}}}', "it is not JSON"),
     "no object": ("[]", "it is not an object"),
-    "a key twice": ('{"rounds": 1, "rounds": 2}', "the key 'rounds' stands twice in an object"),
+    "a key twice": ('{"rounds": 1, "rounds": 2}', "the key 'rounds' occurs twice in an object"),
     "no number": ('{"seed": NaN}', "JSON has no NaN"),
     "a mark before it": ("\ufeff{}", "it is not JSON"),
 }

@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -99,10 +100,10 @@ def program(name: str) -> Node:
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("style", [compact, formatted, structural, typed])
-def test_no_name_in_a_program_acts(style: object, name: str) -> None:
-    text = style(program(name))  # type: ignore[operator]
+def test_no_name_in_a_program_acts(style: Callable[[Node], str], name: str) -> None:
+    text = style(program(name))
     assert is_seen(text)
-    assert len(text.split("\n")) == len(style(program("name")).split("\n"))  # type: ignore[operator]
+    assert len(text.split("\n")) == len(style(program("name")).split("\n"))
 
 
 @pytest.mark.parametrize("name", VISIBLE)

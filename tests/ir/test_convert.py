@@ -175,7 +175,7 @@ def test_tensorflows_types() -> None:
 
     sources = (
         *(tf.int32, tf.string, tf.bfloat16, (tf.float32, [2, None])),
-        (tf.int32, tf.TensorShape(None)),  # pyright: ignore[reportArgumentType]
+        (tf.int32, tf.TensorShape(None)),  # pyright: ignore[reportArgumentType]  # not in TensorFlow's annotations
         tf.TensorSpec([None, 3], tf.float32),
         [tf.int32, tf.TensorSpec([], tf.bool)],
         tf.data.DatasetSpec(tf.TensorSpec([2], tf.int64)),

@@ -302,7 +302,7 @@ REFUSED = {
     "E241": ("&x:int33", 4, "there is no type `int33`"),
     "E242": (
         'where where data#a: int32 "" 0x data#a: int32 "" 0x', 33,
-        "`data#a` stands twice in the table",
+        "`data#a` occurs twice in the table",
     ),
     "E243": (
         f"comp#a where comp#a: int32 xla sha256:{'0' * 64}", 32,

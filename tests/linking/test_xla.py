@@ -31,8 +31,8 @@ def section(
     stablehlo: bytes,
     parameter: Type | None = PAIR,
     result: Type = PAIR,
-    given: SectionBinding | None = bound(0, 1),  # noqa: B008
-    made: SectionBinding = bound(0, 1),  # noqa: B008
+    given: SectionBinding | None = bound(0, 1),  # noqa: B008  # bindings are frozen
+    made: SectionBinding = bound(0, 1),  # noqa: B008  # bindings are frozen
     calls: str = "",
 ) -> Compiled:
     instruction = string_field(2, "custom-call") + string_field(28, calls) if calls else b""

@@ -55,7 +55,7 @@ MALFORMED = {
     "name: x\npasses: [call-dominant]\npasses: []": (
         "mine.yaml has to be a mapping with the keys name and passes [E363]\n"
         "  at mine.yaml:3\n"
-        "  help: it stands twice"
+        "  help: it occurs twice"
     ),
     "name: 1\npasses: []": "in mine.yaml, name has to be text and passes a list [E364]",
     "name: x\npasses: [3]": (
@@ -119,7 +119,7 @@ MISSPELLED = {
         "                ^^^^^^^^^^"
     ),
     "add-nothing{level=1,level=2}": (
-        "in --passes, the option level of add-nothing stands twice [E370]\n"
+        "in --passes, the option level of add-nothing occurs twice [E370]\n"
         "  note: in the text:\n"
         "    add-nothing{level=1,level=2}\n"
         "                        ^^^^^^^"

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 # Only where it is installed.
-import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]
+import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]  # of TFF, or tffc under its name
 
 # Only where it is installed.
-from tensorflow_federated.proto.v0 import computation_pb2  # pyright: ignore[reportMissingImports]
+from tensorflow_federated.proto.v0 import computation_pb2  # pyright: ignore[reportMissingImports]  # of TFF, or tffc under its name
 
 PATIENCE = 20
 """Seconds for a run: some computations make TFF's runtime wait for ever."""

@@ -326,7 +326,7 @@ RESULTS: dict[str, Program] = {
     "generator": lambda t: t.fc(lambda: (x for x in [1])),
     "range": lambda t: t.fc(lambda: range(3)),
     "class": lambda t: t.fc(lambda: np.int32),
-    "key that is no string": lambda t: t.fc(lambda: {1: 2}),
+    "key that is not a string": lambda t: t.fc(lambda: {1: 2}),
     "placement": lambda t: t.fc(lambda: t.tff.CLIENTS),
     "array of objects": lambda t: t.fc(lambda: np.array([b"a"], object)),
 }

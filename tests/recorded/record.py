@@ -57,7 +57,7 @@ def answer(program: programs.Program, language: programs.Language) -> dict[str, 
 
 def main() -> None:
     # Only where it is installed.
-    import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]
+    import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]  # of TFF, or tffc under its name
 
     language = programs.Language(tff)
     answers = {name: answer(program, language) for name, program in all_programs().items()}

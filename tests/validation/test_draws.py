@@ -150,7 +150,7 @@ def test_draws_in_another_order(way: Callable[[Any], Any], form: str) -> None:
     @tff.federated_computation(STATE, DATA)
     def program(state, data):
         late = tff.federated_map(drawing, state)
-        unused = tff.federated_map(drawing, state)  # noqa: F841
+        unused = tff.federated_map(drawing, state)  # noqa: F841  # it is unused on purpose
         early = tff.federated_broadcast(tff.federated_map(drawing, state))
         own = tff.federated_map(add, (tff.federated_map(drawing, data), early))
         summed = tff.federated_map(drawing, tff.federated_sum(own))
@@ -165,7 +165,7 @@ def results_vary(program: Node) -> bool:
     results = []
     for seed in range(3):
         argument = CASES[0].argument
-        make = lambda clients: Watched(clients, Draws(seed))  # noqa: B023, E731
+        make = lambda clients: Watched(clients, Draws(seed))  # noqa: B023, E731  # each is used in its own turn
         results.append(str(invoke(program, program.type, argument, make)))
     return len(set(results)) > 1
 

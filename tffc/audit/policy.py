@@ -163,7 +163,7 @@ def read_policy(path: pathlib.Path) -> Policy:
     if twice is not None:
         span = Span(str(path), twice.start_mark.line + 1, twice.start_mark.column)
         raise PolicyError(
-            "E972", f"the key {twice.value!r} stands twice", help="remove one", span=span
+            "E972", f"the key {twice.value!r} occurs twice", help="remove one", span=span
         )
     return _Reader(path, root).policy(content)
 

@@ -88,7 +88,7 @@ class PackedFolder:
         names = [name for each in self._batches for name in each.names]
         self._rows = {name: row for row, name in enumerate(names)}
         if len(self._rows) < len(names) or "" in self._rows:
-            raise self._damaged("a client stands twice in it, or has no name")
+            raise self._damaged("a client occurs twice in it, or has no name")
         if not names:
             raise self._damaged("there is no client in it")
         self.clients = tuple(sorted(names))

@@ -20,11 +20,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 # An extra, not installed with the rest.
-import apache_beam as beam  # pyright: ignore[reportMissingImports]
+import apache_beam as beam  # pyright: ignore[reportMissingImports]  # an extra
 import numpy as np
 
 # An extra, not installed with the rest.
-from apache_beam.options.pipeline_options import (  # pyright: ignore[reportMissingImports]
+from apache_beam.options.pipeline_options import (  # pyright: ignore[reportMissingImports]  # an extra
     DirectOptions,
     PipelineOptions,
     StandardOptions,
@@ -32,7 +32,7 @@ from apache_beam.options.pipeline_options import (  # pyright: ignore[reportMiss
 )
 
 # An extra, not installed with the rest.
-from apache_beam.transforms.window import GlobalWindows  # pyright: ignore[reportMissingImports]
+from apache_beam.transforms.window import GlobalWindows  # pyright: ignore[reportMissingImports]  # an extra
 
 from tffc.engines.beam_results import SCHEMA, Result, ResultKind
 from tffc.engines.beam_shipment import BROADCAST, Shipment, read_file, unload

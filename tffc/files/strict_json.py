@@ -44,7 +44,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         counts = collections.Counter(name for name, _ in pairs)
         twice = next(name for name, count in counts.items() if count > 1)
-        raise NotJsonError(f"the key {twice!r} stands twice in an object")
+        raise NotJsonError(f"the key {twice!r} occurs twice in an object")
     return found
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 # An extra, not installed with the rest.
-from flwr.app import Message  # pyright: ignore[reportMissingImports]
-from flwr.serverapp import Grid  # pyright: ignore[reportMissingImports]
+from flwr.app import Message  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.serverapp import Grid  # pyright: ignore[reportMissingImports]  # an extra
 
 from tffc.errors import TffcError
 from tffc.flower.asking import Arrival

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 # An extra, not installed with the rest.
-from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict  # pyright: ignore[reportMissingImports]
+from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict  # pyright: ignore[reportMissingImports]  # an extra
 
 from tffc.flower.messages import Record, malformed
 

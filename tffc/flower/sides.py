@@ -10,9 +10,9 @@ import pathlib
 from collections.abc import Callable, Iterator
 
 # An extra, not installed with the rest.
-from flwr.app import ConfigRecord, Context, Message  # pyright: ignore[reportMissingImports]
-from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]
-from flwr.serverapp import Grid, ServerApp  # pyright: ignore[reportMissingImports]
+from flwr.app import ConfigRecord, Context, Message  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.serverapp import Grid, ServerApp  # pyright: ignore[reportMissingImports]  # an extra
 
 from tffc.data.identity import SourceIdentity
 from tffc.engines.metrics import row_of

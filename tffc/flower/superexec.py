@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 # An extra, not installed with the rest.
-from flwr.supercore.cli import flower_superexec  # pyright: ignore[reportMissingImports]
-from flwr.supercore.superexec import run_superexec  # pyright: ignore[reportMissingImports]
-from flwr.supercore.superexec.executor import subprocess_executor  # pyright: ignore[reportMissingImports]
+from flwr.supercore.cli import flower_superexec  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.supercore.superexec import run_superexec  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.supercore.superexec.executor import subprocess_executor  # pyright: ignore[reportMissingImports]  # an extra
 
 from tffc.flower.pauses import Pauses
 
@@ -30,7 +30,7 @@ IMPORTED = ("flwr.supernode.cli", "tffc.flower.sides")
 
 def run_command(command: list[str]) -> None:
     """Run Flower's command for messages in this process."""
-    from flwr.supernode.cli import flwr_clientapp  # pyright: ignore[reportMissingImports]
+    from flwr.supernode.cli import flwr_clientapp  # pyright: ignore[reportMissingImports]  # an extra
 
     sys.argv = command
     flwr_clientapp()

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from typing import Any
 
 # An extra, not installed with the rest.
-from flwr.supernode import start_client_internal  # pyright: ignore[reportMissingImports]
-from flwr.supernode.cli import flower_supernode  # pyright: ignore[reportMissingImports]
+from flwr.supernode import start_client_internal  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.supernode.cli import flower_supernode  # pyright: ignore[reportMissingImports]  # an extra
 
 from tffc.flower.pauses import SHORTEST, Pauses
 

@@ -116,8 +116,7 @@ def _answer(connection: socket.socket, work: Work) -> None:
         task = _decode_task(_receive(connection))
         _send(connection, _encode_done(work(task)))
     except (OSError, ValueError, EOFError) as error:
-        # The log of a worker is its stderr.
-        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)  # noqa: T201  # its log is stderr
 
 
 def _check_folder(folder: pathlib.Path) -> None:

@@ -56,7 +56,7 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
     if twice is not None:
         raise GoldenError(
             "E813",
-            f"in {path}, the key {twice.value!r} stands twice",
+            f"in {path}, the key {twice.value!r} occurs twice",
             help=f"remove one; the second is in line {twice.start_mark.line + 1}",
         )
     if not isinstance(content, dict):

@@ -19,7 +19,7 @@ RESERVED_NAMES = frozenset(
 
 
 def check_element_names(names: Iterable[str | None]) -> None:
-    """Raise LanguageValueError for a name that stands twice or that is reserved."""
+    """Raise LanguageValueError for a name that occurs twice or that is reserved."""
     seen: set[str] = set()
     for name in filter(None, names):
         if name in seen:
@@ -41,7 +41,7 @@ class Struct(metaclass=abc.ABCMeta):  # noqa: B024  (struct types are registered
     """Ordered (name or None, value) pairs.
 
     `s[0]`, `s["a"]` and `s.a` give elements, `s[a:b]` a tuple of values; iteration gives values.
-    Names obey the rules of struct types: none stands twice, and some are reserved.  Struct types
+    Names obey the rules of struct types: none occurs twice, and some are reserved.  Struct types
     count as structs of types.
     """
 

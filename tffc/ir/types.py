@@ -185,7 +185,7 @@ class StructType(Type):
         if isinstance(key, str):
             return self._named(key)
         within = range(len(self.types))
-        if isinstance(key, int) and key not in within:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if isinstance(key, int) and key not in within:  # pyright: ignore[reportUnnecessaryIsInstance]  # a slice is possible
             raise IndexError(f"no element {key} in a struct of {len(self.types)}")
         return self.types[key]  # a slice of a struct is a tuple, as of a Struct
 

@@ -87,7 +87,7 @@ def _step(entry: Entry, passes: Mapping[str, Pass]) -> PassStep:
             message = f"the option {name} of {each.name} has to be {wanted.__name__}"
             raise place.error("E368", f"{message}, found {value!r}")
         if name in options:
-            raise place.error("E370", f"the option {name} of {each.name} stands twice")
+            raise place.error("E370", f"the option {name} of {each.name} occurs twice")
         options[name] = value
     return PassStep(each, options, entry.place)
 
@@ -192,7 +192,7 @@ class _YamlReader:
         for index, name in enumerate(names):
             if name not in KEYS or name in names[:index]:
                 span = self._place(keys[index]).span
-                help = "it stands twice" if name in KEYS else nearest(name, KEYS)
+                help = "it occurs twice" if name in KEYS else nearest(name, KEYS)
                 break
         else:
             span = help = None

@@ -146,7 +146,7 @@ def shown(value: Any) -> str:
 
 def _kinds() -> list[tuple[Any, Any]]:
     import tensorflow as tf
-    import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]
+    import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]  # of TFF, or tffc under its name
 
     return [
         (tff.Type, _type),
@@ -177,7 +177,7 @@ def _kinds() -> list[tuple[Any, Any]]:
 
 
 def _type(value: Any) -> str:
-    import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]
+    import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]  # of TFF, or tffc under its name
 
     containers: list[str] = []
     waiting = [value]
@@ -190,7 +190,7 @@ def _type(value: Any) -> str:
 
 
 def _struct(value: Any) -> str:
-    import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]
+    import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]  # of TFF, or tffc under its name
 
     pairs = ", ".join(
         shown(each) if name is None else f"{name}={shown(each)}"

@@ -86,7 +86,7 @@ class _Parser(TypeParser):
             self._at -= 1
             self.expected("a section or data")
         if word.text in self._table:
-            self.refuse("E242", word, f"`{word.text}` stands twice in the table")
+            self.refuse("E242", word, f"`{word.text}` occurs twice in the table")
         self.expect(":")
         type_ = yield self.type()
         if word.kind == "data":

@@ -167,14 +167,14 @@ class RunOutputs:
             self._folder.save(finished)
         if self._options.state_out is not None:
             write_state(self._options.state_out, finished.state, self.process.state_type)
+        self.finished = finished.number
+        self._last = finished.state
         row = row_of(finished, self.process.output_type, evaluation=self._evaluation)
         if self._folder is None and (
             self._options.plot is not None or self._options.report is not None
         ):
             self._rows.append(row)
             self._observed.append(Observed.of(finished))
-        self.finished = finished.number
-        self._last = finished.state
         if self._log is not None:
             self._log.add(row)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import pathlib
 import resource
 import shutil
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.conftest import ENVIRONMENT, Run
+from tests.cli.conftest import ENVIRONMENT, ROOT, Run
 from tffc.cli.application import application
 from tffc.engines.observed import OBSERVED
 
@@ -172,20 +173,12 @@ def test_a_kill_within_a_round_loses_that_round_alone(
     assert contents(place / "held") == contents(place / "whole-held")
 
 
-BEFORE_THE_ROUNDS = """\
-from tffc.cli import main, run_outputs
-
-def begin(*args, **keywords):
-    raise KeyboardInterrupt
-
-run_outputs.RunOutputs.begin = begin
-main()
-"""
-
-
 def test_an_interruption_before_the_rounds_tells_that_a_run_is_as_it_was(
-    place: pathlib.Path,
+    place: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
+    # Ctrl-C comes while TensorFlow is loaded for the first round.
+    (tmp_path / "tensorflow.py").write_text("raise KeyboardInterrupt\n")
+    environment = {**ENVIRONMENT, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
     tffc(place, *SAMPLED, "--rounds", "2", "--out", "begun")
     kept = contents(place / "begun")
     for more, said in (
@@ -196,9 +189,9 @@ def test_an_interruption_before_the_rounds_tells_that_a_run_is_as_it_was(
         (("--out", "new"), "no round was finished"),
     ):
         ran = subprocess.run(
-            [sys.executable, "-c", BEFORE_THE_ROUNDS, *SAMPLED, "--rounds", "4", *more],
+            [sys.executable, "-m", "tffc", *SAMPLED, "--rounds", "4", *more],
             cwd=place,
-            env=ENVIRONMENT,
+            env=environment,
             capture_output=True,
             text=True,
         )

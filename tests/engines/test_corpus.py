@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from collections.abc import Iterable
-from typing import Any
+import re
+from collections.abc import Iterable, Sequence
 
 import pytest
 
 from tests.corpus.cases import MISSING, Case, cases
 from tests.engines.recorded import differences
 from tffc.backends.forms.kinds import FORMS
-from tffc.engines.engine import Batching, Engine
-from tffc.engines.local import LocalEngine
+from tffc.engines.engine import Batching, Engine, ExplainsSpeed
 from tffc.engines.process import Process
 from tffc.engines.speed import ALONE, BATCHED
 from tffc.engines.table import ENGINES, EngineKind, make_engine
@@ -104,7 +103,7 @@ FEW = (
     ],
 )
 def test_recorded_results_in_batches(case: Case, form: str, engine: str) -> None:
-    engines: list[Any] = []
+    engines: list[ExplainsSpeed] = []
 
     def make(process: Process) -> Engine:
         engines.append(make_engine(engine, process, batching=Batching(3)))
@@ -116,13 +115,18 @@ def test_recorded_results_in_batches(case: Case, form: str, engine: str) -> None
         pytest.skip("it has no such form")
     assert found == []
     (made,) = engines
-    if isinstance(made, LocalEngine):
-        clients, told = made.stopwatch.clients, made.planner.told
-    else:
-        clients, told = made.speed.workers.clients, list(made.speed.told)
+    told = made.explain_speed()
     if str(case) in ONE_A_CALL:
-        assert clients[BATCHED] == 0
-        assert told == [f"one client a call: {ONE_A_CALL[str(case)]}"]
+        assert clients_in(BATCHED, told) == 0
+        reasons = [line for line in told if line.startswith("batching: ")]
+        assert reasons == [f"batching: one client a call: {ONE_A_CALL[str(case)]}"]
     else:
-        assert clients[ALONE] == UNEVEN.get(str(case), 0), told
-        assert clients[BATCHED] > 0
+        assert clients_in(ALONE, told) == UNEVEN.get(str(case), 0), told
+        assert clients_in(BATCHED, told) > 0
+
+
+def clients_in(part: str, told: Sequence[str]) -> int:
+    """Return how many clients a part had, of what an engine says of its speed."""
+    line = next((line for line in told if line.startswith(f"  {part}: ")), "")
+    found = re.search(r", (\d+) clients$", line)
+    return int(found[1]) if found else 0

@@ -20,12 +20,10 @@ from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.steps import RoundSteps
 from tffc.data.source import ClientSource
 from tffc.engines.encoding import decode, encode
-from tffc.engines.process import steps_of_bundle
 from tffc.engines.shards import Batches
 from tffc.engines.shipment import (
-    bundle_from_bytes,
     bundle_to_bytes,
-    load_sections,
+    load_bundle,
     source_from_bytes,
     source_to_bytes,
 )
@@ -84,17 +82,8 @@ class Shipment:
         )
 
 
-@functools.lru_cache(maxsize=KEPT)
-def _load_bundle(data: bytes) -> tuple[Bundle, RoundSteps]:
-    bundle = bundle_from_bytes(data)
-    load_sections(bundle)
-    return bundle, steps_of_bundle(bundle)
-
-
-@functools.lru_cache(maxsize=KEPT)
-def _load_source(data: bytes) -> ClientSource:
-    return source_from_bytes(data)
-
+_load_bundle = functools.lru_cache(maxsize=KEPT)(load_bundle)
+_load_source = functools.lru_cache(maxsize=KEPT)(source_from_bytes)
 
 _loading = threading.Lock()
 

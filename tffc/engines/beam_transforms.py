@@ -37,7 +37,7 @@ from apache_beam.transforms.window import GlobalWindows  # pyright: ignore[repor
 from tffc.engines.beam_results import SCHEMA, Result, ResultKind
 from tffc.engines.beam_shipment import BROADCAST, Shipment, read_file, unload
 from tffc.engines.encoding import decode, encode, error_to_bytes
-from tffc.engines.shards import ClientWork, WindowPlanner, run_shard
+from tffc.engines.shards import ClientWork, WindowPlanner, run_shards
 from tffc.engines.speed import Stopwatch
 from tffc.errors import TffcError
 
@@ -187,7 +187,7 @@ class Work(beam.DoFn):
                 self._plans.planner,
                 stopwatch,
             )
-        result = run_shard(self._work, self._plans.pieces(source, clients, stopwatch))
+        result = run_shards(self._work, [self._plans.pieces(source, clients, stopwatch)])
         first = os.fsencode(clients[0])
         if result.error is not None:
             yield ResultKind.ERROR, first, error_to_bytes(result.error)

@@ -83,7 +83,7 @@ class LocalEngine:
         work = _Work(steps, cohort, source, kept, sent, self.planner, self.stopwatch)
         others: list[Future[None]] = []
         try:
-            for _ in range(min(self.workers, work.most_workers) - 1):
+            for _ in range(min(self.workers, len(cohort.clients)) - 1):
                 others.append(self._others.call(work.run_aside, len(others) + 1))
             work.run()
             wait(others)
@@ -177,7 +177,6 @@ class _Work:
         skip_bad = cohort.skip_bad_clients
         self._clients = ClientWork(steps, source, kept, sent, skip_bad, planner, stopwatch)
         clients = cohort.clients
-        self.most_workers = len(clients)
         self._merges = _Merges(self._clients.merge)
         if planner.makes_batches:
             self._pieces = planner.pieces(cohort, source)

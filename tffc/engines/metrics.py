@@ -240,12 +240,10 @@ class TensorBoard:
         with self._writer.as_default(step=row.round):
             self._tf.summary.scalar("round/clients", row.clients)
             self._tf.summary.scalar("round/skipped", row.skipped)
-            for name, value in row.metrics.items():
-                if isinstance(value, (int, float)):
-                    self._tf.summary.scalar(f"metrics/{name}", value)
-            for name, value in row.evaluation.items():
-                if isinstance(value, (int, float)):
-                    self._tf.summary.scalar(f"evaluation/{name}", value)
+            for group, values in (("metrics", row.metrics), ("evaluation", row.evaluation)):
+                for name, value in values.items():
+                    if isinstance(value, (int, float)):
+                        self._tf.summary.scalar(f"{group}/{name}", value)
         self._writer.flush()
 
 

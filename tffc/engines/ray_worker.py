@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from tffc.backends.forms.steps import RoundSteps
 from tffc.data.source import ClientSource
 from tffc.engines.encoding import decode
-from tffc.engines.runtime import EngineRuntime
 from tffc.engines.shards import (
     Batches,
     ClientWork,
@@ -22,7 +21,7 @@ from tffc.engines.shards import (
     merged,
     run_shards,
 )
-from tffc.engines.shipment import bundle_from_bytes, load_sections, source_from_bytes
+from tffc.engines.shipment import load_bundle, source_from_bytes
 from tffc.engines.speed import MERGE, Stopwatch
 from tffc.errors import TffcError
 from tffc.frameworks.tensorflow.load import use_threads
@@ -66,7 +65,7 @@ class Worker:
         """Return the result of the work of some clients, in neighbouring shards."""
         # Held, for to be told of a reference and to give it up is work for Ray at each call.
         self._refs = refs
-        steps: RoundSteps = self._load(refs.bundle, _load_bundle)
+        _, steps = self._load(refs.bundle, load_bundle)
         kept, sent = self._context(refs)
         source: ClientSource = self._load(refs.source, source_from_bytes)
         names = [tuple(map(os.fsdecode, clients)) for clients in shards]
@@ -84,7 +83,7 @@ class Worker:
 
     def merge(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
         """Return the result in which the accumulators of several are merged."""
-        steps: RoundSteps = self._load(refs.bundle, _load_bundle)
+        _, steps = self._load(refs.bundle, load_bundle)
         kept, _ = self._context(refs)
         return merged_bytes(steps, kept, parts)
 
@@ -108,12 +107,6 @@ class Worker:
         while len(self._loaded) >= 3 * KEPT:
             del self._loaded[next(iter(self._loaded))]
         self._loaded[key] = value
-
-
-def _load_bundle(data: bytes) -> RoundSteps:
-    bundle = bundle_from_bytes(data)
-    load_sections(bundle)
-    return bundle.read_form().steps(EngineRuntime())
 
 
 def merged_bytes(steps: RoundSteps, kept: Any, parts: Sequence[bytes]) -> bytes:

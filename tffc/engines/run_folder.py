@@ -55,14 +55,8 @@ from tffc.files import atomic, locks
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import Type
 
-STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, LOCK = (
-    "state.npz",
-    "metrics.jsonl",
-    "outputs",
-    "evaluations",
-    "clients",
-    "run.lock",
-)
+STATE, METRICS, LOCK = "state.npz", "metrics.jsonl", "run.lock"
+OUTPUTS, EVALUATIONS, CLIENTS = "outputs", "evaluations", "clients"
 
 
 def find_state(path: pathlib.Path) -> pathlib.Path:

@@ -245,9 +245,13 @@ class ClientWork:
         return spent / done
 
 
-def run_shard(work: ClientWork, pieces: Iterable[Piece]) -> ShardResult:
-    """Return the result of the pieces of one shard, merged one after another in order."""
-    totals: Any = None
+def run_shards(work: ClientWork, shards: Iterable[Iterable[Piece]]) -> ShardResult:
+    """Return the result of neighbouring shards, up to the first error if there is one.
+
+    The pieces of a shard are merged in order, and the shards pairwise, so the result does not
+    depend on how many shards are run at a time, if that is a power of two.
+    """
+    begun = time.perf_counter()
     outputs: list[tuple[str, Any]] = []
     skipped: list[str] = []
 
@@ -257,32 +261,12 @@ def run_shard(work: ClientWork, pieces: Iterable[Piece]) -> ShardResult:
         else:
             outputs.extend(zip(clients, given, strict=bool(given)))
 
-    try:
-        for piece in pieces:
-            totals = work.merge(totals, work.run(piece, tell))
-    except TffcError as error:
-        return ShardResult(None, outputs, skipped, error)
-    return ShardResult(totals, outputs, skipped)
-
-
-def run_shards(work: ClientWork, shards: Iterable[Iterable[Piece]]) -> ShardResult:
-    """Return the result of neighbouring shards; that of the first one that fails, if any does.
-
-    They are merged pairwise, so the result does not depend on how many are run at a time, if that
-    is a power of two.
-    """
-    begun = time.perf_counter()
-    outputs: list[tuple[str, Any]] = []
-    skipped: list[str] = []
-
     def totals() -> Iterator[Any]:
         for pieces in shards:
-            result = run_shard(work, pieces)
-            outputs.extend(result.outputs)
-            skipped.extend(result.skipped)
-            if result.error is not None:
-                raise result.error
-            yield result.totals
+            total: Any = None
+            for piece in pieces:
+                total = work.merge(total, work.run(piece, tell))
+            yield total
 
     try:
         total = merge_pairwise(totals(), work.merge)

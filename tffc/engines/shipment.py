@@ -11,8 +11,10 @@ from typing import Any
 
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.form import Side
+from tffc.backends.forms.steps import RoundSteps
 from tffc.data.source import ClientSource
 from tffc.engines.encoding import decode, encode
+from tffc.engines.process import steps_of_bundle
 from tffc.engines.sections import load_section
 from tffc.errors import DataError
 from tffc.ir import wire
@@ -35,13 +37,16 @@ def bundle_from_bytes(data: bytes) -> Bundle:
     return Bundle(form.decode(), components.pop(""), components, None, {})
 
 
-def load_sections(bundle: Bundle) -> None:
-    """Load the graphs that workers run, so that no client waits for it."""
+def load_bundle(data: bytes) -> tuple[Bundle, RoundSteps]:
+    """Restore a bundle, with its steps; the graphs that workers run are loaded, so that no client
+    waits for that."""
+    bundle = bundle_from_bytes(data)
     at_server = bundle.read_form().names_at(Side.SERVER)
     for name, component in bundle.components.items():
         for node in walk(component) if name not in at_server else ():
             if isinstance(node, Compiled):
                 load_section(node)
+    return bundle, steps_of_bundle(bundle)
 
 
 def source_to_bytes(source: ClientSource, pickler: str) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from types import ModuleType
 from typing import Any
 
 from tffc.errors import MissingExtraError
@@ -20,11 +21,7 @@ def server_app(module: str | os.PathLike[str]) -> Any:
     Raises:
       MissingExtraError: Flower is not installed.
     """
-    _check_installed()
-    # This imports Flower.
-    from tffc.flower import sides
-
-    return sides.server_app(module)
+    return _sides().server_app(module)
 
 
 def client_app(module: str | os.PathLike[str]) -> Any:
@@ -33,17 +30,17 @@ def client_app(module: str | os.PathLike[str]) -> Any:
     Raises:
       MissingExtraError: Flower is not installed.
     """
-    _check_installed()
-    # This imports Flower.
-    from tffc.flower import sides
-
-    return sides.client_app(module)
+    return _sides().client_app(module)
 
 
-def _check_installed() -> None:
+def _sides() -> ModuleType:
     if importlib.util.find_spec("flwr") is None:
         raise MissingExtraError(
             "E782",
             "Flower is not installed, and its apps need it",
             help="pip install 'tffc[flower]'",
         )
+    # This imports Flower.
+    from tffc.flower import sides
+
+    return sides

@@ -140,10 +140,12 @@ def _fits(process: Process, reply: Reply, kept: Any) -> bool:
     aggregation = TupleAggregation(process.steps.aggregations)
     try:
         zero = aggregation.zero(kept)
-        is_alike = len(zero) == len(reply.totals) and all(map(_is_alike, zero, reply.totals))
-        return is_alike and bool(aggregation.merge(reply.totals, reply.totals, kept) or True)
+        if len(zero) != len(reply.totals) or not all(map(_is_alike, zero, reply.totals)):
+            return False
+        aggregation.merge(reply.totals, reply.totals, kept)
     except Exception:  # noqa: BLE001  (what a node sends may fail in any way)
         return False
+    return True
 
 
 def _said(code: str) -> str:

@@ -7,9 +7,8 @@ keys.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
@@ -44,8 +43,11 @@ def add_masked(
     """
     zero = TupleAggregation(steps.aggregations).zero(asking.kept)
     parts = SecuredParts(steps, asking.kept)
-    with _too_few():
+    try:
         return _Sum(asking, request, parts, zero).run()
+    except ExecutionError as error:
+        # So that the round is repeated.
+        raise TooFewError(error.code, error.message, notes=error.notes, help=error.help) from error
 
 
 class _Sum:
@@ -77,7 +79,7 @@ class _Sum:
         self._step(
             MaskedStep.CONFIRMED,
             dict.fromkeys(survivors, names),
-            lambda n, p: self._confirmed(n, p),
+            self._confirmed,
         )
         confirmed = server.confirmations()
         self._step(
@@ -129,13 +131,3 @@ class _Sum:
     def _confirmed(self, name: str, payload: Any) -> None:
         if isinstance(payload, bytes):
             self._server.receive_confirmed(name, payload)
-
-
-@contextlib.contextmanager
-def _too_few() -> Iterator[None]:
-    """Turn the failure of a sum with too few participants into a TooFewError, so the round is
-    repeated."""
-    try:
-        yield
-    except ExecutionError as error:
-        raise TooFewError(error.code, error.message, notes=error.notes, help=error.help) from error

@@ -29,7 +29,7 @@ from tffc.flower.masked_steps import (
 from tffc.flower.messages import Request, malformed
 from tffc.flower.secured import SecuredParts
 from tffc.flower.settings import NodeSettings
-from tffc.masking.keys import PublicKey, Signer, read_private_key, read_public_key
+from tffc.masking.keys import PrivateKey, PublicKey, read_private_key, read_public_key
 from tffc.masking.participant import Participant
 from tffc.masking.terms import Demands
 
@@ -123,7 +123,7 @@ class MaskedNode:
                 help="register the node under its name, or leave the name out of its configuration",
             )
 
-    def _signer(self) -> Signer | None:
+    def _signer(self) -> PrivateKey | None:
         path = self._settings.key
         return None if path is None else read_private_key(_read(path))
 

@@ -22,7 +22,7 @@ from tffc.data.source import ClientSource
 from tffc.engines.batching.planner import OneByOne
 from tffc.engines.process import Process
 from tffc.engines.run_folder import RunFolder
-from tffc.engines.shards import ClientWork, run_shard
+from tffc.engines.shards import ClientWork, run_shards
 from tffc.errors import ExecutionError, PolicyError, TffcError
 from tffc.flower.bundle_file import Fetch
 from tffc.flower.messages import MASKED, Record, Reply, Request, program_digest
@@ -110,7 +110,7 @@ class Node:
         clients = source.clients[settings.partition_id or 0 :: settings.num_partitions or 1]
         skip = settings.skip_bad_clients
         work = ClientWork(process.steps, source, request.kept, sent, skip)
-        result = run_shard(work, [OneByOne(clients)])
+        result = run_shards(work, [[OneByOne(clients)]])
         if result.error is not None:
             raise result.error
         for client, output in result.outputs:

@@ -7,7 +7,6 @@ are independent.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
 from cryptography.exceptions import InvalidSignature, InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import (
@@ -31,18 +30,6 @@ BYTES = 32
 """The size in bytes of secret keys, public keys and seeds."""
 
 
-class Signer(Protocol):
-    """Signs messages with a key that others know as its owner's."""
-
-    def sign(self, said: bytes) -> bytes: ...
-
-
-class Verifier(Protocol):
-    """Verifies signatures by the owner of a key."""
-
-    def verify(self, signature: bytes, said: bytes) -> bool: ...
-
-
 class PrivateKey:
     """A signing key: Ed25519, or an elliptic curve such as the P-384 of Flower's nodes."""
 
@@ -50,7 +37,7 @@ class PrivateKey:
         self._key = key
 
     def sign(self, said: bytes) -> bytes:
-        """See `Signer`."""
+        """Return the signature of a message."""
         if isinstance(self._key, Ed25519PrivateKey):
             return self._key.sign(said)
         return self._key.sign(said, ECDSA(SHA256()))
@@ -67,7 +54,7 @@ class PublicKey:
         self._key = key
 
     def verify(self, signature: bytes, said: bytes) -> bool:
-        """See `Verifier`."""
+        """Return whether a signature is that of a message."""
         try:
             if isinstance(self._key, Ed25519PublicKey):
                 self._key.verify(signature, said)

@@ -10,8 +10,8 @@ from tffc.errors import ExecutionError
 from tffc.masking.keys import (
     BYTES,
     Agreement,
-    Signer,
-    Verifier,
+    PrivateKey,
+    PublicKey,
     joined,
     joined_names,
     seal,
@@ -42,8 +42,8 @@ class Participant:
         name: str,
         terms: Terms,
         demands: Demands | None = None,
-        signer: Signer | None = None,
-        known: Mapping[str, Verifier] | None = None,
+        signer: PrivateKey | None = None,
+        known: Mapping[str, PublicKey] | None = None,
     ) -> None:
         self.name = name
         self._terms = terms
@@ -85,8 +85,8 @@ class Participant:
     def from_bytes(
         cls,
         content: bytes,
-        signer: Signer | None = None,
-        known: Mapping[str, Verifier] | None = None,
+        signer: PrivateKey | None = None,
+        known: Mapping[str, PublicKey] | None = None,
     ) -> Participant:
         """Restore a participant from the result of `to_bytes`."""
         found = json.loads(content)

@@ -13,10 +13,9 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from tffc.frameworks.tensorflow.load import load_tensorflow
-
-Check: TypeAlias = Callable[[Any, Sequence[Any]], Any]
-"""Returns a boolean tensor for a node and its inputs: whether TensorFlow takes these values."""
+Check: TypeAlias = Callable[[Any, Any, Sequence[Any]], Any]
+"""Returns a boolean tensor, given TensorFlow, a node and its inputs: whether TensorFlow takes these
+values."""
 
 PLAIN = frozenset(pathlib.Path(__file__).with_suffix(".txt").read_text().split())
 """Operations without effects, state and draws: those in `operations.txt`."""
@@ -41,13 +40,11 @@ where the seed is known."""
 CONVOLUTIONS = frozenset(name for name in PLAIN if "onv2" in name or "Pool" in name)
 
 
-def _divisor(node: Any, inputs: Sequence[Any]) -> Any:
-    tf = load_tensorflow()
+def _divisor(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
     return None if inputs[1].dtype.is_floating else tf.reduce_all(tf.not_equal(inputs[1], 0))
 
 
-def _indices(node: Any, inputs: Sequence[Any]) -> Any:
-    tf = load_tensorflow()
+def _indices(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
     axis = tf.get_static_value(inputs[2]) if len(inputs) > 2 else 0
     if axis is None:
         return tf.constant(False)
@@ -59,8 +56,7 @@ def _places(params: int, indices: int) -> Check:
     """Return the check that rows of indices are of places in a tensor; both are named by their
     position among the inputs, and a tensor of places by -1 is one that is told by its shape."""
 
-    def check(node: Any, inputs: Sequence[Any]) -> Any:
-        tf = load_tensorflow()
+    def check(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
         rows = inputs[indices]
         shape = inputs[2] if params < 0 else tf.shape(inputs[params])
         sizes = tf.cast(shape, rows.dtype)[: rows.shape[-1]]
@@ -69,32 +65,27 @@ def _places(params: int, indices: int) -> Check:
     return check
 
 
-def _exponent(node: Any, inputs: Sequence[Any]) -> Any:
-    tf = load_tensorflow()
+def _exponent(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
     return tf.reduce_all(inputs[1] >= 0) if inputs[1].dtype.is_integer else None
 
 
-def _labels(node: Any, inputs: Sequence[Any]) -> Any:
-    tf = load_tensorflow()
+def _labels(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
     classes = tf.cast(tf.shape(inputs[0])[1], inputs[1].dtype)
     return tf.reduce_all((inputs[1] >= 0) & (inputs[1] < classes))
 
 
-def _segments(node: Any, inputs: Sequence[Any]) -> Any:
-    tf = load_tensorflow()
+def _segments(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
     return tf.reduce_all(inputs[1] < tf.cast(inputs[2], inputs[1].dtype))
 
 
-def _not_nan(node: Any, inputs: Sequence[Any]) -> Any:
+def _not_nan(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
     """Check that nothing is not a number; XLA has some operations lose it, or spread it further."""
-    tf = load_tensorflow()
     found = [tf.reduce_any(tf.math.is_nan(each)) for each in inputs if each.dtype.is_floating]
     return tf.logical_not(tf.reduce_any(tf.stack(found))) if found else None
 
 
-def _in_range(node: Any, inputs: Sequence[Any]) -> Any:
+def _in_range(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
     """Check that there is a whole number of the type; otherwise it is made into any."""
-    tf = load_tensorflow()
     wanted = tf.as_dtype(node.attr["DstT"].type)
     if not inputs[0].dtype.is_floating or not wanted.is_integer:
         return None

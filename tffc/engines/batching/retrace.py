@@ -168,7 +168,7 @@ class Retrace:
                 if tensor.shape.rank == 0 or tensor.dtype.is_integer:
                     self._fixed(node, tensor)
         if node.op in CHECKS:
-            check = CHECKS[node.op](node, tensors)
+            check = CHECKS[node.op](self._tf, node, tensors)
             if check is not None:
                 self._checks.append(check)
         return self._add(node, tensors)
@@ -224,36 +224,21 @@ class Retrace:
         return self._call(node.attr["f"].func.name, inputs)
 
     def _if(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
-        return self._branch(
-            self._tensor(inputs[0]),
-            node.attr["then_branch"].func.name,
-            node.attr["else_branch"].func.name,
-            inputs[1:],
-        )
-
-    def _branch(self, condition: Any, yes: str, no: str, inputs: list[Value]) -> Sequence[Value]:
+        condition = self._tensor(inputs[0])
         if condition.dtype != self._tf.bool or condition.shape.rank != 0:
             raise CannotBatchError("it has an If of what is not a truth value")
         names = list(self._variables)
-
-        def branch(function: str) -> Callable[[], tuple[Any, ...]]:
-            def run() -> tuple[Any, ...]:
-                results = [self._tensor(value) for value in self._call(function, inputs)]
-                return (*results, *self._leave(names))
-
-            return run
-
         before = dict(self._variables), self._checks
-        self._checks = []
 
-        def enter(function: Callable[[], tuple[Any, ...]]) -> Callable[[], tuple[Any, ...]]:
+        def branch(name: str) -> Callable[[], tuple[Any, ...]]:
             def run() -> tuple[Any, ...]:
                 self._variables, self._checks = dict(before[0]), []
-                return function()
+                results = self._call(node.attr[name].func.name, inputs[1:])
+                return (*map(self._tensor, results), *self._leave(names))
 
             return run
 
-        first, second = enter(branch(yes)), enter(branch(no))
+        first, second = branch("then_branch"), branch("else_branch")
         if self._selects:
             self._branches += 1
             pairs = list(zip(first(), second(), strict=True))

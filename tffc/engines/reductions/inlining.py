@@ -10,22 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tffc.graphdef.functions import rename_edges
-from tffc.linking.attributes import VARIANT
 from tffc.operations import op_table
 
 CALL = "StatefulPartitionedCall"
 CALLS = frozenset({CALL, "PartitionedCall"})
 KEPT = ("_noinline", "_XlaMustCompile")
 """Attributes of functions that must not be inlined."""
-
-
-def inline_dataset_calls(graph: Any) -> None:
-    """Inline each call with a dataset as an argument, so that its nodes see how the dataset is
-    made.
-
-    The GraphDef is TensorFlow's own class, and changed in place.
-    """
-    inline_given(graph, VARIANT)
 
 
 def inline_given(graph: Any, type: int) -> None:

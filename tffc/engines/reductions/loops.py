@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from tffc.engines.reductions.inlining import CALL, inline_calls, inline_dataset_calls
+from tffc.engines.reductions.inlining import CALL, inline_calls, inline_given
 from tffc.engines.reductions.slices import Slices, find_slices, make_function
 from tffc.engines.reductions.steps import Step, find_steps
 from tffc.engines.reductions.waiting import let_readers_wait
@@ -30,7 +30,7 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
     """
     # First, so that a reduction is in the same graph as its dataset's source and can gather its
     # rows.
-    inline_dataset_calls(graph)
+    inline_given(graph, VARIANT)
     let_readers_wait(graph.node)
     for function in graph.library.function:
         let_readers_wait(function.node_def)

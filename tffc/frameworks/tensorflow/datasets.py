@@ -7,7 +7,6 @@ are sorted by name, those of one without names are in their own order.
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,8 +17,7 @@ from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import SequenceType, StructType, TensorType, Type, to_type
 from tffc.linking.sequences import in_component_order
-from tffc.values.concrete import Endless, layout
-from tffc.values.containers import build_container
+from tffc.values.concrete import Endless, layout, to_python, unflatten
 
 MAX_DEPTH = 100
 """The deepest structure of elements; TensorFlow walks it recursively."""
@@ -71,7 +69,7 @@ def open_dataset(tf: Any, variant: Any, type: SequenceType) -> Any:
     order = wire_order(type)
     plain = _flatten_order(tf, type) != order
     specs = (tf.TensorSpec(t.shape, tf.as_dtype(t.element_type.number)) for t in components(type))
-    structure = _arrange(type.element, specs, plain=plain)
+    structure = arrange(type.element, specs, plain=plain)
     dataset = tf.data.experimental.from_variant(variant, structure)
     return _rearranged(tf, dataset, type, order, plain=False) if plain else dataset
 
@@ -114,7 +112,7 @@ def make_dataset(value: Any, type: SequenceType) -> Any:
     columns = list(zip(*map(element.flatten, value), strict=True)) or [()] * len(types)
     if all(t.is_fully_defined() for t in types):
         stacks = map(stacked, columns, types)
-        return tf.data.Dataset.from_tensor_slices(_arrange(type.element, stacks, plain=True))
+        return tf.data.Dataset.from_tensor_slices(arrange(type.element, stacks, plain=True))
     protos = tuple(
         np.array([serialized(tf, item, t) for item in column], dtype=object)
         for column, t in zip(columns, types, strict=True)
@@ -122,7 +120,7 @@ def make_dataset(value: Any, type: SequenceType) -> Any:
 
     @tf.autograph.experimental.do_not_convert
     def parse(*texts: Any) -> Any:
-        return _arrange(type.element, iter(parsed(tf, texts, types)), plain=True)
+        return arrange(type.element, iter(parsed(tf, texts, types)), plain=True)
 
     return tf.data.Dataset.from_tensor_slices(protos).map(parse)
 
@@ -157,33 +155,28 @@ def _flatten_order(tf: Any, type: SequenceType) -> list[int]:
     TensorFlow sorts the keys of dictionaries, but keeps the order of namedtuples and attrs classes.
     """
     positions = iter(range(len(components(type))))
-    return tf.nest.flatten(_arrange(type.element, positions, plain=False))
+    return tf.nest.flatten(arrange(type.element, positions, plain=False))
 
 
 def _rearranged(tf: Any, dataset: Any, type: SequenceType, order: list[int], *, plain: bool) -> Any:
     """Return the dataset, whose components are in this order, with its elements restructured."""
 
+    @tf.autograph.experimental.do_not_convert
     def rearrange(*parts: Any) -> Any:
         tensors: list[Any] = [None] * len(order)
         for position, tensor in zip(order, tf.nest.flatten(parts), strict=True):
             tensors[position] = tensor
-        return _arrange(type.element, iter(tensors), plain=plain)
+        return arrange(type.element, iter(tensors), plain=plain)
 
     return dataset.map(rearrange)
 
 
-def _arrange(type: Type, leaves: Iterator[Any], *, plain: bool) -> Any:
+def arrange(type: Type, leaves: Iterator[Any], *, plain: bool) -> Any:
     """Return the leaves, given in the order of the type, as a structure that TensorFlow
     understands.
 
     Structs become the containers that their types name; if they name none or `plain` is set,
     OrderedDicts and tuples.
     """
-    if not isinstance(type, StructType):
-        return next(leaves)
-    values = [_arrange(element, leaves, plain=plain) for element in type]
-    if type.container is not None and not plain:
-        return build_container(type, values)
-    if type.fields():
-        return collections.OrderedDict(zip(type.names, values, strict=True))
-    return tuple(values)
+    shown = without_containers(type) if plain else type
+    return to_python(unflatten(leaves, shown), shown)

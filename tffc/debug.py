@@ -1,4 +1,4 @@
-"""Whether tffc shows what it otherwise hides: its own frames, and TensorFlow's log."""
+"""The debugging mode, which shows tffc's own frames in tracebacks, and TensorFlow's log."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Text with invisible characters, and those that control a terminal, escaped.
 
-Names come from whoever wrote a program or its data.  Written as they are, they could move the
+Names come from the author of a program or its data.  Written as they are, they could move the
 cursor, colour or erase what is before them, set the title of a window, reverse the order of what
 follows, or begin a line that looks like ours.
 """

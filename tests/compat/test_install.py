@@ -59,8 +59,8 @@ def test_beside_the_real_core(monkeypatch: pytest.MonkeyPatch) -> None:
     real = ModuleType("tensorflow_federated")
     monkeypatch.setitem(sys.modules, "tensorflow_federated", real)
     assert refusal(ContextError, tffc.install_as_tensorflow_federated) == (
-        "tffc cannot take the name tensorflow_federated, for TensorFlow Federated itself is loaded "
-        "already [E183]\n"
+        "tffc cannot take the name tensorflow_federated, because TensorFlow Federated itself is "
+        "loaded already [E183]\n"
         "  help: call tffc.install_as_tensorflow_federated() before anything imports it"
     )
     install_unless_loaded()

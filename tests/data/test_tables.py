@@ -364,8 +364,8 @@ def test_a_row_with_too_few_cells_is_its_clients() -> None:
         source.read("bob")
     assert str(caught.value) == (
         "visits.csv:4: client bob: the row has 1 cells, expected 2 [E679]\n"
-        "  help: put quotation marks around a cell that has what stands between cells in it, or "
-        "name that with delimiter=CHARACTER"
+        "  help: put quotation marks around a cell that contains the delimiter, or name "
+        "another delimiter with delimiter=CHARACTER"
     )
 
 

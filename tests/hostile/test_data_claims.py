@@ -267,7 +267,7 @@ def test_two_columns_of_one_name() -> None:
     location = write_csv("client,degrees,degrees\nada,1,2\n")
     assert str(refusal(location)) == (
         "d.csv: 2 columns are called 'degrees', expected one of each name [E633]\n"
-        "  help: call all but one of them otherwise"
+        "  help: give all but one of them other names"
     )
     table = pa.table([["ada"], pa.array([1.0], pa.float32()), [2.0]], ["client", "degrees", "x"])
     pq.write_table(table.rename_columns(["client", "degrees", "degrees"]), "d.parquet")
@@ -309,7 +309,10 @@ def test_an_empty_place_is_not_this_folder() -> None:
             b'client,degrees\nada,"1\n',
             "close the quotation mark that is open at the end of the file",
         ),
-        (b'client,degrees\nada,"1"2\n', "name what stands between cells with delimiter=CHARACTER "),
+        (
+            b'client,degrees\nada,"1"2\n',
+            "name the character between cells with delimiter=CHARACTER ",
+        ),
         ("client,degrees\nada,1\n".encode("utf-16"), "save the file in UTF-8"),
         (
             b"client,degrees\nada," + b"1" * 200_000 + b"\n",

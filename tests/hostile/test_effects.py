@@ -508,8 +508,8 @@ def test_an_unknown_kind_is_wrong_usage(run: Run) -> None:
     code, _, stderr = run("verify", "round.pb", "--allow-effects", "files,disks")
     assert code == 2
     assert stderr.endswith(
-        "Error: Invalid value for '--allow-effects': one cannot consent to 'disks'; the kinds are "
-        "files, network, python, unknown\n"
+        "Error: Invalid value for '--allow-effects': 'disks' is not a kind of effect; the kinds "
+        "are files, network, python, unknown\n"
     )
 
 
@@ -580,7 +580,7 @@ def test_kinds_are_checked(given: Any, run: Run) -> None:
             use()
         assert (caught.value.code, caught.value.message, caught.value.notes, caught.value.help) == (
             "E706",
-            f"one cannot consent to {name!r}",
+            f"{name!r} is not a kind of effect",
             ("the kinds are files, network, python, unknown",),
             "give a tuple of kinds, such as allow_effects=('files',)",
         )

@@ -24,7 +24,7 @@ PACKAGE = "tensorflow_federated"
 PYTHON = f"{PACKAGE}.python"
 
 PIP = "pip install --no-deps --ignore-requires-python"
-"""How to install a wheel that requires older releases of Python and other packages."""
+"""The command to install a wheel that requires older releases of Python and other packages."""
 
 
 def _packages() -> frozenset[str]:

@@ -24,8 +24,8 @@ def install_as_tensorflow_federated() -> None:
     if real_core_is_loaded():
         raise ContextError(
             "E183",
-            "tffc cannot take the name tensorflow_federated, for TensorFlow Federated itself is "
-            "loaded already",
+            "tffc cannot take the name tensorflow_federated, because TensorFlow Federated itself "
+            "is loaded already",
             help="call tffc.install_as_tensorflow_federated() before anything imports it",
         )
     if any(isinstance(finder, CompatFinder) for finder in sys.meta_path):

@@ -61,7 +61,7 @@ PACKAGES = {
         {},
     ),
 }
-"""The packages of which a part is used."""
+"""The packages that are used in part."""
 
 
 class ThirdPartyFinder(importlib.abc.MetaPathFinder):

@@ -30,7 +30,7 @@ NUMBERS = "biufc"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Casts:
-    """Which columns may be rounded, each to which type; the entry None is for all other columns."""
+    """The types that columns may be rounded to; the entry None is for all other columns."""
 
     text: str | None = None
     types: Mapping[str | None, DType] = dataclasses.field(default_factory=dict)

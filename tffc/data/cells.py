@@ -57,8 +57,7 @@ class Wanted:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rules:
-    """What the options `cast` and `empty` say of columns; the entry None is for all columns not
-    named."""
+    """The options `cast` and `empty`, by column; the entry None is for all columns not named."""
 
     casts: Casts = NO_CASTS
     text: str | None = None
@@ -216,7 +215,7 @@ def cell_error(
 
 
 def lost_error(place: str, client: str, wanted: Wanted, stored: np.ndarray[Any, Any]) -> DataError:
-    """Return the error for a cell with numbers of which one cannot be converted."""
+    """Return the error for a cell with a number that cannot be converted."""
     dtype = wanted.type.element_type
     number = first_lost(stored, dtype, wanted.rounded)
     found = str(number) if wanted.type.shape == () else f"a list with {number} in it"

@@ -46,7 +46,7 @@ RESERVED = frozenset('"\r\n\0')
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.IGNORECASE)
 
 MISSING = frozenset({"na", "n/a", "#n/a", "<na>", "none", "null", "missing", "-", "?"})
-"""What other programs write for a missing number, in lower case."""
+"""The words that other programs write for a missing number, in lower case."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -117,8 +117,8 @@ class CsvFile(Table):
                     "E679",
                     f"{self.location}:{line}: client {client}: the row has {len(cells)} cells, "
                     f"expected {len(self._header)}",
-                    help="put quotation marks around a cell that has what stands between cells in "
-                    "it, or name that with delimiter=CHARACTER",
+                    help="put quotation marks around a cell that contains the delimiter, or name "
+                    "another delimiter with delimiter=CHARACTER",
                 )
             if cells[self._client] != client:
                 raise changed(self.location)
@@ -201,9 +201,9 @@ ADVICE = {
     "a carriage return in it",
     "a line has more than": "end each row with a line feed",
 }
-"""What to do about an error of Python's CSV reader, by a part of its message."""
+"""The help for an error of Python's CSV reader, by a part of its message."""
 
-OTHERWISE = "name what stands between cells with delimiter=CHARACTER if it is not a comma"
+OTHERWISE = "name the character between cells with delimiter=CHARACTER if it is not a comma"
 
 
 class _Lines:

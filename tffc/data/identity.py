@@ -15,7 +15,7 @@ from tffc.data.source import CheckedSource, DataSet
 from tffc.files.reading import open_regular
 
 MOST_NAMES = 5
-"""How many clients or files are named at most where two sources differ."""
+"""The most clients or files that are named where two sources differ."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

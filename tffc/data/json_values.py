@@ -84,7 +84,7 @@ def tensor_to_json(value: Any, dtype: DType) -> Any:
 
 
 def finite(number: float) -> float | str:
-    """Return a number, or the string that stands for it if it is not finite."""
+    """Return a number, or its name as a string if it is not finite."""
     if math.isfinite(number):
         return number
     return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"

@@ -81,7 +81,7 @@ extra field that follow."""
 
 
 class ArrayPlace(NamedTuple):
-    """Where the data of an array lies in a file, after checking.
+    """The place of an array's data in a file, after checking.
 
     The member occupies `size` bytes from offset `start`.  Decompressed (if deflated), it has the
     CRC-32 `checksum`, and begins with `head` bytes of array header.

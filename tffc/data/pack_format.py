@@ -5,7 +5,7 @@
 
 The first column holds the client's name.  Each array is a column of lists, whose items are its
 elements in row-major order; an array of more than one dimension has its shape in a further column.
-Elements of types that Arrow lacks, or keeps otherwise than NumPy does, are kept as their bytes.
+Elements of types that Arrow lacks, or keeps in another way than NumPy does, are kept as bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_RANK = 32
 """The most dimensions that every release of NumPy can hold."""
 
 ITEMS = {DType.BOOL: "uint8", DType.FLOAT16: "float16", DType.STRING: "large_binary"}
-"""Arrow's names for element types that it calls otherwise than we do."""
+"""Arrow's names for element types that have other names here."""
 
 BYTES = {DType.BFLOAT16: 2, DType.COMPLEX64: 8, DType.COMPLEX128: 16}
 """Element types that Arrow lacks, kept as binary items of this many bytes."""

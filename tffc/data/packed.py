@@ -95,7 +95,7 @@ class PackedFolder:
         progress(len(names), len(names), "clients")
 
     def __reduce__(self) -> Any:
-        return _open_again, (self.path, self.casts.text, self._file)
+        return functools.partial(PackedFolder, file=self._file), (self.path, self.casts.text)
 
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`."""
@@ -297,10 +297,6 @@ class PackedFolder:
             notes=(f"reading it failed with: {reason}",),
             help="pack the data anew, with tffc data pack",
         )
-
-
-def _open_again(path: pathlib.Path, cast: str | None, file: DataFile) -> PackedFolder:
-    return PackedFolder(path, cast, file=file)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

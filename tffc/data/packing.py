@@ -124,7 +124,7 @@ def write_pack(
 def packed_beside(
     data: DataSet, type: Type, path: pathlib.Path, progress: Progress = no_progress
 ) -> PackedClients:
-    """Return the clients of a data set from its pack in the folder `path`, made anew unless it is
+    """Return the clients of a data set from its pack in the folder `path`, made again unless it is
     of this data.
 
     Raises:

@@ -108,7 +108,7 @@ class ParquetFiles(Table):
         while (inner := self._element(element)) is not None:
             element, depth = inner, depth + 1
         scalar = type.shape == ()
-        fits = depth == 0 if scalar else depth == 1 or (depth > 1 and depth == _rank(type))
+        fits = depth == 0 if scalar else depth > 0 and depth in (1, len(type.shape or ()))
         if self._arrow.types.is_null(kind) or (fits and self._is_of(element, type.element_type)):
             return None
         what = f"as {type}" if scalar else f"as lists of {type.element_type}"
@@ -402,10 +402,6 @@ def _elements(values: Any, wanted: Wanted) -> np.ndarray[Any, Any] | None:
             return np.empty(0, dtype.dtype)
         return converted(stored, dtype, wanted.rounded)
     return string_array(values.to_pylist())
-
-
-def _rank(type: TensorType) -> int | None:
-    return None if type.shape is None else len(type.shape)
 
 
 def _nested(made: np.ndarray[Any, Any], sizes: Sequence[int], shape: Shape) -> Any:

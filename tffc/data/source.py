@@ -17,7 +17,7 @@ from tffc.ir.types import Type
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Origin:
-    """Where data comes from: its kind, the options it was opened with, and its files."""
+    """The origin of data: its kind, the options it was opened with, and its files."""
 
     kind: str
     options: Mapping[str, str | None]
@@ -122,7 +122,7 @@ two it counts."""
 
 
 OFTEN = 1000
-"""How many rows are indexed between two reports of progress."""
+"""The number of rows that are indexed between two reports of progress."""
 
 
 def no_indexing(done: int, total: int, things: str) -> None:

@@ -89,9 +89,9 @@ class Table:
 
 
 class RowIndex:
-    """Where the rows of each client lie, as runs of consecutive rows.
+    """The places of each client's rows, as runs of consecutive rows.
 
-    A run is `width` numbers, the last of which is where it ends.
+    A run is `width` numbers; the last one is its end.
     """
 
     def __init__(self, width: int) -> None:
@@ -283,7 +283,7 @@ def check_names(location: str, names: Sequence[str]) -> None:
             raise DataError(
                 "E633",
                 f"{location}: {count} columns are called {name!r}, expected one of each name",
-                help="call all but one of them otherwise",
+                help="give all but one of them other names",
             )
 
 
@@ -295,7 +295,7 @@ def check_client_column(location: str, column: str, known: Sequence[str]) -> Non
     """
     if column not in known:
         likely = known
-        if column == CLIENT_COLUMN:  # which nobody need have written
+        if column == CLIENT_COLUMN:  # the default, which the user need not have written
             likely = [name for name in known if CLIENT_COLUMN in name.lower()]
         raise DataError(
             "E672",

@@ -17,7 +17,7 @@ from tffc.ir.types import TensorType
 from tffc.printable import json_text, printable
 
 MOST_NAMES = 20
-"""How many names an error lists at most."""
+"""The most names that an error lists."""
 
 
 class NamedTensor(NamedTuple):

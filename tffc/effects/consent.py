@@ -25,10 +25,10 @@ KINDS = {
 """The kinds of effects that can be consented to, described."""
 
 SHOWN = 10
-"""How many operations an error lists."""
+"""The number of operations that an error lists."""
 
 LONGEST = 60
-"""How much of a constant is shown."""
+"""The number of characters of a constant that are shown."""
 
 
 class Found(NamedTuple):
@@ -58,7 +58,7 @@ def read_kinds(given: Collection[str]) -> frozenset[str]:
         if name not in KINDS or isinstance(given, str):
             raise LanguageValueError(
                 "E706",
-                f"one cannot consent to {name!r}",
+                f"{name!r} is not a kind of effect",
                 notes=(f"the kinds are {', '.join(KINDS)}",),
                 help="give a tuple of kinds, such as allow_effects=('files',)",
             )

@@ -1,9 +1,9 @@
-"""Which strings a tensor in a section may hold, found without running anything.
+"""The strings that a tensor in a section may hold, found without running anything.
 
 A string is followed backwards from its use to the constants it comes from: through operations that
 pass strings on, function calls, and dataset elements.  The result also says whether other strings
 are possible, because one is computed or comes from outside.  It may hold strings that are never
-used, such as all of a list of which one is taken, but it is never silently incomplete.
+used, such as a whole list although only one is taken, but it is never silently incomplete.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ CALLS = {
 LOOPS = frozenset({"StatelessWhile", "While"})
 
 DATASETS = read_table(TABLES / "datasets.txt")
-"""What operations do with the elements of a dataset."""
+"""The use that operations make of the elements of a dataset."""
 
 APPLYING = frozenset({"maps", "flattens", "selects", "consumes"})
-"""What is done by a function that is given the elements, followed by inputs of its own."""
+"""The uses by a function whose arguments are the elements, then further inputs."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

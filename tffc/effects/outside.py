@@ -48,7 +48,7 @@ NAMING_INPUTS = {
 """The inputs that name what an operation accesses."""
 
 REMOTE = re.compile(rb"(?!file:|ram:)[a-z][a-z0-9+.-]*://.", re.IGNORECASE | re.DOTALL)
-"""How the names of files on other machines begin."""
+"""The beginnings of the names of files on other machines."""
 
 MOST_CONSTANTS, LONGEST_CONSTANT, LONGEST_PATH = 5, 200, 20
 """Limits on what is kept about an operation."""

@@ -22,10 +22,10 @@ KINDS = {
 
 
 CHUNK = 2**20
-"""How many bytes are read at a time if the size is not known."""
+"""The number of bytes that are read at a time if the size is not known."""
 
 BOOT = "/proc/sys/kernel/random/boot_id"
-"""Where Linux has an identifier of the current boot."""
+"""The file in which Linux has an identifier of the current boot."""
 
 HANDED_OVER = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 """The names of files that were opened before and passed on by the shell."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
 NOT_JSON = "it is not JSON"
-"""What errors say of content that no JSON reader accepts."""
+"""The message for content that no JSON reader accepts."""
 
 
 class NotJsonError(ValueError):

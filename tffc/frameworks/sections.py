@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tffc.frameworks.tensorflow.runner import Rewrite
 
 CACHED_SECTIONS = 256
-"""How many sections stay loaded."""
+"""The number of sections that stay loaded."""
 
 
 class Runner(Protocol):

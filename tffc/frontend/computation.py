@@ -1,7 +1,7 @@
 """Computations, and the decorators that make them from Python functions.
 
 A function with declared parameter types is traced at once and becomes a `Computation`.  One without
-becomes a `PolymorphicComputation`, traced anew for each type that it is used with.
+becomes a `PolymorphicComputation`, traced again for each type that it is used with.
 
     @federated_computation(T, U)        @federated_computation        federated_computation(f, T)
     def f(x, y): ...                    def f(x): ...
@@ -274,7 +274,7 @@ class PolymorphicComputation(Convertible):
 def trace_federated(
     function: Callable[..., Any], parameter: Type | None, splatted: bool
 ) -> Computation:
-    """Trace `function` by running it once on a value that stands for its argument."""
+    """Trace `function` by running it once on a placeholder for its argument."""
     outer = contexts.current()
     context = FederatedTrace(
         function_name(function) or "FEDERATED",

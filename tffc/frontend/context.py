@@ -1,4 +1,4 @@
-"""Traces in progress, the innermost of which decides what a call means.
+"""Traces in progress.  The innermost one decides the meaning of a call.
 
 A federated trace binds every operation to a symbol.  Traces nest, and an inner one may use values
 of the outer ones; symbols never clash, because a trace's name differs from those of its ancestors.

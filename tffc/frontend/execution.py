@@ -1,7 +1,7 @@
 """Execution contexts, which run computations that are called outside of all traces.
 
 The innermost installed context runs them, or the default one if none is installed.  Each thread and
-each asyncio task has installed contexts of its own; the default is shared.
+each asyncio task has its own installed contexts; the default is shared.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class SyncExecutionContext(_Interpreting, SyncContext):
 
 
 class AsyncExecutionContext(_Interpreting, AsyncContext):
-    """Runs each computation in a thread of its own, so that the event loop is not blocked."""
+    """Runs each computation in its own thread, so that the event loop is not blocked."""
 
     async def invoke(self, comp: Invocable, arg: Any) -> Any:
         return await asyncio.to_thread(_interpret, comp, arg, self._clients)

@@ -142,7 +142,7 @@ def _import(name: str) -> ModuleType:
     try:
         if not name:
             raise ModuleNotFoundError(name=name)
-        # Unlike importlib.import_module, this leaves no frame of its own in tracebacks.
+        # Unlike importlib.import_module, this adds no frame to tracebacks.
         __import__(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):

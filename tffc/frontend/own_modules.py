@@ -34,7 +34,7 @@ class OwnModules:
         return {os.path.abspath(file) for file in found if file is not None}
 
     def forget(self) -> None:
-        """Unload the modules and their cached source lines, so that they are imported anew."""
+        """Unload the modules and their cached source lines, so that they are imported again."""
         for name in self._modules():
             del sys.modules[name]
         importlib.invalidate_caches()

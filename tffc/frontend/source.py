@@ -35,7 +35,7 @@ AUTOGRAPH = "__autograph_generated_file"
 """The prefix of files in which TensorFlow rewrites the user's functions."""
 
 AUTOGRAPH_METADATA = "ag_error_metadata"
-"""Where TensorFlow keeps the exception that AutoGraph replaced: its class and message in
+"""The attribute with the exception that AutoGraph replaced: its class and message are in
 `cause_message`, its frames in `translated_stack`, innermost first."""
 
 
@@ -107,7 +107,7 @@ def entry_point(function: Callable[P, T]) -> Callable[P, T]:
             ):
                 error.span = raised_span(error) or user_span()
             keep_users_frames(error)
-            # A bare raise adds no frame of its own, so the traceback stays as it was set.
+            # A bare raise adds no frame, so the traceback stays as it was set.
             raise
 
     return boundary

@@ -104,7 +104,7 @@ def _run(
     try:
         return contexts.run_within(trace, function, *args, **kwargs)
     except Exception as error:
-        # AutoGraph replaces an error of ours that passes through it by one of its own.
+        # AutoGraph replaces an error of ours that passes through it with its own.
         replaced = error.__context__
         if type(error).__module__.startswith("tensorflow.") and isinstance(replaced, TffcError):
             raise replaced from None

@@ -10,7 +10,7 @@ from tffc.graphdef.functions import Library
 from tffc.graphdef.node import source
 
 VISIBLE_EFFECTS = frozenset({"Assert", "EagerPyFunc", "Print", "PrintV2", "PyFunc", "WriteFile"})
-"""Operations whose effect is visible outside of the graph, unlike changes of its own variables."""
+"""Operations whose effect is visible outside of the graph, unlike changes to its variables."""
 
 
 def free_initializers(graph_def: Any, initialize_op: str) -> None:

@@ -1,4 +1,4 @@
-"""Traced values, which stand for arguments during tracing, and what operations on them build.
+"""Traced values, the placeholders for arguments during tracing, and operations on them.
 
     operation            on a struct value           on a federated value of structs
     v.a  v["a"]  v[2]    a selection                 a map of the selection
@@ -266,7 +266,7 @@ def _select(value: Value, struct: StructType, index: int) -> Value:
 
 
 def _member_reference(value: Value) -> Reference:
-    """Return the parameter that stands for a member of a federated value in a mapped function."""
+    """Return the parameter of a mapped function that takes a member of a federated value."""
     type = value.comp.type
     assert isinstance(type, FederatedType)
     return Reference("x", type.member)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 AccessPath: TypeAlias = tuple[Any, Any] | None
-"""How a part was reached: the path of what contains it, and its index or name in that.
+"""The path to a part: the path to its container, and its index or name in that.
 
 None is the whole value.  Paths are linked lists, so that walking into a value costs nothing.
 """

@@ -509,7 +509,7 @@ def unflatten(parts: Iterator[Any], type: Type) -> Any:
 
 
 class StructLayout:
-    """How the structs of a type are nested, computed once to flatten and unflatten many values.
+    """The nesting of the structs in a type, computed once to flatten and unflatten many values.
 
     Raises:
       LanguageValueError: the type is too large when it is written out.

@@ -1,4 +1,4 @@
-"""Silencing TensorFlow, which none of its own settings does completely.
+"""Silencing TensorFlow, which its own settings cannot do completely.
 
 Some builds write to the process's stderr when they are loaded, and when they first look for
 devices, whatever the log level is.  Python's own stderr keeps working meanwhile.
@@ -44,7 +44,7 @@ def keep_quiet() -> None:
         return
     os.environ[LEVEL] = QUIET
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
-    # absl installs a logger class of its own, so it has to be loaded before the level is set.
+    # absl installs its own logger class, so it has to be loaded before the level is set.
     with contextlib.suppress(ModuleNotFoundError):
         importlib.import_module("absl.logging").set_verbosity("error")
 

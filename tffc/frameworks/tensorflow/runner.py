@@ -1,4 +1,4 @@
-"""Running TensorFlow sections, each in a graph and sessions of its own.
+"""Running TensorFlow sections, each in its own graph and sessions.
 
 Separate sessions keep variables, tables, random generators and functions of sections apart.  A
 session that would remember something of a call is not used again; others are reused, which is
@@ -360,7 +360,7 @@ def dataset_graph(tf: Any, variant: Any) -> Any:
 
 
 IGNORE_STATE = 1
-"""Datasets that draw random numbers are read anew each time, so their state need not be kept."""
+"""Random numbers in datasets are drawn at each reading, so their state need not be kept."""
 
 
 class TensorOutput:

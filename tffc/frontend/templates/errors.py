@@ -10,7 +10,7 @@ from tffc.errors import Details, LanguageTypeError
 class TemplateError(LanguageTypeError):
     """The computations do not form the intended process.
 
-    TFF's libraries, which define processes of their own, raise these errors with only a message.
+    TFF's libraries, which define their own processes, raise these errors with only a message.
     """
 
     def __init__(self, message: str, *, code: str = "E186", **details: Unpack[Details]) -> None:

@@ -22,16 +22,16 @@ from tffc.frontend.conversion import open_container
 from tffc.frontend.definitions import result_span
 from tffc.frontend.hints import described, instead_of
 from tffc.frontend.signature import call_arguments, passed_type
+from tffc.frontend.type_conversions import fill
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import leaves, without_containers
-from tffc.ir.types import FunctionType, StructType, StructWithPythonType, TensorType, Type
+from tffc.ir.types import FunctionType, StructWithPythonType, TensorType, Type
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
 from tffc.linking.operand import rebuild
 from tffc.proto.encoding import Place, read_tag, skip_value
-from tffc.values.containers import build_container
 
 WIDE = (DType.INT64, DType.UINT64, DType.FLOAT64, DType.COMPLEX128)
 """Element types that JAX supports in its 64-bit mode only."""
@@ -147,18 +147,9 @@ def _call_arguments(
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return the positional and keyword arguments to call the function with, given its tensors."""
     type = passed_type(parameter, splatted)
-    value = None if type is None else run(_filled(type, iter(values)))
+    tensors = iter(values)
+    value = None if type is None else fill(type, lambda _: next(tensors))
     return call_arguments(type, value, splatted)
-
-
-def _filled(type: Type, values: Any) -> Task[Any]:
-    """Return a Python value of a type, in its containers, with tensors taken from `values`."""
-    if not isinstance(type, StructType):
-        return next(values)
-    elements: list[Any] = []
-    for inner in type.types:
-        elements.append((yield _filled(inner, values)))
-    return build_container(type, elements)
 
 
 def _result(returned: Any, outputs: list[TensorType]) -> Task[tuple[Type, SectionBinding]]:

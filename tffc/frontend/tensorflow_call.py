@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from tffc.errors import LanguageValueError
@@ -12,12 +11,12 @@ from tffc.frontend import context as contexts
 from tffc.frontend.operands import check_operand
 from tffc.frontend.tensorflow_trace import TensorFlowTrace
 from tffc.frontend.tensorflow_values import Capture, captured_tensors
+from tffc.frontend.type_conversions import fill
 from tffc.graphdef.functions import Library, LinkedLibrary, rename_calls
 from tffc.ir.nodes import Compiled
-from tffc.ir.trampoline import Task, run
-from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.ir.trampoline import run
+from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
 from tffc.linking.section import read_section
-from tffc.values.containers import build_container
 
 
 def import_section(section: Compiled, signature: FunctionType, argument: Any) -> Any:
@@ -49,7 +48,8 @@ class _Call:
         found = dict(inputs)
         made = [name for name in dict.fromkeys(names) if name not in inputs]
         found.update(zip(made, self._import(inputs, made), strict=True))
-        return run(self._result(self.signature.result, iter([found[name] for name in names])))
+        tensors = iter([found[name] for name in names])
+        return fill(self.signature.result, lambda type: self._leaf(type, next(tensors)))
 
     def _inputs(self, argument: Any) -> dict[str, Any]:
         """Return the tensors of the argument, by the names of those that they replace."""
@@ -88,21 +88,10 @@ class _Call:
             self.trace.called_initializers.append(found.pop())
         return found
 
-    def _result(self, type: Type, tensors: Iterator[Any]) -> Task[Any]:
-        """Return a part of the result, in the containers of its type."""
-        match type:
-            case StructType():
-                values: list[Any] = []
-                for inner in type.types:
-                    values.append((yield self._result(inner, tensors)))
-                return build_container(type, values)
-            case SequenceType():
-                return open_dataset(self.tf, next(tensors), type)
-            case TensorType():
-                return self._checked(type, next(tensors))
-        raise AssertionError(f"unexpected type {type!r}")
-
-    def _checked(self, type: TensorType, tensor: Any) -> Any:
+    def _leaf(self, type: Type, tensor: Any) -> Any:
+        """Return a tensor or sequence of the result."""
+        if isinstance(type, SequenceType):
+            return open_dataset(self.tf, tensor, type)
         found = TensorType(tensor.dtype, tensor.shape)
         if not type.is_assignable_from(found):
             raise LanguageValueError(

@@ -12,7 +12,7 @@ from tffc.ir.struct import Struct
 from tffc.ir.trampoline import Task, run
 from tffc.ir.type_base import mismatch
 from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, Type, to_type
-from tffc.values.containers import default_container
+from tffc.values.containers import build_container, default_container
 
 
 class TypeRelation(enum.Enum):
@@ -48,21 +48,37 @@ def structure_from_tensor_type_tree(fn: Callable[[TensorType], Any], type_spec: 
         have names.
     """
 
-    def made(part: Type) -> Task[Any]:
+    def leaf(part: Type) -> Any:
         if isinstance(part, TensorType):
             return fn(part)
+        raise LanguageValueError(
+            "E170",
+            f"expected tensors and structs of them only, found the type `{part}`",
+            help="give the type of what a sequence or federated type has inside",
+        )
+
+    return fill(to_type(type_spec), leaf, _contained)
+
+
+def fill(
+    type: Type,
+    leaf: Callable[[Type], Any],
+    build: Callable[[StructType, list[Any]], Any] = build_container,
+) -> Any:
+    """Return a value of a type: what `build` makes of the elements of each struct.
+
+    `leaf` makes each part that is not a struct; it is called with their types, in order.
+    """
+
+    def filled(part: Type) -> Task[Any]:
         if not isinstance(part, StructType):
-            raise LanguageValueError(
-                "E170",
-                f"expected tensors and structs of them only, found the type `{part}`",
-                help="give the type of what a sequence or federated type has inside",
-            )
+            return leaf(part)
         elements: list[Any] = []
         for element in part:
-            elements.append((yield made(element)))
-        return _contained(part, elements)
+            elements.append((yield filled(element)))
+        return build(part, elements)
 
-    return run(made(to_type(type_spec)))
+    return run(filled(type))
 
 
 def _contained(type: StructType, elements: list[Any]) -> Any:

@@ -64,7 +64,7 @@ def excerpt(line: str, start: int, length: int, longest: int = LONGEST_LINE) -> 
     """Return the part of a line around a mark of some length, and where in that part the mark
     begins.
 
-    Three dots stand for what is left out at either side of the `longest` characters.
+    Three dots replace what is left out at either side of the `longest` characters.
     """
     first = max(0, min(start - (longest - length) // 2, len(line) - longest))
     before = "..." if first else ""

@@ -175,7 +175,7 @@ def test_a_variable_in_a_function_of_tensorflow(run: Run, write: Write) -> None:
     write("broken.py", TRACED.format("@tf.function\n", "tf.Variable(0.0) + x"))
     assert run("print", "broken.py:f").refusal == (
         "error[E830]: a variable, or a model that has some, is made inside of a function that "
-        "@tf.function decorates, which would make it anew at every call\n"
+        "@tf.function decorates, which would make it again at every call\n"
         " --> broken.py:9\n"
         "  |\n"
         "9 |     return tf.Variable(0.0) + x\n"

@@ -263,7 +263,7 @@ def test_a_pack_that_changes_is_found(images: pathlib.Path, tmp_path: pathlib.Pa
 DAMAGED = (
     "pack is not a folder of packed data, or is damaged [E614]\n"
     "  note: reading it failed with: {}\n"
-    "  help: pack the data anew, with tffc data pack"
+    "  help: pack the data again, with tffc data pack"
 )
 
 

@@ -588,7 +588,7 @@ def test_damaged_files_are_refused(content: bytes, start: int) -> None:
     pathlib.Path("ada.tfrecord").write_bytes(content)
     assert refusal("tfrecord:ada.tfrecord", SequenceType({"x": np.int32})) == (
         f"ada.tfrecord is not a TFRecord file, or is damaged, from byte {start} on [E683]\n"
-        "  help: write the file anew, for example with tf.io.TFRecordWriter"
+        "  help: write the file again, for example with tf.io.TFRecordWriter"
     )
 
 

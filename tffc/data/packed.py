@@ -295,7 +295,7 @@ class PackedFolder:
             "E614",
             f"{self.path} is not a folder of packed data, or is damaged",
             notes=(f"reading it failed with: {reason}",),
-            help="pack the data anew, with tffc data pack",
+            help="pack the data again, with tffc data pack",
         )
 
 

@@ -384,7 +384,7 @@ def _library(place: str, client: str = "", column: str = "") -> Generator[None]:
             "E696",
             f"{place} is not a Parquet file, or is damaged: "
             f"{of}{str(error) or type(error).__name__}",
-            help="write it anew, for example with to_parquet of pandas",
+            help="write it again, for example with to_parquet of pandas",
         ) from error
 
 

@@ -164,7 +164,7 @@ def _frame(file: BinaryIO, path: str, start: int, end: int) -> bytes:
     raise DataError(
         "E683",
         f"{path} is not a TFRecord file, or is damaged, from byte {start} on",
-        help="write the file anew, for example with tf.io.TFRecordWriter",
+        help="write the file again, for example with tf.io.TFRecordWriter",
     )
 
 

@@ -53,7 +53,7 @@ def made_at_every_call() -> ContextError:
     return ContextError(
         "E830",
         "a variable, or a model that has some, is made inside of a function that @tf.function "
-        "decorates, which would make it anew at every call",
+        "decorates, which would make it again at every call",
         help=MAKE_OUTSIDE,
     )
 

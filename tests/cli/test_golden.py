@@ -306,7 +306,7 @@ def test_a_folder_without_a_list_is_refused(run: Run) -> None:
     assert run("golden", "check", "--folder", "elsewhere").refusal == (
         "error[E800]: cannot read elsewhere/golden.yaml: No such file or directory\n"
         " = help: write one, as `tffc golden --help` shows, or give its folder; "
-        "--folder says where it is\n"
+        "--folder names it\n"
     )
 
 

@@ -136,6 +136,4 @@ def test_nothing_binary_is_written_to_a_terminal(tmp_path: pathlib.Path) -> None
     os.close(stdout)
     os.close(terminal)
     assert ran.returncode == 2
-    assert ran.stderr.endswith(
-        "Error: a serialized computation is not text for a terminal; give -o FILE.pb\n"
-    )
+    assert ran.stderr.endswith("Error: a serialized computation is not text: give -o FILE.pb\n")

@@ -182,7 +182,7 @@ def test_data_that_does_not_fit_is_refused_before_the_round(
 def test_more_clients_than_there_are_cannot_be_sampled(run: Run, temperature: pathlib.Path) -> None:
     assert refusal(run, temperature, "--clients-per-round", "13") == (
         "error[E662]: cannot sample 13 clients of 12\n"
-        " = help: sample fewer; --clients-per-round says how many\n"
+        " = help: sample fewer; --clients-per-round sets the number\n"
     )
 
 

@@ -242,7 +242,7 @@ def test_a_run_is_not_begun_twice(here: Run) -> None:
     assert here(*SAMPLED, "--rounds", "1", "--out", "twice").code == 0
     assert here(*SAMPLED, "--rounds", "1", "--out", "twice").stderr == (
         "error[E920]: the folder twice already holds a run\n"
-        " = help: go on with it, or name another folder; --resume goes on with it\n"
+        " = help: go on with it, or name another folder; --resume continues it\n"
     )
     again = here(*SAMPLED, "--rounds", "1", "--out", "twice", "--resume", "--seed", "1")
     assert again.stderr.startswith("error[E921]: the run in twice is another one\n")

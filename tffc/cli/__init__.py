@@ -6,9 +6,9 @@ Data goes to stdout, messages to stderr.  Exit codes:
     1    refused: the program, the bundle, the data or a golden file has an error
     2    wrong usage of the command
     3    undecided: neither proved nor refuted, by `tffc prove` and commands that require a proof
-    70   a bug in tffc
+    70   a defect in tffc
     130  interrupted
-    141  the reader of the output is gone
+    141  broken pipe: the reader of the output has gone
 """
 
 from __future__ import annotations

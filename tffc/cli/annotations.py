@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 
+from tffc.errors import shown_path
 from tffc.printable import printable, printable_lines
 
 _ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
@@ -15,9 +15,8 @@ def annotation(file: str | pathlib.Path | None, line: int | None, title: str, me
     """Return the line for an error; a file below the working directory gets a relative path."""
     properties: dict[str, str] = {}
     if file is not None:
-        relative = os.path.relpath(file)
-        path = file if relative.startswith(os.pardir) else relative
-        properties |= {"file": pathlib.PurePath(path).as_posix(), "line": str(line)}
+        path = pathlib.PurePath(shown_path(str(file)))
+        properties |= {"file": path.as_posix(), "line": str(line)}
     properties["title"] = title
     shown = ",".join(
         f"{key}={_escape(printable(value), _ESCAPES_IN_PROPERTIES)}"

@@ -40,8 +40,7 @@ COMMANDS = {
     "help": "Print a page of the documentation.",
     "golden": "Check, update or review golden files.",
 }
-"""The short help of each command.  A command's module has its name, and is imported when it is
-called.  What would load NumPy or TensorFlow for its help is in a module of its own."""
+"""The short help of each command, whose module has the same name and is imported when needed."""
 
 
 class Application(Commands):
@@ -105,16 +104,16 @@ def _seen(error: click.ClickException) -> click.ClickException:
     cls=Application,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 refused, 2 wrong usage, 3 undecided, 70 a defect in tffc, 130 "
-    "interrupted, 141 nobody reads the output any more.",
+    "interrupted, 141 broken pipe.",
 )
 @click.option("--debug", is_flag=True, help="Show tffc's own frames in tracebacks.")
 @click.version_option(VERSION, message="tffc %(version)s")
 def application(debug: bool) -> None:
-    """Compile and run federated programs written as for TensorFlow Federated.
+    """Compile and run federated programs written for TensorFlow Federated.
 
     MODULE is a path to a .py file or a dotted module name. NAME is a computation or an iterative
-    process in it, or a part of one such as training.next; it is optional if the module has only
-    one, or only one that fits where a round is needed.
+    process in it, or a part of a process, such as training.next. It may be omitted if only
+    one in the module fits.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""The work of `tffc diff --breaking`: changes of a round by what they break."""
+"""The work of `tffc diff --breaking`: classifying changes of a round by what they break."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from tffc.errors import LoadError, shown_path
 from tffc.ir.nodes import Node
 
 BROKEN = 2
-"""The exit code if something is broken that must not be."""
+"""The exit code if a change breaks something in `--fail-on`."""
 
 GIT = "git:"
-"""The prefix of a version in the history of a repository."""
+"""The prefix of a revision in the history of a repository."""
 
 
 def show_changes(
     first: str, second: str, form: str | None, fail_on: str | None, format: str
 ) -> None:
-    """Print what the changes from one round to another break; exit with 2 if that is not
-    allowed."""
+    """Print the changes from one round to another; exit with 2 if one breaks a kind in
+    `fail_on`."""
     failing = _kinds(fail_on)
     new, form = read_round_or_bundle(second, form)
     if first.startswith(GIT):
@@ -57,14 +57,14 @@ def _kinds(given: str | None) -> frozenset[Breaks]:
     return frozenset(Breaks[name] for name in names)
 
 
-# Versions of a repository.
+# Revisions of a repository.
 
 
 def _at_revision(revision: str, source: str, form: str) -> Node:
-    """Return a round as of a revision of its repository.
+    """Return a round at a revision of its repository.
 
-    A module is traced there in a separate process, because its modules have the same names as
-    today's.
+    A module is traced in a separate process, because its modules have the same names as the current
+    ones.
     """
     path, _, name = source.partition(":")
     folder = pathlib.Path(path).resolve()
@@ -110,7 +110,7 @@ def _trace(target: str, tree: pathlib.Path, traced: pathlib.Path) -> None:
         )
 
 
-# What is shown.
+# Output.
 
 
 def _show(found: Sequence[Change], failing: frozenset[Breaks], format: str, source: str) -> None:

@@ -17,7 +17,7 @@ def bundle_of(program: Program, kind: str, form: Form) -> Bundle:
     """Return the bundle of a program that was compiled to a form of this kind.
 
     Raises:
-      FormError: the round does not take the state that the program makes first.
+      FormError: the round does not take the program's first state.
       TffcError: the computation of the first state cannot be compiled.
     """
     first = program.initialize

@@ -1,9 +1,9 @@
 """Pausing Python's garbage collector while programs are traced and compiled.
 
-Programs are trees, so reference counting frees whatever compiling leaves behind, and there are no
-cycles to collect.  The collector would search for them all the same: creating many objects makes it
-visit everything alive in the process, which takes longer the more a user has imported.  Only the
-command line pauses it; a process that uses the library decides for itself.
+Programs are trees, so reference counting frees everything that compiling leaves behind.  The
+collector would still search for cycles: creating many objects makes it visit everything alive in
+the process, which takes longer the more a user has imported.  Only the command line pauses it; a
+process that uses the library decides for itself.
 """
 
 from __future__ import annotations

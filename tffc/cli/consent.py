@@ -1,5 +1,5 @@
-"""Consent on the command line: errors that name the option, and a line about a program's
-effects."""
+"""Consent to side effects on the command line: errors that name the option, and a note about a
+program's effects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tffc.errors import ConsentError, TffcError
 from tffc.ir.nodes import Node
 
 MOST_TOLD = 3
-"""How many operations the line names."""
+"""The most operations that the note names."""
 
 
 def check_consent(programs: Mapping[str, Node], allowed: frozenset[str]) -> None:
@@ -34,7 +34,7 @@ def naming_the_option() -> Generator[None]:
 
 
 def tell_effects(programs: Mapping[str, Node]) -> None:
-    """Print a line on stderr about the side effects of programs, if they have any.
+    """Print a note on stderr about the side effects of programs, if they have any.
 
     A program that cannot be read is ignored: running it reports the reason.
     """

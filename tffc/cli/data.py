@@ -21,7 +21,7 @@ from tffc.ir.type_parts import leaves
 from tffc.ir.types import SequenceType
 
 MOST_ERRORS = 10
-"""How many clients that do not fit are shown one by one."""
+"""The most clients whose errors are shown."""
 
 
 def describe(source: str, program: str | None, as_json: bool) -> None:
@@ -71,8 +71,8 @@ def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:
 
 
 def _kinds(data: DataSet, fit: Fit | None) -> dict[str, str]:
-    """Describe what the clients hold; empty if it cannot be read, for the reason that the fit
-    states."""
+    """Return a description of each part of the clients' data; empty if it cannot be read, for the
+    reason that the fit states."""
     try:
         return dict(data.kinds())
     except DataError:
@@ -82,7 +82,7 @@ def _kinds(data: DataSet, fit: Fit | None) -> dict[str, str]:
 
 
 def _sizes(fit: Fit) -> Iterator[str]:
-    """Yield the lengths that each sequence of the type has at the clients."""
+    """Yield the range of each sequence's lengths at the clients."""
     if not fit.lengths:
         return
     sequences = [leaf for leaf in leaves(fit.type) if isinstance(leaf, SequenceType)]

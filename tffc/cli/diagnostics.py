@@ -1,4 +1,4 @@
-"""Rendering errors: what is wrong, where, and what to do.
+"""Rendering of errors: the message, the place in the source, notes and help.
 
 error[E404]: federated_sum needs a value placed at the clients, found one of type `int32@SERVER`
   --> round.py:12:11
@@ -24,8 +24,9 @@ from tffc.errors import LONGEST_LINE, LoadError, Span, TffcError, abridge, excer
 from tffc.printable import printable, printable_lines
 
 COLORS = {"error": RED, "warning": AMBER}
+
 LEAST = 40
-"""The least characters of the user's line that are shown, however narrow the terminal is."""
+"""The least characters of the user's line that are shown, even on a narrower terminal."""
 
 
 def render(
@@ -33,8 +34,7 @@ def render(
 ) -> str:
     """Return an error or warning as lines of at most this width, styled for terminals.
 
-    The last line names the command that explains it, unless `explain` is false because another
-    error did.
+    With `explain`, the last line names the command that explains it.
     """
     # Imported late: only failures need it.
     from tffc.explanations import has_page
@@ -87,8 +87,7 @@ def _remark(gutter: str, label: str, text: str, width: int | None) -> list[str]:
 
 
 def _frame(span: Span, gutter: str, width: int | None) -> list[str]:
-    """Return the location of a span, and its first line with carets below it, if that can be
-    read."""
+    """Return the location of a span and, if it can be read, its first line with carets below."""
     source = span.source_line()
     start, end = _columns(span, source)
     column = "" if start is None else f":{start + 1}"

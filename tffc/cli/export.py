@@ -72,7 +72,7 @@ def _export_app(
     if state is not None or part is not None:
         raise click.UsageError("an app starts from the first state: omit --state and --part")
     refuse_without_effect("an app holds the whole bundle", "partial")
-    refuse_without_effect("whoever runs the app consents", "allow_effects")
+    refuse_without_effect("consent is given when the app runs", "allow_effects")
     from tffc.flower import app_folder
 
     step(f"reading {source}")

@@ -16,7 +16,7 @@ DEFECT = 70
 
 
 def report_failure(error: Exception, *, debug: bool) -> int:
-    """Report on stderr what went wrong; return the exit code."""
+    """Report an error on stderr; return the exit code."""
     if isinstance(error, OSError) and not isinstance(error, TffcError):
         error = refused_by_system(error)
     elif isinstance(error, MemoryError):
@@ -29,7 +29,7 @@ def report_failure(error: Exception, *, debug: bool) -> int:
 
 
 def seen(error: click.ClickException) -> click.ClickException:
-    """Return an error of click with its whole message, unprintable characters escaped."""
+    """Return an error of click with its complete message, unprintable characters escaped."""
     said = error.format_message()
     whole = all_missing(error) if isinstance(error, click.UsageError) else said
     shown = printable_lines(whole)

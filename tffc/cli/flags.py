@@ -1,4 +1,4 @@
-"""Command-line options named in the help of errors.
+"""Errors as JSON values, and the options that the help of errors names.
 
 The library's own messages name no options, because callers from Python read them too.
 """
@@ -12,18 +12,18 @@ OPTIONS = {
     "E603": "--force replaces it",
     "E616": "--for names it",
     "E661": "--state-in FILE gives a state, and tffc compile --initialize FILE.pb the computation",
-    "E662": "--clients-per-round says how many",
+    "E662": "--clients-per-round sets the number",
     "E699": "--force replaces it",
-    "E800": "--folder says where it is",
+    "E800": "--folder names it",
     "E903": "leave --data out",
-    "E920": "--resume goes on with it",
-    "E922": "then --resume goes on with the run",
+    "E920": "--resume continues it",
+    "E922": "then --resume continues the run",
     "E934": "--engine-options takes them",
     "E936": "leave --engine-options out",
     "E956": "--force replaces it",
     "E996": "tffc run --out writes one",
 }
-"""What to append to the help of each error code."""
+"""The text to append to the help of each error code."""
 
 
 def facts_of(error: TffcError) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The work of `tffc golden`: comparing what examples print and compile to with golden files."""
+"""The work of `tffc golden`: comparing the current output for examples with golden files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> None:
 
 
 def update(folder: pathlib.Path, names: tuple[str, ...]) -> None:
-    """Write what the examples print now to the golden files."""
+    """Write the current output for the examples to the golden files."""
     refuse_in_ci()
     examined = _examine(folder, names, complete=True)
     if examined.failures:
@@ -101,7 +101,7 @@ def _ask(which: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Examined:
-    """What examples print, how the golden files differ from it, and what failed."""
+    """The current output for examples, the changes of golden files, and the failures."""
 
     targets: dict[str, str]
     printed: dict[str, Files]
@@ -110,7 +110,7 @@ class _Examined:
 
 
 def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = False) -> _Examined:
-    """Print the named examples, or all; report at once what is wrong with those that fail."""
+    """Print the named examples, or all; report the error of each that fails."""
     examples = read_examples(folder, names)
     printed: dict[str, Files] = {}
     failures: list[TffcError] = []

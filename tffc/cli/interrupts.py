@@ -1,9 +1,9 @@
-"""Making Ctrl-C end a command within two seconds, whatever the user's code does meanwhile.
+"""Making Ctrl-C end a command within two seconds, whatever the user's code does.
 
-Python raises `KeyboardInterrupt` in the main thread when that next runs Python code, and at exit
-waits for all threads.  Both may never happen: the user's code may catch every exception, wait in a
-library, or hang in another thread.  So the signal itself wakes a thread of ours, which ends the
-process unless the command has ended by then.  It cannot if a library holds the GIL all the time.
+Python raises `KeyboardInterrupt` in the main thread when that thread next runs Python code, and
+waits for all threads at exit.  Both may never happen: the user's code may catch every exception,
+wait in a library, or hang in another thread.  So the signal also wakes a watching thread, which
+ends the process unless the command has ended by then.  It cannot if a library holds the GIL.
 
 When there is nothing to clean up, before a command begins and after it has ended, the process
 simply ends.
@@ -29,20 +29,20 @@ INTERRUPTED = 130
 """The exit code of a command that was interrupted."""
 
 GRACE = 1.0
-"""How many seconds a command has to report what is kept, and to end by itself."""
+"""The seconds that a command has to report what is kept, and to end by itself."""
 
 SAYING = 0.3
-"""How many seconds a message may take to print; it blocks if nobody reads stderr."""
+"""The seconds that a message may take to print; it blocks if nobody reads stderr."""
 
 AFTER = 0.01
-"""After how many seconds an interruption is raised again that could not be raised where it came."""
+"""The seconds after which an interruption is raised again that could not be raised at once."""
 
 _arrived = threading.Event()
 _told = threading.Event()
 
 
 def end_at_once() -> None:
-    """Make an interruption end the process from now on, unless the process was told to ignore it.
+    """Make an interruption end the process from now on, unless the process ignores SIGINT.
 
     Must be called by the main thread.
     """
@@ -51,7 +51,7 @@ def end_at_once() -> None:
 
 
 def watch_interrupts() -> None:
-    """Make an interruption raise `KeyboardInterrupt`, and end the process some time later.
+    """Make an interruption raise `KeyboardInterrupt`, and end the process after `GRACE` seconds.
 
     Must be called once, by the main thread.
     """

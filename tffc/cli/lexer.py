@@ -23,10 +23,7 @@ from pygments.token import (
     Whitespace,
 )
 
-ELEMENT_TYPES = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "float32", "float64", "bfloat16", "complex64", "complex128", "str"),
-)
+from tffc.ir.dtypes import DType
 
 LARGEST = 1_000_000
 """Longer texts are not coloured, because that would take more than a second."""
@@ -47,7 +44,7 @@ class NotationLexer(RegexLexer):
             (words(("let", "in", "where", "placement"), r"\b", r"\b"), Keyword),
             (words(("True", "False"), r"\b", r"\b"), Keyword.Constant),
             (words(("CLIENTS", "SERVER"), r"\b", r"\b"), Keyword.Namespace),
-            (words(ELEMENT_TYPES, r"\b", r"\b"), Keyword.Type),
+            (words([str(each) for each in DType], r"\b", r"\b"), Keyword.Type),
             (r"(comp|data)#(\w+|\"(\\.|[^\"\\])*\")", Name.Label),
             (r"sha256:[0-9a-f]+", Comment),
             (r"(federated|sequence|generic)_\w+", Name.Builtin),

@@ -19,6 +19,7 @@ Decorator = Callable[[Any], Any]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
+
 watch_option = click.option(
     "--watch",
     is_flag=True,
@@ -32,7 +33,7 @@ def path_option(*names: str, metavar: str, help: str, **details: Any) -> Decorat
 
 
 def form_option(help: str, *, required: bool = False) -> Decorator:
-    """Return the option `--form`: what a round is compiled to."""
+    """Return the option `--form`: the form to compile a round to."""
     # Imported late: commands without the option do not need it.
     from tffc.backends.forms.kinds import FORMS
 
@@ -50,7 +51,8 @@ def show_repeatedly(source: str, watch: bool, show: Callable[[], object]) -> Non
 
 
 def pipeline_options(instead: str) -> Decorator:
-    """Return the options `--pipeline` and `--passes`; `instead` says what runs without them."""
+    """Return the options `--pipeline` and `--passes`; `instead` is appended to the help of
+    `--pipeline`."""
     return together(
         path_option(
             "--pipeline", metavar="FILE.yaml", help=f"A file with the passes to run{instead}."
@@ -91,8 +93,8 @@ _INSTRUMENTATION = (
     path_option(
         "--print-dir",
         metavar="DIR",
-        help="Write these programs, and the initial one, to files in this folder instead; after "
-        "all passes unless --print-after is given.",
+        help="Write these programs and the initial one to files in this folder instead; after all "
+        "passes unless --print-after is given.",
     ),
     click.option(
         "--verify-roundtrip",
@@ -185,9 +187,9 @@ def _limit_size(context: click.Context, parameter: click.Parameter, value: int |
 
 
 def refuse_without_effect(reason: str, *names: str) -> None:
-    """Refuse options of the command that were given although they would have no effect.
+    """Refuse options that were given on the command line although they have no effect.
 
-    `names` are parameter names; values from the environment or defaults do not count.
+    `names` are parameter names.
 
     Raises:
       click.UsageError: one of them was given.

@@ -1,4 +1,4 @@
-"""The output of commands: files, and lines for people."""
+"""The output of commands: files, data on stdout and messages on stderr."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tffc.printable import json_text, printable, printable_lines
 if TYPE_CHECKING:
     from tffc.ir.nodes import Node
 
-
 LINES = 1000
 """How many lines are printed at once."""
 
@@ -29,10 +28,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print a message to stderr, with unprintable characters escaped.
-
-    On a terminal long lines are wrapped, as by the other functions.
-    """
+    """Print a message to stderr, with unprintable characters escaped, wrapped on terminals."""
     lines = wrapped(printable(text), width_of(sys.stderr), "  ")
     click.echo("\n".join(lines), err=True)
 
@@ -81,7 +77,7 @@ def show_json(value: Any) -> None:
 
 
 def write_text(text: str, out: str | None) -> None:
-    """Write a text to a file, and report it; None or `-` is stdout.
+    """Write a text to a file and report that; None or `-` is stdout.
 
     Raises:
       LoadError: it cannot be written.
@@ -94,7 +90,7 @@ def write_text(text: str, out: str | None) -> None:
 
 
 def write_output(path: pathlib.Path, content: bytes) -> None:
-    """Write a file, whole or not at all.
+    """Write a file completely or not at all.
 
     Raises:
       LoadError: it cannot be written.
@@ -114,7 +110,7 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
 
 
 def write_computation(out: str, program: Node) -> None:
-    """Write a Computation message to a file, and report it; `-` is stdout.
+    """Write a Computation message to a file and report that; `-` is stdout.
 
     Raises:
       LoadError: it cannot be written.

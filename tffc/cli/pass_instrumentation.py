@@ -141,8 +141,7 @@ class PassInstrumentation:
 
 
 def versions(pipeline: Pipeline) -> dict[str, str]:
-    """Return the versions of everything that runs a pipeline: tffc, Python, and the passes'
-    packages."""
+    """Return the versions of tffc, of Python and of the packages of a pipeline's passes."""
     packages = {step.each.package for step in pipeline.steps} - {"tffc"}
     found = {name: _version(name) for name in sorted(packages)}
     return {"tffc": VERSION, "python": platform.python_version(), **found}
@@ -154,5 +153,5 @@ def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        # A package may be found by its entry points only, for example in a folder on the path.
+        # A package may have entry points but no metadata, for example in a folder on the path.
         return "unknown"

@@ -15,8 +15,7 @@ from tffc.passes.pipeline import GIVEN
 
 
 def read_pipeline(file: pathlib.Path | None, text: str | None) -> Pipeline | None:
-    """Return the pipeline that the two options select, for any sound program; None if neither is
-    given.
+    """Return the pipeline that the two options select for any sound program, or None.
 
     Raises:
       PipelineError: the file cannot be read, or the file or text is not a valid pipeline.
@@ -27,7 +26,7 @@ def read_pipeline(file: pathlib.Path | None, text: str | None) -> Pipeline | Non
 def read_passes(file: pathlib.Path | None, text: str | None) -> Pipeline:
     """Return the pipeline that the two options select, empty if neither is given.
 
-    What the passes require is not checked; `for_program` does that.
+    The requirements of the passes are not checked; `for_program` does that.
 
     Raises:
       PipelineError: as `read_pipeline` does.
@@ -36,11 +35,12 @@ def read_passes(file: pathlib.Path | None, text: str | None) -> Pipeline:
 
 
 def for_program(pipeline: Pipeline, program: Node) -> Pipeline:
-    """Return the pipeline for one program, whose invariants count for what the passes require.
+    """Return the pipeline for one program, whose invariants count as given.
 
     Raises:
-      VerificationError: the program is not sound, or not closed where a pass requires that.
-      PipelineError: a pass requires what neither holds already nor an earlier pass ensures.
+      VerificationError: the program is not sound, or not closed although a pass requires that.
+      PipelineError: a pass requires an invariant that neither the program has nor an earlier pass
+        ensures.
     """
     needed = {name for step in pipeline.steps for name in step.each.requires}
     # No pass closes a program, so check that now; the error names what is not bound.

@@ -1,4 +1,4 @@
-"""Progress of a command, on terminals only, and only if it takes a while.
+"""Progress of a command, shown on terminals if the command takes a while.
 
     with shown():
         step("tracing mean.py")
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tffc.cli.step_line import StepLine, Tell
 
 _line: StepLine | None = None
-"""Where steps are shown now, if anywhere."""
+"""The line that shows steps now, if any."""
 
 
 @contextlib.contextmanager
@@ -55,7 +55,7 @@ def start_tensorflow() -> None:
 
 
 def step(text: str, things: str = "") -> Tell:
-    """Show a new step; return a callback that takes how many of its things are done, and their
+    """Show a new step; return a callback for the number of its things that are done, and their
     total."""
     return _unseen if _line is None else _line.show_step(text, things)
 
@@ -72,7 +72,7 @@ def no_step() -> None:
 
 
 def show_rounds(first: int, last: int) -> Tell:
-    """Show that rounds run; return a callback that takes how many of a round's clients are done."""
+    """Show that rounds run; return a callback for the number of a round's finished clients."""
     return _unseen if _line is None else _line.show_rounds(first, last)
 
 

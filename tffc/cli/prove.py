@@ -28,7 +28,7 @@ def check_proof(source: str, bundle: Bundle) -> None:
     """Check that a bundle has the record of a proof by the current rules.
 
     Raises:
-      BundleError: it has not.
+      BundleError: it has none.
     """
     if bundle.prover != VERSION:
         found = "does not say so"
@@ -42,7 +42,7 @@ def check_proof(source: str, bundle: Bundle) -> None:
 
 
 def prove_both(program: Program, bundle: Bundle) -> tuple[Proof, Proof | None, TffcError | None]:
-    """Return the proofs of the round and, if both make one, of the first state; and the refusal."""
+    """Return the proofs of the round and of the first state, if both have one; and the refusal."""
     proof = prove(program.computation, bundle.form, bundle.components)
     first = None
     if program.initialize is not None and bundle.initialize is not None:

@@ -1,4 +1,4 @@
-"""Reproducers: everything needed to see a pass fail again, in one text file.
+"""Reproducers: text files that replay the failure of a pass.
 
     ; tffc reproducer 1
     ; failure: E142: the name `x` is bound twice

@@ -1,4 +1,4 @@
-"""The table of rounds that `tffc run` prints, a line for each round."""
+"""The table of rounds that `tffc run` prints, one line for each round."""
 
 from __future__ import annotations
 
@@ -30,13 +30,12 @@ class RoundTable:
         round      loss  accuracy
             7    0.3121    0.9012
 
-    A column gets wider, for the following lines, if a value needs it.  Short arrays and strings are
-    shown as people write them, long arrays as their type.  Columns that do not fit the terminal are
-    left out.
+    A column gets wider for the following lines if a value needs it.  Short arrays and strings are
+    shown in full, long arrays as their type.  Columns that do not fit the terminal are left out.
     """
 
     def __init__(self, last: int, type: Type, evaluation: Type | None = None) -> None:
-        """Begin the table of rounds up to number `last`, with outputs of type `type`.
+        """Create the table of rounds up to number `last`, with outputs of type `type`.
 
         `evaluation` is the type of evaluations' results, if there are any.
         """
@@ -45,7 +44,7 @@ class RoundTable:
         self._last = last
         self._widths: list[int] = []
         self.room = width_of(sys.stdout)
-        """How many columns a line may take; None for any number."""
+        """The width that a line may take; None for any."""
         self.shortened: dict[str, None] = {}
         """The columns that were abridged or left out, in order."""
 
@@ -83,15 +82,14 @@ class RoundTable:
             yield shown
 
     def _fitting(self, taken: int) -> int:
-        """Return how many columns fit the terminal beside what else is shown; at least one."""
+        """Return how many columns fit the terminal beside `taken` characters; at least one."""
         if self.room is None:
             return len(self._widths)
         ends = itertools.accumulate(width + 2 for width in self._widths)
         return max(1, sum(end - 2 + taken <= self.room for end in ends))
 
     def _measured(self, finished: Round) -> list[OutputTensor]:
-        """Return the evaluation's results with their column titles; values are None if none was
-        due."""
+        """Return the evaluation's results with their column titles; None values if none was due."""
         if self._evaluation is None:
             return []
         if finished.evaluation is None:

@@ -1,4 +1,4 @@
-"""What `tffc run` saves of its rounds: states, outputs, metrics and plots of them."""
+"""Saving the states, outputs and metrics of `tffc run`, and plots of the metrics."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tffc.near import near_file
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OutputOptions:
-    """The options about what to save.
+    """The options that select what is saved.
 
     Raises:
       click.UsageError: options do not go together.
@@ -85,9 +85,9 @@ class OutputOptions:
 
 
 class RunOutputs:
-    """Writes what the options of the command ask for.
+    """Writes the files that the options of the command ask for.
 
-    `name` is what a report calls the run if it has no folder.  `evaluation` is the type of
+    `name` is the run's name in a report if it has no folder.  `evaluation` is the type of
     evaluations' results, if there are any.
 
     Raises:
@@ -184,7 +184,7 @@ class RunOutputs:
         self._folder.save_client(self.finished + 1, client, output)
 
     def abandon(self) -> None:
-        """Undo the beginning of a run whose first round could not begin, so that it can be tried
+        """Undo the beginning of a run whose first round could not begin, so that it can begin
         again."""
         if self._folder is not None:
             self._folder.abandon()
@@ -204,7 +204,7 @@ class RunOutputs:
         return RunReport.in_memory(self._name, identity, self._rows, self._observed)
 
     def end_of_run(self) -> Iterator[str]:
-        """Yield lines that say whether there was anything to do, and where the state is now."""
+        """Yield lines about the end of a run: whether rounds were left, and where the state is."""
         if self.finished == self._begun_at:
             done = f"{self.finished} rounds are finished"
             yield f"nothing to do: {done}, and --rounds asks for no more"
@@ -223,7 +223,7 @@ class RunOutputs:
         return self._options.state_out or (self._folder and self._folder.path / "state.npz")
 
     def what_is_kept(self) -> str:
-        """Return a line about what is saved after an interruption."""
+        """Return a line about the saved state, for after an interruption."""
         if self.finished == self._begun_at:
             if self._options.resume and self._folder is not None:
                 return f"no further round was finished; the run in {self._folder.path} is as it was"

@@ -1,11 +1,11 @@
 """The argument of `tffc run`: a bundle, or a program, which is compiled into a cache.
 
 The cache is a folder of bundles, `tffc/bundles` in `$XDG_CACHE_HOME` or else in `~/.cache`.  Each
-is named by a digest of what it was compiled from, so it is never out of date.  The most recently
-used bundles are kept; without a writable folder, none is.
+is named by a digest of the program, so it is never out of date.  The most recently used bundles are
+kept; without a writable folder, none is.
 
-Whoever can write to the folder decides what runs, with the consent given to the user's own modules.
-So it is created for its owner alone, and not used if anybody else can write to it.
+Cached bundles run with the consent given to the user's own modules.  So the folder is created for
+its owner alone, and not used if anybody else can write to it.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from tffc.ir.types import FunctionType, StructType, Type
 from tffc.version import VERSION
 
 KEPT = 50
-"""How many bundles the cache keeps."""
+"""The most bundles that the cache keeps."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Runnable:
     """A bundle that may be run after consent to its side effects.
 
-    `is_own` says that the user's own module defines it, which needs no consent.
+    `is_own` is true if the user's own module defines it, which needs no consent.
     """
 
     bundle: Bundle
@@ -60,7 +60,7 @@ class Runnable:
 
 
 def read_runnable(source: str, form: str | None) -> Runnable:
-    """Return a bundle, or that of a program compiled to a form.
+    """Return the bundle in a folder, or that of a program compiled to a form.
 
     If `form` is None, it is chosen by the type of the program's result.
 
@@ -99,8 +99,8 @@ def check_needs(
 ) -> None:
     """Check that bundles have the consent that they need, and that `begins` has a first state.
 
-    Keys of `runnables` prefix the names of components in errors.  Everything missing is reported at
-    once.
+    Keys of `runnables` prefix the names of components in errors.  One error reports everything that
+    is missing.
 
     Raises:
       ConsentError: consent is missing.
@@ -132,7 +132,7 @@ def _add(error: ConsentError, check: Callable[[Bundle], None], bundle: Bundle) -
 
 
 def _read_program(source: str, form: str | None) -> Program:
-    """Return a program; a missing path that can only be meant as a folder is reported as such."""
+    """Return a program; report a missing path that can only name a folder as a missing bundle."""
     try:
         return read_round(source, form)
     except LoadError:

@@ -13,12 +13,11 @@ RED, GREEN, BLUE, AMBER = 160, 28, 32, 130
 Each is readable on white and on black."""
 
 PIECE = re.compile(r"(?:\[[\d?,]*\]|[^\s,])+[\s,]*|[\s,]+")
-"""Matches what is not broken: a word, or an element of a type with its shape, and the separator
-after it."""
-
+"""Matches a piece that is kept on one line: a word, or an element of a type with its shape, and the
+separator after it."""
 
 JOINT = re.compile(r".*[<({:=>)}]", re.DOTALL)
-"""The part of a piece after which it is broken if necessary, at a bracket or operator of a type."""
+"""Matches the part of a too wide piece that stays on the line: up to a bracket or operator."""
 
 
 def colors() -> bool | None:
@@ -76,8 +75,7 @@ def wrapped(line: str, width: int | None, hang: str = "") -> list[str]:
 
 
 def wrapped_lines(text: str, width: int | None) -> Iterator[str]:
-    """Yield the lines of a program or table, each wrapped with indentation; comments stay
-    comments."""
+    """Yield the lines of a program or table, wrapped with indentation; comments stay comments."""
     for line in text.split("\n"):
         margin = line[: len(line) - len(line.lstrip(" ;"))]
         yield from wrapped(line, width, margin + "    ")

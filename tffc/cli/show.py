@@ -34,14 +34,14 @@ SLICE = re.compile(r"(?P<name>.*)\[(?P<cut>[^\[\]]*)\]", re.DOTALL)
 FORMATS = ("csv", "json", "npy")
 
 MOST_ELEMENTS = 2**22
-"""The most elements that are written as text, which takes about a second for a million."""
+"""The most elements that are written as text; a million take about a second."""
 
 MOST_NAMES = 20
 """The most names that an error lists."""
 
 
 class ShownTensor(NamedTuple):
-    """A tensor of a file, its name in the command; `cut` is the slice of it to show."""
+    """A tensor of a file, by its name in the command; `cut` is the slice of it to show."""
 
     name: str
     file: KeptFile
@@ -130,7 +130,7 @@ def _chosen(files: list[ShownFile], names: tuple[str, ...]) -> list[ShownTensor]
     """Return the tensors with these names, or all if no names are given.
 
     Raises:
-      DataError: there is no tensor of a name.
+      DataError: there is no tensor with one of the names.
     """
     known = {part.name: part for shown in files for part in shown.parts}
     if not names:
@@ -157,7 +157,7 @@ def _named(name: str, known: dict[str, ShownTensor]) -> list[ShownTensor]:
 
 
 def _near_part(name: str, known: Iterable[str]) -> str | None:
-    """Return the question whether a tensor was meant that has a similar name, beginning or end."""
+    """Return a help that suggests a tensor with a similar name, beginning or end of a name."""
     meant: dict[str, str] = {}
     for each in known:
         steps = each.split("/")

@@ -57,8 +57,8 @@ class Program:
 def read_round(source: str, form: str | None) -> Program:
     """Read a round as `read_program` does.
 
-    If a module has several candidates, takes the only one that can be a round of the form (or of
-    any form if that is None), and reports the choice on stderr.
+    If a module has several computations, takes the only one that can be a round of the form, or of
+    any form if `form` is None, and reports the choice on stderr.
     """
     from tffc.backends.forms.kinds import is_round
 
@@ -135,10 +135,10 @@ def read_computation(path: pathlib.Path) -> Node:
 
 
 def read_parts(source: str) -> dict[str, Node]:
-    """Return the programs in a bundle, or in whatever `read_program` reads, by name.
+    """Return the programs in a bundle, or in a source that `read_program` reads, by name.
 
     Raises:
-      TffcError: there is nothing of the kind.
+      TffcError: there is no such source, or it cannot be read.
     """
     path = pathlib.Path(source)
     if path.is_dir():

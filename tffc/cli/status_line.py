@@ -1,7 +1,7 @@
 """A status line below all other output on the terminal, for progress.
 
-It is drawn below the cursor, which stays where it was.  So other output goes to lines of its own;
-the standard streams erase the status line before they write.
+It is drawn below the cursor, which stays where it was.  The standard streams erase the status line
+before they write, so other output never shares a line with it.
 """
 
 from __future__ import annotations

@@ -13,20 +13,19 @@ from tffc.cli.status_line import status_line
 from tffc.printable import printable
 
 DELAY = 0.7
-"""How many seconds a command may take before its progress is shown."""
+"""The seconds that a command may take before its progress is shown."""
 
 INTERVAL = 0.2
-"""How many seconds pass between updates of the time shown."""
+"""The seconds between updates of the time shown."""
 
 SELDOM = 0.1
 """The least seconds between updates of a count shown."""
-
 
 MEGABYTE = 10**6
 
 
 class Tell(Protocol):
-    """A callback that takes how many things are done, and their total; also what they are."""
+    """A callback that takes the number of things done, their total, and the word for them."""
 
     def __call__(self, done: int, total: int, things: str = "") -> None: ...
 
@@ -56,11 +55,11 @@ class StepLine:
                 thread.join(INTERVAL)
 
     def show_step(self, text: str, things: str) -> Tell:
-        """Show a new step; return a callback for how many of its things are done."""
+        """Show a new step; return a callback for the number of its things that are done."""
         return self._show(CountedStep(text, things))
 
     def show_rounds(self, first: int, last: int) -> Tell:
-        """Show that rounds run; return a callback for how many clients of a round are done."""
+        """Show that rounds run; return a callback for the number of a round's finished clients."""
         return self._show(RoundsStep(first, last))
 
     def show_nothing(self) -> None:
@@ -107,7 +106,7 @@ class CountedStep:
         self.since = time.monotonic()
 
     def tell(self, done: int, total: int) -> None:
-        """Record how many of the things are done."""
+        """Record the number of things that are done."""
         self.done, self.total = done, total
 
     def parts(self) -> tuple[str, str]:
@@ -131,7 +130,7 @@ class RoundsStep(CountedStep):
         self._number = first - 1
 
     def tell(self, done: int, total: int) -> None:
-        """Record how many clients of a round are done; zero begins the next round."""
+        """Record the number of a round's finished clients; zero begins the next round."""
         if done == 0:
             self._number += 1
         super().tell(done, total)
@@ -149,7 +148,7 @@ class RoundsStep(CountedStep):
 
 
 def _end(passed: float, done: int, total: int) -> str:
-    """Return the estimated time until all is done, or the time passed if nothing is done yet."""
+    """Return the estimated remaining time, or the time passed if nothing is done yet."""
     return f"{_clock(passed / done * (total - done))} left" if done else _clock(passed)
 
 

@@ -1,7 +1,7 @@
 """The standard streams of the process, which may be closed, full, or have no reader.
 
-A failure to write to stdout loses data, so it ends the command; a failure to write to stderr loses
-a message, and there is nobody to tell.
+A failure to write to stdout loses data, so it ends the command.  A failure to write to stderr loses
+a message, and cannot be reported.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from tffc.cli.status_line import status_line
 from tffc.errors import LoadError
 
 READER_GONE = 128 + 13
-"""The exit code of a command whose output has no reader any more: what shells report for
-SIGPIPE."""
+"""The exit code of a command whose output has no reader any more, as shells report SIGPIPE."""
 
 
 class OutputError(LoadError):
@@ -25,7 +24,7 @@ class OutputError(LoadError):
 
 
 class ReaderGone(Exception):
-    """The reader of stdout has gone, which ends a command silently."""
+    """The reader of stdout has gone; the command ends without a message."""
 
 
 class _Stdout(io.FileIO):
@@ -34,10 +33,10 @@ class _Stdout(io.FileIO):
     has_failed = False
 
     def write(self, data: Any) -> int | None:
-        """Write as a file does, until that fails once; later writes are dropped.
+        """Write as a file does; after a failure, drop the data of later writes.
 
         Raises:
-          ReaderGone: it is a pipe without a reader.
+          ReaderGone: stdout is a pipe without a reader.
           OutputError: writing fails for another reason.
         """
         if self.has_failed:
@@ -69,7 +68,7 @@ class _Stderr(io.FileIO):
 
 
 def open_streams() -> None:
-    """Replace the standard streams, also closed ones, by streams that fail as described above."""
+    """Replace the standard streams, even closed ones, by streams that fail as described above."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -86,8 +85,7 @@ def open_streams() -> None:
 
 
 def _text(file: io.FileIO, stream: Any) -> io.TextIOWrapper:
-    """Return a text stream for a file, with the encoding of another stream, which is None if
-    closed."""
+    """Return a text stream for a file, with the encoding and buffering of `stream`, if open."""
     return io.TextIOWrapper(
         io.BufferedWriter(file),
         encoding="utf-8" if stream is None else stream.encoding,

@@ -1,4 +1,4 @@
-"""Timing the passes of a pipeline, as a table or as records."""
+"""Times of the passes of a pipeline, as a table or as records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tffc.passes.pipeline import Finished
 
 
 class Timings:
-    """How long each step took, and the numbers of nodes before and after it."""
+    """An observer that records the time of each step, and the number of nodes before and after."""
 
     def __init__(self) -> None:
         self.steps: list[dict[str, Any]] = []
@@ -33,11 +33,6 @@ class Timings:
             numbers = (f"{step['seconds']:.6f}", step["nodes_before"], step["nodes_after"])
             rows.append((step["pass"], *map(str, numbers)))
         rows.append(("all", f"{total:.6f}", "", ""))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(_row(row, widths) for row in rows)
-
-
-def _row(row: tuple[str, ...], widths: list[int]) -> str:
-    name, *numbers = row
-    cells = (number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True))
-    return "  ".join((name.ljust(widths[0]), *cells)).rstrip()
+        wide, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
+        lines = ((name.ljust(wide), *map(str.rjust, numbers, widths)) for name, *numbers in rows)
+        return "\n".join("  ".join(line).rstrip() for line in lines)

@@ -1,7 +1,7 @@
-"""Values as people write them: `[3, 1, 4]`, `tea`, `["green tea", tea]`.
+"""Values as text for people: `[3, 1, 4]`, `tea`, `["green tea", tea]`.
 
-A string is quoted if it would not be recognisable without quotes, and has `\xff` for bytes that are
-not UTF-8.  Unprintable characters are left to whoever prints the text.
+A string is quoted unless it is a single word, and has `\xff` for bytes that are not UTF-8.  The
+caller escapes unprintable characters.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ PLAIN = re.compile(r"[^\s\[\]<>,\"]+")
 """Matches strings that need no quotes."""
 
 LONGEST = 16
-"""The most elements of an array or a sequence that is written in full beside others."""
+"""The most elements of an array or a sequence that is written in full."""
 
 LONGEST_TEXT = 80
-"""The most characters of strings that are written in full beside others."""
+"""The most characters of strings that are written in full."""
 
 LEADING = 6
-"""How many elements of an abridged row are written."""
+"""The number of elements of an abridged row that are written."""
 
 
 def tensor_text(value: Any, dtype: DType, number: Number = str) -> str:
@@ -53,7 +53,7 @@ def leading_text(value: Any, dtype: DType) -> str:
 
 
 def rows(value: Any, dtype: DType) -> Iterator[str]:
-    """Yield a tensor as text in full, a line for each row of its last dimension."""
+    """Yield a tensor as text in full, one line for each row of its last dimension."""
     array = _array(value, dtype)
     if array.ndim < 2 or not array.size:
         yield tensor_text(array, dtype)

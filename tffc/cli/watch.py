@@ -1,7 +1,7 @@
 """The option `--watch`: repeating a command whenever files of the program are saved.
 
-TensorFlow stays loaded meanwhile, so that only tracing takes time.  Files are polled ten times a
-second, which costs next to nothing, works on any file system and needs no package.
+TensorFlow stays loaded, so only tracing takes time.  Files are polled ten times a second, which
+costs almost nothing, works on any file system and needs no package.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tffc.cli.progress import no_step
 from tffc.cli.streams import OutputError, ReaderGone
 
 INTERVAL = 0.1
-"""How many seconds pass between two looks at the files."""
+"""The seconds between two checks of the files."""
 
 SLACK = 50_000_000
-"""How many nanoseconds the times of files may lag behind the clock."""
+"""The nanoseconds that the times of files may lag behind the clock."""
 
 Stamps = dict[str, tuple[int, int, int] | None]
 """The change times, sizes and inodes of files; None for a file that does not exist."""
@@ -31,12 +31,12 @@ Stamps = dict[str, tuple[int, int, int] | None]
 def watch(source: str, show: Callable[[], object]) -> NoReturn:
     """Call `show`, and again whenever files that `source` refers to are saved.
 
-    Errors are reported, and watching continues.  It ends with an interruption, wrong usage of the
-    command, or a reader of the output that has gone.
+    Errors are reported, and watching continues.  It ends at an interruption, at wrong usage of the
+    command, or if the output cannot be written.
 
     Raises:
-      click.UsageError: there is nothing to watch.
-      TffcError: there is no such file to begin with.
+      click.UsageError: the source is stdin.
+      TffcError: the first call failed, and there is no file to watch.
     """
     if source == "-":
         raise click.UsageError("stdin cannot be watched: give a file or a module")
@@ -65,7 +65,7 @@ def watch(source: str, show: Callable[[], object]) -> NoReturn:
             sleep(INTERVAL)
         settled: Stamps = {}
         while settled != now:
-            # Whoever saves a file may do so in several steps, so wait until it is quiet.
+            # An editor may save a file in several steps, so wait until nothing changes.
             settled = now
             sleep(INTERVAL / 2)
             now = watched.stamps()
@@ -109,10 +109,10 @@ class _Files:
         return {path: _stamp(path) for path in self.paths()}
 
     def learn(self, *, is_shown: bool) -> None:
-        """Update what to watch, after an attempt to show it."""
+        """Update the set of watched files after a call of `show`."""
 
     def forget(self) -> None:
-        """Discard what was read of the files, so that they are read anew."""
+        """Discard what was read from the files, so that they are read again."""
 
 
 class _Module(_Files):

@@ -1,4 +1,4 @@
-"""`tffc audit`: what leaves the clients of a round, and whether a policy allows it."""
+"""`tffc audit`: show what leaves the clients of a round, and check it against a policy."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from tffc.audit import documents
 from tffc.audit.audit import Audit, audit
 from tffc.audit.policy import Violation, read_policy, violations
 from tffc.audit.text import audit_text, violation_text
-from tffc.cli.options import form_option, path_option, size_option
+from tffc.cli.options import form_option, path_option, refuse_without_effect, size_option
 from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
 from tffc.cli.sources import read_round_or_bundle, refuse_form_of_bundle
-
-FORMATS = ("text", "json", "sarif", "html")
 
 
 @click.command("audit")
@@ -26,7 +24,7 @@ FORMATS = ("text", "json", "sarif", "html")
 @click.option(
     "--format",
     "format",
-    type=click.Choice(FORMATS),
+    type=click.Choice(("text", "json", "sarif", "html")),
     default="text",
     show_default=True,
     help="The format of the audit; sarif contains only violations.",
@@ -49,10 +47,10 @@ def audit_command(
 ) -> None:
     """Show what leaves the clients of a round, how it is protected, and where it goes.
 
-    Every aggregation is a channel: its name and line in your program, its bytes, the elements of a
-    client's data that it may depend on, and the state and output that it reaches. The audit holds
-    for every argument: it may list more than a value depends on, never less. Draws of random
-    numbers are not a claim of differential privacy.
+    Every aggregation is a channel. For each, shows its name and line in your program, its bytes,
+    the elements of a client's data that it may depend on, and the state and output that it reaches.
+    The audit holds for every argument: it may list more than a value depends on, never less. Draws
+    of random numbers are not a claim of differential privacy.
 
     A policy is a YAML file:
 
@@ -77,10 +75,10 @@ def audit_command(
           --form mapreduce
       tffc audit build/training --format html -o audit.html
     """
-    if as_of is not None and policy is None:
-        raise click.UsageError("'--as-of' has no effect: add --policy")
-    if format == "sarif" and policy is None:
-        raise click.UsageError("'--format sarif' has nothing to show: add --policy")
+    if policy is None:
+        refuse_without_effect("add --policy", "as_of")
+        if format == "sarif":
+            raise click.UsageError("'--format sarif' has nothing to show: add --policy")
     known = None if policy is None else read_policy(policy)
     refuse_form_of_bundle(source, form)
     today = datetime.date.today() if as_of is None else as_of.date()

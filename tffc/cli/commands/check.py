@@ -1,4 +1,4 @@
-"""`tffc check`: whether a program can be compiled to a form."""
+"""`tffc check`: check whether a program compiles to a form."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ def check_command(
           --form mapreduce
       tffc check round.pb --form distribute-aggregate --json
     """
-
     show_repeatedly(source, watch, lambda: _check(source, form, allow_impure_duplicates, as_json))
 
 

@@ -1,4 +1,4 @@
-"""`tffc compile`: from a program to a bundle."""
+"""`tffc compile`: compile a program to a bundle."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def compile_command(
 
 
 def _check_options(instrumentation: PassInstrumentation, *, verify: bool) -> None:
-    """Check that no option is given that would have no effect."""
+    """Refuse options without effect."""
     if instrumentation.stop_after is not None:
         names = ("out", "force", "initialize", "verify", "prove", "allow_impure_duplicates")
         refuse_without_effect("with --stop-after, no bundle is written", *names)
@@ -150,7 +150,7 @@ def _check_options(instrumentation: PassInstrumentation, *, verify: bool) -> Non
 
 
 def _write(bundle: Bundle, out: pathlib.Path, steps: Pipeline, *, replace: bool) -> None:
-    """Write a bundle; if no message can hold the program, keep it as the passes leave it."""
+    """Write a bundle; if no message can hold the program, write the result of the passes."""
     step(f"writing {out}")
     try:
         write_bundle(bundle, out, replace=replace)

@@ -1,4 +1,4 @@
-"""`tffc data`: what clients' data holds, and whether it fits a program."""
+"""`tffc data`: describe and pack clients' data."""
 
 from __future__ import annotations
 

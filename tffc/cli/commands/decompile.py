@@ -1,4 +1,4 @@
-"""`tffc decompile`: from a bundle back to a computation."""
+"""`tffc decompile`: turn a bundle back into a computation."""
 
 from __future__ import annotations
 

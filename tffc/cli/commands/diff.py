@@ -1,4 +1,4 @@
-"""`tffc diff`: how two programs or bundles differ."""
+"""`tffc diff`: show how two programs or bundles differ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import form_option, size_option
+from tffc.cli.options import form_option, json_option, refuse_without_effect, size_option
 from tffc.cli.output import show_json, show_line, show_styled
 from tffc.cli.screen import GREEN, RED, colors
 from tffc.cli.sources import read_parts
@@ -20,7 +20,7 @@ from tffc.printable import printable, printable_lines
 
 
 class DiffCommand(click.Command):
-    """A command whose exit code for wrong usage is 1, because 2 says that the programs differ."""
+    """A command whose exit code for wrong usage is 1, because 2 means that the programs differ."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         try:
@@ -37,13 +37,14 @@ COLORS = {"-": RED, "+": GREEN}
 @click.command("diff", cls=DiffCommand)
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option("--json", "as_json", is_flag=True, help="Print the differences as JSON.")
-@click.option("--breaking", is_flag=True, help="Say what the change from A to B breaks.")
+@json_option
+@click.option("--breaking", is_flag=True, help="Classify the changes by what they break.")
 @form_option("With --breaking, the form to compile the rounds to.")
 @click.option(
     "--fail-on",
     metavar="KINDS",
-    help="With --breaking, kinds that exit with 2.  [default: state,data,wire,privacy,result]",
+    help="With --breaking, the kinds of changes to exit with 2 for.  [default: "
+    "state,data,wire,privacy,result]",
 )
 @click.option(
     "--format",
@@ -94,9 +95,7 @@ def diff_command(
             raise click.UsageError("--json and --format exclude each other")
         show_changes(first, second, form, fail_on, "json" if as_json else format or "text")
         return
-    for name, value in (("--form", form), ("--fail-on", fail_on), ("--format", format)):
-        if value is not None:
-            raise click.UsageError(f"'{name}' has no effect: add --breaking")
+    refuse_without_effect("add --breaking", "form", "fail_on", "format")
     found = list(differences(*_comparable(first, second)))
     if as_json:
         show_json([dataclasses.asdict(each) for each in found])
@@ -108,7 +107,7 @@ def diff_command(
 
 
 def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
-    """Yield the parts of both; if only one is a bundle, the rounds."""
+    """Yield the parts of both sources, or only their rounds if just one is a bundle."""
     rounds_only = pathlib.Path(first).is_dir() != pathlib.Path(second).is_dir()
     for source in (first, second):
         parts = read_parts(source)

@@ -1,4 +1,4 @@
-"""`tffc doctor`: what is installed, what fits, and what is missing."""
+"""`tffc doctor`: show which packages are installed, fit or are missing."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ FOR_DEVELOPERS = frozenset({"all", "benchmarks", "dev", "docs", "test"})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Needed:
-    """A package that tffc or one of its extras needs: the releases that fit, and the installed one,
-    if any."""
+    """A package that tffc or an extra needs, the releases that fit, and the installed one."""
 
     name: str
     fitting: str
@@ -35,7 +34,7 @@ class Needed:
 
     @property
     def finding(self) -> str:
-        """Return in a word what is wrong with it; "ok" if nothing is."""
+        """The state of the package: "missing", "ok" or "does not fit"."""
         return "missing" if self.installed is None else "ok" if self.fits else "does not fit"
 
 
@@ -60,7 +59,7 @@ def doctor_command(as_json: bool) -> None:
 
 
 def _requirements() -> list[str]:
-    """Return the requirements of the installed distribution of tffc, of the two that exist."""
+    """Return the requirements of the installed distribution of tffc; none if it has no metadata."""
     for distribution in DISTRIBUTIONS:
         try:
             return importlib.metadata.requires(distribution) or []
@@ -70,7 +69,7 @@ def _requirements() -> list[str]:
 
 
 def packages(requirements: Iterable[str]) -> list[Needed]:
-    """Return the packages that the requirements of tffc name, its own before those of extras."""
+    """Return the packages that requirements name: those of tffc itself, then those of extras."""
     found: list[Needed] = []
     for requirement in map(Requirement, requirements):
         marker = str(requirement.marker or "")

@@ -1,4 +1,4 @@
-"""`tffc explain`: what an error code means."""
+"""`tffc explain`: print the page about an error code."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _listing(known: list[str]) -> str:
 
 
 def _titles(codes: Iterable[str]) -> str:
-    """Return the titles of pages, a line each."""
+    """Return the codes and titles of pages, one per line."""
     return "\n".join(f"  {page.code}  {page.title}" for page in map(read_page, codes))
 
 

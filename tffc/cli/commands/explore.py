@@ -1,4 +1,4 @@
-"""`tffc explore`: a round, and what is made of it, as a page for a browser."""
+"""`tffc explore`: write an HTML page about a round."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _round_of(source: str) -> Node:
 
 
 def _open(path: pathlib.Path) -> None:
-    # Imported late: loading it takes long.
+    # Imported late, because it takes long to load.
     import webbrowser
 
     if not webbrowser.open(path.absolute().as_uri()):

@@ -1,4 +1,4 @@
-"""`tffc export`: a bundle, or what was trained with it, as models for other runtimes."""
+"""`tffc export`: export a bundle or a trained model to other runtimes."""
 
 from __future__ import annotations
 

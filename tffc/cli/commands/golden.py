@@ -1,4 +1,4 @@
-"""`tffc golden`: hold what examples print and compile to against the files in the repository."""
+"""`tffc golden`: compare what examples print and compile to with files in the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tffc help`: the documentation, and the help of commands, without a browser."""
+"""`tffc help`: print pages of the documentation and the help of commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PACKAGE = pathlib.Path(__file__).parents[2]
 
 PLACES = (PACKAGE / "docs", PACKAGE.parent / "docs")
-"""Where the pages are, in an installed package and in a checkout."""
+"""The folders of the pages, in an installed package and in a checkout."""
 
 
 @click.command("help")

@@ -1,4 +1,4 @@
-"""`tffc init`: a project to begin with."""
+"""`tffc init`: write a starter project."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLACES = {
     "pre-commit-config.yaml": ".pre-commit-config.yaml",
     "federated.yml": ".github/workflows/federated.yml",
 }
-"""Where the files of the template go in a project."""
+"""The path in a project of each file of the template."""
 
 
 @click.command("init")

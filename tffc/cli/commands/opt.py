@@ -1,4 +1,4 @@
-"""`tffc opt`: passes over a program, text in and text out."""
+"""`tffc opt`: run passes over a program."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tffc.passes.table import all_passes
     help="The folder of the compiled sections of a typed text; new ones are written there.  "
     "[default: sections next to the text]",
 )
-@path_option("-o", "--out", metavar="FILE", help="Write here; a message if it ends in .pb.")
+@path_option("-o", "--out", metavar="FILE", help="Write to this file: text, or a .pb message.")
 @path_option("--reproduce", metavar="FILE", help="Replay a failed pass from this file.")
 @instrumentation_options(verify_each=True)
 @size_option
@@ -50,9 +50,9 @@ def opt_command(
 ) -> None:
     """Run passes over a program and print the result in the typed notation.
 
-    Reads text from FILE.sexpr, FILE.txt or, with -, from stdin; traces other sources or reads them
-    as messages. Invariants that the program already satisfies, such as call-dominant form, count
-    for what passes require.
+    Reads typed text from FILE.sexpr, FILE.txt or, with -, from stdin; a message from FILE.pb; and
+    traces a module. A pass may require invariants, such as call-dominant form, that the program
+    already satisfies or that an earlier pass ensures.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`tffc parse`: from typed text back to a serialized computation."""
+"""`tffc parse`: serialize a program from its typed text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ from tffc.cli.sources import read_typed
 )
 @size_option
 def parse_command(source: str, sections: pathlib.Path | None, out: str) -> None:
-    """Read the output of `tffc print --style typed` from a file or, with -, from stdin.
+    """Read the output of `tffc print --style typed` and write it as a Computation message.
+
+    Reads FILE.txt or, with -, stdin.
 
     \b
     Examples:

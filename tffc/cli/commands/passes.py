@@ -1,4 +1,4 @@
-"""`tffc passes`: what there is to run."""
+"""`tffc passes`: list passes, or describe one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tffc.cli.options import json_option
 from tffc.cli.output import show_json
 from tffc.golden.cases import read_cases
 from tffc.passes import Pass
@@ -17,10 +18,12 @@ from tffc.printable import json_text
 
 @click.command("passes")
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+@json_option
 def passes_command(name: str | None, as_json: bool) -> None:
-    """List all passes, including those of installed packages: what each does, the invariants that
-    it requires, ensures and may break, and its options.
+    """List all passes, including those of installed packages.
+
+    For each, shows what it does, the invariants that it requires, ensures and may break, and its
+    options.
 
     With a NAME, prints the description of that pass, and a program before and after it.
 

@@ -1,4 +1,4 @@
-"""`tffc pipelines`: what compiling to each form runs."""
+"""`tffc pipelines`: list the passes that compiling to each form runs."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def pipelines_command(ctx: click.Context) -> None:
         click.echo(f"{name}: {default_pipeline()}")
 
 
-@pipelines_command.command("show", short_help="Print the file of a pipeline.")
+@pipelines_command.command("show", short_help="Print the pipeline of a form as YAML.")
 @click.argument("form")
 def show_command(form: str) -> None:
-    """Print the pipeline of a form, as a file for --pipeline.
+    """Print the pipeline of a form as YAML, for a file to edit and pass to --pipeline.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`tffc print`: programs as text."""
+"""`tffc print`: show a program as text."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ STYLES = ("compact", "formatted", "structural", "typed")
 
 @click.command("print")
 @click.argument("source", metavar="FILE.pb|BUNDLE|MODULE[:NAME]")
-@click.option("--sexpr", is_flag=True, help="Print S-expressions, the only notation.")
+@click.option(
+    "--sexpr", is_flag=True, help="Accepted for clarity: S-expressions are the only notation."
+)
 @click.option(
     "--style",
     type=Choice(STYLES),
     default="formatted",
     show_default=True,
-    help="On one line, on several, as a drawing of the tree, or with types for tffc parse.",
+    help="One line; several lines; a drawing of the tree; or text with types, for tffc parse.",
 )
 @path_option(
     "--sections",
@@ -33,9 +35,9 @@ STYLES = ("compact", "formatted", "structural", "typed")
 def print_command(
     source: str, sexpr: bool, style: str, sections: pathlib.Path | None, watch: bool
 ) -> None:
-    """Print a program; if it has several parts, each under a line with its name and type.
+    """Print a program. If it has several parts, print each below a line with its name and type.
 
-    Compiled sections are printed as comp# and a fingerprint of what they compute.
+    A compiled section is printed as comp# and a fingerprint of what it computes.
 
     \b
     Examples:

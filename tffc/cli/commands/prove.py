@@ -1,4 +1,4 @@
-"""`tffc prove`: whether a bundle computes what a program does, for all arguments."""
+"""`tffc prove`: prove that a bundle computes what a program does."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
     step(f"proving {path}")
     proof, first, error = prove_both(program, bundle)
     if as_json:
-        show_json(_finding(proof, bundle.form, first, bundle))
+        show_json(_finding(proof, first, bundle))
     elif error is None:
         show_line(f"{path}: proved, {proof.operations} operations")
         if first is None and bundle.initialize is not None:
@@ -65,10 +65,10 @@ def _read(path: str, given: list[str]) -> tuple[Bundle, Program]:
     return bundle, program
 
 
-def _finding(proof: Proof, form: str, first: Proof | None, bundle: Bundle) -> dict[str, Any]:
+def _finding(proof: Proof, first: Proof | None, bundle: Bundle) -> dict[str, Any]:
     return {
         "prover": VERSION,
-        "form": form,
+        "form": bundle.form,
         **_answer(proof),
         "initialize": None if first is None else _answer(first),
         "digests": bundle.digests(),

@@ -1,4 +1,4 @@
-"""`tffc report`: a page about a run that is kept in a folder."""
+"""`tffc report`: write an HTML page about the run in a folder."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tffc.cli.output import say_briefly, write_output
 @click.argument("folder", metavar="RUNFOLDER", type=PATH)
 @path_option("-o", "--out", metavar="FILE.html", help="Write to this file instead of to stdout.")
 def report_command(folder: pathlib.Path, out: pathlib.Path | None) -> None:
-    """Write an HTML page about the run in a folder: plots of its metrics, clients per second, where
-    the time went, omitted clients, and the settings of the run.
+    """Write an HTML page about the run in a folder.
 
-    The page is a single file that needs no network and runs no script. The same folder gives the
-    same page. You can write it while the run continues.
+    The page shows plots of the metrics, clients per second, where the time went, omitted clients,
+    and the settings of the run. It is a single file that needs no network and runs no script. The
+    same folder gives the same page. You can write it while the run continues.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`tffc run`: rounds of a bundle, or of a program, on clients' data."""
+"""`tffc run`: run rounds of a bundle or a program on clients' data."""
 
 from __future__ import annotations
 

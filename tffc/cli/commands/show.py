@@ -1,4 +1,4 @@
-"""`tffc show`: what states, outputs and the folders of runs hold."""
+"""`tffc show`: show states, outputs and run folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tffc trace`: from a module to a serialized computation."""
+"""`tffc trace`: serialize a computation of a module."""
 
 from __future__ import annotations
 
@@ -28,8 +28,5 @@ def trace_command(target: str, out: str) -> None:
       tffc trace examples/slides.py:simple | tffc print - --sexpr
     """
     if out == "-" and sys.stdout.isatty():
-        raise click.UsageError(
-            "a serialized computation is not text for a terminal; give -o FILE.pb"
-        )
-
+        raise click.UsageError("a serialized computation is not text: give -o FILE.pb")
     write_computation(out, read_program(target).computation)

@@ -1,4 +1,4 @@
-"""`tffc verify`: whether what is made of a program computes what the program computes."""
+"""`tffc verify`: test that passes and forms keep what a program computes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tffc.cli.options import consent_option, form_option, json_option, pipeline_
 @click.option(
     "--trials",
     type=click.IntRange(1),
-    show_default="20, or fewer where they or the program are large",
+    show_default="20, or fewer if they or the program are large",
     help="The number of arguments to try.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="The seed for arguments.")

@@ -141,7 +141,7 @@ POLICIES = {
         "error: round.py:27: largest-bytes: count: has 4 bytes from each client; allowed: 3\n"
     ),
     "protection: secure": (
-        "error: round.py:26: protection: total: aggregated by the system; demanded: secure sum\n"
+        "error: round.py:26: protection: total: aggregated by the system; required: secure sum\n"
     ),
     "noise: true": "error: round.py:27: noise: count: no noise on the way to output\n",
     "operators: [federated_sum, federated_secure_sum_bitwidth]\nnever-leave: [data.user]\n"
@@ -168,7 +168,7 @@ exceptions:
 def test_an_exception_holds_until_its_day_ends(run: Run, policy: Callable[[str], str]) -> None:
     name = policy(EXCEPTED)
     args = ("audit", "round.py:training", "--policy", name, "--as-of")
-    found = "round.py:26: protection: total: aggregated by the system; demanded: secure sum"
+    found = "round.py:26: protection: total: aggregated by the system; required: secure sum"
     ran = run(*args, "2030-01-31")
     assert (ran.code, ran.stderr) == (0, f"note: {found} (excepted: reviewed)\n")
     ran = run(*args, "2030-02-01")
@@ -246,19 +246,19 @@ def test_a_broadcast_form_releases_its_output(run: Run, tmp_path: pathlib.Path) 
 REFUSED = {
     "x: 1": "error[E973]: the policy cannot have the key 'x'",
     "protecton: secure": "did you mean 'protection'?",
-    "operators: a": "error[E974]: operators has to be a list of names",
-    "largest-bytes: -1": "error[E974]: largest-bytes has to be a number of bytes",
-    "noise: 1": "error[E974]: noise has to be true or false",
-    "protection: strong": "error[E974]: protection has to be one of secure, system, program, none",
+    "operators: a": "error[E974]: operators must be a list of names",
+    "largest-bytes: -1": "error[E974]: largest-bytes must be a number of bytes",
+    "noise: 1": "error[E974]: noise must be true or false",
+    "protection: strong": "error[E974]: protection must be one of secure, system, program, none",
     "effects: {clients: [fire]}": "error[E974]: 'fire' is not a kind of effect",
     "effects: {devices: []}": "error[E973]: effects cannot have the key 'devices'",
-    "exceptions: {}": "error[E974]: exceptions has to be a list",
+    "exceptions: {}": "error[E974]: exceptions must be a list",
     "exceptions: [{channel: a}]": "an exception has no rule and no reason and no expires",
     "exceptions: [{rule: sound}]": "error[E974]: 'sound' is not a rule",
-    "exceptions: [{expires: soon}]": "error[E974]: expires has to be a date, such as 2030-01-31",
-    "exceptions: [{reason: ' '}]": "error[E974]: reason has to be text",
-    "exceptions: [a]": "error[E974]: an exception has to be a mapping",
-    "[a]": "error[E974]: the policy has to be a mapping",
+    "exceptions: [{expires: soon}]": "error[E974]: expires must be a date, such as 2030-01-31",
+    "exceptions: [{reason: ' '}]": "error[E974]: reason must be text",
+    "exceptions: [a]": "error[E974]: an exception must be a mapping",
+    "[a]": "error[E974]: the policy must be a mapping",
     "noise: true\nnoise: true": "error[E972]: the key 'noise' occurs twice",
     "a: [": "error[E971]: the policy policy.yaml is not YAML",
 }

@@ -82,7 +82,7 @@ def test_what_is_proved_to_compute_the_same(run: Run, tmp_path: pathlib.Path) ->
     ran = run("diff", "--breaking", "old/before.py:training", "round.py:training")
     assert ran.code == 0
     assert ran.stdout.startswith(
-        "INSIDE: round is written otherwise, and proved to compute the same"
+        "INSIDE: round has changed, and is proved to compute the same"
     )
 
 

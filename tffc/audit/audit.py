@@ -1,7 +1,7 @@
 """The audit of a round: every channel from its clients, and what values may depend on.
 
-All statements can be read off the program and hold for every argument.  A "may depend on" list is
-an over-approximation: it never omits a dependency, but may name more than there are.
+The audit analyses the program only, and holds for every argument.  A "may depend on" list is an
+over-approximation: it never omits a dependency, but may name more than there are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tffc.linking.aggregations import PLAIN
 
 
 class Protection(enum.Enum):
-    """What keeps anybody from seeing a single client's contribution, strongest first."""
+    """The protection of a single client's contribution, strongest first."""
 
     SECURE = "secure sum"
     SYSTEM = "aggregated by the system"
@@ -40,7 +40,7 @@ class Protection(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Draw:
-    """A random draw: its operation, its side, and whether each run draws other numbers."""
+    """A random draw: its operation, its side, and whether each run draws new numbers."""
 
     operation: str
     side: str
@@ -52,11 +52,11 @@ class Draw:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Depends:
-    """What a value may depend on.
+    """The dependencies that a value may have.
 
-    `elements` are parts of a client's data, `counts` those of which the number matters, and
-    `shapes` those of which only the shape matters.  `state` are parts of the server's state, and
-    `channels` the calls of aggregations.
+    `elements` are parts of a client's data, `counts` those whose number matters, and `shapes` those
+    of which only the shape matters.  `state` are parts of the server's state, and `channels` the
+    names of aggregations.
     """
 
     elements: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Depends:
     draws: tuple[Draw, ...] = ()
 
     def listed(self) -> dict[str, tuple[str, ...]]:
-        """Return what is not empty, under the words that reports use."""
+        """Return the fields that are not empty, under the words that reports use."""
         words = {
             "data": self.elements,
             "how many": self.counts,
@@ -81,11 +81,10 @@ class Depends:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Channel:
-    """What clients contribute to one aggregation, or (with the operator `output`) keep as their
-    output.
+    """The clients' contributions to one aggregation, or their output (with the operator `output`).
 
-    `size` is the bytes for each client, None if that is not fixed.  `goes_to` are the leaves of the
-    new state and the output that may depend on it.
+    `size` is the bytes from each client, None if that is not fixed.  `goes_to` are the leaves of
+    the new state and the output that may depend on it.
     """
 
     name: str
@@ -106,7 +105,7 @@ class Channel:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Broadcast:
-    """What is sent to every client."""
+    """A value that is sent to every client."""
 
     name: str
     type: str
@@ -206,7 +205,7 @@ class _Auditor:
             output=self._result("output"),
         )
 
-    # What leaves the clients.
+    # Channels.
 
     def _channels(self) -> Iterator[Channel]:
         for staged in self._round.aggregations():
@@ -236,7 +235,7 @@ class _Auditor:
         )
 
     def _released(self) -> Iterator[Channel]:
-        """Yield what each client keeps as the output of a round without aggregations."""
+        """Yield the outputs that clients keep in a round without aggregations."""
         if "state" in self._results:
             return
         for path, type, total in self._leaves("output"):
@@ -277,7 +276,7 @@ class _Auditor:
             if source in self._flows.sources.of(total, Kind.CHANNEL)
         )
 
-    # What goes to the clients, and what is left.
+    # Broadcasts, results and effects.
 
     def _broadcasts(self) -> Iterator[Broadcast]:
         for name, total in self._flows.broadcasts.items():
@@ -332,10 +331,9 @@ ASSIGNED = re.compile(r"\s*([^\W\d]\w*)\s*(?::[^=]+)?=(?!=)")
 
 
 def _call_names(program: StagedRound) -> dict[str, str]:
-    """Return a name for each call: of the variable that the user's line assigns, else of the
-    operator.
+    """Return a name for each aggregation and broadcast.
 
-    Repeated names get a number.
+    It is the variable that the user's line assigns, else the operator; repeated names get a number.
     """
     names: dict[str, str] = {}
     taken: dict[str, int] = {}
@@ -369,8 +367,8 @@ def _protection(uri: str) -> Protection:
 def _contribution_type(form: Form, call: Call) -> Type:
     """Return the type of a client's contribution to an aggregation.
 
-    The graphs of a form make all of it.  In a form of programs, the system that aggregates is
-    given the operands and weighs them.
+    If the form consists of graphs, these compute the whole contribution, such as a weighted value
+    and its weight.  If it consists of programs, the aggregating system gets the operands.
     """
     kind = PLAIN.get(uri_of(call))
     if kind is None:

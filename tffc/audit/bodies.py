@@ -1,4 +1,4 @@
-"""Graphs and functions of a section in one form: ordered nodes, and edges with numbered outputs."""
+"""Graphs and functions of a section in a common form: ordered nodes, edges with output numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tffc.linking.section import SectionContent
 from tffc.operations import op_table
 
 ANY_PORT = -1
-"""Stands for an unknown output of a node: it may be any of them."""
+"""The number of an unknown output of a node, which may be any of them."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -18,19 +18,19 @@ from tffc.proof.prove import Answer, prove
 
 
 class Breaks(enum.Enum):
-    """What a change breaks."""
+    """The kinds of changes, by what they break."""
 
-    STATE = "a saved state cannot go on"
-    DATA = "clients' data have to change"
-    WIRE = "clients and servers of the two versions cannot meet"
-    PRIVACY = "something more leaves the clients, or in less protection"
-    RESULT = "the server puts out something else"
+    STATE = "a run cannot resume from a saved state"
+    DATA = "clients' data has to change"
+    WIRE = "clients and servers of the two versions cannot work together"
+    PRIVACY = "more leaves the clients, or with less protection"
+    RESULT = "the server's output changes"
     INSIDE = "only the inside of components has changed"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """A change: what it breaks, what it concerns, and the line in the new version."""
+    """A change: its kind, its subject, a message, and the line in the new version."""
 
     breaks: Breaks
     subject: str
@@ -60,8 +60,8 @@ def _types(old: Type, new: Type) -> Iterator[Change]:
 
 
 def _half(type: Type, half: int, end: str) -> Type:
-    """Return one element of a round's parameter or result; a round without a state has output
-    only."""
+    """Return one element of a round's parameter or result; a round without a state only has an
+    output."""
     assert isinstance(type, FunctionType)
     whole = getattr(type, end)
     if isinstance(whole, StructType) and len(whole) == 2:
@@ -90,7 +90,7 @@ def _leaves(breaks: Breaks, label: str, old: Type, new: Type) -> Iterator[Change
 
 
 def _wire(old: Audit, new: Audit) -> Iterator[Change]:
-    """Yield the differences in what is sent and received, in order of transmission."""
+    """Yield the changes of broadcasts, then of channels."""
     was, now = (", ".join(b.type for b in each.broadcasts) or "nothing" for each in (old, new))
     if was != now:
         span = new.broadcasts[0].span if new.broadcasts else None
@@ -100,7 +100,7 @@ def _wire(old: Audit, new: Audit) -> Iterator[Change]:
             message = f"is a new channel: {after.operator} of {after.type}"
             yield Change(Breaks.WIRE, after.name, message, after.span)
         elif before is not None and after is None:
-            message = f"is not a channel any more: {before.operator} of {before.type}"
+            message = f"is no longer a channel: {before.operator} of {before.type}"
             yield Change(Breaks.WIRE, before.name, message)
         elif before is not None and after is not None:
             one, other = ((c.operator, c.type, c.bound) for c in (before, after))
@@ -117,7 +117,7 @@ def _shown(channel: Channel) -> str:
 def _paired(old: Audit, new: Audit) -> Iterator[tuple[Channel | None, Channel | None]]:
     """Yield pairs of old and new channels, in the order of the new ones.
 
-    Channels with equal names are paired first; the rest by their position among the unpaired.
+    Channels with equal names are paired first, the others in order.
     """
     before = {channel.name: channel for channel in old.channels}
     after = {channel.name: channel for channel in new.channels}
@@ -129,7 +129,7 @@ def _paired(old: Audit, new: Audit) -> Iterator[tuple[Channel | None, Channel | 
 
 
 def _privacy(old: Audit, new: Audit) -> Iterator[Change]:
-    """Yield what newly leaves the clients, and what is less protected than before."""
+    """Yield the values that newly leave the clients, and those that are less protected."""
     order = list(Protection)
     for before, after in _paired(old, new):
         if after is None:
@@ -137,7 +137,7 @@ def _privacy(old: Audit, new: Audit) -> Iterator[Change]:
         was = {} if before is None else before.depends.listed()
         now = after.depends.listed()
         for label in ("data", "how many", "shape of"):
-            # How many elements there are, and their shapes, are part of the elements.
+            # The data of an element includes its number and its shape.
             known = {*was.get(label, ()), *was.get("data", ())}
             more = [name for name in now.get(label, ()) if name not in known]
             if more:
@@ -150,7 +150,7 @@ def _privacy(old: Audit, new: Audit) -> Iterator[Change]:
             yield Change(Breaks.PRIVACY, after.name, message, after.span)
         had, has = (any(draw.is_fresh for draw in c.depends.draws) for c in (before, after))
         if had and not has:
-            message = "meets no fresh noise at the clients any more"
+            message = "no longer gets fresh noise at the clients"
             yield Change(Breaks.PRIVACY, after.name, message, after.span)
     for effect in new.effects:
         if effect.side == "clients" and effect.operation not in {e.operation for e in old.effects}:
@@ -159,20 +159,19 @@ def _privacy(old: Audit, new: Audit) -> Iterator[Change]:
 
 
 def _inside(old: Node, new: Node, form: str) -> Iterator[Change]:
-    """Yield whether programs with the same interface differ, and whether they are proved
-    equivalent.
+    """Yield the change between programs with the same interface, if they differ.
 
-    The old program is compared with the components of the new one.
+    Whether the new components compute the old program is proved, if possible.
     """
     found = list(differences({"round": old}, {"round": new}))
     if not found:
         return
     proof = prove(old, form, compile_form(new, form, allow_impure_duplicates=True).components())
     answers: Mapping[Answer, tuple[Breaks, str]] = {
-        Answer.PROVED: (Breaks.INSIDE, "is written otherwise, and proved to compute the same"),
+        Answer.PROVED: (Breaks.INSIDE, "has changed, and is proved to compute the same"),
         Answer.DIFFERENT: (Breaks.RESULT, "computes something else"),
     }
-    undecided = (Breaks.INSIDE, "is written otherwise; whether it computes the same is not decided")
+    undecided = (Breaks.INSIDE, "has changed; whether it computes the same is undecided")
     breaks, message = answers.get(proof.answer, undecided)
     shown = proof.difference
     if shown is not None and proof.answer is Answer.DIFFERENT:

@@ -12,7 +12,7 @@ from tffc.linking.section import SectionContent, read_section
 
 
 def constant_texts(section: Compiled) -> list[str]:
-    """Return the results of a section that returns constant scalars; empty if it does more.
+    """Return the results of a section that returns constant scalars; empty if it returns others.
 
     Raises:
       GraphError: the section is malformed.

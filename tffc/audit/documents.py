@@ -25,8 +25,8 @@ def audit_json(audit: Audit, found: Sequence[Violation]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert a record to JSON values: an enumeration member to its name, a span to file and
-    line."""
+    """Convert a value to JSON: a dataclass to its fields, an enumeration member to its name, a span
+    to file and line."""
     if isinstance(value, Span):
         return {"file": shown_path(value.file), "line": value.line}
     if isinstance(value, enum.Enum):

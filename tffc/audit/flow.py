@@ -1,8 +1,8 @@
-"""Flows: what a tensor may depend on, the abstract values of the dependency analysis.
+"""Flows: the abstract values of the dependency analysis, which are sets of sources.
 
-A source is a part of what a program is given, or a random draw.  A set of sources is a bit set in
-an int.  Elements and shape are tracked separately, because a count of examples depends on how many
-there are, but not on what they contain.
+A source is a part of a program's argument, or a random draw.  A set of sources is a bit set in an
+int.  Elements and shape are tracked separately, because a count of examples depends on their
+number, but not on their content.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 DEEPEST_DATASET = 8
-"""How deep nested datasets are distinguished; deeper ones are merged into one flow."""
+"""The depth up to which nested datasets are distinguished; deeper ones are one flow."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Flow:
-    """What the elements and the shape of a tensor may depend on.
+    """The sources that the elements (`value`) and the shape of a tensor may depend on.
 
     For a tensor that holds a dataset, `elements` are the flows of its elements' components, if
     known, and `value` is what determines the number and order of the elements.  `handles` names the
@@ -32,7 +32,7 @@ class Flow:
     handles: frozenset[str] = frozenset()
 
     def total(self) -> int:
-        """Return everything that the tensor may depend on, without the state behind a handle."""
+        """Return all sources of the tensor, without those of the state behind a handle."""
         return self.value | self.shape | total_of(self.elements or ())
 
     def with_value(self, sources: int) -> Flow:
@@ -72,7 +72,7 @@ def join_all(flows: Iterable[Flow]) -> Flow:
 
 
 def total_of(flows: Iterable[Flow]) -> int:
-    """Return everything that several tensors may depend on."""
+    """Return all sources of several tensors."""
     return union(flow.total() for flow in flows)
 
 
@@ -100,7 +100,7 @@ Flows: TypeAlias = "Flow | tuple[Flows, ...]"
 
 
 def flatten(flows: Any) -> list[Flow]:
-    """Return the flows of the leaves of a value, in order, without functions in it."""
+    """Return the flows of a value's leaves in order, without functions."""
     found: list[Flow] = []
     stack = [flows]
     while stack:

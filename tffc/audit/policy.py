@@ -1,4 +1,4 @@
-"""Policies: what a deployment allows to leave its clients, and checking a round against one.
+"""Policies: rules for what may leave the clients, and checking a round against them.
 
 A policy is a YAML file; `policy.schema.json` beside this module is its JSON Schema.
 """
@@ -27,8 +27,8 @@ RULES = {
     "never-leave": "These elements of a client's data are in no channel.",
     "largest-bytes": "No channel has more bytes from a client.",
     "effects": "Only these effects are allowed on a side.",
-    "protection": "Every channel is protected at least so.",
-    "noise": "Every channel meets fresh noise before it is in the state or the output.",
+    "protection": "Every channel has at least this protection.",
+    "noise": "Fresh noise is added to every channel before it reaches the state or the output.",
 }
 """The rules, with descriptions."""
 
@@ -45,7 +45,7 @@ class Waiver:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Policy:
-    """What is allowed; None leaves something unrestricted."""
+    """The rules of a policy; None is unrestricted."""
 
     operators: tuple[str, ...] | None = None
     never_leave: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Policy:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Violation:
-    """A violation of a policy: the rule, the channel or effect concerned, and what was found.
+    """A violation of a policy: the rule, the channel or effect, and a message.
 
     `excepted` is the reason of an exception that allows it; `expired` the day on which one expired.
     """
@@ -104,13 +104,12 @@ def _channel(channel: Channel, policy: Policy) -> Iterator[Violation]:
             yield violation("largest-bytes", message)
     order = list(Protection)
     if order.index(channel.protection) > order.index(policy.protection):
-        message = f"{channel.protection.value}; demanded: {policy.protection.value}"
+        message = f"{channel.protection.value}; required: {policy.protection.value}"
         yield violation("protection", message)
 
 
 def _without_noise(audit: Audit) -> Iterator[Violation]:
-    """Yield the channels that reach the state or the output without a fresh random draw on the
-    way."""
+    """Yield the channels that reach the state or the output without a fresh random draw."""
     spans = {channel.name: channel for channel in audit.channels}
     for result in (*audit.state, *audit.output):
         for name in result.depends.channels:
@@ -157,7 +156,7 @@ def read_policy(path: pathlib.Path) -> Policy:
             "E971",
             f"the policy {path} is not YAML",
             notes=(str(error),),
-            help="mend what the note is about; tffc audit --help shows a policy",
+            help="fix the error in the note; tffc audit --help shows a policy",
         ) from None
     twice = repeated_key(root)
     if twice is not None:
@@ -181,7 +180,7 @@ class _Reader:
         self, what: str, content: Any, fields: Mapping[str, _Field], path: tuple[Any, ...]
     ) -> dict[str, Any]:
         if not isinstance(content, dict):
-            raise self.wrong(f"{what} has to be a mapping", path)
+            raise self.wrong(f"{what} must be a mapping", path)
         for key in content:
             if key not in fields:
                 raise PolicyError(
@@ -226,7 +225,7 @@ class _Reader:
 
     def exceptions(self, value: Any, path: tuple[Any, ...]) -> tuple[Waiver, ...]:
         if not isinstance(value, list):
-            raise self.wrong("exceptions has to be a list", path)
+            raise self.wrong("exceptions must be a list", path)
         return tuple(self._exception(each, (*path, at)) for at, each in enumerate(value))
 
     def _exception(self, value: Any, path: tuple[Any, ...]) -> Waiver:
@@ -250,11 +249,11 @@ _Field = Callable[[_Reader, Any, tuple[Any, ...]], Any]
 def _field(
     expected: str, fits: Callable[[Any], bool], convert: Callable[[Any], Any] = lambda value: value
 ) -> _Field:
-    """Return the reader of a field whose value has to fit."""
+    """Return the reader of a field whose value must fit."""
 
     def read(reader: _Reader, value: Any, path: tuple[Any, ...]) -> Any:
         if not fits(value):
-            raise reader.wrong(f"{path[-1]} has to be {expected}", path)
+            raise reader.wrong(f"{path[-1]} must be {expected}", path)
         return convert(value)
 
     return read
@@ -283,6 +282,6 @@ EXCEPTION: dict[str, _Field] = {
     "channel": TEXT,
     "rule": _Reader.rule,
     "reason": TEXT,
-    # A point in time is a date too, of another class.
+    # A datetime is a date too, but has a time.
     "expires": _field("a date, such as 2030-01-31", lambda value: type(value) is datetime.date),
 }

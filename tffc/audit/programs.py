@@ -33,7 +33,7 @@ class Kind(enum.Enum):
     """The kind of a source."""
 
     DATA = "an element of a client's data"
-    COUNT = "how many elements a client's data have"
+    COUNT = "the number of elements in a client's data"
     SHAPE = "the shape of an element of a client's data"
     STATE = "a part of the server's state"
     CHANNEL = "the result of an aggregation"
@@ -42,7 +42,7 @@ class Kind(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Source:
-    """Something that values depend on.
+    """A part of the argument, an aggregation or a draw that values may depend on.
 
     `name` is its path in the parameter, such as `images.pixels`, the name of an aggregation's call,
     or the operation of a draw; for a draw, `call` is the call whose section it is in.
@@ -70,7 +70,7 @@ class Sources:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Contribution:
-    """What each client contributes to an aggregation, and the set of its sources."""
+    """The type of each client's contribution to an aggregation, and the set of its sources."""
 
     type: Type
     sources: int
@@ -78,11 +78,10 @@ class Contribution:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RoundFlows:
-    """What the values of a round depend on.
+    """The sources of the values of a round.
 
-    `contributions` are those to each aggregation, and `broadcasts` the sources of what is sent to
-    clients, both by call; `results` are the sources of each leaf of what the round returns, as
-    `results_of` names it.
+    `contributions` are those to each aggregation, and `broadcasts` the sources of each broadcast,
+    both by call; `results` are the sources of each leaf of the results, as `results_of` names them.
     """
 
     sources: Sources
@@ -118,7 +117,7 @@ def leaf_paths(root: Type, label: str) -> list[str]:
 
 
 def round_flows(program: StagedRound) -> RoundFlows:
-    """Return what the values of a round may depend on.
+    """Return the sources that the values of a round may depend on.
 
     Raises:
       GraphError: a section is malformed.
@@ -128,9 +127,9 @@ def round_flows(program: StagedRound) -> RoundFlows:
 
 
 class _RoundWalk:
-    """Evaluates a round over flows instead of tensors; a function stands for itself.
+    """Evaluates a round over flows instead of tensors; the value of a function is its node.
 
-    A flat program binds each name once, so `values` holds all that is in scope.
+    A flat program binds each name once, so `_values` holds everything in scope.
     """
 
     def __init__(self, program: StagedRound) -> None:
@@ -195,9 +194,9 @@ class _RoundWalk:
         return self._value(call)
 
     def _aggregate(self, staged: StagedCall) -> Flows:
-        """Record what clients contribute; return a result that depends on the aggregation.
+        """Record the clients' contributions; return a result that depends on the aggregation.
 
-        Besides, it may depend on draws of the user's functions, and on operands beside the clients'
+        It may also depend on draws of the user's functions, and on operands other than the clients'
         values.
         """
         value, *rest = operands(staged.call)
@@ -211,7 +210,10 @@ class _RoundWalk:
         return _filled(staged.call.type, Flow(channel.value | self._total(rest)))
 
     def _concluded(self, channel: Flow, given: Type, rest: Iterable[Node]) -> Flows:
-        """Return the result of the user's report for a total of values from a channel."""
+        """Return the result of the user's `report` for the total of a channel.
+
+        Totals grow until `accumulate` and `merge` add nothing, as after any number of clients.
+        """
         total, accumulate, merge, report = map(self._value, rest)
         value = _filled(given, channel)
         while True:
@@ -283,7 +285,7 @@ class _RoundWalk:
         return self._sections[key]
 
     def _operate(self, operator: Intrinsic, argument: Any) -> Task[Any]:
-        """Return the result of an operator that works where its operands are."""
+        """Return the result of an operator that does not communicate."""
         assert isinstance(operator.type, FunctionType)
         match operator.uri:
             case uri if uri in PLACEMENTS_ONLY:

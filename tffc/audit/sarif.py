@@ -1,4 +1,4 @@
-"""SARIF 2.1.0: findings in the format that code review systems show at the lines of a program."""
+"""SARIF 2.1.0, a format of findings that code review systems show at the lines of a program."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Dependency analysis of a compiled section: an abstract interpretation of its graph.
 
-It computes with flows instead of tensors.  State is read and written through handles in no
-particular order, so a graph with state is analysed until nothing is added; that terminates, because
-the sets only grow and are finite.  An unknown operation makes every output depend on every input.
+It computes with flows instead of tensors.  State may be read and written through handles in any
+order, so a graph with state is analysed until nothing is added; this terminates, because the sets
+are finite and only grow.  Every output of an unknown operation depends on every input.
 """
 
 from __future__ import annotations
@@ -29,23 +29,24 @@ RESOURCE, FIRST_REFERENCE = 20, 101
 variables."""
 
 DEEPEST_CALL = 40
-"""How deep calls of functions are followed; beyond, every result depends on every argument."""
+"""The depth up to which calls of functions are followed; beyond it, every result depends on every
+argument."""
 
 DRAWS = re.compile(
     "(?!StatelessRandomGet)(Stateless|Stateful)?(Random|TruncatedNormal|StandardNormal|Uniform|UniformInt|"
     "UniformFullInt|Multinomial|Parameterized|RandomBinomial|Binomial).*"
     "|ParameterizedTruncatedNormal|Multinomial|.*CandidateSampler"
 )
-"""The operations that draw random numbers; those on datasets only draw an order."""
+"""Matches operations that draw random numbers; those on datasets only draw an order."""
 
 TABLE = pathlib.Path(__file__).with_name("operations.txt")
-"""What operations do, under the headings of `RULES` and of `SectionWalk._operation`."""
+"""The operations by their rules, under the headings of `RULES` and of `SectionWalk._operation`."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Draw:
     """An operation that draws random numbers: its function (empty for the graph), its node, and
-    whether it draws other numbers in each run."""
+    whether it draws new numbers in each run."""
 
     operation: str
     function: str
@@ -235,7 +236,8 @@ class SectionWalk:
                 self._grew = True
 
     def _with_state(self, node: Any, inputs: list[Flow]) -> tuple[Flow, ...]:
-        """Return the flow of an operation on state, which is assumed to read and write it."""
+        """Return the flow of an operation on state; an unknown one is assumed to read and write
+        it."""
         handles = frozenset[str]().union(*(flow.handles for flow in inputs))
         held = join_all(self._memory.get(name, NOTHING) for name in handles)
         match node.op:
@@ -301,8 +303,8 @@ class SectionWalk:
         """Return the state after any number of steps: the fixed point of joining it with the next
         state.
 
-        `step` returns what determines the number of steps, and the next state.  Values at `kept`
-        positions are the same in all steps, so they do not depend on that number.
+        `step` returns the sources that determine the number of steps, and the next state.  Values
+        at `kept` positions are the same in all steps, so they do not depend on that number.
         """
         while True:
             decides, made = step(state)
@@ -332,7 +334,7 @@ class SectionWalk:
     # Datasets.
 
     def components(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return a dataset with one element, made of the inputs."""
+        """Return a dataset with one element, whose components are the inputs."""
         return (dataset(0, inputs),)
 
     def slices(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
@@ -427,7 +429,7 @@ class SectionWalk:
 
 
 def _widened(flows: tuple[Flow, ...], width: int) -> tuple[Flow, ...]:
-    """Return `width` flows; a single flow that stands for all results is repeated."""
+    """Return `width` flows; if there are fewer or more, all become their join."""
     if len(flows) == width:
         return flows
     return (join_all(flows),) * width
@@ -447,14 +449,14 @@ def _one_element(node: Any, flow: Flow) -> tuple[Flow, ...]:
 
 
 def _resized(flow: Flow, count: int, change: Callable[[Flow], Flow] = lambda each: each) -> Flow:
-    """Return a dataset of changed elements of another, as many as `count` determines."""
+    """Return a dataset of changed elements of another; `count` determines their number."""
     if flow.elements is None:
         return Flow(flow.total() | count)
     return dataset(count, list(map(change, flow.elements)))
 
 
 def _state_name(node: Any, body: Body) -> str:
-    """Return the identity of a node's state: its shared name, or the node's place."""
+    """Return the identity of a node's state: its shared name, or the node's own name."""
     names = [node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr]
     shared = next(filter(None, names), b"") if has_named_state(node) else b""
     return f"shared {shared!r}" if shared else f"{body.name}/{node.name}"

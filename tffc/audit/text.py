@@ -11,7 +11,7 @@ from tffc.printable import printable
 
 
 def place(span: Span) -> str:
-    """Return a span as file and line, relative to the working directory if the file is below it."""
+    """Return a span as file and line, relative to the working directory if possible."""
     return f"{shown_path(span.file)}:{span.line}"
 
 
@@ -21,7 +21,7 @@ def without_line(span: Span) -> str:
 
 
 def audit_text(audit: Audit, show_place: Callable[[Span], str] = place) -> str:
-    """Return an audit as lines, with escapes for characters that are not printable."""
+    """Return an audit as lines, with unprintable characters escaped."""
     return "\n".join(map(printable, _lines(audit, show_place))) + "\n"
 
 
@@ -69,7 +69,7 @@ def _channel(channel: Channel, show_place: Callable[[Span], str]) -> Iterator[st
 
 
 def _depends(depends: Depends) -> Iterator[str]:
-    """Yield what a value may depend on, as lines below its name."""
+    """Yield the dependencies of a value, as lines below its name."""
     listed = depends.listed()
     yield from (f"  {label}: {', '.join(values)}" for label, values in listed.items())
     if not listed:
@@ -91,7 +91,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def violation_text(found: Violation) -> str:
-    """Return a violation as one line, with its file and line if the program knows them."""
+    """Return a violation as one line, with its file and line if known."""
     at = "" if found.span is None else f"{place(found.span)}: "
     end = f" (excepted: {found.excepted})" if found.excepted is not None else ""
     if found.expired is not None:

@@ -1,6 +1,6 @@
-"""Pages for a browser: one file each, which needs nothing else.
+"""Self-contained HTML pages.
 
-The policy of a page lets nothing be loaded, and no style or script apply but its own.
+The content security policy of a page allows only its own style and script, and no loading.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 
 def web_page(title: str, style: str, body: Iterable[str], script: str = "") -> str:
-    """Return a page with this title and these lines of its body, which are HTML.
+    """Return a page with a title and the lines of its body, all HTML.
 
-    The script runs after the body; its policy lets it make no markup out of text.
+    The script runs after the body; the policy keeps it from turning text into markup.
     """
     policy = ["default-src 'none'"]
     if script:
@@ -44,5 +44,5 @@ def web_page(title: str, style: str, body: Iterable[str], script: str = "") -> s
 
 
 def _digest(text: str) -> str:
-    """Return what a policy says of a script or a style that it allows."""
+    """Return the source expression by which a policy allows a script or a style."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -81,9 +81,7 @@ def test_what_is_proved_to_compute_the_same(run: Run, tmp_path: pathlib.Path) ->
     )
     ran = run("diff", "--breaking", "old/before.py:training", "round.py:training")
     assert ran.code == 0
-    assert ran.stdout.startswith(
-        "INSIDE: round has changed, and is proved to compute the same"
-    )
+    assert ran.stdout.startswith("INSIDE: round has changed, and is proved to compute the same")
 
 
 def test_what_fails_can_be_chosen(run: Run, tmp_path: pathlib.Path) -> None:

@@ -37,9 +37,9 @@ def test_a_fresh_process_is_silent_but_for_what_it_wrote(
     assert ran.stdout == ""
     files = sorted(file.name for file in (tmp_path / "m").iterdir())
     nothing = (
-        "  left out secure_sum_bitwidth: it gives nothing\n"
-        "  left out secure_sum_max_input: it gives nothing\n"
-        "  left out secure_modular_sum_modulus: it gives nothing\n"
+        "  left out secure_sum_bitwidth: it has no result\n"
+        "  left out secure_sum_max_input: it has no result\n"
+        "  left out secure_modular_sum_modulus: it has no result\n"
     )
     if kind == "saved_model":
         assert files == ["saved_model.pb"]

@@ -328,7 +328,7 @@ def test_a_name_that_is_not_listed_is_refused(run: Run) -> None:
             "             a: [\n"
             "                 ^\n",
         ),
-        ("[a]", "error[E802]: golden/golden.yaml has to be a mapping of names to examples\n"),
+        ("[a]", "error[E802]: golden/golden.yaml must be a mapping of names to examples\n"),
         (
             "a: {forms: [mapreduce]}",
             "error[E804]: in golden/golden.yaml, the example 'a' has no target\n"

@@ -178,9 +178,9 @@ def module(tmp_path: pathlib.Path) -> Callable[[str], str]:
         ("number", "there is no such function"),
         ("", "there is no such function"),
         ("unbuilt", "its model has no weights yet"),
-        ("other", "it gives 3"),
+        ("other", "it returns 3"),
         ("broken", "it raised ValueError: no such luck"),
-        ("computed", "it is a computation, and saved_model is what takes one"),
+        ("computed", "it is a computation, for --to saved_model"),
     ],
 )
 def test_what_makes_no_model(module: Callable[[str], str], name: str, reason: str) -> None:
@@ -189,8 +189,8 @@ def test_what_makes_no_model(module: Callable[[str], str], name: str, reason: st
         make_model(module(name))
     assert str(caught.value) == (
         f"{module(name)} is not a function that makes a Keras model: {reason} [E877]\n"
-        "  help: name a function without parameters, as in averaging.py:make_model, that returns "
-        "the model when it is built: begun with keras.Input, or after model.build(shape)"
+        "  help: name a function without parameters, such as averaging.py:make_model, that returns "
+        "a built model: one that begins with keras.Input, or after model.build(shape)"
     )
 
 
@@ -203,5 +203,5 @@ def test_a_model_that_keras_cannot_save() -> None:
         save_model(Broken())
     assert str(caught.value) == (
         "Keras cannot save the model: NotImplementedError: no get_config [E878]\n"
-        "  help: make it of layers that Keras can save, which have get_config"
+        "  help: use only layers that Keras can save, which have get_config"
     )

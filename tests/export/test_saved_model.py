@@ -293,7 +293,7 @@ def test_the_same_components_give_the_same_bytes(training: pathlib.Path) -> None
 def test_components_that_give_nothing_are_left_out(training: pathlib.Path) -> None:
     linked = link_signatures(read_bundle(training).components)
     assert "work" in linked.signatures
-    assert linked.left_out["secure_sum_bitwidth"] == "it gives nothing"
+    assert linked.left_out["secure_sum_bitwidth"] == "it has no result"
 
 
 def test_nothing_to_export() -> None:
@@ -311,8 +311,8 @@ def test_nothing_to_export() -> None:
         "compiled": Compiled("xla", b"", FunctionType(None, TensorType(np.int32))),
     }
     assert refusal(ExportError, link_signatures, parts) == (
-        "no component of the bundle is a TensorFlow graph that gives something [E950]\n"
-        "  note: nothing: it gives nothing\n"
+        "no component of the bundle is a TensorFlow graph with a result [E950]\n"
+        "  note: nothing: it has no result\n"
         "  note: program: it is not a graph but a program of the language\n"
         "  note: compiled: it is compiled for xla, not for TensorFlow\n"
         "  help: compile the round to the form mapreduce or broadcast"
@@ -327,11 +327,10 @@ def test_state_that_calls_would_share_is_refused() -> None:
         return queue.size()
 
     assert refusal(ExportError, saved_model, {"queued": queued.to_building_block()}) == (
-        "the component queued keeps state that one call would leave to the next [E951]\n"
-        "  note: variables and tables are new in each call, but for those in functions and those "
-        "that several operations name\n"
-        "  help: make variables and tables outside of functions, and use nothing else that keeps "
-        "state"
+        "the component queued keeps state that its calls would share [E951]\n"
+        "  note: variables and tables are new in each call, except those created in functions and "
+        "those that several operations name\n"
+        "  help: create variables and tables outside functions, and use no other state"
     )
 
 

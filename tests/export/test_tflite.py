@@ -146,7 +146,7 @@ def test_reads_that_no_edge_orders_are_refused() -> None:
             tf.raw_ops.AssignAddVariableOp(resource=handle, value=tf.constant(1.0))
             tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32, name="read")
     made = graph.as_graph_def()
-    with pytest.raises(VariablesError, match="is read and changed in no certain order"):
+    with pytest.raises(VariablesError, match="is read and changed in an undefined order"):
         hand_on_variables(made)
 
 
@@ -335,12 +335,12 @@ def test_components_that_cannot_be_converted_are_left_out() -> None:
     models = convert(same=same, nothing=nothing, found=found)
     assert list(models.models) == ["same"]
     assert models.left_out == {
-        "nothing": "it gives nothing",
-        "found": "LiteRT has no AnonymousMutableHashTable, with flex neither",
+        "nothing": "it has no result",
+        "found": "LiteRT has no AnonymousMutableHashTable, not even with flex",
     }
     assert refusal(ExportError, convert, nothing=nothing, found=found) == (
         "no component of the bundle can be converted for LiteRT [E953]\n"
-        "  note: nothing: it gives nothing\n"
-        "  note: found: LiteRT has no AnonymousMutableHashTable, with flex neither\n"
+        "  note: nothing: it has no result\n"
+        "  note: found: LiteRT has no AnonymousMutableHashTable, not even with flex\n"
         "  help: export a SavedModel"
     )

@@ -154,9 +154,9 @@ def test_a_function_that_is_not_in_tensorflow() -> None:
         return state
 
     assert refusal(same, STATE_VALUE) == (
-        f"a function of the trained model is a TensorFlow computation; found one of type "
-        f"`({STATE} -> {STATE})` that is not [E873]\n"
-        "  help: decorate a function of the model and of what it is applied to with "
+        "expected a TensorFlow computation, found one of another kind, of type "
+        f"`({STATE} -> {STATE})` [E873]\n"
+        "  help: decorate a function of the model and its input with "
         "@tff.tf_computation(MODEL, BATCH)"
     )
 
@@ -170,9 +170,9 @@ def test_what_a_graph_cannot_keep() -> None:
 
     state = state_of(data, to_value([1, 2], data))
     assert refusal(total, state, state) == (
-        "the state cannot be kept in a graph: it has sequences in it, expected tensors alone "
+        "the state cannot be kept in a graph: it contains sequences, expected only tensors "
         "[E875]\n"
-        "  help: name a part of the state that has what the function needs, and no more"
+        "  help: name a part of the state that has only what the function needs"
     )
     large = TensorType(np.float32, [2**20, 2**10])
 

@@ -65,5 +65,5 @@ def test_a_case_without_an_expectation_is_refused() -> None:
     with pytest.raises(PipelineError) as caught:
         read_cases("\n=== a title\n1\n", "f.case", "unique-names")
     assert str(caught.value) == (
-        "f.case:2: a case is a title, a program, a line --- and what becomes of the program [E379]"
+        "f.case:2: a case is a title, a program, a line --- and the expected result [E379]"
     )

@@ -1,7 +1,8 @@
 """Aligning equal lines of two texts, in time nearly linear in their length.
 
-The idea is that of patience diff: lines that occur once in each text are reliable anchors.  The
-longest increasing sequence of anchors is kept, and what lies between them is aligned likewise.
+This is patience diff: lines that occur once in each text are anchors.  The longest sequence of
+anchors that is increasing in both texts is kept, and the lines between two anchors are aligned in
+the same way.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import difflib
 from collections.abc import Iterator, Sequence
 
 CHUNK = 100
-"""Where there are no anchors, this many lines are compared with this many at a time."""
+"""The most lines that are compared at once where there are no anchors."""
 
 DEEPEST = 20
-"""How often the text between anchors is searched for anchors again."""
+"""The depth up to which the text between anchors is searched for anchors again."""
 
 Pair = tuple[int, int]
 
@@ -23,8 +24,7 @@ Pair = tuple[int, int]
 def aligned(before: Sequence[str], after: Sequence[str]) -> list[Pair]:
     """Return pairs of positions of equal lines, in order in both texts.
 
-    Lines that occur once in each text are found wherever they are; other lines are compared with
-    their neighbourhood only.
+    Lines that occur once in each text are found anywhere; other lines only near their position.
     """
     found: list[Pair] = []
     parts = [(0, len(before), 0, len(after), DEEPEST)]
@@ -51,8 +51,7 @@ def aligned(before: Sequence[str], after: Sequence[str]) -> list[Pair]:
 
 
 def _anchors(before: Sequence[str], after: Sequence[str], old: range, new: range) -> list[Pair]:
-    """Return the longest sequence of pairs, ordered in both, of lines that occur once in each
-    part."""
+    """Return the longest increasing sequence of pairs of lines that occur once in each part."""
     counts = collections.Counter(before[i] for i in old)
     others = collections.Counter(after[j] for j in new)
     places = {after[j]: j for j in new if others[after[j]] == 1}
@@ -63,8 +62,7 @@ def _anchors(before: Sequence[str], after: Sequence[str], old: range, new: range
 def _increasing(pairs: list[Pair]) -> list[Pair]:
     """Return a longest subsequence of pairs whose second positions increase.
 
-    The pairs are ordered by their first positions.  This is patience sorting with binary search, in
-    O(n log n).
+    The pairs are ordered by their first positions.  Patience sorting, in O(n log n).
     """
     # For each length, the lowest second position that such a subsequence can end at.
     ends: list[int] = []
@@ -87,7 +85,7 @@ def _increasing(pairs: list[Pair]) -> list[Pair]:
 
 
 def _nearby(before: Sequence[str], after: Sequence[str], old: range, new: range) -> Iterator[Pair]:
-    """Yield pairs of equal lines in two parts, comparing a window of few lines at a time."""
+    """Yield pairs of equal lines in two parts, comparing a window of `CHUNK` lines at a time."""
     first, start = old.start, new.start
     while first < old.stop and start < new.stop:
         one = before[first : min(first + CHUNK, old.stop)]

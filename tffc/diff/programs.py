@@ -1,8 +1,8 @@
 """Differences between two programs: in their bindings, and inside their compiled sections.
 
-Names bound in programs carry no meaning, so bindings are matched by their values.  Sections are
-compared by fingerprint, because names and order inside a graph carry no meaning either.  For a
-changed section, the changed constants, attributes, edges and functions are described.
+Bound names have no meaning, so bindings are matched by their values.  Names and order inside a
+graph have no meaning either, so sections are compared by fingerprint.  For a changed section, the
+changed constants, attributes, edges and functions are described.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tffc.passes.strip_containers import strip_containers
 from tffc.printable import printable
 
 CONTEXT = 2
-"""How many unchanged lines are shown around changed ones."""
+"""The number of unchanged lines that are shown around changed ones."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def _by_name(program: Node) -> dict[str, Compiled]:
 
 
 def section_places(program: Node) -> dict[str, Span]:
-    """Return where each section is called in the user's source, as far as the program knows."""
+    """Return the first place in the user's source where each section is called, if known."""
     places: dict[str, Span] = {}
     for node, span in walk_with_lines(program):
         if isinstance(node, Compiled) and span is not None:
@@ -209,10 +209,10 @@ def _section_change(before: Compiled, after: Compiled) -> str:
 
 
 def _points(before: Compiled, after: Compiled, place: Span | None) -> Iterator[str]:
-    """Yield where the section is called, and how it differs."""
+    """Yield the place where a section is called, and its differences."""
     if place is not None:
         yield f"called at {called_at(place)}"
     points = list(section_points(before, after))
     if not points and before.type == after.type:
-        points = ["its argument or its result is bound to the graph in another way"]
+        points = ["its argument or its result has other tensors of the graph"]
     yield from points

@@ -1,8 +1,8 @@
 """Differences between two compiled sections: in constants, attributes, edges, nodes and functions.
 
-Nodes are paired by structure: first from the results backwards through the inputs, skipping a node
-that only one graph has; then nodes with equal graphs behind them; then the rest by operation.  Each
-step is linear in the number of nodes.
+Nodes are paired in three steps, each linear in the number of nodes: from the results backwards
+through the inputs, skipping a node that only one graph has; by equal subgraphs, that is a node with
+everything that it depends on; and by operation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tffc.ir.nodes import Compiled
 from tffc.printable import printable
 
 SHOWN = 8
-"""How many differences of a section are shown; the rest is counted."""
+"""The most differences of a section that are shown; the others are counted."""
 
 CONTENT = ("value", "literal")
 """Attributes not named in texts, because they hold a constant's content."""
@@ -43,8 +43,8 @@ def section_points(before: Compiled, after: Compiled) -> Iterator[str]:
     """Yield the first differences between two sections, one line each, and the number of the
     others.
 
-    There is none if one of them cannot be read, or if they differ only in how they bind their
-    argument.
+    Yields nothing if one of them cannot be read, or if only the tensors of their arguments or
+    results differ.
     """
     try:
         sections = _Sections(outline(before), outline(after))
@@ -58,7 +58,7 @@ def section_points(before: Compiled, after: Compiled) -> Iterator[str]:
 
 
 class _Sections:
-    """Two sections, whose functions are compared as the calls of them are met."""
+    """Two sections; their functions are compared when a call of them is found."""
 
     def __init__(self, before: Outline, after: Outline) -> None:
         self._before, self._after = before, after
@@ -67,7 +67,7 @@ class _Sections:
         self._pair_equal_functions()
 
     def points(self) -> Iterator[str]:
-        """Yield all differences: those of the graphs, then of functions in order of their calls."""
+        """Yield all differences: those of the graphs, then of functions in the order of calls."""
         yield from self._compare(self._before.graph, self._after.graph, "")
         # The list grows while functions are compared.
         for old, new in self._pairs:
@@ -75,7 +75,7 @@ class _Sections:
             yield from self._compare(before, after, f"in {_function_name(after.name)}: ")
 
     def _pair_equal_functions(self) -> None:
-        """Pair functions that occur once in each section, before a call can pair them otherwise."""
+        """Pair functions whose content occurs once in each section, before calls pair others."""
         old, new = (_once(section.functions) for section in (self._before, self._after))
         for body, number in old.items():
             if body in new and self._functions.pair(number, new[body]):
@@ -159,7 +159,7 @@ def _shown(value: Value | None, section: Outline) -> str:
 
 
 def _function_name(name: str) -> str:
-    """Return a function's name without tracing's prefix and suffix, such as `scale` of
+    """Return a function's name without the affixes of tracing: `scale` for
     `__inference_scale_12`."""
     stem, _, number = name.removeprefix("__inference_").rpartition("_")
     return stem if number.isdigit() and stem else name.removeprefix("__inference_")
@@ -213,7 +213,7 @@ class _Pairs(_Counterparts):
     def edges(
         self, label: str, before: tuple[tuple[int, str], ...], after: tuple[tuple[int, str], ...]
     ) -> Iterator[str]:
-        """Yield how the edges into a node, or the results, differ."""
+        """Yield the differences between the edges into a node, or between results."""
         for at, (old, new) in enumerate(itertools.zip_longest(before, after)):
             if old is None or new is None or (self.new.get(old[0]), old[1]) != new:
                 given = "nothing" if old is None else _edge(old, self.before)
@@ -221,7 +221,7 @@ class _Pairs(_Counterparts):
                 yield f"{label} {at} is {now}, was {given}"
 
     def orders(self, label: str, before: tuple[int, ...], after: tuple[int, ...]) -> Iterator[str]:
-        """Yield how the control edges into a node differ."""
+        """Yield the differences between the control edges into a node."""
         given = {self.new.get(each) for each in before}
         now = {self.old.get(each) for each in after}
         for each in after:
@@ -261,10 +261,10 @@ class _Pairs(_Counterparts):
                 stack.append(past)
 
     def _in_step(self, before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[int, int]]:
-        """Pair the rows that run before two nodes, which have no order of their own.
+        """Pair the rows that run before two nodes, which have no order.
 
-        Rows with equal graphs behind them are paired first, then those with equal operation and
-        name, then those with equal operation; the rest is left out.
+        Rows with equal subgraphs are paired first, then those with equal operation and name, then
+        those with equal operation; the rest is left out.
         """
         rows, others = self.before.rows, self.after.rows
         keys: tuple[tuple[Key, Key], ...] = (
@@ -341,8 +341,7 @@ def _edge(edge: tuple[int, str], scope: OutlineScope) -> str:
 
 
 def _digests(scope: OutlineScope) -> list[bytes]:
-    """Return for each row a hash of it and everything behind it; functions and resources are
-    ignored."""
+    """Return for each row a hash of its subgraph, without functions and resources."""
     digests = [b""] * len(scope.rows)
     for number in _inputs_first(scope):
         row = scope.rows[number]
@@ -355,7 +354,7 @@ def _digests(scope: OutlineScope) -> list[bytes]:
 
 
 def _once(functions: list[OutlineScope]) -> dict[tuple[object, ...], int]:
-    """Return the functions whose content occurs once, by that content."""
+    """Return the numbers of functions whose content occurs once, by content."""
     numbers: dict[tuple[object, ...], list[int]] = collections.defaultdict(list)
     for number, scope in enumerate(functions):
         digests = _digests(scope)

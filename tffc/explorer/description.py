@@ -42,10 +42,10 @@ COLUMNS = {
 }
 
 PROTECTIONS = {
-    Protection.SECURE: "Only the sum is seen: a protocol of the system adds what clients hide.",
-    Protection.SYSTEM: "Whoever carries out the aggregation sees what each client gives.",
-    Protection.PROGRAM: "Functions of the program are given what each client gives.",
-    Protection.NONE: "What one client gives is kept as it is.",
+    Protection.SECURE: "The system adds the contributions by a protocol that reveals only the sum.",
+    Protection.SYSTEM: "The system that aggregates sees each client's contribution.",
+    Protection.PROGRAM: "Functions of the program get each client's contribution.",
+    Protection.NONE: "Each client's contribution is released as it is.",
 }
 
 Plain = dict[str, Any]
@@ -54,7 +54,7 @@ Plain = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Description:
-    """The content of a page, and why the program cannot be compiled, if it cannot."""
+    """The content of a page, and the error if the program cannot be compiled."""
 
     plain: Plain
     error: TffcError | None = None
@@ -71,8 +71,8 @@ def describe(
 ) -> Description:
     """Return the content of the page of a round, compiled to a form.
 
-    If it cannot be compiled, the page has the error and what is known until then.  `compiled` is
-    the form of a bundle.  `older` is an older version of the program, from which changes are shown.
+    If it cannot be compiled, the page has the error and everything found before it.  `compiled` is
+    the form of a bundle.  `older` is an older version of the program to show changes from.
     """
     texts, files, graphs, refused = ProgramTexts(program), SourceFiles(), Graphs(), None
     files.add(spans_of(program))
@@ -121,7 +121,7 @@ def _changes(older: Node, program: Node) -> Plain:
 
 
 def refusal(error: TffcError, title: str) -> Description:
-    """Return the content of a page with only an error, if there is no program."""
+    """Return the content of a page with only an error, for a source without a program."""
     files = SourceFiles()
     found = {"tffc": VERSION, "title": title, "error": error_plain(error, files)}
     found |= {"texts": [], "passes": [], "sources": files.plain(), "graphs": []}
@@ -187,8 +187,8 @@ class _Round:
     def _titles(self) -> dict[str, str]:
         """Return a title for each call.
 
-        It is the name in the audit; else the variable that the user's line assigns (for the last
-        call of that line that is shown); else the operator.
+        It is the name in the audit; else the variable that the user's line assigns (only for the
+        last shown call of that line); else the function or the operator.
         """
         last: dict[str, str] = {}
         for staged in self._round.calls.values():
@@ -262,7 +262,7 @@ class _Round:
         return because if isinstance(because, str) else None
 
     def _edges(self) -> list[Plain]:
-        """Return the edges; all wires between the same two calls are one edge of several parts."""
+        """Return the edges; all wires between the same two calls are parts of one edge."""
         found: dict[tuple[str, str], list[Wire]] = {}
         for wire in self._wires:
             source = wire.part.source

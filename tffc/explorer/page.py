@@ -1,7 +1,7 @@
 """Plain data as one self-contained HTML page.
 
-The data cannot become markup: it is embedded as JSON without `<`, and the page's script only makes
-text nodes of it.  The page's content security policy forbids all other scripts and all loading.
+The data cannot become markup: it is embedded as JSON without `<`, and the page's script turns it
+into text nodes only.  The page's content security policy forbids other scripts and all loading.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ def page(description: dict[str, Any]) -> str:
     graphs = description["graphs"]
     rest = {name: value for name, value in description.items() if name != "graphs"}
     body = [
-        "<noscript>This page draws itself with a script of its own, which this browser does "
-        "not run.</noscript>",
+        "<noscript>This page needs its own script, which this browser does not run.</noscript>",
         _data("description", rest),
         *(_data(f"graph-{number}", graph) for number, graph in enumerate(graphs)),
     ]

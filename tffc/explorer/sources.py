@@ -51,7 +51,7 @@ class SourceFiles:
         return [{"path": shown_path(file), "lines": lines} for file, lines in self._lines.items()]
 
     def function_at(self, span: Span | None) -> str | None:
-        """Return the name of the function that the operator call at a span is given, if any."""
+        """Return the name of the function passed to the operator call at a span, if any."""
         if span is None:
             return None
         position = span.line, span.column, span.end_line, span.end_column
@@ -65,7 +65,8 @@ class SourceFiles:
         return ast.unparse(given) if isinstance(given, ast.Name | ast.Attribute) else None
 
     def definition(self, span: Span | None, function: str | None) -> dict[str, Any] | None:
-        """Return where a function is defined in the file of a span, if it is defined once."""
+        """Return the place of a function's definition in the file of a span, if there is just
+        one."""
         if span is None or function is None:
             return None
         lines = self._code_of(span).definitions.get(function, [])
@@ -114,7 +115,7 @@ def _read(file: str) -> list[str]:
 def _parsed(code: str) -> ast.Module:
     """Return Python code as a tree; an empty one if it is not valid."""
     try:
-        # The user has seen those warnings already.
+        # The user has already seen these warnings.
         with warnings.catch_warnings(action="ignore"):
             return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

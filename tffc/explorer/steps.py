@@ -14,10 +14,10 @@ from tffc.ir.types import Type
 from tffc.linking.aggregations import PLAIN, Aggregation
 
 WORDS = {
-    "zero": "the total of no client",
-    "accumulate": "a total with one client more",
-    "merge": "two totals made one",
-    "report": "what leaves the aggregation",
+    "zero": "the total of no clients",
+    "accumulate": "adds one client to a total",
+    "merge": "combines two totals",
+    "report": "the result of the aggregation",
 }
 
 RULES = {
@@ -36,24 +36,24 @@ RULES = {
     ),
     "federated_min": (
         "the largest number of the type",
-        "the lesser of total and value",
-        "the lesser of two totals",
-        "the least value",
+        "the smaller of total and value",
+        "the smaller of two totals",
+        "the smallest value",
     ),
     "federated_max": (
         "the smallest number of the type",
-        "the greater of total and value",
-        "the greater of two totals",
-        "the greatest value",
+        "the larger of total and value",
+        "the larger of two totals",
+        "the largest value",
     ),
 }
-"""What the four steps of an operator compute; those of `federated_aggregate` are the user's own."""
+"""Descriptions of the four steps of an operator; those of `federated_aggregate` are the user's."""
 
 
 def steps_of(program: StagedRound, staged: StagedCall, graphs: Graphs) -> list[dict[str, Any]]:
     """Return the four steps of an aggregation as plain data.
 
-    Empty for a secure sum, which the system carries out in its own way.
+    Empty for a secure sum, which the system computes.
     """
     kind = None if staged.operator is None else PLAIN.get(staged.operator.uri)
     if kind is None:
@@ -85,7 +85,8 @@ def steps_of(program: StagedRound, staged: StagedCall, graphs: Graphs) -> list[d
 def _section(
     program: StagedRound, aggregation: Aggregation, step: str, taken: tuple[Type, ...], result: Type
 ) -> Compiled | None:
-    """Return the graph of a single step; None if it has none, such as for an unknown shape."""
+    """Return the graph of a single step; None if there is none, for example for an unknown
+    shape."""
     try:
         component = ComponentBuilder(program, step, taken, None)
         component.run(aggregation.operands_of(step))

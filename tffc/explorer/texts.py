@@ -14,7 +14,7 @@ from tffc.passes.pipeline import Finished
 from tffc.printable import printable
 
 LONGEST = 2_000_000
-"""The most characters of a text in the page; `tffc print` shows the rest."""
+"""The most characters of a text in the page; `tffc print` shows all."""
 
 STYLES: dict[str, Callable[[Node], str]] = {"typed": typed, "formatted": formatted}
 
@@ -58,7 +58,7 @@ class ProgramTexts:
 
 
 def difference(before: Sequence[str], after: Sequence[str]) -> list[list[int]]:
-    """Return [removed, added, kept] line counts, in turn, that lead from one text to the other."""
+    """Return the line counts of a diff, in order: [removed, added, kept], and so on."""
     found: list[list[int]] = []
     first = start = 0
     for one, other in (*aligned(before, after), (len(before), len(after))):
@@ -75,7 +75,7 @@ def _text(title: str, program: Node) -> dict[str, Any]:
 
 
 def lines_of(show: Callable[[Node], str], program: Node) -> list[str]:
-    """Return the lines of a program's text, or of the reason why there is none."""
+    """Return the lines of a program's text, or an error if it has none."""
     try:
         text = show(program)
     except NotationError as error:

@@ -1,7 +1,7 @@
-"""The data flow of a round: which call's results are operands of which other calls.
+"""The data flow of a round: the calls whose results are operands of other calls.
 
 Calls that only pack and select are not shown: a value is followed through them to the call that
-made it, with the path of the part that is used.
+computed it, with the path of the part that is used.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Wiring:
                 else:
                     yield Wire(value, target, role)
             return
-        # A function or a computed bound: show what it uses from outside.
+        # A function or a computed bound: show the outer values that it uses.
         for use in self._round.uses_of(node):
             value = self._values[use] if isinstance(use, str) else self._halves[use is DATA]
             if isinstance(value, Part):
@@ -162,8 +162,8 @@ def _selected(part: Part, index: int) -> Part:
 
 
 def first_stage(program: StagedRound, wires: list[Wire]) -> dict[str, Stage]:
-    """Return the stage to show each call in; one that can run anywhere is shown where it is first
-    used."""
+    """Return the stage to show each call in; a call that can run anywhere is shown where it is
+    first used."""
     stages = {name: staged.stage for name, staged in program.calls.items()}
     uses: dict[str, list[str]] = {}
     for wire in wires:

@@ -1,9 +1,8 @@
 """Keras models with the weights of a trained state.
 
-A function of the user's makes the model, because no program knows its layers.  If every tensor of
-the state is named like exactly one weight, as `hidden_kernel` is like `sequential/hidden/kernel`,
-weights are assigned by name; otherwise in the order of `model.weights`, as `model.set_weights`
-takes them.
+The user's function makes the model, because a program does not contain its layers.  If the name of
+every tensor of the state matches exactly one weight, as `hidden_kernel` matches
+`sequential/hidden/kernel`, weights are assigned by name; otherwise in the order of `model.weights`.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from tffc.values.concrete import describe, flatten
 SUFFIX = ".keras"
 
 MOST_SHOWN = 20
-"""How many weights an error shows."""
+"""The most weights that an error shows."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Placed:
-    """Which tensor of the state each weight of the model received, by their names."""
+    """The names of tensors of the state and of the weights that they became, in pairs."""
 
     pairs: Sequence[tuple[str, str]]
     by_name: bool
@@ -56,7 +55,7 @@ def make_model(target: str) -> Any:
     except AttributeError:
         function = None
     if isinstance(function, (Computation, PolymorphicComputation)):
-        raise _no_model(target, "it is a computation, and saved_model is what takes one")
+        raise _no_model(target, "it is a computation, for --to saved_model")
     if not callable(function):
         raise _no_model(target, "there is no such function")
     try:
@@ -67,7 +66,7 @@ def make_model(target: str) -> Any:
         keep_users_frames(error)
         raise _no_model(target, f"it raised {type(error).__name__}: {error}") from error
     if not all(hasattr(model, name) for name in ("name", "weights", "set_weights", "save")):
-        raise _no_model(target, f"it gives {describe(model)}")
+        raise _no_model(target, f"it returns {describe(model)}")
     if not model.weights:
         raise _no_model(target, "its model has no weights yet")
     return model
@@ -77,8 +76,8 @@ def _no_model(target: str, reason: str) -> ExportError:
     return ExportError(
         "E877",
         f"{target} is not a function that makes a Keras model: {reason}",
-        help="name a function without parameters, as in averaging.py:make_model, that returns the "
-        "model when it is built: begun with keras.Input, or after model.build(shape)",
+        help="name a function without parameters, such as averaging.py:make_model, that returns a "
+        "built model: one that begins with keras.Input, or after model.build(shape)",
     )
 
 
@@ -101,10 +100,10 @@ def set_weights(model: Any, part: StatePart) -> Placed:
     """Set the weights of a Keras model from a part of a state.
 
     Raises:
-      ExportError: their number, shapes or types are not those of the model.
+      ExportError: the number, shapes or types of the tensors are not those of the model.
     """
     paths = [_path(weight) for weight in model.weights]
-    # All paths begin with the model's name, which is generated with a number if the user gave none.
+    # All paths begin with the model's name, which may be generated and have a number.
     shown = [path.removeprefix(f"{model.name}/") for path in paths]
     weights = [
         _Tensor.of(name, _dtype(weight), weight.shape)
@@ -132,7 +131,7 @@ def set_weights(model: Any, part: StatePart) -> Placed:
 
 
 def _path(weight: Any) -> str:
-    """Return the name of a weight, preceded by the names of the layers around it."""
+    """Return the name of a weight, preceded by those of its layers."""
     return getattr(weight, "path", None) or weight.name.removesuffix(":0")
 
 
@@ -144,7 +143,7 @@ def _dtype(weight: Any) -> Any:
 def _order_by_name(names: Sequence[str], paths: Sequence[str]) -> list[int] | None:
     """Return for each path the index of its name; None unless they match one to one.
 
-    A name matches a path if it is the path or the end of it, with underscores or slashes.
+    A name matches a path that ends in it, with underscores for slashes.
     """
     ends: dict[str, set[int]] = collections.defaultdict(set)
     for index, path in enumerate(paths):
@@ -190,6 +189,6 @@ def save_model(model: Any) -> bytes:
             raise ExportError(
                 "E878",
                 f"Keras cannot save the model: {type(error).__name__}: {error}",
-                help="make it of layers that Keras can save, which have get_config",
+                help="use only layers that Keras can save, which have get_config",
             ) from error
         return path.read_bytes()

@@ -1,8 +1,8 @@
 """Rewriting a graph to operations that LiteRT has.
 
 LiteRT has no datasets, and assignment is its only operation that changes variables.  So reductions
-of datasets become loops over the rows of their tensors, as engines run them too; variables become
-values; and operations that LiteRT lacks are composed of others by the table `COMPOSED`.
+of datasets become loops over the rows of their tensors, as in engines; variables become values; and
+operations that LiteRT lacks are composed of others, as in the table `COMPOSED`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def adapt_to_lite(graph: Any) -> None:
 def _adapt(graph: Any, nodes: Any) -> dict[str, str]:
     """Rewrite the nodes of a graph or function; return the new names of their outputs.
 
-    They matter in functions, whose edges name outputs by the operation's definition.
+    The names matter in functions, whose edges name the outputs of an operation.
     """
     renamed: dict[str, str] = {}
     for node in list(nodes):
@@ -66,7 +66,7 @@ def _ports(node: Any) -> dict[str, str]:
 
 
 def _drop_unread(nodes: Any) -> None:
-    """Remove datasets that nothing reads any more, and their sources."""
+    """Remove datasets that are no longer read, and their sources."""
     datasets = {node.name: node for node in nodes if node.op in DATASETS}
     used = (source(edge) for node in nodes if node.op not in DATASETS for edge in node.input)
     read = reached(used, lambda name: map(source, datasets[name].input) if name in datasets else ())
@@ -179,5 +179,5 @@ COMPOSED: Mapping[str, tuple[Callable[..., Sequence[Any]], Callable[[Any], list[
     "SoftmaxCrossEntropyWithLogits": (_cross_entropy, _types("T", "T")),
     "SparseSoftmaxCrossEntropyWithLogits": (_sparse_cross_entropy, _types("T", "Tlabels")),
 }
-"""For each operation, the function that composes it with TensorFlow, and its inputs' element types
-by its attributes."""
+"""For each operation, the function that composes it of others, and a function from its attributes
+to the element types of its inputs."""

@@ -1,8 +1,8 @@
-"""Replacing the variables of a graph by values that are passed along.
+"""Replacing the variables of a graph by values.
 
 LiteRT has variables, but not in loops.  The variables of an exported component live for one call,
-so a read returns the last value assigned in the order of the control edges.  A loop gets the values
-of its variables as loop variables, and a branch returns them as additional results.
+so a read returns the last value assigned in the order of the control edges.  In a loop they become
+loop variables, and a branch returns their values as additional results.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PARTS = {
     "If": ("then_branch", "else_branch"),
     "StatelessIf": ("then_branch", "else_branch"),
 }
-"""The operations that run functions, with the attributes that name these."""
+"""The operations that run functions, with the attributes that name the functions."""
 
 BRANCHED = frozenset({"If", "StatelessIf"})
 CHANGES = {"AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
-"""The operations that update a variable, and what combines its value with the operand."""
+"""The operations that update a variable, and the operation of its value and the operand."""
 
 ACCESSES = frozenset({"ReadVariableOp", "AssignVariableOp", *CHANGES})
 
@@ -68,10 +68,10 @@ def _is_given_variable(node: Any) -> bool:
 def _check(nodes: Any, handles: set[str], library: dict[str, Any]) -> None:
     """Check that only reads, assignments, loops and branches use variables, in a determined order.
 
-    Otherwise TensorFlow's thread scheduling decides what is read, and no fixed order is right.
+    If the order is not determined, TensorFlow's thread scheduling decides which value is read.
 
     Raises:
-      VariablesError: that is not so.
+      VariablesError: another operation uses them, or their order is not determined.
     """
     # For each node the set of nodes before it, as the bits of an integer.
     before: dict[str, int] = {}
@@ -96,7 +96,7 @@ def _check(nodes: Any, handles: set[str], library: dict[str, Any]) -> None:
             is_change = node.op != "ReadVariableOp"
             # A change must come after all uses since the last change, a read after the last change.
             if (uses if is_change else changed) & ~reached:
-                raise VariablesError("a variable is read and changed in no certain order")
+                raise VariablesError("a variable is read and changed in an undefined order")
             seen[variable] = (bit, bit) if is_change else (changed, uses | bit)
         bit <<= 1
 
@@ -116,8 +116,7 @@ def _is_control(edge: str) -> bool:
 
 
 class _Body:
-    """The nodes of a graph or of a function; edges inside a function name outputs in another
-    way."""
+    """The nodes of a graph or, with `is_inside`, of a function, whose edges have another format."""
 
     def __init__(self, nodes: Any, library: dict[str, Any], *, is_inside: bool) -> None:
         self._nodes = nodes
@@ -167,8 +166,7 @@ class _Body:
             node.input[:] = [values[variable], *controls]
 
     def _waits_for(self, edge: str) -> list[str]:
-        """Return the control edge from the source of a value; none if it is a parameter of the
-        function."""
+        """Return the control edge from the source of a value; none if the value is a parameter."""
         names = {node.name for node in self._nodes}
         return [f"^{source(edge)}"] if source(edge) in names else []
 
@@ -221,7 +219,7 @@ class _Body:
         inside = _Body(function.node_def, self._library, is_inside=True)
         types = {name: places[index] for name, index in names.items()}
         final = inside.hand_on(types, {name: name for name in names})
-        # What reads a variable has become an Identity, which calls its output otherwise.
+        # Reads of variables have become Identity operations, whose output has another name.
         rename_outputs(function, "Identity", "value")
         return {names[name]: edge for name, edge in final.items()}
 

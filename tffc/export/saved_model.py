@@ -1,8 +1,8 @@
 """SavedModels, for TensorFlow Serving and for TensorFlow in C++ and Python.
 
 The model is one graph with a signature for each component.  There are no variables to restore,
-because those of a component live for one call.  With one release of TensorFlow, the same bundle
-gives the same bytes.
+because those of a component live for one call.  The same bundle gives the same bytes with the same
+release of TensorFlow.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ FILE = "saved_model.pb"
 PREDICT = "tensorflow/serving/predict"
 """The method name of signatures that TensorFlow Serving's Predict call accepts."""
 
-
 DEFAULT = "serving_default"
 """The signature that is called if none is named."""
 
@@ -31,10 +30,10 @@ DEFAULT = "serving_default"
 def saved_model(
     components: Mapping[str, Node], *, locks: bool = True, bare_names: bool = False
 ) -> tuple[bytes, Signatures]:
-    """Return the content of `FILE` of a SavedModel with a signature for each component, and its
+    """Return the content of a SavedModel's `FILE` with a signature for each component, and its
     signatures.
 
-    Without `locks`, callers make one call at a time.  For `bare_names`, see `signatures`.
+    Without `locks`, callers must make one call at a time.  For `bare_names`, see `signatures`.
 
     Raises:
       ExportError: there is nothing to export, a component keeps state, or TensorFlow cannot load

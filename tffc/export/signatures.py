@@ -1,13 +1,13 @@
 """Linking all components of a form into one graph with a signature for each.
 
-A call of a signature runs its component afresh.  Tables are new in each call.  Variables are not:
-TensorFlow in Python renames nodes when it loads a model, including the shared names by which a new
-variable could be requested.  So variables are initialised within each call, and concurrent calls of
-a component with variables wait for one another.
+Calls of a signature are independent.  Tables are new in each call.  Variables are not: TensorFlow
+in Python renames nodes when it loads a model, including the shared names by which a new variable
+could be requested.  So variables are initialised within each call, and concurrent calls of a
+component with variables wait for one another.
 
-An input is named `arg` and its path by the names or positions of elements, as in `arg_0_weights`;
-an output `result` and its path.  With bare names, the path alone is the name if it begins with a
-name.  The elements of a sequence lie along the first axis of its tensors.
+The name of an input is `arg` and its path by the names or positions of elements, such as
+`arg_0_weights`; that of an output is `result` and its path.  With bare names, the path alone is the
+name if it begins with a name.  The elements of a sequence are stacked along the first axis.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from tffc.proto import AttrValue, FunctionDef
 ARGUMENT, RESULT = "arg", "result"
 NOT_IN_PYTHON = re.compile(r"\W", re.ASCII)
 
-NOTHING = "it gives nothing"
-"""Why a component without results has no signature; nobody misses it."""
+NOTHING = "it has no result"
+"""The reason against a signature that is not worth an error."""
 
 ALL = 2**31
 """The batch size that puts all elements of a sequence in one batch."""
@@ -51,7 +51,7 @@ class Signature:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Signatures:
-    """A serialized GraphDef, its signatures, and why components without one were left out."""
+    """A serialized GraphDef, its signatures, and the reasons why components were left out."""
 
     graph: bytes
     signatures: Mapping[str, Signature]
@@ -59,7 +59,7 @@ class Signatures:
 
 
 def missing(left_out: Mapping[str, str]) -> dict[str, str]:
-    """Return why components that have results were left out."""
+    """Return the components with results that were left out, and the reasons."""
     return {name: reason for name, reason in left_out.items() if reason != NOTHING}
 
 
@@ -69,10 +69,10 @@ def link_signatures(
     """Return a graph with a signature for each component that is a TensorFlow graph and has
     results.
 
-    Without `locks`, callers make one call at a time.
+    Without `locks`, callers must make one call at a time.
 
     Raises:
-      ExportError: no component is, or one keeps state that calls would share.
+      ExportError: there is no such component, or one keeps state that calls would share.
       GraphError: a component is malformed.
     """
     builder = _Builder(locks=locks, bare_names=bare_names)
@@ -88,7 +88,7 @@ def link_signatures(
         forms = (name for name in FORMS if load_form(name).component_class is Compiled)
         raise ExportError(
             "E950",
-            "no component of the bundle is a TensorFlow graph that gives something",
+            "no component of the bundle is a TensorFlow graph with a result",
             notes=tuple(f"{name}: {reason}" for name, reason in left_out.items()),
             help=f"compile the round to the form {' or '.join(forms)}",
         )
@@ -96,7 +96,7 @@ def link_signatures(
 
 
 def _reason_against(component: Node) -> str | None:
-    """Return why a component cannot have a signature, or None if it can."""
+    """Return the reason why a component cannot have a signature, or None if it can."""
     if not isinstance(component, Compiled):
         return "it is not a graph but a program of the language"
     if component.kind != "tensorflow":
@@ -117,8 +117,7 @@ class _Builder(GraphBuilder):
         self.signatures: dict[str, Signature] = {}
 
     def session_token(self) -> Tensor:
-        """Return a constant, because there is no session whose state would have to be told
-        apart."""
+        """Return a constant: there are no sessions to distinguish."""
         return _tensor(self.constant(Array(DType.STRING, (), (b"",))))
 
     def add_signature(self, name: str, section: Compiled) -> None:
@@ -168,13 +167,12 @@ class _Builder(GraphBuilder):
         if template.has_named_state or "VarHandleOp" in in_functions:
             raise ExportError(
                 "E951",
-                f"the component {name} keeps state that one call would leave to the next",
+                f"the component {name} keeps state that its calls would share",
                 notes=(
-                    "variables and tables are new in each call, but for those in functions and "
-                    "those that several operations name",
+                    "variables and tables are new in each call, except those created in functions "
+                    "and those that several operations name",
                 ),
-                help="make variables and tables outside of functions, and use nothing else that "
-                "keeps state",
+                help="create variables and tables outside functions, and use no other state",
             )
 
     def _one_call_at_a_time(
@@ -202,7 +200,7 @@ class _Builder(GraphBuilder):
         return self._new(op, new_rest(op, attributes), inputs)
 
     def graph(self) -> bytes:
-        """Return the serialized GraphDef: what the outputs need, and all inputs."""
+        """Return the serialized GraphDef: everything that the outputs need, and all inputs."""
         signatures = self.signatures.values()
         self._parameter = [tensor for each in signatures for tensor in each.inputs.values()]
         outputs = [tensor.node for each in signatures for tensor in each.outputs.values()]
@@ -211,7 +209,7 @@ class _Builder(GraphBuilder):
     def _taken(
         self, leaf: TensorType | SequenceType, new: Callable[[TensorType], Tensor]
     ) -> Tensor:
-        """Return a part of the argument made from new inputs: a tensor, or a dataset of stacked
+        """Return a part of the argument from new inputs: a tensor, or a dataset of stacked
         rows."""
         if isinstance(leaf, TensorType):
             return new(leaf)
@@ -228,8 +226,8 @@ class _Builder(GraphBuilder):
     def _stacked(self, tensor: Tensor) -> list[Tensor]:
         """Return the tensors of a part of the result; a dataset's elements are stacked.
 
-        Batching all elements gives one element, but an empty dataset gives no batch at all.  So an
-        empty batch is appended, and the first element is taken.
+        All elements together are one batch, but an empty dataset has no batch.  So an empty batch
+        is appended, and the first batch is taken.
         """
         if not isinstance(tensor.type, SequenceType):
             return [tensor]

@@ -1,4 +1,4 @@
-"""Writing models and apps to a folder of their own, whole or not at all."""
+"""Writing models and apps to a new folder, completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ MODELS = re.compile(rf"{re.escape(FILE)}|[^/]*{re.escape(SUFFIX)}")
 def check_target(
     path: pathlib.Path, *, replace: bool, own: re.Pattern[str] = MODELS, holding: str = "models"
 ) -> None:
-    """Check that models may be written as the folder `path`; or other files, whose names match
-    `own`.
+    """Check that files whose names match `own`, by default models, may be written to a folder.
 
     Raises:
-      ExportError: something else is there, or earlier output that is not to be replaced.
+      ExportError: there are other files, or earlier output without `replace`.
     """
     if path.exists() and not path.is_dir():
         raise ExportError("E954", f"{path} is not a folder", help="name a new folder")
@@ -45,7 +44,7 @@ def check_target(
 def _contents(path: pathlib.Path) -> Iterator[str]:
     """Yield the relative paths of the files, links and empty folders in a folder.
 
-    Yields while it walks, because it may be a large folder of the user's.
+    The folder may be a large one that the user names by mistake, so the caller can stop early.
     """
     for place, folders, files in os.walk(path):
         folder = pathlib.Path(place).relative_to(path)
@@ -61,7 +60,7 @@ def write_exported(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
     """Replace the folder at `path` by one with these files.
 
     Raises:
-      ExportError: it cannot be written; what was there is unchanged.
+      ExportError: it cannot be written, and is unchanged.
     """
     try:
         atomic.write_folder(path, files)

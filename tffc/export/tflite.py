@@ -1,7 +1,7 @@
 """Models for LiteRT (formerly TensorFlow Lite): one file for each component that can be converted.
 
-LiteRT has kernels of its own for common operations.  A model with others needs an interpreter with
-TensorFlow's kernels linked in, which is called flex.
+LiteRT has its own kernels for common operations.  A model with others needs flex: an interpreter
+with TensorFlow's kernels linked in.
 """
 
 from __future__ import annotations
@@ -27,18 +27,16 @@ from tffc.ir.nodes import Node
 SUFFIX = ".tflite"
 
 FLEX = "Flex"
-"""The prefix of operations that are left to TensorFlow's kernels."""
-
+"""The prefix of operations that need TensorFlow's kernels."""
 
 UNKNOWN = re.compile(r"'tf\.(\w+)' op is neither a custom op nor a flex op")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LiteModels:
-    """A serialized model for each component, and why there is none for the others.
+    """Serialized models of components, and the reasons why the others have none.
 
-    `flex` lists the operations of each model that need flex, sorted; models without any are not in
-    it.
+    `flex` lists the operations of a model that need flex, sorted; other models are not in it.
     """
 
     models: Mapping[str, bytes]
@@ -87,11 +85,8 @@ def _adapted(content: bytes) -> bytes:
 
 
 def _convert_either(tf: Any, content: bytes, signature: str) -> bytes:
-    """Return the model of the rewritten graph or, if flex lacks an operation of that, of the
-    original.
-
-    Iterators are an example of such operations.
-    """
+    """Return the model of the rewritten graph or, if flex lacks one of its operations, such as an
+    iterator, of the original."""
     adapted = _adapted(content)
     try:
         return _convert(tf, adapted, signature)
@@ -115,7 +110,7 @@ def _reason(message: str) -> str:
     """Return the part of the converter's message that says why it refuses a component."""
     unknown = sorted(set(UNKNOWN.findall(message)))
     if unknown:
-        return f"LiteRT has no {', '.join(unknown)}, with flex neither"
+        return f"LiteRT has no {', '.join(unknown)}, not even with flex"
     return f"the converter refuses it: {message.strip().partition(chr(10))[0]}"
 
 

@@ -1,7 +1,7 @@
 """Trained models: the saved state of a run, and functions with a part of it bound.
 
-A part is named by its path through the structs of the state, by names or positions with slashes
-between, like its arrays: `model`, `model/hidden`, `0/1`.  The state itself has the empty path.
+A part is named by its path through the structs of the state, by names or positions separated by
+slashes, like its arrays: `model`, `model/hidden`, `0/1`.  The whole state has the empty path.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LARGEST = 2**31 - 2**20
 """The most bytes of weights in a graph: a message is limited to 2 GiB, everything included."""
 
 MOST_NAMED = 8
-"""How many parts an error names."""
+"""The most parts that an error names."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def parts(root: StatePart) -> Iterator[StatePart]:
 
 
 def bind_part(function: Node, part: StatePart, state: StatePart) -> Compiled:
-    """Return the function of the remaining arguments when the first is bound to a part of a state.
+    """Return a function with its first argument bound to a part of a state.
 
     Raises:
       ExportError: the function is not a TensorFlow computation that takes the part, or the part is
@@ -88,9 +88,9 @@ def bind_part(function: Node, part: StatePart, state: StatePart) -> Compiled:
     if not isinstance(function, Compiled) or function.kind != "tensorflow":
         raise ExportError(
             "E873",
-            f"a function of the trained model is a TensorFlow computation; found one of type "
-            f"`{function.type}` that is not",
-            help="decorate a function of the model and of what it is applied to with "
+            "expected a TensorFlow computation, found one of another kind, of type "
+            f"`{function.type}`",
+            help="decorate a function of the model and its input with "
             "@tff.tf_computation(MODEL, BATCH)",
         )
     assert isinstance(function.type, FunctionType)
@@ -142,14 +142,14 @@ def _constants(builder: GraphBuilder, part: StatePart) -> Iterator[Any]:
     kinds, values = leaves(part.type), flatten(part.value, part.type)
     reason = None
     if any(isinstance(kind, SequenceType) for kind in kinds):
-        reason = "it has sequences in it, expected tensors alone"
+        reason = "it contains sequences, expected only tensors"
     elif (size := sum(getattr(value, "nbytes", 0) for value in values)) > LARGEST:
         reason = f"it has {size:,} bytes, and a graph takes less than 2 GiB"
     if reason is not None:
         raise ExportError(
             "E875",
             f"{part} cannot be kept in a graph: {reason}",
-            help="name a part of the state that has what the function needs, and no more",
+            help="name a part of the state that has only what the function needs",
         )
     for kind, value in zip(kinds, values, strict=True):
         assert isinstance(kind, TensorType)

@@ -1,4 +1,4 @@
-"""Golden files: what each example prints and compiles to, kept in the repository.
+"""Golden files: the text that each example prints and compiles to, kept in the repository.
 
 A golden folder holds `golden.yaml`, which lists the examples, and one folder for each:
 
@@ -16,5 +16,5 @@ Targets are relative to the parent of the golden folder.  The files of an exampl
     FORM/passes/NN-PASS.sexpr   the program after each pass of the form's pipeline
     FORM/summary.txt            the types of the form's components
     FORM/components.sexpr       the compiled components, also of the first state
-    FORM/manifest.json          the manifest without versions, and hashes that change with them
+    FORM/manifest.json          the manifest, without versions and hashes that change with them
 """

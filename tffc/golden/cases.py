@@ -36,7 +36,7 @@ TABLE = re.compile(r"^where\n.*", re.MULTILINE | re.DOTALL)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PassCase:
-    """One case of a file: what the pass `step` has to make of a program.
+    """One case of a file: a program and the expected result of the pass `step`.
 
     `lines` are the line of the title and the line after the case's last one, counted from 1.
     """
@@ -107,8 +107,8 @@ def read_cases(text: str, file: str, step: str) -> list[PassCase]:
         if title is None or body.count(SEPARATOR) != 1:
             raise PipelineError(
                 "E379",
-                f"{file}:{start + 1}: a case is a title, a program, a line {SEPARATOR} and what "
-                "becomes of the program",
+                f"{file}:{start + 1}: a case is a title, a program, a line {SEPARATOR} and the "
+                "expected result",
             )
         split = body.index(SEPARATOR)
         program, expected = ("\n".join(part).strip() for part in (body[:split], body[split + 1 :]))

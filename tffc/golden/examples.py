@@ -23,7 +23,7 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Example:
-    """An example: its name, its target, and what is printed of it."""
+    """An example: its name, its target, and the recipe for printing it."""
 
     name: str
     target: str
@@ -34,7 +34,7 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
     """Return the examples that the folder lists, or those with the given names.
 
     Raises:
-      GoldenError: there is no list, it is not as `tffc.golden` describes, or lacks a name.
+      GoldenError: there is no list, it is invalid, or it lacks a name.
     """
     import yaml
 
@@ -60,7 +60,7 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
             help=f"remove one; the second is in line {twice.start_mark.line + 1}",
         )
     if not isinstance(content, dict):
-        raise GoldenError("E802", f"{path} has to be a mapping of names to examples")
+        raise GoldenError("E802", f"{path} must be a mapping of names to examples")
     listed = {name: _example(name, entry, path) for name, entry in content.items()}
     for name in names:
         if name not in listed:
@@ -92,8 +92,7 @@ def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
 
 
 def _what_is_wrong(entry: Any) -> str | None:
-    """Return why an entry of the list is invalid, as the end of a sentence about it; None if it is
-    valid."""
+    """Return why an entry is invalid, as the end of a sentence about it; None if it is valid."""
     if not isinstance(entry, dict):
         return "is not a mapping"
     for key, value in entry.items():
@@ -127,12 +126,11 @@ _KEYS = {
     "allow-impure-duplicates": _is_flag,
     "audit": _is_flag,
 }
-"""The fields of an entry, with a check and a description of each."""
+"""The fields of an entry, with a check of each."""
 
 
 def print_example(example: Example, root: pathlib.Path) -> Files:
-    """Return the files of an example by their paths in its folder; its module is loaded from
-    `root`.
+    """Return the files of an example by path; its module is loaded from `root`.
 
     Raises:
       TffcError: it cannot be loaded or compiled.

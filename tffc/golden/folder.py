@@ -23,9 +23,9 @@ Printed = Mapping[str, Mapping[str, str]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileDifference:
-    """A golden file that differs from what is printed now; None stands for a missing file.
+    """A golden file that differs from the current output; None stands for a missing file.
 
-    `called` says where in the user's source the changed sections are called.
+    `called` are lines about where the changed sections are called in the user's source.
     """
 
     path: pathlib.Path
@@ -34,8 +34,7 @@ class FileDifference:
     called: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return a unified diff from the golden file to what is printed, with the places of
-        calls."""
+        """Return a unified diff from the golden file to the current output, then `called`."""
         path = printable(self.path.as_posix())
         lines = difflib.unified_diff(
             _lines(self.golden),
@@ -48,7 +47,7 @@ class FileDifference:
 
     @property
     def removes(self) -> bool:
-        """Whether nothing replaces the golden file."""
+        """True if accepting the change removes the file."""
         return self.printed is None
 
     @property
@@ -58,7 +57,7 @@ class FileDifference:
         return 1 + len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
     def accept(self) -> None:
-        """Write what is printed now to the file."""
+        """Write the current output to the file."""
         if self.printed is None:
             self.path.unlink()
         else:
@@ -88,9 +87,10 @@ Change = FileDifference | Orphan
 def differences(
     folder: pathlib.Path, printed: Printed, *, complete: bool = False
 ) -> Iterator[FileDifference]:
-    """Yield every file of these examples that differs from what is printed now, leftover ones last.
+    """Yield every file of these examples that differs from the current output, leftovers last.
 
-    Golden files written before sections were listed may lack the listing, unless `complete` is set.
+    Golden files may lack the listing of sections, which older versions did not write, unless
+    `complete` is set.
     """
     for name, files in printed.items():
         golden = _files_in(folder / name)
@@ -103,7 +103,7 @@ def differences(
 
 
 def _called(before: str | None, files: Mapping[str, str]) -> tuple[str, ...]:
-    """Return where the sections are called that the golden file lacks, a line each."""
+    """Return one line about the call of each section that the golden file lacks."""
     known = set(_section_names(before or ""))
     places = files.places if isinstance(files, Files) else {}
     return tuple(
@@ -134,10 +134,10 @@ def _is_kept(path: pathlib.Path) -> bool:
 
 
 def write(folder: pathlib.Path, printed: Printed) -> None:
-    """Replace the folders of these examples by what is printed: all of them or none.
+    """Replace the folders of these examples by the current output: all of them or none.
 
     Raises:
-      GoldenError: they cannot be written; they are unchanged.
+      GoldenError: they cannot be written, and are unchanged.
     """
     encoded = {
         folder / name: {path: content.encode() for path, content in files.items()}
@@ -177,7 +177,7 @@ def _files_in(folder: pathlib.Path) -> dict[str, str]:
 
 
 def _lines(text: str | None) -> list[str]:
-    """Return the lines of a text, with a further line that says if the last one is unterminated."""
+    """Return the lines of a text, and a note as `diff` prints it if the last one has no end."""
     if not text:
         return []
     *lines, last = text.split("\n")

@@ -1,4 +1,4 @@
-"""The golden files of a program: its text, and everything that compiling makes of it."""
+"""The golden files of a program: its text, and the output of compiling it."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ class Files(dict[str, str]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recipe:
-    """What to print of a program: the forms to compile to, a pipeline file, and whether to add
-    audits."""
+    """The forms to compile to, a pipeline file, and whether to add audits."""
 
     forms: tuple[str, ...] = ()
     pipeline: str | None = None

@@ -4,8 +4,8 @@
         tffc_golden(make_round(learning_rate=0.1), forms=["mapreduce"])
 
 The golden files of `test_rounds.py` are in the folder `test_rounds.golden` beside it, one folder
-for each test.  `pytest` compares them with what is printed now; `pytest --tffc-golden=update`
-writes them.
+for each test.  `pytest` compares them with the current output; `pytest --tffc-golden=update` writes
+them.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Golden:
         pipeline: str | None = None,
         allow_impure_duplicates: bool = False,
     ) -> None:
-        """Compare what a program prints and compiles to with its golden files, or update them.
+        """Compare the output for a program with its golden files, or update them.
 
         `name` is the name of their folder, by default that of the test; a test with several
         programs needs it.  `pipeline` is a file, relative to pytest's root.
@@ -106,7 +106,7 @@ class Golden:
     def _hold(
         self, program: Computation | IterativeProcess, recipe: Recipe, name: str | None
     ) -> str:
-        """Return how the files of a program differ; in an update, write them instead."""
+        """Return the differences of a program's files; in an update, write the files instead."""
         from tffc.golden.folder import differences, write
         from tffc.golden.printing import print_program
 
@@ -128,8 +128,7 @@ class Golden:
 
 
 class _Books:
-    """Keeps track of which golden files a run of pytest uses, and which belong to no test any
-    more."""
+    """Records which golden files a run of pytest uses, and finds those that belong to no test."""
 
     NAME = "tffc-golden-books"
 
@@ -148,7 +147,7 @@ class _Books:
                 self._incomplete.add(pathlib.Path(path))
 
     def enter(self, module: pathlib.Path, name: str, test: str) -> None:
-        """Record that a test uses the golden files of a name.
+        """Record that a test uses the golden files with a name.
 
         Raises:
           GoldenError: another test, or the same one before, uses them.
@@ -164,11 +163,11 @@ class _Books:
         used[name] = test
 
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
-        """Record modules of which some tests do not run."""
+        """Record modules some of whose tests do not run."""
         self._incomplete.update(item.path for item in items)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record modules that have run, and those with a test that did not complete."""
+        """Record modules that have run, and those with a test that did not pass."""
         module = self.root / report.nodeid.partition("::")[0]
         self._ran.add(module)
         if report.outcome != "passed":
@@ -187,7 +186,7 @@ class _Books:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Report what was written, and what belongs to no test."""
+        """Report the changes, and the golden files that belong to no test."""
         if self.update and (self.changed or self.orphans):
             terminalreporter.section("golden files")
             terminalreporter.line(f"{self.changed} changed")

@@ -1,7 +1,7 @@
-"""Checking whether a module makes the same program each time, by tracing it in two more processes.
+"""Checking whether tracing is deterministic, by tracing a module in two more processes.
 
 A module that reads the clock, draws from the system's entropy, or iterates over a set of strings
-during import or tracing makes another program each time, which no golden file can match.
+during import or tracing gives another program each time, which no golden file can match.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Outline: TypeAlias = list[list[str]]
 
 
 def unsteady(targets: Mapping[str, str], root: pathlib.Path) -> dict[str, str]:
-    """Return, by target name, the first line that differs between traces, for targets that vary.
+    """Return, for each target that varies between traces, the first line that differs.
 
-    The line is empty if the program does not know it.  A target that cannot be traced in another
-    process is left out.
+    The line is empty if it is unknown.  A target that cannot be traced in another process is left
+    out.
     """
     running = [_start(targets, root, seed) for seed in HASH_SEEDS]
     first, second = (_outlines(process) for process in running)
@@ -86,8 +86,7 @@ def _trace(targets: Mapping[str, str]) -> Iterator[tuple[str, Outline]]:
 
 
 def main(arguments: Iterable[str]) -> None:
-    """Write the outlines of targets to the original stdout; output of their modules goes
-    elsewhere."""
+    """Write the outlines of targets to stdout, and the output of their modules to stderr."""
     (targets,) = arguments
     with os.fdopen(os.dup(sys.stdout.fileno()), "w") as out:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

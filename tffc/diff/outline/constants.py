@@ -11,10 +11,10 @@ from typing import Any
 from tffc.ir.dtypes import BY_NUMBER, DType
 
 SHOWN = 6
-"""How many elements of a constant are shown."""
+"""The most elements of a constant that are shown."""
 
 LONGEST_STRING = 40
-"""How many characters of a string element are shown."""
+"""The most characters of a string element that are shown."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class Constant:
     """A constant tensor.
 
     `content` holds the elements without repetitions of the last one: little-endian bytes, or one
-    `bytes` for each string.  A constant of a type that the language lacks is one element, its
-    encoding.
+    `bytes` for each string.  If the language lacks the type, `dtype` is None and `content` the
+    encoded tensor.
     """
 
     dtype: DType | None
@@ -65,7 +65,7 @@ class Constant:
         return text if len(text) <= LONGEST_STRING else f"{text[:LONGEST_STRING]}..."
 
     def _raw(self) -> list[bytes]:
-        """Return the bytes of each stored element, by which NaN equals itself."""
+        """Return the bytes of each stored element, so that NaN equals itself."""
         if isinstance(self.content, tuple):
             return list(self.content)
         size = self.dtype.size if self.dtype is not None and self.dtype.size else 0

@@ -1,4 +1,4 @@
-"""A section as text, one line for each node, that depends on what it computes only.
+"""A section as text, one line for each node, that depends only on what it computes.
 
     comp#2d264793: (float32 -> float32)
       Mul(argument.0, float32 0.3) T=float32
@@ -24,7 +24,7 @@ from tffc.ir.notation.labels import section_label
 from tffc.printable import printable
 
 CONSTANTS = {"Const": "value", "constant": "literal"}
-"""The operations that are just a constant, and the attribute that holds it."""
+"""The operations that return a constant, and the attribute that holds it."""
 
 
 def section_listing(section: Compiled) -> str:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from tffc.diff.outline.constants import Constant
 
 ARGUMENT = "argument"
-"""The operation of rows that stand for arguments."""
+"""The operation of rows for arguments."""
 
 CALL = "call"
 """The operation of a node whose own operation is a library function."""
@@ -21,7 +21,7 @@ LONGEST = 60
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OutlineCall:
-    """A function as an attribute's value: its number, or its name if it is not in the library."""
+    """A function as the value of an attribute: its number, or its name if the library lacks it."""
 
     function: int | str
     attributes: tuple[tuple[str, Value], ...] = ()
@@ -34,7 +34,7 @@ class OutlineCall:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource name as an attribute's value, numbered, because only equality of names matters."""
+    """A resource name as the value of an attribute, numbered: only equality of names matters."""
 
     number: int
 
@@ -44,7 +44,7 @@ class Resource:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Values:
-    """A list of constants or calls as an attribute's value."""
+    """A list of constants or calls as the value of an attribute."""
 
     elements: tuple[Value, ...]
 
@@ -60,8 +60,8 @@ Value: TypeAlias = str | Constant | OutlineCall | Resource | Values
 class OutlineRow:
     """A node: its operation, its name in the graph, and its inputs.
 
-    `inputs` are pairs of a row's position and the output used; `after` are the positions of the
-    rows that only have to run before.
+    `inputs` are pairs of a row's position and the output used; `after` are the positions of rows
+    with a control edge to this one.
     """
 
     operation: str

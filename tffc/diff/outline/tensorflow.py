@@ -129,7 +129,7 @@ def _plain(kind: str, value: Any) -> str:
 
 
 def _type_name(number: int) -> str:
-    """Return the name of a type that no value of the language has, such as `resource`."""
+    """Return the name of a type that the language lacks, such as `resource`."""
     if number not in proto.DataType.values():
         return str(number)
     return proto.DataType.Name(number).removeprefix("DT_").lower()

@@ -1,5 +1,4 @@
-"""The outline of an HLO module: its instructions, starting from the result of the entry
-computation."""
+"""The outline of an HLO module: its instructions, from the result of the entry computation."""
 
 from __future__ import annotations
 
@@ -44,7 +43,8 @@ INSTRUCTION = schema(
     comparison_direction=(63, Kind.STRING),
 )
 READ = frozenset({1, 2, 3, 7, 8, 9, 13, 14, 28, 35, 36, 37, 38, 63})
-"""The numbers of an instruction's fields that are read, or ignored as 7, the source location."""
+"""The numbers of an instruction's fields that are read, and 7, the source location, which is
+ignored."""
 
 EMPTY = b"\0"
 """An empty message or string."""
@@ -152,7 +152,7 @@ class _ModuleReader:
         return OutlineCall(self._numbers[number])
 
     def _other_fields(self, place: Place) -> dict[str, str]:
-        """Return hashes of further fields, by number, in case they matter to some instruction."""
+        """Return hashes of the other fields, by number, because they may matter."""
         parts: dict[int, bytes] = {}
         at = place.start
         while at < place.end:
@@ -164,8 +164,7 @@ class _ModuleReader:
 
 
 def _order(nodes: dict[int, tuple[dict[str, Any], Place]], root: int) -> dict[int, int]:
-    """Number the instructions: those that the root needs, then the others, which may have
-    effects."""
+    """Number the instructions: those that the root needs, then others, which may have effects."""
 
     def nexts(number: int) -> list[int]:
         found = nodes[number][0] if number in nodes else {}

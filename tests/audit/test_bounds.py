@@ -1,4 +1,4 @@
-"""The bound of a secure sum is stated as far as the program fixes it, also of a struct."""
+"""The audit states the bound of a secure sum, also for a struct, if the program determines it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAIR = tff.StructType([("a", np.int32), ("b", np.int32)])
 
 
 def bound_of(maximum: Any) -> str | None:
-    """What the audit says of a sum of pairs below this maximum."""
+    """Return the audited bound of a sum of pairs with this maximum."""
 
     @tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(PAIR))
     def total(state: Any, data: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Channels of recorded computations are what clients give in a round, byte for byte."""
+"""The audited channels of recorded computations match the clients' contributions, byte for byte."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ def test_sizes_of_channels(case: Case) -> None:
 
 
 def size(value: Any) -> int:
-    """The bytes of an update's element."""
+    """Return the number of bytes of an update's element."""
     return sum(map(size, value)) if isinstance(value, tuple | list) else value.nbytes

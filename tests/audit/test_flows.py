@@ -1,7 +1,7 @@
 """An element of a client's data that is in no channel never changes one.
 
-Generated rounds are compiled to MapReduceForm, and the clients' work is run on data of which one
-leaf at a time is exchanged.
+Generated rounds are compiled to MapReduceForm, and the clients' work is run on data in which one
+leaf at a time is replaced.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def parameter_types(program: Node) -> tuple[Type, ...]:
 
 
 def exchanges(type: Type, held: Any, other: Any) -> Iterator[tuple[str, bool, Any]]:
-    """Data with one thing exchanged: its path, and whether it is how many elements there are."""
+    """Yield data with one leaf replaced, its path, and whether the number of elements changed."""
     mine, others = flatten(held, type), flatten(other, type)
     for at, (leaf, path) in enumerate(zip(leaves(type), leaf_paths(type, "d"), strict=True)):
         changes = [(path, False, others[at])]
@@ -84,7 +84,7 @@ def exchanges(type: Type, held: Any, other: Any) -> Iterator[tuple[str, bool, An
 def in_elements(
     element: Type, path: str, mine: list[Any], others: list[Any]
 ) -> Iterator[tuple[str, bool, Any]]:
-    """Sequences in which one leaf of every element is another's, as far as there are others."""
+    """Yield sequences in which one leaf of every element is taken from another sequence."""
     for at, place in enumerate(leaf_paths(element, path)):
         changed: list[Any] = []
         for one, another in zip(mine, itertools.cycle(others or mine), strict=False):
@@ -95,7 +95,7 @@ def in_elements(
 
 
 def contributions(form: MapReduceForm, found: Audit, data: Any, context: Any) -> Iterator[Any]:
-    """What a client gives to each channel."""
+    """Yield a client's contribution to each channel."""
     update = run_section(form.work, (data, context))
     parts = {place: iter(update[place]) for place in range(4)}
     for channel in found.channels:

@@ -1,6 +1,6 @@
-"""What results of a graph may depend on: whatever changes one is in its flow.
+"""The flow of a graph's result includes every input that changes the result.
 
-Graphs are traced from drawn lists of steps: arithmetic, choices, loops, variables, functions and
+Graphs are traced from random lists of steps: arithmetic, choices, loops, variables, functions and
 datasets.
 """
 
@@ -43,7 +43,7 @@ GIVEN = (
 
 
 def section_of(function: Callable[..., Any]) -> Compiled:
-    """A function of the parameter's leaves as a section."""
+    """Return a function of the parameter's leaves as a section."""
     traced = tff.tf_computation(lambda p: function(p.a, p.b, p.s, p.t, p.u, p.d), PARAMETER)
     node = traced.node
     assert isinstance(node, Compiled)
@@ -51,7 +51,7 @@ def section_of(function: Callable[..., Any]) -> Compiled:
 
 
 def flows(function: Callable[..., Any], drawn: list[Draw] | None = None) -> list[int]:
-    """What each result of a function of the parameter's leaves may depend on."""
+    """Return the sources of each result of a function of the parameter's leaves."""
 
     def source_of(draw: Draw) -> int:
         if drawn is not None:
@@ -268,7 +268,7 @@ DATASETS: list[Callable[..., Any]] = [
 
 @st.composite
 def graphs(draw: Any) -> Callable[..., Any]:
-    """A function of the parameter's leaves that makes some of the steps one after another."""
+    """Return a function of the parameter's leaves that does these steps in order."""
     steps = draw(
         st.lists(st.tuples(st.integers(0, 2), *[st.integers(0, 99)] * 6), min_size=3, max_size=9)
     )
@@ -307,7 +307,7 @@ DATA = st.tuples(
 
 
 def changes(one: Any, other: Any) -> Iterator[tuple[int, Any]]:
-    """Data with one thing exchanged, and the source that stands for it."""
+    """Yield data with one part replaced, and the source of that part."""
     for at, bit in enumerate((A, B, S, T)):
         yield bit, (*one[:at], other[at], *one[at + 1 :])
     longer = [*one[4], *other[4]]

@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a runner in a folder of its own, and real programs."""
+"""Fixtures of the tests of the command line: a runner in a temporary folder, and real programs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXPLAIN = re.compile(r"^ *= explain: tffc explain E\d{3}\n", re.MULTILINE)
 
 @dataclasses.dataclass(frozen=True)
 class Ran:
-    """What a command did: its exit code and what it wrote, without the lines of `EXPLAIN`."""
+    """The exit code and output of a command, without the lines of `EXPLAIN`."""
 
     code: int
     stdout: str
@@ -44,7 +44,7 @@ class Ran:
 
     @property
     def refusal(self) -> str:
-        """What a command said that refused to do anything."""
+        """The message of a command that refused."""
         assert (self.code, self.stdout) == (1, "")
         return self.stderr
 
@@ -54,7 +54,7 @@ Run = Callable[..., Ran]
 
 @pytest.fixture
 def run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command in the test's own folder, whose name is not part of what it writes."""
+    """Runs a command in the test's own folder, and removes the folder's name from the output."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
 

@@ -1,7 +1,7 @@
-"""The pages of the documentation that show what commands print: what they should show.
+"""Checks of the pages of the documentation that show the output of commands.
 
-A page is read from top to bottom in one folder of its own, which has the examples of the
-repository in it.  A block after the mark `<!-- file: NAME -->` is written to that file.  Every
+A page is read from top to bottom in a temporary folder, which has the examples of the
+repository.  A block after the mark `<!-- file: NAME -->` is written to that file.  Every
 line of a `sh` block is a command; a `text` block right after it holds what they print, and without
 one they have to succeed.  Other `python` blocks are excerpts of the examples.  The folder counts as
 an installed package if its `pyproject.toml` has been written.  Between the marks
@@ -118,7 +118,7 @@ BLOCK = re.compile(
 
 
 def rendered(page: str, shell: Shell) -> str:
-    """A page with what its commands print, run in the working directory.
+    """Return a page with the output of its commands, which run in the working directory.
 
     Raises:
       AssertionError: a command fails, and the page does not show how.
@@ -183,14 +183,13 @@ def _run_script(args: list[str]) -> Ended:
 
 
 def _is_for_a_shell(line: str) -> bool:
-    """Whether a line has a redirection, a pipe, or more than one command."""
+    """Return whether a line has a redirection, a pipe, or more than one command."""
     words = shlex.shlex(line, posix=True, punctuation_chars=True)
     return any(set(word) <= set("();<>|&") for word in words)
 
 
 def unheld(name: str) -> list[str]:
-    """The blocks of a page, named by its path in the repository, that nothing runs or compares and
-    that do not say why."""
+    """Return the blocks of a page that nothing runs or compares and that do not say why."""
     page = (ROOT / name).read_text(encoding="utf-8")
     is_run = name.removeprefix("docs/") in (*PAGES, *BEAM_PAGES, *RAY_PAGES, *JAX_PAGES, *TFF_PAGES)
     blocks = list(BLOCK.finditer(page))
@@ -216,14 +215,14 @@ def unheld(name: str) -> list[str]:
 
 
 def _is_excerpt(content: str) -> bool:
-    """Whether an example has these lines, however far they are indented."""
+    """Return whether an example has these lines, with any indentation."""
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "examples").rglob("*.py")]
     ways = [textwrap.indent(content, " " * depth) for depth in range(0, 20, 4)]
     return any(f"\n{way}" in text for way in ways for text in texts)
 
 
 def render_in(folder: pathlib.Path, name: str) -> str:
-    """The page of a name with what its commands print, run in a new folder in `folder`."""
+    """Return a page with the output of its commands, which run in a new folder in `folder`."""
     shell = Shell(folder / "home")
     work = folder / "work"
     work.mkdir()
@@ -241,7 +240,7 @@ def render_in(folder: pathlib.Path, name: str) -> str:
 
 
 def reference() -> str:
-    """The page about every command, from the texts of their help."""
+    """Return the page about all commands, from their help."""
     parts = [HEAD]
     context = click.Context(
         application,

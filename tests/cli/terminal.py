@@ -1,4 +1,4 @@
-"""A command on a terminal: what it writes there, and what is seen."""
+"""Running commands on a terminal, and the text that is visible there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def open_terminal(columns: int) -> tuple[int, int]:
-    """Return the ends of a terminal so many columns wide, the one to read from first."""
+    """Return both ends of a terminal of this width, the one to read from first."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, columns))
     return ours, theirs
@@ -36,7 +36,7 @@ def open_terminal(columns: int) -> tuple[int, int]:
 def on_terminal(
     *arguments: str, folder: pathlib.Path, columns: int = 80, **environment: str
 ) -> str:
-    """Return what a command writes to a terminal that its stdout and stderr are."""
+    """Return the output of a command whose stdout and stderr are a terminal."""
     ours, theirs = open_terminal(columns)
     started = subprocess.Popen(
         [sys.executable, "-c", AT_ONCE, *arguments],
@@ -59,7 +59,7 @@ def on_terminal(
 
 
 def seen(written: str) -> list[str]:
-    """Return the lines, without colours, on an endless terminal after this was written to it."""
+    """Return the visible lines, without colours, after this was written to an endless terminal."""
     lines, row, column = [""], 0, 0
     kept = (0, 0)
     for part in CONTROL.findall(COLOR.sub("", written)):

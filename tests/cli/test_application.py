@@ -63,7 +63,7 @@ def test_every_command_shows_an_example(run: Run) -> None:
 
 @pytest.fixture
 def defect() -> object:
-    """A command that fails as only a defect can."""
+    """A command that fails with an unexpected exception."""
 
     @click.command("defect")
     def command() -> None:

@@ -1,4 +1,4 @@
-"""Auditing: what the command says of a round, the policies that it holds it against, and how."""
+"""`tffc audit`: its report in every format, and its policies."""
 
 from __future__ import annotations
 

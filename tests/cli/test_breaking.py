@@ -1,4 +1,4 @@
-"""What a change of a round breaks, between two programs and between revisions."""
+"""`tffc diff --breaking`, between two programs and between revisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The collector is paused and comes back."""
+"""The garbage collector is paused and enabled again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tffc.ir.types import TensorType
 
 @pytest.fixture(autouse=True)
 def enabled() -> Iterator[None]:
-    """The collector as it is in most processes."""
+    """Enable the collector, as in most processes."""
     gc.enable()
     yield
     gc.enable()

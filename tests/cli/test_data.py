@@ -1,4 +1,4 @@
-"""What `tffc data describe` shows, and what bad clients do to a run."""
+"""`tffc data describe`, and runs with bad clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tffc diff`: what is the same, what differs and where, and the three exit codes."""
+"""`tffc diff`: equal and different programs, and the three exit codes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_another_section(run: Run) -> None:
 
 
 def test_another_constant(run: Run) -> None:
-    """The place is that of the second program, or is not known if a file holds it."""
+    """The line is one of the second program, and unknown if that is a file."""
     lines = run("diff", "one.py:count", "constant.py:count").stdout.splitlines()
     assert lines[6].endswith(": the same operations")
     place = "    called at constant.py:13: moved = tff.federated_map(scale, data)"

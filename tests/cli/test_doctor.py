@@ -1,4 +1,4 @@
-"""What is installed is compared with what tffc needs."""
+"""`tffc doctor`: installed packages are compared with requirements."""
 
 from __future__ import annotations
 

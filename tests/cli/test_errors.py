@@ -1,4 +1,4 @@
-"""Every refusal a newcomer meets: its exact words and its exit code."""
+"""Common refusals: their exact text and exit code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Write = Callable[[str, str], pathlib.Path]
 
 
 def without_carets(text: str) -> str:
-    """The text without the lines in which Python, each version in its way, marks expressions."""
+    """Return a traceback without the carets, which depend on Python's version."""
     return "".join(line for line in text.splitlines(keepends=True) if line.strip(" ~^\n"))
 
 
@@ -214,7 +214,7 @@ def test_a_variable_in_a_function_that_begins_with_an_argument(run: Run, write: 
 
 
 def test_a_variable_that_tensorflow_refuses(run: Run, write: Write) -> None:
-    """It is the user's mistake, though no frame of TensorFlow is left in the traceback."""
+    """It is the user's mistake, although the traceback has no frame of TensorFlow."""
     variable = "tf.Variable([1.0, 2.0], shape=[3])"
     write("broken.py", TRACED.format("@tf.function\n", variable))
     said = run("print", "broken.py:f").refusal

@@ -1,4 +1,4 @@
-"""`tffc explain`: the page of an error, the list of all, and what is near a mistyped code."""
+"""`tffc explain`: the page of an error, the list of all, and suggestions for a mistyped code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tffc explore`: where the page goes, and what is refused."""
+"""`tffc explore`: the output file, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `tffc export` writes and says."""
+"""`tffc export`: its files and messages."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def make_model():
 
 @pytest.fixture
 def trained(run: Run, tmp_path: pathlib.Path) -> Run:
-    """Exports what `MODULE` names with a state whose part `model` is a line."""
+    """Exports from `MODULE` with a state whose part `model` is a line."""
     (tmp_path / "line.py").write_text(MODULE)
     (tmp_path / "build").mkdir()
     type = "<model=<kernel=float32[2,1],bias=float32[1]>,round=int32>"

@@ -1,4 +1,4 @@
-"""Checking, compiling with options, and taking bundles back to computations."""
+"""`tffc check`, `compile` and `decompile`."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ LIST = "count:\n  target: round.py\n  forms: [mapreduce]\n"
 
 @pytest.fixture(autouse=True)
 def project(tmp_path: pathlib.Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """A project whose golden files are as they should be."""
+    """A project whose golden files are up to date."""
     monkeypatch.delenv("CI", raising=False)
     (tmp_path / "round.py").write_text(ROUND)
     (tmp_path / "golden").mkdir()
@@ -398,7 +398,7 @@ def count(state, data):
 
 @pytest.fixture
 def scaled(project: pathlib.Path, run: Run) -> pathlib.Path:
-    """The project with a section in its program, in which a constant has changed."""
+    """The project with a changed constant in a section of its program."""
     (project / "round.py").write_text(NOISY)
     (project / "golden" / "golden.yaml").write_text(LIST.replace("round.py", "round.py:count"))
     assert run("golden", "update").code == 0

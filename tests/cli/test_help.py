@@ -1,6 +1,6 @@
-"""Every command's help has examples, and they work as they stand, in a folder with what they name.
+"""The examples in the help of every command run as shown, in a folder with the files they name.
 
-Where an example makes a file that another one takes, it is there already.
+Files that one example writes and another reads are there from the start.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ DIFFERS = 2
 def commands(
     group: click.Group = application, name: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command with its name, groups included."""
+    """Yield every command with its name, including groups."""
     yield name, group
     context = click.Context(group)
     for each in group.list_commands(context):
@@ -73,7 +73,7 @@ def help_of(command: click.Command) -> str:
 
 
 def examples(command: click.Command) -> list[str]:
-    """The lines below `Examples:` in a command's help, without remarks."""
+    """Return the lines below `Examples:` in a command's help, without comments."""
     _, _, below = help_of(command).partition("\n  Examples:\n")
     block = below.partition("\n\n")[0].replace("\\\n", "")
     lines = (" ".join(line.split()) for line in block.splitlines())
@@ -81,7 +81,7 @@ def examples(command: click.Command) -> list[str]:
 
 
 class Folder:
-    """A folder with all that the examples name, in which they are run."""
+    """A folder with all files that the examples name."""
 
     def __init__(self, folder: pathlib.Path, home: pathlib.Path) -> None:
         self.folder = folder
@@ -96,7 +96,7 @@ class Folder:
             self.run(line)
 
     def _copy_golden(self) -> None:
-        """Copy the golden files that the examples name, and no other."""
+        """Copy only the golden files that the examples name."""
         golden = self.folder / "golden"
         golden.mkdir()
         entries = yaml.safe_load((ROOT / "golden" / "golden.yaml").read_text())
@@ -107,7 +107,7 @@ class Folder:
             shutil.copytree(ROOT / "golden" / name, golden / name)
 
     def run(self, line: str) -> None:
-        """Runs a line, in this process unless that takes a shell."""
+        """Runs a line, in this process unless it needs a shell."""
         program, *words = shlex.split(line)
         with contextlib.chdir(self.folder):
             if program == "tffc" and not {"|", ">", "&&"} & set(words):

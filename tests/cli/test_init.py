@@ -12,7 +12,7 @@ from tffc.cli.commands.init import PLACES, TEMPLATE
 
 @pytest.fixture
 def project(run: Run, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """The folder of a new project, in which commands run."""
+    """The folder of a new project, as the working directory."""
     folder = tmp_path / "line"
     assert run("init", str(folder)).code == 0
     monkeypatch.chdir(folder)

@@ -1,4 +1,4 @@
-"""The colours of programs: every text that tffc prints has tokens for all of it."""
+"""The lexer of programs has tokens for every text that tffc prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands do not load, shown in fresh interpreters."""
+"""Commands do not load packages that they do not need, in fresh interpreters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAVY = ("tensorflow", "jax", "rich", "hypothesis", "pytest")
 
 
 def loaded(folder: pathlib.Path, code: str) -> set[str]:
-    """The packages that a fresh interpreter has loaded after running some code."""
+    """Return the packages that a fresh interpreter has loaded after running some code."""
     report = "import sys; print('\\n' + ' '.join({name.split('.')[0] for name in sys.modules}))"
     command = [sys.executable, "-c", f"{code}\n{report}"]
     ran = subprocess.run(

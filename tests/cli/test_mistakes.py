@@ -1,4 +1,4 @@
-"""What `tffc trace` says to the common mistakes: the place, what was found, and the likely fix."""
+"""`tffc trace` reports common mistakes with their place, a reason and the likely fix."""
 
 from __future__ import annotations
 

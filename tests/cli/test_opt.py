@@ -1,4 +1,4 @@
-"""`tffc opt`: text in, text out, and what can be watched on the way; `compile` takes the same."""
+"""`tffc opt`, and the options for passes that `tffc compile` shares."""
 
 from __future__ import annotations
 
@@ -204,14 +204,14 @@ def test_usage(run: Run, args: tuple[str, ...], message: str) -> None:
 
 
 def drop_bindings(root: Node) -> Node:
-    """Forget what a block binds."""
+    """Drop the bindings of a block."""
     assert isinstance(root, Lambda)
     assert isinstance(root.result, Block)
     return Lambda(root.parameter_name, root.parameter_type, root.result.result)
 
 
 def swap_type(root: Node) -> Node:
-    """Give something else."""
+    """Return another type."""
     assert isinstance(root, Lambda)
     return Lambda(root.parameter_name, root.parameter_type, root)
 

@@ -1,6 +1,6 @@
-"""Nothing that is asked for is ignored: options that would have no effect are wrong usage.
+"""Options without effect are wrong usage.
 
-The table has every option of every command, with the command lines in which it would have none.
+The table has every option of every command, with command lines in which it has no effect.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ LINES = {
 
 
 def options_of(group: click.Group, prefix: str = "") -> dict[str, set[str]]:
-    """The options of all commands, by the names of their parameters."""
+    """Return the options of all commands, by the names of their parameters."""
     found: dict[str, set[str]] = {}
     context = click.Context(group)
     for name in group.list_commands(context):

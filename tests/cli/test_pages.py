@@ -1,4 +1,4 @@
-"""The pages show what the commands print."""
+"""The pages of the documentation show the current output of commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tffc print --style typed` and `tffc parse`: there and back."""
+"""`tffc print --style typed` and `tffc parse`: round trips."""
 
 from __future__ import annotations
 

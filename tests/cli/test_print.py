@@ -1,4 +1,4 @@
-"""What `tffc print` and `tffc trace` put on stdout."""
+"""The output of `tffc print` and `tffc trace`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands on processes as TFF's builders return them: measured, and weighted aggregations."""
+"""Commands on the processes that TFF's builders return: measured and weighted aggregations."""
 
 from __future__ import annotations
 

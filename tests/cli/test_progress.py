@@ -1,4 +1,4 @@
-"""What a command says on a terminal while it runs: how far it is, and that on no line with data."""
+"""Progress of commands on a terminal, which never shares a line with data."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_what_is_done_is_told_below_what_is_printed(write: Write, tmp_path: path
 
 @pytest.mark.slow
 def test_rounds_share_no_line_with_anything(write: Write, tmp_path: pathlib.Path) -> None:
-    """Nor does TensorFlow log, which a module of the user's imports first."""
+    """TensorFlow does not log either, even if the user's module imports it first."""
     write("sensors.py", SENSORS)
     arguments = ("compile", "sensors.py:mean", "--form", "mapreduce", "--out", "mean")
     on_terminal(*arguments, folder=tmp_path)
@@ -132,7 +132,7 @@ def test_a_line_is_as_wide_as_the_terminal_at_most(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(os, "get_terminal_size", lambda number: os.terminal_size((10, 24)))
 
     def shown(end: bytes) -> list[str]:
-        """What is seen of all that comes up to these bytes, which may come in parts."""
+        """Return the visible text up to these bytes, which may arrive in parts."""
         written = b""
         while not written.endswith(end):
             written += os.read(ours, 100)

@@ -25,7 +25,7 @@ def mean(state, data):
 
 @pytest.fixture
 def place(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """The working directory, with a program and the data of three clients and one that is bad."""
+    """The working directory, with a program and the data of three good clients and a bad one."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mean.py").write_text(MODULE)
     (tmp_path / "data").mkdir()

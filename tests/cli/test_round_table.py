@@ -1,4 +1,4 @@
-"""The table that `tffc run` prints: aligned columns, and what values look like in them."""
+"""The table that `tffc run` prints: aligned columns, and the format of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds from the command line: what is printed, saved, resumed, refused and interrupted."""
+"""`tffc run`: output, saved states, resuming, refusals and interruptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds on Apache Beam from the command line: the same lines, files and states."""
+"""`tffc run` on Apache Beam: the same lines, files and states."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [needs_beam, pytest.mark.slow]
 
 
 def kept(folder: pathlib.Path) -> dict[str, bytes]:
-    """The files of a run, but for that of the times of its rounds, which differ."""
+    """Return the files of a run, except the times of rounds, which differ."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != OBSERVED)
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 

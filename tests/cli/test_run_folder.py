@@ -1,4 +1,4 @@
-"""Runs that are kept in a folder: what is in it, and going on after whatever stopped them."""
+"""Runs that are kept in a folder: its content, and resuming after any interruption."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 @pytest.fixture
 def here(run: Run, place: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command in that folder."""
+    """Runs a command in this folder."""
     monkeypatch.chdir(place)
     return run
 
 
 def tffc(folder: pathlib.Path, *arguments: str) -> str:
-    """Run a command that nothing stops, in this process, which has loaded TensorFlow already."""
+    """Run a command to its end in this process, which has already loaded TensorFlow."""
     with contextlib.chdir(folder):
         ran = CliRunner(catch_exceptions=False).invoke(application, arguments)
     assert ran.exit_code == 0, ran.stderr
@@ -84,7 +84,7 @@ SAMPLED = ("run", "bundle", "--data", "data", "--clients-per-round", "50")
 
 
 def contents(folder: pathlib.Path) -> dict[str, bytes]:
-    """What is in a folder but for the times of rounds, which are never the same."""
+    """Return the files of a folder, except the times of rounds, which always differ."""
     files = (each for each in folder.rglob("*") if each.is_file() and each.name != OBSERVED)
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
@@ -145,7 +145,7 @@ HELD = ("run", "bundle", "--data", "python:holding.py:clients", "--rounds", "3")
 
 @pytest.fixture
 def held(place: pathlib.Path) -> Iterator[subprocess.Popen[str]]:
-    """A run in its second round, in which a client keeps it until the file `hold` is away."""
+    """A run in its second round, in which a client waits until the file `hold` is removed."""
     (place / "holding.py").write_text(HOLDING)
     (place / "hold").write_text("held")
     command = [sys.executable, "-m", "tffc", *HELD, "--out", "held", "--plot", "held.svg"]

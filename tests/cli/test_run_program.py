@@ -1,4 +1,4 @@
-"""Rounds of a program that is not compiled yet, and evaluations between rounds."""
+"""Rounds of programs that are not compiled yet, and evaluations between rounds."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_a_bundle_of_another_program_under_the_name_of_this_one_is_replaced(
 def test_no_home_and_no_place_for_a_cache(
     run: Run, module: str, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in a container whose user has no entry in its table of users."""
+    """This happens in a container whose user is not in its table of users."""
     monkeypatch.setenv("XDG_CACHE_HOME", place)
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     printed = table(run, f"{module}:counting", "--data", "data", "--rounds", "1")

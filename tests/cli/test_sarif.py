@@ -1,4 +1,4 @@
-"""What is written as SARIF has what code review systems demand of it."""
+"""SARIF output has the fields that code review systems require."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def module(tmp_path: pathlib.Path) -> str:
 
 
 def check(text: str) -> list[dict[str, Any]]:
-    """The results, after what GitHub demands of them."""
+    """Return the results, after checks of GitHub's requirements."""
     log = json.loads(text)
     assert log["version"] == "2.1.0"
     assert log["$schema"].endswith("sarif-2.1.0.json")

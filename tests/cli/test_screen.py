@@ -1,4 +1,4 @@
-"""What commands show on a terminal: lines that fit it, and colours that are legible."""
+"""Output on terminals: lines fit the width, and colours are legible."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_colours_are_left_out_where_they_are_not_wanted(
 
 
 def luminance(color: int) -> float:
-    """Of a colour in the cube of the palette of 256, as WCAG 2 says."""
+    """Return the relative luminance, as in WCAG 2, of a colour of the 256-colour palette."""
     parts = [(0, 95, 135, 175, 215, 255)[(color - 16) // base % 6] / 255 for base in (36, 6, 1)]
     linear = [p / 12.92 if p <= 0.04 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return sum(part * share for part, share in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
@@ -112,7 +112,7 @@ def luminance(color: int) -> float:
 
 @pytest.mark.parametrize("color", [screen.RED, screen.GREEN, screen.BLUE, screen.AMBER])
 def test_colours_stand_out_from_white_and_from_black(color: int) -> None:
-    """By 3 to 1, as WCAG asks for large text and marks."""
+    """The contrast is at least 3 to 1, as WCAG requires for large text."""
     found = luminance(color)
     assert min(1.05 / (found + 0.05), (found + 0.05) / 0.05) >= 3
 

@@ -1,4 +1,4 @@
-"""`tffc show`: the text of states, outputs and runs, parts of them, and the files it writes."""
+"""`tffc show`: states, outputs and runs as text, parts of them, and exported files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TFF's simulations, programs and aggregators beside tffc's commands and rounds."""
+"""TFF's simulations, programs and aggregators together with tffc's commands and rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--watch` shows a program again when its files are saved, errors too, until Ctrl-C."""
+"""`--watch` shows a program or its error again when its files are saved, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Step = Callable[[], object]
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Takes back what watching says of bytecode, and which modules were imported."""
+    """Restores the setting for bytecode and the imported modules."""
     monkeypatch.setattr(sys, "dont_write_bytecode", sys.dont_write_bytecode)
     before = set(sys.modules)
     yield
@@ -50,7 +50,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def then(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Has these steps happen while nothing else does, one after another, and Ctrl-C at the end."""
+    """Runs these steps in order, each when the command waits, and presses Ctrl-C at the end."""
 
     def happen(*steps: Step) -> None:
         def pauses() -> Iterator[None]:
@@ -68,7 +68,7 @@ def then(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def save(name: str, text: str) -> Step:
-    """Return a step that saves a file as editors do, under another name first."""
+    """Return a step that saves a file as editors do, by renaming a new file."""
 
     def step() -> None:
         path = pathlib.Path(name)

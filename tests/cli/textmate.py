@@ -1,4 +1,4 @@
-"""The lexer of the notation as a TextMate grammar, which editors and GitHub's Linguist read.
+"""The lexer of the notation as a TextMate grammar, for editors and GitHub's Linguist.
 
 python -m tests.cli.textmate > docs/editors/tffc.tmLanguage.json
 """
@@ -30,7 +30,7 @@ SCOPES = {
 
 
 def grammar() -> str:
-    """The grammar, as JSON."""
+    """Return the grammar as JSON."""
     patterns: list[dict[str, Any]] = []
     for pattern, token in NotationLexer.tokens["root"]:
         scopes = [scope for kind, scope in SCOPES.items() if is_token_subtype(token, kind)]

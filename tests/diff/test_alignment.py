@@ -1,4 +1,4 @@
-"""Aligning lines: what is paired is equal and in order, and lines that stand once are found."""
+"""Aligned lines are equal and in order, and lines that occur once are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is listed of compiled sections: the same text for the same fingerprint."""
+"""Listings of compiled sections are equal for equal fingerprints."""
 
 from __future__ import annotations
 

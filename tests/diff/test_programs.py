@@ -1,4 +1,4 @@
-"""Aligning bindings: large programs, and what counts as the same."""
+"""Aligning the bindings of large programs, and equality of programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tffc.ir.notation import parse
 
 
 def chain(length: int, extra: int | None = None) -> str:
-    """A program of equal bindings in a row, with another one put in at a position."""
+    """Return a program of equal bindings, with another one inserted at a position."""
     rows = [f"x{i}=<x{i - 1}[0]>" for i in range(1, length)]
     if extra is not None:
         rows.insert(extra, "y=7")

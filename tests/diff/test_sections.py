@@ -1,4 +1,4 @@
-"""What is told of two sections: each kind of point, in graphs and modules of a few lines."""
+"""Differences between sections: each kind, in graphs and modules of a few lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ out = Sum(relu, x) keep=true
 
 
 def section(text: str, functions: dict[str, str] | None = None) -> Compiled:
-    """A section of type (float32 -> float32) from its parameter x to the node `out`."""
+    """Return a section of type (float32 -> float32) from its parameter x to the node `out`."""
     graph = proto.GraphDef()
     graph.node.add(name="x", op="Placeholder")
     read(text, graph.node)
@@ -104,7 +104,7 @@ def test_a_point(old: str, new: str, expected: list[str]) -> None:
 
 
 def test_what_runs_before_has_no_order() -> None:
-    """Nodes that run before another are paired by what they are, not by where they are listed."""
+    """Nodes that run before another are paired by content, not by position."""
     graph = """
 a = Var() mode=a
 b = Var() mode=b
@@ -124,7 +124,7 @@ out = Sum(x, {})
 
 
 def test_several_layers_more() -> None:
-    """What is behind them is paired though nothing leads there from the results."""
+    """Nodes behind them are paired although no path leads there from the results."""
     more = "a = MatMul(mul)\nb = MatMul(a)\nc = Tanh(b)\nrelu = Relu(c)"
     assert points(BASE, BASE.replace("relu = Relu(mul)", more)) == [
         "added Tanh c",

@@ -18,14 +18,14 @@ class Explored(Opened):
         self.page.wait_for_selector("[role=tablist]")
 
     def text(self, selector: str) -> str:
-        """What can be read in the first element of a selector."""
+        """Return the visible text of the first element of a selector."""
         return self.page.locator(selector).first.inner_text()
 
     def count(self, selector: str) -> int:
         return self.page.locator(selector).count()
 
     def lines(self) -> list[str]:
-        """The lines of the text that are shown, without their numbers."""
+        """Return the visible lines of the text, without their numbers."""
         self.page.locator(".text-line").first.wait_for()
         return [line.strip() for line in self.page.locator(".text-line code").all_inner_texts()]
 

@@ -1,4 +1,4 @@
-"""What the tests of the explorer share: rounds that need no TensorFlow, described."""
+"""Fixtures of the tests of the explorer: descriptions of rounds that need no TensorFlow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rounds whose pages are tried in a browser."""
+"""The rounds whose pages are tested in a browser."""
 
 from __future__ import annotations
 

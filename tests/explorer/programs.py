@@ -1,4 +1,4 @@
-"""Rounds to be explored that are large, made without TensorFlow."""
+"""Large rounds for the explorer, made without TensorFlow."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FLOAT = TensorType(DType.FLOAT32)
 
 
 def halve() -> Compiled:
-    """The section `(float32 -> float32)` that halves a number."""
+    """Return the section `(float32 -> float32)` that halves a number."""
     builder = GraphBuilder()
     half = builder.constant(to_array(np.float32(0.5)))
     return builder.finish(GraphArithmetic(builder).multiply(builder.parameter(FLOAT), half), FLOAT)
 
 
 def chain(length: int) -> Compiled:
-    """The section `(<float32,float32> -> float32)` that adds one number to the other so often."""
+    """Return the section `(<float32,float32> -> float32)` that adds a number `length` times."""
     builder = GraphBuilder()
     given = builder.parameter(StructType([FLOAT, FLOAT]))
     assert isinstance(given, tuple)
@@ -34,7 +34,7 @@ def chain(length: int) -> Compiled:
 
 
 def many_bindings(count: int = 400) -> Node:
-    """A round of so many calls: maps of each value, sums and maxima."""
+    """Return a round of `count` calls: maps of each value, sums and maxima."""
     work = tff.Computation.from_node(halve())
 
     def run(state: tff.Value, data: tff.Value) -> tuple[tff.Value, tuple[tff.Value, ...]]:
@@ -49,7 +49,7 @@ def many_bindings(count: int = 400) -> Node:
 
 
 def large_graph(length: int = 20_000) -> Node:
-    """A round whose work is one graph of so many nodes."""
+    """Return a round whose work is one graph of `length` nodes."""
     work = tff.Computation.from_node(chain(length))
 
     def run(state: tff.Value, data: tff.Value) -> tuple[tff.Value, tff.Value]:

@@ -1,4 +1,4 @@
-"""Takes pictures of pages to look at: in light and dark, on a phone and as they are printed.
+"""Takes screenshots of pages: in light and dark mode, on a phone and in print.
 
 python -m tests.explorer.screenshots FOLDER
 """
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def take(opened: Explored, folder: pathlib.Path, name: str) -> None:
-    """Takes pictures of every view; of a print, of all that is printed."""
+    """Take screenshots of every view, or of the whole page in print."""
     page = opened.page
     if opened.count("button.box.call"):
         opened.click("button.box.call")

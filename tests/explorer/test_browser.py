@@ -1,4 +1,4 @@
-"""What can be done with pages, in a real browser."""
+"""Interaction with pages in a real browser."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Open = Callable[..., Explored]
 
 @pytest.fixture
 def opened(browser: Any, folder: pathlib.Path) -> Iterator[Open]:
-    """Opens a page; in the end its console has said nothing, and nothing was loaded."""
+    """Opens a page; checks at the end that its console is empty and that it has loaded nothing."""
     pages: list[Explored] = []
 
     def run(name: str, **options: Any) -> Explored:

@@ -1,4 +1,4 @@
-"""What is said of a round, as plain data."""
+"""The description of a round as plain data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tffc.ir import Node, wire
 
 
 def picture(found: dict[str, Any]) -> Iterator[str]:
-    """The calls that are shown and the edges of a round, a line each."""
+    """Return the shown calls and the edges of a round, one line each."""
     for call in found["calls"]:
         if not call["plumbing"]:
             line = call["place"] and call["place"]["line"]
@@ -106,7 +106,7 @@ def test_a_pass_says_what_it_changed(described: Describe) -> None:
 
 
 def rebuilt(before: list[str], after: list[str], hunks: list[list[int]]) -> list[str]:
-    """The second text, made of the first and of the lines that a difference adds."""
+    """Return the second text, from the first and the lines that a difference adds."""
     made: list[str] = []
     for removed, added, kept in hunks:
         made += after[len(made) : len(made) + added]
@@ -217,7 +217,7 @@ def test_what_stays_with_each_client_is_said() -> None:
 
 
 def check_described(program: Node, form: str) -> None:
-    """Checks that a round has a page whose edges lead from call to call, never back."""
+    """Checks that a round has a page whose edges never lead backwards."""
     found = describe(program, form, "x")
     assert found.error is None
     drawn = found.plain["round"]

@@ -1,4 +1,4 @@
-"""The page: what it holds is text, whatever is written there, and nothing else runs."""
+"""The page: its data is only text, and only its own script runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOSTILE = (
 
 
 class Reader(html.parser.HTMLParser):
-    """The elements of a page in order, each with its attributes, and the content of scripts."""
+    """The elements of a page in order, with their attributes and the content of scripts."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -50,14 +50,14 @@ class Reader(html.parser.HTMLParser):
             self.contents[-1] += data
 
     def data(self, name: str) -> Any:
-        """What the element of an id holds, as JSON."""
+        """Return the content of the element with an id, parsed as JSON."""
         pairs = zip(self.elements, self.contents, strict=True)
         (text,) = (text for (_, given), text in pairs if given.get("id") == name)
         return json.loads(text)
 
 
 def hostile(name: str) -> dict[str, Any]:
-    """A description in which a name stands wherever a program's words do."""
+    """Return a description that has a name wherever a program can have names."""
     return {"title": name, "form": name, "texts": [{"title": name, name: [name]}], "graphs": [name]}
 
 

@@ -1,4 +1,4 @@
-"""A computation with variables, which every target has to make anew in each call."""
+"""A computation with variables, which must be new in each call in every target."""
 
 from __future__ import annotations
 

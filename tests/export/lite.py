@@ -1,4 +1,4 @@
-"""What clients compute in recorded rounds, by LiteRT's own kernels and by tffc."""
+"""The clients' work in recorded rounds, computed by LiteRT's own kernels and by tffc."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CLIENT_PARTS = {"mapreduce": "work", "broadcast": "client_processing"}
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """A client's part of a recorded round, what it was given, and what tffc computes."""
+    """A client's part of a recorded round, its arguments, and tffc's results."""
 
     name: str
     section: Compiled
@@ -38,10 +38,10 @@ class Call:
     expected: Any
 
     def compare(self, model: bytes) -> None:
-        """Have LiteRT compute the same, with its own kernels alone.
+        """Check that LiteRT's own kernels compute the same.
 
         Raises:
-          AssertionError: it is something else.
+          AssertionError: the results differ.
         """
         assert isinstance(self.section.type, FunctionType)
         assert self.section.type.parameter is not None
@@ -63,7 +63,7 @@ class Call:
 
 
 def interpreter(model: bytes) -> Any:
-    """An interpreter with LiteRT's own kernels, of its own package if that is installed."""
+    """Return an interpreter with LiteRT's own kernels, from LiteRT's package if it is installed."""
     if importlib.util.find_spec("ai_edge_litert") is not None:
         module: Any = importlib.import_module("ai_edge_litert.interpreter")
         return module.Interpreter(model_content=model)
@@ -75,7 +75,7 @@ def interpreter(model: bytes) -> Any:
 
 
 def calls(case: Case, form: str, most: int = 3) -> Iterator[Call]:
-    """The first clients' parts of the recorded rounds of a case.
+    """Return the first clients' parts of the recorded rounds of a case.
 
     Raises:
       FormError: the case is not of this form.
@@ -98,7 +98,7 @@ def calls(case: Case, form: str, most: int = 3) -> Iterator[Call]:
 
 
 def _is_stackable(section: Compiled, argument: Any) -> bool:
-    """Whether the elements of each sequence are of one shape, as models take them."""
+    """Return whether the elements of each sequence have the same shape, as models require."""
     assert isinstance(section.type, FunctionType)
     assert section.type.parameter is not None
     try:
@@ -109,7 +109,7 @@ def _is_stackable(section: Compiled, argument: Any) -> bool:
 
 
 def outcome(section: Compiled, name: str) -> tuple[bytes | None, str]:
-    """The model of a component, if LiteRT's own kernels are enough, and what it lacks if not."""
+    """Return the model of a component, or None and the reason against LiteRT's own kernels."""
     try:
         made = lite_models({name: section})
     except ExportError as error:

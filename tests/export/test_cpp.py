@@ -29,7 +29,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The program, built as docs/export.md says."""
+    """The program, built as docs/export.md describes."""
     assert COMPILER is not None
     made = tmp_path_factory.mktemp("cpp") / "client"
     tensorflow = pathlib.Path(tf.__file__).parent

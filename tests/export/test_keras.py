@@ -1,4 +1,4 @@
-"""A Keras model gets the weights of a trained state: by their names, or else in their order."""
+"""A Keras model gets the weights of a trained state by name, or else in order."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def network(library: Any) -> Any:
 
 
 def state_of(value: Any) -> StatePart:
-    """The state that Python containers of arrays stand for."""
+    """Return the state in Python containers of arrays."""
 
     def type_of(each: Any) -> Any:
         if isinstance(each, dict):

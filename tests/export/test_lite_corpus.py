@@ -1,4 +1,4 @@
-"""What clients compute in recorded rounds, LiteRT computes too, with kernels of its own alone."""
+"""LiteRT's own kernels compute the clients' work of recorded rounds."""
 
 from __future__ import annotations
 

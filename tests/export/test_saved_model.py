@@ -44,7 +44,7 @@ class Model:
         self._loaded = tf.saved_model.load(str(folder))
 
     def __call__(self, name: str, argument: Any = None) -> Any:
-        """The result of a component, as the interpreter would give it."""
+        """Return the result of a component in the interpreter's format."""
         section: Compiled = self.components[name]
         signature: Signature = self.signatures[name]
         assert isinstance(section.type, FunctionType)
@@ -73,7 +73,7 @@ def load(tmp_path: pathlib.Path) -> Load:
 
 
 def agree(model: Model, name: str, argument: Any = None) -> None:
-    """Compares two calls in a row with what the interpreter gives."""
+    """Compares two consecutive calls with the interpreter's result."""
     section = model.components[name]
     parameter = section.type.parameter
     value = None if parameter is None else to_value(argument, parameter)

@@ -1,4 +1,4 @@
-"""Where exports may be written."""
+"""Folders that exports may be written to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models for LiteRT compute what the interpreter computes, and say where they need flex."""
+"""LiteRT models compute what the interpreter computes, and list operations that need flex."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def convert(**components: Any) -> LiteModels:
 
 
 def call(models: LiteModels, name: str, **feeds: Any) -> dict[str, Any]:
-    """The results of two calls in a row, which are the same."""
+    """Return the result of two consecutive calls, which must be equal."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         interpreter = tf.lite.Interpreter(model_content=models.models[name])
@@ -153,7 +153,7 @@ def test_reads_that_no_edge_orders_are_refused() -> None:
 def test_branches_with_variables() -> None:
     @tff.tf_computation(np.bool_, np.float32)
     def chosen(flag: Any, x: Any) -> Any:
-        """One variable is changed in one branch, one in both, and one is read alone."""
+        """One variable is changed in one branch, one in both, and one is only read."""
         first, second = tf.Variable(tf.constant(1.0)), tf.Variable(x)
         third = tf.Variable(x * 2.0)
 

@@ -1,4 +1,4 @@
-"""A function with a part of a trained state in it computes what it computes of that part."""
+"""A function bound to a part of a trained state computes the same as when it is called with it."""
 
 from __future__ import annotations
 

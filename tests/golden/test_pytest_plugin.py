@@ -1,6 +1,6 @@
-"""The plugin for pytest, used as a user would: in a small project, by running pytest.
+"""The plugin for pytest, in a small project.
 
-Most runs are in this process, which has loaded TensorFlow already.
+Most runs are in this process, which has already loaded TensorFlow.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Project:
 
 @pytest.fixture(scope="module")
 def written(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """A folder in which the golden files were written for the first time."""
+    """A folder whose golden files were written for the first time."""
     folder = tmp_path_factory.mktemp("written")
     (folder / "test_round.py").write_text(TESTS)
     updated = shell.run(f"cd {folder} && {UPDATE}")
@@ -94,7 +94,7 @@ def written(shell: Shell, tmp_path_factory: pytest.TempPathFactory) -> pathlib.P
 def project(
     shell: Shell, written: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> Project:
-    """A copy of that folder to work in."""
+    """A copy of that folder."""
     shutil.copytree(written, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")

@@ -18,7 +18,7 @@ HOOK = ROOT / ".pre-commit-hooks.yaml"
 
 @pytest.fixture
 def repository(shell: Shell, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """A repository with a round and its golden files, none of them committed."""
+    """A repository with a round and its golden files, not yet committed."""
     monkeypatch.chdir(tmp_path)
     pathlib.Path("round.py").write_text(ROUND)
     pathlib.Path("golden").mkdir()

@@ -7,7 +7,8 @@ import pathlib
 import pytest
 
 from tffc.errors import PipelineError
-from tffc.golden.cases import PassCase, read_cases, sections_beside
+from tffc.golden.cases import PassCase, read_cases
+from tffc.ir.notation import SectionFolder
 from tffc.passes.table import all_passes
 
 PASSES = all_passes()
@@ -36,7 +37,8 @@ def name_of(case: PassCase) -> str:
 
 @pytest.mark.parametrize("case", [*examples(), *cases_in(FOLDER)], ids=name_of)
 def test_case(case: PassCase) -> None:
-    difference = case.difference(case.run(PASSES, sections_beside(FOLDER / case.file)))
+    sections = SectionFolder(FOLDER / "sections")
+    difference = case.difference(case.run(PASSES, sections))
     assert difference is None, difference
 
 

@@ -195,13 +195,11 @@ class RunOutputs:
             rows = self._rows if self._folder is None else self._folder.rows()
             _write(self._options.plot, plot(rows))
         if self._options.report is not None and self._identity is not None:
-            _write(self._options.report, report_page(self._told(self._identity)))
-
-    def _told(self, identity: RunIdentity) -> RunReport:
-        """Return the content of a report about the run so far."""
-        if self._folder is not None:
-            return read_report(self._folder.path)
-        return RunReport.in_memory(self._name, identity, self._rows, self._observed)
+            if self._folder is not None:
+                report = read_report(self._folder.path)
+            else:
+                report = RunReport.in_memory(self._name, self._identity, self._rows, self._observed)
+            _write(self._options.report, report_page(report))
 
     def end_of_run(self) -> Iterator[str]:
         """Yield lines about the end of a run: whether rounds were left, and where the state is."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import hashlib
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TypeAlias
 
 from google.protobuf.message import DecodeError
@@ -200,11 +200,15 @@ class _Pairs(_Counterparts):
     def __init__(self, before: OutlineScope, after: OutlineScope) -> None:
         super().__init__()
         self.before, self.after = before, after
-        self._old_digests, self._new_digests = _digests(before), _digests(after)
+        scopes = before, after
+        self._digests: Keys = [_digests(scope) for scope in scopes]
+        self._names: Keys = [[(r.operation, r.name) for r in scope.rows] for scope in scopes]
+        self._operations: Keys = [[row.operation for row in scope.rows] for scope in scopes]
         self._pair_arguments()
         self._pair_from_results()
-        self._pair_equal_graphs()
-        self._pair_operations()
+        self._pair_rest(self._digests, 1)
+        # From the end: later rows pair with later ones.
+        self._pair_rest(self._operations, -1)
 
     def in_order(self) -> Iterator[tuple[int, int]]:
         """Yield the pairs, in the order of the new scope."""
@@ -266,19 +270,10 @@ class _Pairs(_Counterparts):
         Rows with equal subgraphs are paired first, then those with equal operation and name, then
         those with equal operation; the rest is left out.
         """
-        rows, others = self.before.rows, self.after.rows
-        keys: tuple[tuple[Key, Key], ...] = (
-            (self._old_digests.__getitem__, self._new_digests.__getitem__),
-            (
-                lambda each: (rows[each].operation, rows[each].name),
-                lambda each: (others[each].operation, others[each].name),
-            ),
-            (lambda each: rows[each].operation, lambda each: others[each].operation),
-        )
         pairs: dict[int, int] = {}
         left, rest = list(before), list(after)
-        for key, other_key in keys:
-            found = dict(_matched(left, rest, key, other_key))
+        for keys in (self._digests, self._names, self._operations):
+            found = dict(_matched(left, rest, keys))
             pairs |= found
             taken = set(found.values())
             left = [each for each in left if each not in found]
@@ -296,38 +291,26 @@ class _Pairs(_Counterparts):
                 return each, new
         return None
 
-    def _left(self) -> tuple[list[int], list[int]]:
-        """Return the rows of both scopes that have no counterpart yet."""
-        old = [each for each in range(len(self.before.rows)) if each not in self.new]
-        return old, [each for each in range(len(self.after.rows)) if each not in self.old]
-
-    def _pair_equal_graphs(self) -> None:
-        keys = self._old_digests.__getitem__, self._new_digests.__getitem__
-        for old, new in _matched(*self._left(), *keys):
-            self.pair(old, new)
-
-    def _pair_operations(self) -> None:
-        left, rest = self._left()
-        rows, others = self.before.rows, self.after.rows
-        # From the end: later rows pair with later ones.
-        for old, new in _matched(
-            left[::-1], rest[::-1], lambda n: rows[n].operation, lambda n: others[n].operation
-        ):
+    def _pair_rest(self, keys: Keys, step: int) -> None:
+        """Pair the rows with equal keys that have no counterpart yet, in order or (-1) reversed."""
+        left = [each for each in range(len(self.before.rows)) if each not in self.new]
+        rest = [each for each in range(len(self.after.rows)) if each not in self.old]
+        for old, new in _matched(left[::step], rest[::step], keys):
             self.pair(old, new)
 
 
-Key: TypeAlias = Callable[[int], Hashable]
+Keys: TypeAlias = Sequence[Sequence[Hashable]]
+"""For each of two scopes, the keys by which its rows are paired."""
 
 
-def _matched(
-    before: Sequence[int], after: Sequence[int], key: Key, other_key: Key
-) -> Iterator[tuple[int, int]]:
+def _matched(before: list[int], after: list[int], keys: Keys) -> Iterator[tuple[int, int]]:
     """Yield pairs of rows with equal keys, those of one key in order."""
+    old_keys, new_keys = keys
     waiting: dict[Hashable, collections.deque[int]] = collections.defaultdict(collections.deque)
     for each in after:
-        waiting[other_key(each)].append(each)
+        waiting[new_keys[each]].append(each)
     for each in before:
-        if found := waiting.get(key(each)):
+        if found := waiting.get(old_keys[each]):
             yield each, found.popleft()
 
 
@@ -346,7 +329,9 @@ def _digests(scope: OutlineScope) -> list[bytes]:
     for number in _inputs_first(scope):
         row = scope.rows[number]
         parts: list[object] = [row.operation, number if row.operation == ARGUMENT else ""]
-        parts += [f"{name}={_without_functions(row.attributes, name)}" for name in row.attributes]
+        for name, value in row.attributes.items():
+            is_numbered = isinstance(value, OutlineCall | Resource | Values)
+            parts.append(f"{name}={'' if is_numbered else value}")
         parts += [part for source, port in row.inputs for part in (digests[source], port)]
         parts += sorted(digests[each] for each in row.after)
         digests[number] = hashlib.sha256(repr(parts).encode()).digest()
@@ -361,11 +346,6 @@ def _once(functions: list[OutlineScope]) -> dict[tuple[object, ...], int]:
         results = tuple((digests[each], port) for each, port in scope.results)
         numbers[results, *sorted(digests[each] for each in scope.after)].append(number)
     return {body: found[0] for body, found in numbers.items() if len(found) == 1}
-
-
-def _without_functions(attributes: Mapping[str, Value], name: str) -> str:
-    value = attributes[name]
-    return "" if isinstance(value, (OutlineCall, Resource, Values)) else str(value)
 
 
 def _inputs_first(scope: OutlineScope) -> list[int]:

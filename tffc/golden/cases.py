@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import pathlib
 import re
 from collections.abc import Mapping
 
 from tffc.errors import PipelineError, TffcError
-from tffc.ir.notation import SectionFolder, parse, typed
+from tffc.ir.notation import parse, typed
 from tffc.ir.notation.lexer import Source
 from tffc.ir.verify import holding, verify
 from tffc.passes.pipeline import Pass
@@ -32,6 +31,7 @@ from tffc.passes.pipeline_text import parse_passes
 TITLE = re.compile(r"=== *(?P<title>.*?) *(?P<options>\{[^{}]*\})?")
 SEPARATOR = "---"
 TABLE = re.compile(r"^where\n.*", re.MULTILINE | re.DOTALL)
+"""Matches the table of sections of a typed text."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ class PassCase:
         except TffcError as error:
             return f"error {error.code}: {error.message}"
         verify(after, pipeline.holds(1))
-        return without_table(typed(after))
+        return TABLE.sub("", typed(after)).rstrip()
 
     def difference(self, found: str) -> str | None:
         """Return a unified diff from the expected text to `found`, or None if they are equal."""
-        if found == self.expected or words(found) == words(self.expected):
+        if found == self.expected or _words(found) == _words(self.expected):
             return None
         lines = difflib.unified_diff(
             self.expected.splitlines(), found.splitlines(), "expected", "found", lineterm=""
@@ -76,12 +76,7 @@ class PassCase:
         return "\n".join(lines)
 
 
-def without_table(text: str) -> str:
-    """Return a typed text without its table of sections."""
-    return TABLE.sub("", text).rstrip()
-
-
-def words(text: str) -> list[str]:
+def _words(text: str) -> list[str]:
     """Split a typed text into words, ignoring spaces and line breaks."""
     if text.startswith("error "):
         return [text]
@@ -124,8 +119,3 @@ def read_cases(text: str, file: str, step: str) -> list[PassCase]:
             )
         )
     return cases
-
-
-def sections_beside(file: pathlib.Path) -> Mapping[str, bytes]:
-    """Return the sections that the cases of a file may use."""
-    return SectionFolder(file.parent / "sections")

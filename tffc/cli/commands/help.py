@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tffc.cli.application import COMMANDS
 from tffc.cli.page import show_page
 from tffc.explanations import has_page, read_page
 from tffc.near import did_you_mean
@@ -35,7 +36,7 @@ def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
       tffc help data pack
     """
     if not words:
-        click.echo("\n".join(_listing(ctx)))
+        click.echo("\n".join(_listing()))
         return
     page = _page(" ".join(words))
     command = None if page is not None else _command(ctx, words)
@@ -44,7 +45,7 @@ def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
     elif command is not None:
         click.echo(command.get_help())
     else:
-        raise click.UsageError(_unknown(ctx, words))
+        raise click.UsageError(_unknown(words))
 
 
 def topics() -> dict[str, pathlib.Path]:
@@ -73,25 +74,18 @@ def _command(ctx: click.Context, words: tuple[str, ...]) -> click.Context | None
     return found
 
 
-def _listing(ctx: click.Context) -> Iterator[str]:
+def _listing() -> Iterator[str]:
     width = max(map(len, topics()), default=0)
     yield "Topics"
     for name, path in topics().items():
         with path.open(encoding="utf-8") as lines:
             yield f"  {name:<{width}}  {next(lines, '').removeprefix('# ').strip()}"
     yield ""
-    yield "Commands: " + ", ".join(_commands(ctx))
+    yield "Commands: " + ", ".join(sorted(COMMANDS))
     yield "Error codes: `tffc explain` lists them"
 
 
-def _commands(ctx: click.Context) -> list[str]:
-    root = ctx.find_root()
-    assert isinstance(root.command, click.Group)
-    return root.command.list_commands(root)
-
-
-def _unknown(ctx: click.Context, words: tuple[str, ...]) -> str:
+def _unknown(words: tuple[str, ...]) -> str:
     wanted = " ".join(words)
-    known = [*topics(), *_commands(ctx)]
-    meant = did_you_mean(wanted, known) or "`tffc help` lists them all"
+    meant = did_you_mean(wanted, [*topics(), *COMMANDS]) or "`tffc help` lists them all"
     return f"there is no topic, command or error code {wanted}; {meant}"

@@ -6,14 +6,14 @@ import pathlib
 
 import click
 
-from tffc.cli.options import PATH, path_option
-from tffc.cli.output import say_briefly, write_output
+from tffc.cli.options import PATH
+from tffc.cli.output import write_text
 
 
 @click.command("report")
 @click.argument("folder", metavar="RUNFOLDER", type=PATH)
-@path_option("-o", "--out", metavar="FILE.html", help="Write to this file instead of to stdout.")
-def report_command(folder: pathlib.Path, out: pathlib.Path | None) -> None:
+@click.option("-o", "--out", metavar="FILE.html", help="Write to this file instead of to stdout.")
+def report_command(folder: pathlib.Path, out: str | None) -> None:
     """Write an HTML page about the run in a folder.
 
     The page shows plots of the metrics, clients per second, where the time went, omitted clients,
@@ -28,9 +28,4 @@ def report_command(folder: pathlib.Path, out: pathlib.Path | None) -> None:
     from tffc.engines.report import read_report
     from tffc.engines.report_page import report_page
 
-    text = report_page(read_report(folder))
-    if out is None:
-        click.echo(text, nl=False)
-        return
-    write_output(out, text.encode())
-    say_briefly(f"wrote {out}")
+    write_text(report_page(read_report(folder)), out)

@@ -1,12 +1,12 @@
 """The reference interpreter, which evaluates a program step by step.
 
-It is written to be obviously right, not fast.  Every call is carried out where it stands in the
-program: a section called once whose result is used twice runs once, and two calls of it run twice.
+It is written to be obviously right, not fast.  Each call of the program runs exactly once: a
+section that is called once and whose result is used twice runs once; two calls of it run twice.
 Aggregations take clients in order, one after another.  Secure sums are plain sums whose bounds are
 checked.
 
-The values placed at clients in the argument determine the number of clients.  Without such a value
-it is what the caller says, or zero.
+The number of clients is that of the values placed at clients in the argument.  Without such a value
+it is `default_clients`.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def invoke(
 ) -> Any:
     """Run a program as `run` does; its `type` may name the Python containers to use.
 
-    `make` returns the interpreter for a number of clients; by default a plain one.  There are
-    `default_clients` if the argument does not tell.  `sequence` makes the Python object for a
-    sequence in the result; by default a list.
+    `make` returns the interpreter for a number of clients, by default a plain one; this number is
+    `default_clients` if the argument does not determine it.  `sequence` makes the Python object
+    for a sequence in the result, by default a list.
     """
     check_parts(type)
     value, clients = None, default_clients
@@ -88,10 +88,10 @@ def invoke(
 
 
 def count_clients(value: Any, type: Type, default: int = 0) -> int:
-    """Return the number of clients that a value of `type` is for, or `default` if it does not tell.
+    """Return how many clients a value of `type` has parts for, or `default` if it has none.
 
     Raises:
-      LanguageValueError: its parts disagree.
+      LanguageValueError: its parts are for different numbers of clients.
     """
     counts: dict[int, Type] = {}
     for part, leaf in zip(flatten(value, type), leaves(type), strict=True):
@@ -113,15 +113,14 @@ EMPTY: Environment[Any] = Environment()
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Closure:
-    """A function of the program, with the scope that it was made in."""
+    """A function of the program, with the scope in which it was created."""
 
     function: Lambda
     scope: Environment[Any]
 
 
 class Interpreter:
-    """Evaluates programs for a number of clients; `span` is the user's source line being
-    evaluated."""
+    """An evaluator of programs for a number of clients; `span` is the current line of the user."""
 
     def __init__(self, clients: int) -> None:
         self.clients = clients
@@ -142,9 +141,9 @@ class Interpreter:
                 return Closure(node, scope)
             case Call():
                 function = yield self.evaluate(node.function, scope)
-                if node.argument is None:
-                    return (yield self.apply(function, None))
-                argument = yield self.evaluate(node.argument, scope)
+                argument = None
+                if node.argument is not None:
+                    argument = yield self.evaluate(node.argument, scope)
                 return (yield self.apply(function, argument))
             case Block():
                 return (yield self._evaluate_block(node, scope))

@@ -32,7 +32,7 @@ def _map(machine: Machine, argument: Any) -> Task[Any]:
 
 
 def _map_everywhere(machine: Machine, argument: Any) -> Task[Any]:
-    """Apply a function once for everyone: `federated_map_all_equal`, `federated_apply`."""
+    """Apply a function once for all members: `federated_map_all_equal`, `federated_apply`."""
     function, value = argument
     return Federated.everywhere((yield machine.apply(function, value.members[0])))
 
@@ -103,8 +103,7 @@ def add_in_shards(shards: Iterable[Sequence[Any]], type: Type) -> Any:
 
 
 def _total(values: Iterable[Any], type: Type) -> Any:
-    """Return the sum of values, starting from zero or, if shapes are not known, from the first
-    value."""
+    """Return the sum of values, from zero or, if shapes are not known, from the first value."""
     values = list(values)
     total = arithmetic.zeros(type) if not values or _is_defined(type) else values.pop(0)
     for value in values:

@@ -1,7 +1,7 @@
 """The language's arithmetic as TensorFlow operations, leaf by leaf.
 
-The two operands have the same structure, or the second is a scalar that is applied to every leaf of
-the first after a cast to the leaf's element type.
+The two operands have the same structure, or the second is a scalar, which is cast to the element
+type of each leaf of the first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def binary(terms: Terms, op: str, first: Any, second: Any, types: tuple[Type, Ty
 
 
 def quotient(terms: Terms, first: Any, second: Any, types: tuple[Type, Type]) -> Any:
-    """Return the quotients, which are floating-point numbers also for integers."""
+    """Return the quotients; those of integers are floating-point numbers too."""
     kinds = leaves_of(types[0])
     if not any(_dtype(kind).is_integer for kind in kinds):
         return binary(terms, "RealDiv", first, second, types)

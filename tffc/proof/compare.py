@@ -1,8 +1,8 @@
-"""Comparing the terms of the program with those of the form.
+"""Comparison of the terms of the program with those of the form.
 
-Pure operations are interned in `Terms`, so equal ones are the same number already.  What is left to
-compare is built on runs (draws, effects, state): both sides have their own, and the comparison has
-to find a consistent correspondence between them.
+`Terms` gives equal pure operations the same number.  Only terms that depend on runs (draws,
+effects, state) remain to be compared: each side has its own runs, and the comparison finds a
+consistent correspondence between them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tffc.proof.undecided import Undecided
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Mismatch(Exception):
-    """The first place where two values differ: the leaf of the result, the terms of both sides, and
-    why."""
+    """The first difference of two values: the leaf of the result, the terms of both sides, and the
+    reason."""
 
     leaf: tuple[int, ...]
     program: Any
@@ -27,13 +27,12 @@ class Mismatch(Exception):
 
 
 class Comparison:
-    """Compares values pairwise and records which run of the program each run of the form
-    corresponds to.
+    """A comparison of pairs of values that records which runs of both sides correspond.
 
     A draw or effect of the program corresponds to exactly one of the form.  State that is new in
-    each run may be copied into several components, since all copies evolve alike; but one state in
-    the form must be one state in the program, and an update of it may occur only once in each
-    component.
+    each run may be copied into several components, because all copies evolve in the same way.  But
+    one state in the form must be one state in the program, and each component may contain an update
+    of it only once.
     """
 
     def __init__(self, terms: Terms) -> None:
@@ -71,8 +70,8 @@ class Comparison:
             one, other = stack.pop()
             if one == other or (one, other) in self._same:
                 continue
-            # Assumed equal before their inputs are compared: any later difference ends the whole
-            # comparison.
+            # They count as equal before their inputs are compared, because any later difference
+            # ends the whole comparison.
             self._same.add((one, other))
             if terms.labels[one] != terms.labels[other]:
                 raise Mismatch(leaf, one, other, "other operations")
@@ -88,7 +87,7 @@ class Comparison:
         run, made = terms.origins.get(one), terms.origins.get(other)
         if run is None or made is None:
             if run is not made:
-                raise Mismatch(leaf, one, other, "only one of them is run for itself")
+                raise Mismatch(leaf, one, other, "only one of them is a run")
             return
         known = self._of_form.setdefault(made, run)
         if made not in terms.strict:
@@ -106,10 +105,11 @@ class Comparison:
 
 
 def surplus(terms: Terms) -> int | None:
-    """Return the first term of the form that is like none of the program; None if there is none.
+    """Return the first term of the form without an equal in the program, or None.
 
     Terms that no result needs are not compared, but TensorFlow loads them and may refuse them.
-    Which run a term is, and which element of an accumulator a symbol stands for, is ignored here.
+    Here, terms are equal if they differ only in the run, or in the element of an accumulator that a
+    symbol represents.
     """
     known: dict[Hashable, int] = {}
     numbers: list[int] = []

@@ -1,4 +1,4 @@
-"""Constants by their elements, however a message encodes them."""
+"""Constants, identified by their elements and not by their encoding in a message."""
 
 from __future__ import annotations
 
@@ -59,8 +59,7 @@ def filled(dtype: int, shape: tuple[int, ...], element: bytes) -> Hashable:
 
 
 def constant_of_tensor(tensor: Any) -> Hashable:
-    """Return the constant of a TensorProto; its bytes if it is not of a plain numeric or string
-    type."""
+    """Return the constant of a TensorProto, or its bytes if its type is not numeric or string."""
     shape = tuple(dim.size for dim in tensor.tensor_shape.dim)
     dtype = tensor.dtype
     if dtype == STRING and not tensor.tensor_content:
@@ -89,7 +88,7 @@ def _without_run(elements: tuple[bytes, ...]) -> tuple[bytes, ...]:
 
 
 def _without_bytes(content: bytes, size: int) -> bytes:
-    """Do as `_without_run` for elements of `size` bytes each, in large steps first."""
+    """Do as `_without_run` for elements of `size` bytes each, `RUN` elements at a time first."""
     last, end = content[-size:], len(content)
     for run in (last * RUN, last):
         while end > len(run) and run and content.endswith(run, 0, end - size):

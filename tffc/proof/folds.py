@@ -1,9 +1,9 @@
 """Aggregations as symbolic folds over the clients, split into independent ones.
 
-A fold is what a system computes with four functions: it starts partial aggregates from zero,
-accumulates clients' updates into them, merges them in any grouping, and reports the last one.  Its
-accumulator is split: two leaves belong to one fold if accumulating or merging one of them uses the
-other.  So an aggregation is the same term whether it runs alone or beside others in a component.
+In a fold, a system starts partial aggregates from zero, accumulates clients' updates into them, and
+merges them in any grouping.  The accumulator is split: two leaves belong to one fold if
+accumulating or merging one of them uses the other.  So an aggregation is the same term whether it
+runs alone or beside others in a component.
 """
 
 from __future__ import annotations
@@ -24,46 +24,41 @@ ONE, OTHER, UPDATE = "one", "other", "update"
 
 
 class Symbols:
-    """The symbols that the functions of a fold are applied to: two accumulators and a client's
-    update.
-
-    Each has one symbol for each leaf.
-    """
+    """The symbols that the functions of a fold are applied to, one for each leaf: `one` and `other`
+    accumulator, and the `update` of a client."""
 
     def __init__(self, terms: Terms, accumulator: Type, update: Type) -> None:
         self.terms = terms
+        self.accumulator = accumulator
+        kinds = accumulator, accumulator, update
         self.slots = [
             [terms.slot(which, number(leaf), i) for i, leaf in enumerate(leaves_of(kind))]
-            for which, kind in ((ONE, accumulator), (OTHER, accumulator), (UPDATE, update))
+            for which, kind in zip((ONE, OTHER, UPDATE), kinds, strict=True)
         ]
+        self.one, self.other, self.update = map(from_leaves, kinds, self.slots)
 
 
-def fold(
-    symbols: Symbols,
-    *,
-    zero: Sequence[int],
-    accumulate: Sequence[int],
-    merge: Sequence[int],
-    values: Sequence[int],
-) -> list[int]:
-    """Return the accumulator's leaves after all clients.
+def fold(symbols: Symbols, *, zero: Any, accumulated: Any, merged: Any, update: Any) -> Any:
+    """Return the accumulator after all clients.
 
-    `zero` are the initial leaves.  `accumulate` and `merge` are terms over `symbols`; `values` are
-    the leaves of any client's update.
+    It starts from `zero`.  `accumulated` and `merged` are values over `symbols`, and `update` is
+    that of any client.
 
     Raises:
       Undecided: the accumulator's structure changes.
     """
-    if not len(zero) == len(accumulate) == len(merge):
+    parts = tuple(map(leaf_terms, (zero, accumulated, merged, update)))
+    zeros, steps, joined, _ = parts
+    if not len(zeros) == len(steps) == len(joined):
         raise Undecided("an accumulator whose structure changes")
     terms, uses = symbols.terms, _Uses(symbols.terms)
     made: dict[int, int] = {}
-    for group in _groups([uses.of(pair) for pair in zip(accumulate, merge, strict=True)]):
-        taken = sorted({i for leaf in group for i in uses.updates((accumulate[leaf],))})
-        whole = _fold_of_group(symbols, group, taken, (zero, accumulate, merge, values))
+    for group in _groups([uses.of(pair) for pair in zip(steps, joined, strict=True)]):
+        taken = sorted({i for leaf in group for i in uses.updates((steps[leaf],))})
+        whole = _fold_of_group(symbols, group, taken, parts)
         for place, leaf in enumerate(group):
             made[leaf] = terms.value(("folded", place), (whole,))
-    return [made[leaf] for leaf in range(len(zero))]
+    return from_leaves(symbols.accumulator, (made[leaf] for leaf in range(len(zeros))))
 
 
 def _fold_of_group(
@@ -90,7 +85,7 @@ def _fold_of_group(
 
 
 class _Uses:
-    """Which symbols terms depend on, as bit sets; each term is visited once."""
+    """The symbols that terms depend on, as bit sets; each term is visited once."""
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
@@ -136,10 +131,10 @@ class _Uses:
 
 
 def _groups(uses: list[int]) -> list[list[int]]:
-    """Return the leaves in groups that are connected by use, given the bit set that each uses."""
+    """Return the groups of leaves that use one another, given the bit set of what each uses."""
+    # Union-find, with path halving.
     leader = list(range(len(uses)))
 
-    # Union-find, with path halving.
     def find(leaf: int) -> int:
         while leader[leaf] != leaf:
             leader[leaf] = leader[leader[leaf]]

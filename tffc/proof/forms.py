@@ -1,4 +1,4 @@
-"""How a system runs the components of each form in a round, as docs/forms.md describes it."""
+"""The rounds of the forms: the order in which a system runs the components, as in docs/forms.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tffc.proof.machine import ONCE, Machine
 from tffc.proof.operators import EACH
 from tffc.proof.sections import Place
 from tffc.proof.undecided import Undecided
-from tffc.proof.values import from_leaves, leaf_terms
 
 BOUNDS = {
     "federated_secure_sum_bitwidth": "secure_sum_bitwidth",
@@ -49,20 +48,11 @@ def map_reduce(form: Components, state: Any, data: Any) -> Task[Any]:
     """Return the new state and the output of a round of MapReduceForm."""
     context = yield form.run("prepare", ONCE, state)
     update, *secured = yield form.run("work", EACH, (data, context))
-    accumulator, taken_type = _struct(form.type("accumulate").parameter).types
-    symbols = folds.Symbols(form.machine.terms, accumulator, taken_type)
-    one, other, taken = map(from_leaves, (accumulator, accumulator, taken_type), symbols.slots)
+    symbols = folds.Symbols(form.machine.terms, *_struct(form.type("accumulate").parameter).types)
     zero = yield form.run("zero", ZERO, None)
-    accumulated = yield form.run("accumulate", folds.ACCUMULATE, (one, taken))
-    merged = yield form.run("merge", folds.MERGE, (one, other))
-    found = folds.fold(
-        symbols,
-        zero=leaf_terms(zero),
-        accumulate=leaf_terms(accumulated),
-        merge=leaf_terms(merged),
-        values=leaf_terms(update),
-    )
-    whole = from_leaves(form.type("accumulate").result, found)
+    taken = yield form.run("accumulate", folds.ACCUMULATE, (symbols.one, symbols.update))
+    merged = yield form.run("merge", folds.MERGE, (symbols.one, symbols.other))
+    whole = folds.fold(symbols, zero=zero, accumulated=taken, merged=merged, update=update)
     sums = [(yield form.run("report", ONCE, whole))]
     kinds = _struct(form.type("work").result)
     for (uri, bound), value, kind in zip(BOUNDS.items(), secured, kinds.types[1:], strict=True):

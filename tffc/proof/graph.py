@@ -1,6 +1,6 @@
-"""Reading graphs and functions into evaluation plans: the needed nodes, in topological order.
+"""Evaluation plans of graphs and functions: the needed nodes, in topological order.
 
-Node names only serve to refer to nodes, so none of them appear in a plan.
+Names of nodes only refer to nodes, so a plan does not contain them.
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ HINTS = frozenset({"_class", "_output_shapes"})
 STATE_NAMES = frozenset({*NAME_ATTRIBUTES, "container", "use_node_name_sharing"})
 NAMED_TABLES = {anonymous: named for named, anonymous in ANONYMOUS_TABLES.items()}
 NEAR = frozenset({"", "/device:CPU:0"})
-"""The devices where datasets are anyway, named or not."""
+"""The names of the device that holds datasets, which make no difference."""
 
 BRANCHES = frozenset({"Switch", "RefSwitch", "Merge", "RefMerge"})
-"""Operations that may keep their successors from running, including those that only wait for
-them."""
+"""Operations that may keep their successors, by data or by control, from running."""
 
 CALLS = frozenset({"Case", "If", "StatefulPartitionedCall", "While"})
-"""Operations that do what the functions they call do, and nothing else."""
+"""Operations that have only the effects of the functions that they call."""
 
 MAPPED = frozenset({"MapDataset", "ReduceDataset"})
 """Dataset operations whose function is evaluated together with what it captures."""
@@ -44,10 +43,10 @@ REFERENCE = 100
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What a node does, apart from its name and inputs: its operation with attributes.
+    """The operation and attributes of a node, without its name and inputs.
 
-    `functions` are named by its attributes.  `state` is the attribute that names the state that it
-    creates or finds; if that is empty, the node's own name counts.
+    `functions` are those that the attributes name.  `state` is the attribute that names the state
+    which the node creates or finds; if it is empty, the name of the node is the name of the state.
     """
 
     op: str
@@ -59,8 +58,7 @@ class NodeFacts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """A node to evaluate: its inputs, each with the output that is used, and the values it waits
-    for."""
+    """A node to evaluate: its inputs as values and their outputs, and the values it waits for."""
 
     facts: NodeFacts
     data: tuple[tuple[int, int], ...]
@@ -84,7 +82,8 @@ class Plan:
 
 
 class Node:
-    """A node, in the form that the table of effects accepts too."""
+    """A node with the attributes that `effect_of` reads; `rest` encodes all but name, operation and
+    inputs."""
 
     __slots__ = ("attr", "device", "input", "name", "op", "rest")
 
@@ -118,13 +117,13 @@ class Library:
 
 
 class Reader:
-    """Reads graphs; nodes with the same attributes are analysed once."""
+    """A reader of graphs, which analyses nodes with the same attributes once."""
 
     def __init__(self) -> None:
         self._facts: dict[tuple[str, bytes], NodeFacts] = {}
 
     def facts(self, node: Node, nodes: Mapping[str, Node], library: Library) -> NodeFacts:
-        """Return what a node does; `nodes` are those of its graph or function."""
+        """Return the facts about a node; `nodes` are those of its graph or function."""
         if is_told_by_inputs(node.op):
             return self._find(node, nodes, library)
         if node.op in library.functions:

@@ -1,8 +1,8 @@
-"""The symbolic machine: evaluates programs down to operations of graphs.
+"""The symbolic machine, which evaluates programs down to operations of graphs.
 
-Values are terms, tuples of values for structs, and functions.  A placed value is represented by its
-member: for clients, the value of an arbitrary client.  So a broadcast changes nothing, and a map
-applies its function once.
+A value is a term, a tuple of values for a struct, or a function.  A placed value is represented by
+its member; at the clients, that is the value of an arbitrary client.  So a broadcast changes
+nothing, and a map applies its function once.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from tffc.proof.undecided import Undecided
 from tffc.proof.values import from_leaves, leaf_terms, leaves_of
 
 ONCE = Place("once")
-"""The server, and the place of unplaced values: what runs there runs once a round."""
+"""The place of the server and of unplaced values, where code runs once in each round."""
 
 EMPTY: Environment[Any] = Environment()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Closure:
-    """A function of the program, with the scope that it was made in."""
+    """A function of the program, with the scope in which it was created."""
 
     function: Lambda
     scope: Environment[Any]
 
 
 class Machine:
-    """Evaluates programs; `place` is where the code being evaluated runs."""
+    """An evaluator of programs; `place` is where the current code runs."""
 
     def __init__(self, terms: Terms, sections: Sections) -> None:
         self.terms = terms

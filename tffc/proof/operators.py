@@ -1,4 +1,4 @@
-"""The meaning of the language's operators, as TensorFlow operations and folds."""
+"""The language's operators, defined as TensorFlow operations and folds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALL_ALIKE = Place("all clients alike")
 
 
 class Machine(Protocol):
-    """The part of the machine that operators use."""
+    """The part of the symbolic machine that operators use."""
 
     terms: Terms
     place: Place
@@ -33,34 +33,30 @@ class Machine(Protocol):
     def at(self, place: Place, function: Any, argument: Any) -> Task[Any]: ...
 
 
-# Where values are.
+# Placement.
 
 
 def _as_it_is(machine: Machine, operator: Any, argument: Any) -> Any:
     return argument
 
 
-def _map(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
-    function, value = argument
-    return machine.at(EACH, function, value)
+def _map(place: Place | None) -> Callable[[Machine, Intrinsic, Any], Task[Any]]:
+    """Return an operator that applies a function at a place; None is where the program runs."""
+
+    def compute(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
+        function, value = argument
+        return machine.at(place or machine.place, function, value)
+
+    return compute
 
 
-def _map_alike(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
-    function, value = argument
-    return machine.at(ALL_ALIKE, function, value)
+def _evaluate(place: Place | None) -> Callable[[Machine, Intrinsic, Any], Task[Any]]:
+    """Return an operator that calls a function without argument at a place, as `_map` does."""
 
+    def compute(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
+        return machine.at(place or machine.place, argument, None)
 
-def _apply(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
-    function, value = argument
-    return machine.at(machine.place, function, value)
-
-
-def _evaluate_at_clients(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
-    return machine.at(EACH, argument, None)
-
-
-def _evaluate_at_server(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
-    return machine.at(machine.place, argument, None)
+    return compute
 
 
 def _select(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
@@ -82,20 +78,11 @@ def _select(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
         ("replicate_on_split", flag_attribute(False)),
     )
     slices = itself(machine.terms, label, (keys,), OWN, EACH)
-    outer, machine.place = machine.place, EACH
-    try:
-        select = _Selected(function, source)
-        return (yield _mapped(machine, select, slices, key, result.element))
-    finally:
-        machine.place = outer
 
+    def select(key: Any) -> Task[Any]:
+        return machine.at(EACH.inner(), function, (source, key))
 
-class _Selected:
-    """The function that maps a key to what a selection returns for it."""
-
-    def __init__(self, function: Any, source: Any) -> None:
-        self.function = function
-        self.source = source
+    return _mapped(machine.terms, EACH, select, slices, (key, result.element))
 
 
 # Sequences.
@@ -108,14 +95,25 @@ def _sequence_map(machine: Machine, operator: Intrinsic, argument: Any) -> Task[
     before = parameter.types[1]
     assert isinstance(before, SequenceType)
     assert isinstance(result, SequenceType)
-    return _mapped(machine, function, sequence, before.element, result.element)
+    place = machine.place
+
+    def apply(element: Any) -> Task[Any]:
+        return machine.at(place.inner(), function, element)
+
+    return _mapped(machine.terms, place, apply, sequence, (before.element, result.element))
 
 
-def _mapped(machine: Machine, function: Any, sequence: int, before: Type, after: Type) -> Task[Any]:
-    place, kinds = machine.place, leaves_of(before)
-    symbols = element_symbols(machine.terms, place, 0, len(kinds))
-    element = from_leaves(before, in_dataset_order(before, list(symbols), back=True))
-    value = yield _inside(machine, function, element)
+def _mapped(
+    terms: Terms,
+    place: Place,
+    apply: Callable[[Any], Task[Any]],
+    sequence: int,
+    elements: tuple[Type, Type],
+) -> Task[Any]:
+    """Return the sequence of the results of a function, given the types of both elements."""
+    before, after = elements
+    symbols = element_symbols(terms, place, 0, len(leaves_of(before)))
+    value = yield apply(from_leaves(before, in_dataset_order(before, list(symbols), back=True)))
     body = in_dataset_order(after, leaf_terms(value))
     outputs = in_dataset_order(after, leaves_of(after))
     label = (
@@ -125,15 +123,7 @@ def _mapped(machine: Machine, function: Any, sequence: int, before: Type, after:
         ("preserve_cardinality", flag_attribute(True)),
         ("use_inter_op_parallelism", flag_attribute(True)),
     )
-    return sequence_operation(machine.terms, label, (sequence,), tuple(body), (), PURE, place)
-
-
-def _inside(machine: Machine, function: Any, argument: Any) -> Task[Any]:
-    """Return the result of a function evaluated inside a function of a sequence."""
-    inside = Place(machine.place.side, machine.place.depth + 1)
-    if isinstance(function, _Selected):
-        return machine.at(inside, function.function, (function.source, argument))
-    return machine.at(inside, function, argument)
+    return sequence_operation(terms, label, (sequence,), tuple(body), (), PURE, place)
 
 
 def _sequence_reduce(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
@@ -142,14 +132,15 @@ def _sequence_reduce(machine: Machine, operator: Intrinsic, argument: Any) -> Ta
     assert isinstance(parameter, StructType)
     before = parameter.types[0]
     assert isinstance(before, SequenceType)
-    kinds = leaves_of(before.element)
     place, carried = machine.place, leaves_of(result)
     if not carried:
         return zero
-    symbols = element_symbols(machine.terms, place, len(carried), len(kinds))
+    count = len(leaves_of(before.element))
+    symbols = element_symbols(machine.terms, place, len(carried), count)
     running = from_leaves(result, symbols[: len(carried)])
     ordered = in_dataset_order(before.element, list(symbols[len(carried) :]), back=True)
-    value = yield _inside(machine, function, (running, from_leaves(before.element, ordered)))
+    argument = running, from_leaves(before.element, ordered)
+    value = yield machine.at(place.inner(), function, argument)
     return _reduced(machine, result, sequence, zero, leaf_terms(value))
 
 
@@ -178,8 +169,7 @@ def _reduced(machine: Machine, kind: Type, sequence: int, zero: Any, body: list[
     )
     data = (sequence, *leaf_terms(zero))
     made = sequence_operation(machine.terms, label, data, tuple(body), (), OWN, machine.place)
-    ports = (machine.terms.value(("output", i), (made,)) for i in range(1, len(carried)))
-    return from_leaves(kind, (made, *ports))
+    return from_leaves(kind, (machine.terms.output(made, i) for i in range(len(carried))))
 
 
 def in_dataset_order(element: Type, values: list[Any], *, back: bool = False) -> list[Any]:
@@ -274,20 +264,11 @@ def _aggregate(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any
     assert isinstance(function, FunctionType)
     assert isinstance(function.parameter, StructType)
     accumulator = function.parameter.types[0]
-    terms, update = machine.terms, _member(parameter.types[0])
-    symbols = folds.Symbols(terms, accumulator, update)
-    kinds = (accumulator, accumulator, update)
-    running, another, taken = map(from_leaves, kinds, symbols.slots)
-    accumulated = yield machine.at(folds.ACCUMULATE, accumulate, (running, taken))
-    merged = yield machine.at(folds.MERGE, merge, (running, another))
-    found = folds.fold(
-        symbols,
-        zero=leaf_terms(zero),
-        accumulate=leaf_terms(accumulated),
-        merge=leaf_terms(merged),
-        values=leaf_terms(value),
-    )
-    return (yield machine.at(machine.place, report, from_leaves(accumulator, found)))
+    symbols = folds.Symbols(machine.terms, accumulator, _member(parameter.types[0]))
+    taken = yield machine.at(folds.ACCUMULATE, accumulate, (symbols.one, symbols.update))
+    merged = yield machine.at(folds.MERGE, merge, (symbols.one, symbols.other))
+    whole = folds.fold(symbols, zero=zero, accumulated=taken, merged=merged, update=value)
+    return (yield machine.at(machine.place, report, whole))
 
 
 def _secure(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
@@ -342,11 +323,11 @@ OPERATORS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 CALLING: dict[str, Callable[[Any, Any, Any], Task[Any]]] = {
     "federated_aggregate": _aggregate,
-    "federated_apply": _apply,
-    "federated_eval_at_clients": _evaluate_at_clients,
-    "federated_eval_at_server": _evaluate_at_server,
-    "federated_map": _map,
-    "federated_map_all_equal": _map_alike,
+    "federated_apply": _map(None),
+    "federated_eval_at_clients": _evaluate(EACH),
+    "federated_eval_at_server": _evaluate(None),
+    "federated_map": _map(EACH),
+    "federated_map_all_equal": _map(ALL_ALIKE),
     "federated_secure_select": _select,
     "federated_select": _select,
     "sequence_map": _sequence_map,

@@ -1,4 +1,4 @@
-"""Proving that a form computes what a program does, for all arguments."""
+"""Proofs that a form computes what a program does, for all arguments."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Proof:
 
 
 class UndecidedError(ValidationError):
-    """It is not decided whether a form computes what the program does."""
+    """An error because it is not decided whether a form computes what the program does."""
 
     exit_code = 3
 

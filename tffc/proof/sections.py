@@ -1,8 +1,9 @@
-"""Evaluating compiled sections symbolically."""
+"""Symbolic evaluation of compiled sections."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
@@ -23,34 +24,45 @@ from tffc.ir.wire import (
 from tffc.operations import hlo, op_table
 from tffc.operations.effects import Effect
 from tffc.proof.attributes import module_label, number, types_in
-from tffc.proof.graph import MAPPED, Library, Node, Plan, Reader, Step, function_edge, graph_edge
-from tffc.proof.terms import GROUP, IMPURE, OWN, PURE, Terms
+from tffc.proof.graph import (
+    BRANCHES,
+    MAPPED,
+    Library,
+    Node,
+    Plan,
+    Reader,
+    Step,
+    function_edge,
+    graph_edge,
+)
+from tffc.proof.terms import GROUP, IMPURE, OUTPUT, OWN, PURE, Terms
 from tffc.proof.undecided import Undecided
 from tffc.proto import GraphDef
 
 STRING = 7
 COLOCATION = b"loc:@"
 AFTER = "after"
-PORT = "output"
-SAME = frozenset({"Identity"})
-NOTHING = frozenset({"NoOp"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
-    """Where code runs: on which side, and inside how many nested functions of sequences."""
+    """The place where code runs: a side, and how many functions of sequences enclose it there."""
 
     side: str
     depth: int = 0
+
+    def inner(self) -> Place:
+        """Return the place inside a function of a sequence."""
+        return Place(self.side, self.depth + 1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Section:
     """A TensorFlow section that has been read.
 
-    `unused` are the nodes that nothing depends on.  `first` initialises it before `main` computes
-    the results.  `within` does both in one run, which is how a section runs if its initialisation
-    depends on its argument, or if it is called for each element of a sequence.
+    `first` initializes it, and then `main` computes the results.  `within` does both in one run,
+    for a section whose initialization depends on its argument, or that is called for each element
+    of a sequence.  Nothing depends on the nodes in `unused`.
     """
 
     library: Library
@@ -62,7 +74,7 @@ class Section:
 
 
 class _Run:
-    """One run of a graph: the state that it created, and what initialisation did to that state."""
+    """A run of a graph: the state that it created, and what initialization did to that state."""
 
     def __init__(self, place: Place, *, in_function: bool = False) -> None:
         self.place = place
@@ -75,7 +87,7 @@ class _Run:
 
 
 class Sections:
-    """Evaluates sections; each is read once."""
+    """An evaluator of sections, which reads each once."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
@@ -99,7 +111,7 @@ class Sections:
             return known
         made = len(self.terms.origins)
         found = yield self._run(read, given, place)
-        # Remember only results without new runs: a draw has to be another run in the next call.
+        # Results with new runs are not remembered: the next call draws again.
         if len(self.terms.origins) == made and self.terms.count is None:
             self._known[id(read), given, place.depth] = found
         return found
@@ -121,9 +133,9 @@ class Sections:
     def _call_xla(
         self, section: Compiled, arguments: tuple[int, ...], place: Place
     ) -> tuple[int, ...]:
-        """Return the results of an XLA module as one operation.
+        """Return the results of an XLA module, which is one operation.
 
-        If the module has StableHLO too, that is the TensorFlow operation that runs it.
+        If it has StableHLO too, it is the TensorFlow operation that runs StableHLO.
         """
         assert isinstance(section.type, FunctionType)
         content = read_xla(section.payload)
@@ -144,7 +156,7 @@ class Sections:
             call = itself(self.terms, label, inputs, IMPURE, place)
         else:
             call = self.terms.value(label, inputs)
-        return tuple(self.terms.value((PORT, i), (call,)) if i else call for i in given)
+        return tuple(self.terms.output(call, i) for i in given)
 
     def _run(self, section: Section, given: tuple[int, ...], place: Place) -> Task[Any]:
         run = _Run(place)
@@ -165,8 +177,7 @@ class Sections:
     def _check_initialized(self, done: list[int], run: _Run) -> None:
         """Check that initialisation only acts on state."""
         touched = {term for terms in run.touched.values() for term in terms}
-        last = done[-1] if done else None
-        for term in self._waits([last] if last is not None else []):
+        for term in self._waits(done[-1:]):
             if self.terms.taints[term] != PURE and term not in touched:
                 raise Undecided("an initialization that does more than make state")
 
@@ -181,34 +192,28 @@ class Sections:
         values = list(arguments)
         for step in plan.steps:
             facts = step.facts
-            data = tuple(
-                terms.value((PORT, port), (values[index],)) if port else values[index]
-                for index, port in step.data
-            )
+            data = tuple(terms.output(values[index], port) for index, port in step.data)
             controls = ()
             if step.controls:
                 controls = self._waits((values[index] for index in step.controls), run.place.depth)
             if facts.functions or facts.op in MAPPED:
                 values.append((yield self._call(step, data, controls, library, run)))
-            elif facts.op in SAME and len(data) == 1:
+            elif facts.op == "Identity" and len(data) == 1:
                 values.append(terms.value(AFTER, (*data, *controls)) if controls else data[0])
-            elif facts.op in NOTHING:
+            elif facts.op == "NoOp":
                 values.append(terms.value(GROUP, controls))
             elif step.state is not None:
                 values.append(self._state(step.state, facts.label, run, controls))
             else:
                 values.append(self._operation(step, data, controls, run))
-        results = tuple(
-            terms.value((PORT, port), (values[index],)) if port else values[index]
-            for index, port in plan.results
-        )
+        results = tuple(terms.output(values[index], port) for index, port in plan.results)
         return values[len(arguments) :], results
 
     def _waits(self, controls: Iterable[int], depth: int = 0) -> tuple[int, ...]:
-        """Return the terms that are waited for, with groups expanded.
+        """Return the terms that control edges wait for, with groups expanded.
 
-        In a function of a sequence only those that do more than compute: what it captures is
-        computed before the function is called.
+        In a function of a sequence, pure terms are left out: the values that it captures are
+        computed before it is called.
         """
         terms = self.terms
         found: dict[int, None] = {}
@@ -216,7 +221,7 @@ class Sections:
             label = terms.labels[term]
             if label == GROUP:
                 found.update(dict.fromkeys(terms.children[term]))
-            elif isinstance(label, tuple) and label[0] == PORT:
+            elif isinstance(label, tuple) and label[0] == OUTPUT:
                 found[terms.children[term][0]] = None
             else:
                 found[term] = None
@@ -230,7 +235,7 @@ class Sections:
         children = (*data, *controls)
         if facts.op == "Placeholder" and not run.in_function:
             raise Undecided("a placeholder that is not a parameter")
-        if facts.taint == PURE or facts.op in ("Switch", "RefSwitch", "Merge", "RefMerge"):
+        if facts.taint == PURE or facts.op in BRANCHES:
             return terms.value(label, children, facts.taint)
         return self._itself(label, data, children, facts.taint, run)
 
@@ -252,9 +257,9 @@ class Sections:
     def _state(
         self, state: Hashable, label: Hashable, run: _Run, controls: tuple[int, ...] = ()
     ) -> int:
-        """Return the state that a node finds by name, as initialisation left it.
+        """Return the state that a node finds by name, after initialization.
 
-        A function learns from its caller which state a name refers to.
+        In a function, it is a symbol: the caller passes the state of that name.
         """
         if state not in run.states:
             if run.in_function:
@@ -300,7 +305,7 @@ class Sections:
         return self._itself(label, data, children, taint, run)
 
     def _function(self, name: str, library: Library) -> Task[Any]:
-        """Return the term of a library function, whose body runs anew in each call."""
+        """Return the term of a library function, whose body runs again in each call."""
         if name in library.terms:
             found = library.terms[name]
             if found is None:
@@ -373,7 +378,7 @@ class Sections:
         if len(data) != 1 + carried + count or plan.arguments < carried + count:
             raise Undecided("a malformed graph", f"a {facts.op} has too few inputs")
         symbols = element_symbols(self.terms, run.place, carried, plan.arguments - carried - count)
-        inner = _Run(Place(run.place.side, run.place.depth + 1), in_function=True)
+        inner = _Run(run.place.inner(), in_function=True)
         library.entered.add(name)
         values, results = yield self._steps(plan, (*symbols, *captured), library, inner)
         library.entered.remove(name)
@@ -411,22 +416,21 @@ class Sections:
                 raise Undecided("a malformed graph", "one tensor is two parameters")
             arguments[edge] = index
             arguments.setdefault(f"^{name}", index)
-        results = [graph_edge(tensor) for tensor in _bound(content.result, kind.result)]
-        count = len(given) + bool(token)
-
-        def plan(nodes: Mapping[str, Node], ends: list[tuple[str, int]]) -> Plan:
-            made = self.reader.plan(
-                nodes, arguments, ends, library, graph_edge, types=[*kinds, STRING]
-            )
-            return dataclasses.replace(made, arguments=count)
-
-        main = plan(nodes, results)
+        plan = functools.partial(
+            self.reader.plan,
+            arguments=arguments,
+            results=[graph_edge(tensor) for tensor in _bound(content.result, kind.result)],
+            library=library,
+            resolve=graph_edge,
+            types=[*kinds, STRING],
+        )
+        main = plan(nodes)
         used = main.names.union(map(_node, arguments))
         init = content.initialize_op.removeprefix("^")
         if not init:
             return Section(library, main, None, main, bool(token), nodes.keys() - used)
         before = self.reader.needed(nodes, arguments, init)
-        within = plan(_waiting(nodes, arguments, before, init), results)
+        within = plan(_waiting(nodes, arguments, before, init))
         edges = {edge for name in before for edge in nodes[name].input}
         own = [edge for edge in arguments if not token or _node(edge) != _node(token)]
         first = None
@@ -436,7 +440,7 @@ class Sections:
 
 
 def _check_neighbours(nodes: Mapping[str, Node]) -> None:
-    """Check that the nodes exist that others must be colocated with."""
+    """Check that all nodes exist with which others must be colocated."""
     for node in nodes.values():
         for name in node.attr["_class"].list.s if "_class" in node.attr else ():
             beside = name.removeprefix(COLOCATION)
@@ -461,10 +465,9 @@ def _node(edge: str) -> str:
 def _waiting(
     nodes: Mapping[str, Node], arguments: Container[str], before: set[str], init: str
 ) -> dict[str, Node]:
-    """Return the nodes of a graph whose initialisation happens within the run.
+    """Return the nodes of a graph that is initialized within its run.
 
-    Nodes that initialisation does not depend on are made to wait for it, unless they come after
-    such a node anyway.
+    Nodes on which initialization does not depend wait for it, unless they come after such a node.
     """
     early = before.union(name for name, node in nodes.items() if not node.input)
     made = dict(nodes)
@@ -512,8 +515,8 @@ def itself(
 ) -> int:
     """Return a new run of an operation at a place.
 
-    State that is new in each run is the same at the server and at a client, but not inside and
-    outside of a function that is applied to each element of a sequence.
+    State that is new in each run may move between the server and a client, but not into or out of a
+    function that is applied to each element of a sequence.
     """
     where = place.depth if taint == OWN else place
     return terms.instance((label, where), children, taint)

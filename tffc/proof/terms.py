@@ -1,9 +1,9 @@
 """Terms: symbolic values, hash-consed.
 
-A term is a number.  It has a label, which says which operation it is, and children, the terms that
-the operation is applied to.  Equal labels with equal children are the same term.  An exception are
-operations that draw, keep state or have effects: they give something else each time they run, so
-each run is a term of its own.
+A term is a number.  It has a label, which names an operation, and children, the terms to which the
+operation is applied.  Equal labels with equal children are the same term.  Operations that draw,
+keep state or have effects are an exception: their results differ from run to run, so each run is
+another term.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ draw or effect.  A term has at least the taint of its children."""
 
 SLOT = "slot"
 GROUP = "group"
+OUTPUT = "output"
 
 
 class Terms:
     """All terms of one proof.
 
-    `span` is the user's source line being evaluated, if known.  `origins` maps terms that are runs
-    to the run that they are (substitution can make several terms of one run), and `strict` holds
-    the runs that draw or have effects; the others use state that is new in each run, of which each
-    component may have a copy.  `run` is the number of the current component, and `runs` says in
-    which one a run was made.  The first `of_program` terms belong to the program.
-
-    `is_open` says whether a term contains a symbol that can still be substituted.
+    `span` is the user's source line being evaluated, if known.  `origins` maps each term that is a
+    run to the first term of that run, since substitution can make several terms of one run.
+    `strict` holds the runs that draw or have effects; the others only use state that is new in each
+    run, and each component may have a copy of it.  `run` is the number of the current component,
+    and `runs` has that of each run.  The first `of_program` terms belong to the program.  `is_open`
+    is true for terms with a symbol that can still be substituted.
     """
 
     def __init__(self) -> None:
@@ -58,6 +58,10 @@ class Terms:
             found = self._known[key] = self._add(label, children, taint)
         return found
 
+    def output(self, term: int, port: int) -> int:
+        """Return an output of an operation; the first one is the operation itself."""
+        return self.value((OUTPUT, port), (term,)) if port else term
+
     def slot(self, which: str, dtype: int, number: int) -> int:
         """Return a symbol of an element type, to be substituted later."""
         made = self.value((SLOT, which, dtype, number))
@@ -73,8 +77,8 @@ class Terms:
     def instance(self, label: Hashable, children: tuple[int, ...], taint: int) -> int:
         """Return a new run of an operation.
 
-        Inside the body of a function it is identified by the number of runs before it, because the
-        body runs anew, as a whole, wherever the function is called.
+        In the body of a function, it is identified by the number of runs before it there, because
+        each call runs the whole body again.
         """
         if self.count is not None:
             self.count += 1
@@ -104,7 +108,7 @@ class Terms:
         return made
 
     def spend(self, steps: int) -> None:
-        """Count evaluation steps, of which there may be many more than terms, against the limit."""
+        """Count evaluation steps, which may be many more than terms, against the limit."""
         self._left -= steps
         if self._left < 0:
             raise Undecided("size", f"more than {self._most} steps")
@@ -112,7 +116,7 @@ class Terms:
     def replaced(self, roots: Iterable[int], new: Mapping[int, int]) -> tuple[int, ...]:
         """Return the roots with symbols substituted.
 
-        A run stays the same run, seen with other inputs.
+        A run with other inputs is still the same run.
         """
         roots = tuple(roots)
         made = dict(new)
@@ -138,7 +142,7 @@ class Terms:
         if term not in self.origins:
             return self.value(label, children)
         origin = self.origins[term]
-        # Substituting the same run twice with the same inputs has to give the same term.
+        # The same run with the same inputs must be the same term.
         key = ((label, origin), children)
         if key not in self._known:
             self._known[key] = self._add(label, children, self.taints[origin])

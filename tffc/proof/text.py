@@ -1,4 +1,4 @@
-"""Differences as readable text."""
+"""Differences as text for users."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tffc.proof.compare import Mismatch
 from tffc.proof.terms import Terms
 
 DEPTH = 4
-"""How deep nested operations are shown."""
+"""The depth to which nested operations are shown."""
 
 LONGEST = 400
 """The most characters of an expression that are shown."""
@@ -21,8 +21,8 @@ LONGEST = 400
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Difference:
-    """Where program and form differ: the leaf of the result, the reason, both expressions, and the
-    user's source line, if the program knows it."""
+    """A difference of program and form: the leaf of the result, the reason, both expressions, and
+    the user's source line, if the program records it."""
 
     leaf: str
     reason: str

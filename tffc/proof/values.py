@@ -1,4 +1,4 @@
-"""Converting values of the machine to and from their leaves."""
+"""Conversion of the machine's values to and from their leaves."""
 
 from __future__ import annotations
 
@@ -31,8 +31,6 @@ def leaf_terms(value: Any) -> list[int]:
 def from_leaves(root: Type, terms: Iterable[int]) -> Any:
     """Return the value of a type with these leaves; placed values are represented by their
     members."""
-    if not isinstance(root, StructType | FederatedType):
-        return next(iter(terms))
     remaining = iter(terms)
     made: list[list[Any]] = [[]]
     stack: list[Iterator[Type]] = [iter((root,))]

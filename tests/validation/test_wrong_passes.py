@@ -249,7 +249,7 @@ def test_message() -> None:
         "  note: the program gives <0,1>\n"
         "  note: the pass wrong, step 1 gives <0,0>\n"
         "  note: the first difference is in [1]\n"
-        "  help: if the pass is yours, mend it; otherwise report this, for it is a defect of tffc"
+        "  help: if the pass is yours, fix it; otherwise report this as a defect of tffc"
     )
 
 

@@ -1,7 +1,7 @@
-"""Translation validation: checking that compiled programs compute what the traced program does.
+"""Translation validation: tests that compiled programs compute what the traced program does.
 
-The reference interpreter runs the traced program, the result of each pass, and the form, on
-arguments made from the program's type or from real data, and compares the results.
+The traced program, the result of each pass, and the form run on arguments generated from the type
+of the program, or on real data, and their results are compared.
 """
 
 from __future__ import annotations

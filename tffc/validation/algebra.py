@@ -1,9 +1,9 @@
-"""Algebraic laws that systems rely on when they merge partial aggregates in any order.
+"""The algebraic laws that let systems merge partial aggregates in any order.
 
-Zero has to be an identity of `merge`, and `merge` associative and commutative, up to rounding and
-as far as `report` shows.  The predefined operators satisfy this; `federated_aggregate` is what its
-author made it.  Nothing is reported of an aggregation that draws random numbers: for it the laws
-hold of distributions, not values.
+Zero must be an identity of `merge`, and `merge` associative and commutative, up to rounding and as
+far as `report` shows.  The predefined operators satisfy this; `federated_aggregate` does if its
+author's functions do.  Aggregations that draw random numbers are not tested: their laws are about
+distributions, not values.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tffc.validation.watched import AGGREGATE, Watched
 
 
 class AlgebraWatch(Watched):
-    """An interpreter that tests the laws on the values that aggregations are given.
+    """An interpreter that tests the laws on the values that are aggregated.
 
-    `warn` is called with each law that does not hold.
+    `warn` is called with an error for each law that does not hold.
     """
 
     def __init__(self, clients: int, warn: Callable[[ValidationError], None]) -> None:
@@ -70,8 +70,7 @@ class AlgebraWatch(Watched):
     def _broken(
         self, operator: Intrinsic, report: Any, parts: list[Any], pairs: list[tuple[str, Any, Any]]
     ) -> Task[list[str]]:
-        """Return the laws whose two sides differ both as partial aggregates and in what `report`
-        makes of them."""
+        """Return the laws whose two sides differ, both as partial aggregates and after `report`."""
         type = _report_type(operator)
         assert type.parameter is not None
         shown: list[Any] = []

@@ -1,4 +1,4 @@
-"""Test arguments for a program, made from its type: ordinary values and edge cases."""
+"""Test arguments generated from the type of a program: ordinary values and edge cases."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ TRIALS = 20
 """The default number of arguments tried, for programs that are not large."""
 
 PARTS = 100_000
-"""The limit on nodes of a program, or parts of a value's type, that all trials together may have;
-of large programs fewer arguments are tried."""
+"""The limit on the trials times the nodes of the program, or the parts of its largest type."""
 
 
 class Numbers(enum.Enum):
@@ -48,14 +47,14 @@ class Numbers(enum.Enum):
     ONE = "ones"
     SMALL = "small numbers"
     EXTREME = "the ends of the range"
-    SPECIAL = "infinities and what is not a number"
+    SPECIAL = "infinities and NaN"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ArgumentCase:
     """An argument, and whether its numbers may be summed in another order.
 
-    Near the ends of a range another order overflows elsewhere, which is not a fault.
+    They may not near the ends of a range, where sums in another order may overflow.
     """
 
     argument: Any
@@ -71,14 +70,13 @@ FIRST = (
     (2, Numbers.EXTREME),
     (2, Numbers.SPECIAL),
 )
-"""The numbers of clients and kinds of numbers of the first cases; those of later ones are
-random."""
+"""The numbers of clients and the kinds of numbers of the first cases; later ones are random."""
 
 
 def usual_trials(program: Node) -> int:
     """Return how many arguments of a program are tried by default.
 
-    At least one, and fewer than `TRIALS` if the program or the type of a value in it is large.
+    That is `TRIALS`, or fewer if the program or the type of a value in it is large.
     """
     nodes = tuple(walk(program))
     types = tuple(node.type for node in nodes)
@@ -91,8 +89,7 @@ def cases(type: Type | None, count: int, seed: int) -> Iterator[ArgumentCase]:
     """Yield `count` cases for a parameter type; the same ones for the same seed.
 
     Raises:
-      ValidationError: a part of the type has no values that could be made, because it is a
-        function.
+      ValidationError: a part of the type is a function, for which no values can be made.
     """
     if type is None:
         yield ArgumentCase(None, may_reorder=True)
@@ -114,7 +111,7 @@ def case(type: Type, clients: int, numbers: Numbers, source: random.Random) -> A
 
 
 class _Maker:
-    """Makes random values; tensors of one type all get one shape, so that they can be added up."""
+    """A maker of random values; tensors of a type have one shape, so that they can be added."""
 
     def __init__(self, clients: int, numbers: Numbers, source: random.Random) -> None:
         self.clients = clients
@@ -158,15 +155,15 @@ class _Maker:
                 for size in (type.shape if type.shape is not None else (None,))
             )
         shape = self.shapes[type]
-        choices = tensor_choices(type.element_type, self.numbers)
+        choices = _tensor_choices(type.element_type, self.numbers)
         picked = [self.source.choice(choices) for _ in range(int(np.prod(shape, dtype=np.int64)))]
         if type.element_type is DType.STRING:
             return np.array([*picked, None], object)[:-1].reshape(shape)[()]
         return np.array(picked, type.element_type.dtype).reshape(shape)[()]
 
 
-def tensor_choices(dtype: DType, numbers: Numbers) -> list[Any]:
-    """Return the elements that a tensor of a dtype is filled from."""
+def _tensor_choices(dtype: DType, numbers: Numbers) -> list[Any]:
+    """Return the numbers from which the elements of a tensor are drawn."""
     if dtype is DType.STRING:
         plain = {Numbers.ZERO: [b""], Numbers.ONE: [b"a"]}
         return plain.get(numbers, [b"", b"a", b"bc", b"\x00\xff"])
@@ -188,7 +185,7 @@ def _integers(dtype: DType, numbers: Numbers) -> list[Any]:
 
 def _floats(dtype: DType, numbers: Numbers) -> list[Any]:
     if numbers is Numbers.EXTREME:
-        # Not the smallest subnormal number: TensorFlow may or may not flush it to zero.
+        # Subnormal numbers are left out: TensorFlow may or may not flush them to zero.
         describe: Any = ml_dtypes.finfo
         info = describe(dtype.dtype)
         return [info.min, info.max, info.eps, -0.0, 1.0]

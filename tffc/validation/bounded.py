@@ -1,4 +1,4 @@
-"""The reference interpreter with a limit on calls, which makes repeated pure calls once."""
+"""The reference interpreter with a limit on calls, and without repeating pure calls."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tffc.printable import printable
 
 
 class Bounded(Interpreter):
-    """An interpreter of one run of a program with a limited number of calls.
+    """An interpreter for a single run, with a limited number of calls.
 
-    A function of the program that runs no section and no operator is pure, so its result for a
-    value is remembered.
+    A function of the program that runs no section and no operator is pure, so the result of a call
+    is kept for later calls with the same argument.
     """
 
     def __init__(self, clients: int) -> None:

@@ -1,4 +1,4 @@
-"""Comparison of two values of a type: finding where they first differ."""
+"""Comparison of two values of a type: the place of their first difference."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, T
 from tffc.values.concrete import to_value
 
 Tolerance: TypeAlias = Callable[[Sequence[np.ndarray], float], Any]
-"""The allowed distance of two floating-point numbers, from related values and the machine
-epsilon."""
+"""A function that returns the allowed distance of two floating-point numbers, given related values
+and the machine epsilon."""
 
 SUM_ROUNDINGS = 128
 RESULT_ROUNDINGS = 4
@@ -27,7 +27,7 @@ def rounding_of_sums(addends: Sequence[np.ndarray], unit: float) -> Any:
 def rounding_of_results(results: Sequence[np.ndarray], unit: float) -> Any:
     """Return how far results computed from differently ordered sums may differ.
 
-    That is the spread of these samples of such results, and a few roundings more.
+    That is the spread of these samples of such results, plus a few roundings.
     """
     if len({array.shape for array in results}) != 1:
         return 0.0
@@ -50,8 +50,8 @@ def first_difference(
 ) -> str | None:
     """Return the place of the first difference between two results of a type, or None.
 
-    NaN equals NaN.  With a tolerance, floating-point numbers may differ by what it returns for the
-    corresponding numbers of the values `among`.
+    NaN equals NaN.  With a tolerance, floating-point numbers may differ by the distance that it
+    returns for the corresponding numbers of the values `among`.
     """
     values = [to_value(value, type) for value in among]
     stack: list[tuple[Any, Any, list[Any], Type, str]] = [

@@ -1,8 +1,8 @@
 """Reproducible random draws, which depend on where and how often a program draws, not on arguments.
 
-A draw is identified by its place in the program, by who draws, and by how many draws came before at
-that place: see `Draws`.  Its result is a function of these alone.  So a program and its compiled
-form draw the same numbers, even if rounding makes the values around them differ.
+The result of a draw depends only on its place in the program, the party that draws, and the number
+of earlier draws at that place: see `Draws`.  So a program and its compiled form draw the same
+numbers, even if rounding makes other values differ.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from tffc.validation.stand_ins import Draw, answering, loose_operations, runnabl
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Who:
-    """Who draws: the server, one of the clients, or one of the steps that merge partial
-    aggregates."""
+    """A party that draws: the server, a client, or a step that merges partial aggregates."""
 
     kind: str
     index: int = 0
@@ -44,9 +43,9 @@ class Calls:
 class Numbering:
     """The rule by which calls at a place draw equal or different numbers.
 
-    With `by_order` each call draws its own numbers, the n-th of one run those of the n-th of
-    another.  Otherwise all calls draw the same, except the one of `apart` at `position`.  With
-    `by_all` everyone draws the same.
+    With `by_order`, each call draws its own numbers, and the n-th call of every run draws the same.
+    Otherwise all calls draw the same, except that of `apart` at `position`.  With `by_all`, all
+    parties draw the same.
     """
 
     by_order: bool = False
@@ -70,8 +69,8 @@ SHARED = Numbering(by_all=True)
 class Draws:
     """The draws of one run of a program or of its compiled form.
 
-    Of the sections run for one party, the first with a draw at a place has position 0 there, the
-    next position 1, and so on.  Draws repeated in a loop inside a section are counted as steps.
+    For each party, the first section with a draw at a place has position 0 there, the next has
+    position 1, and so on.  Draws that a loop in a section repeats are steps of one position.
     """
 
     def __init__(self, seed: int = 0, numbering: Numbering = IN_ORDER) -> None:
@@ -97,7 +96,7 @@ class Draws:
         return dict(self._next)
 
     def repeat_from(self, position: dict[tuple[str, Who], int]) -> None:
-        """Make the next draws at earlier positions again, as their next step."""
+        """Continue at earlier positions, where the next draws are further steps."""
         self._next = collections.Counter(position)
 
     def run(
@@ -106,9 +105,9 @@ class Draws:
         argument: Any,
         run_section: Callable[[Compiled, Any], Any] = run_section,
     ) -> Any:
-        """Return the result of a section, with its draws made here.
+        """Return the result of a section whose draws are made here.
 
-        `run_section` runs it; by default unchanged, as the interpreter does.
+        `run_section` runs it, by default without changes, as the interpreter does.
         """
         self.loose.update(loose_operations(section))
         made = runnable(section)
@@ -136,8 +135,7 @@ class Draws:
         return collections.Counter((place, who) for place, who, _ in self._steps)
 
     def repeated(self) -> dict[Calls, int]:
-        """Return the places where one party draws in more than one position, with the number of
-        positions."""
+        """Return the calls with more than one position of a party, with the number of positions."""
         found: dict[Calls, int] = {}
         for place, who, position in self._steps:
             calls = Calls(place, who.kind)
@@ -145,7 +143,7 @@ class Draws:
         return {calls: count for calls, count in found.items() if count > 1}
 
     def too_often(self, expected: Draws) -> str | None:
-        """Describe what is drawn more often here than expected; return None if nothing is.
+        """Describe a draw that is made more often than expected; return None if there is none.
 
         Draws may be missing, because a result may not need them.
         """

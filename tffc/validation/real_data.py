@@ -19,7 +19,7 @@ def cases_of_clients(
     """Yield `count` cases of up to `MAX_CLIENTS` clients drawn from a data set by a seed.
 
     Raises:
-      ValidationError: the program is not a round, so it does not tell what clients hold.
+      ValidationError: the program is not a round, so the type of clients' data is not known.
       DataError: the clients' data does not fit.
     """
     state, data = _parts(type)

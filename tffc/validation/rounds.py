@@ -1,4 +1,4 @@
-"""Running one round of a form, component by component, on values in memory."""
+"""A round of a form, run component by component on values in memory."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tffc.values.concrete import flatten, to_value, unflatten
 
 
 def run_round(form: Form, argument: Any, clients: int, draws: Draws, shards: int) -> Any:
-    """Return the result of a round for the argument of the program that was compiled to the form.
+    """Return the result of a round for an argument of the program that was compiled to the form.
 
-    Aggregations accumulate in that many shards, which are then merged.  Random numbers come from
-    `draws`.
+    Aggregations accumulate clients in `shards` groups, which are then merged.  Random numbers come
+    from `draws`.
 
     Raises:
       ExecutionError: a component fails.
@@ -33,7 +33,7 @@ def run_round(form: Form, argument: Any, clients: int, draws: Draws, shards: int
 
 
 class _DrawingRuntime(EngineRuntime):
-    """Runs components as engines do, with random numbers from `draws`."""
+    """A runtime that runs components as engines do, with random numbers from `draws`."""
 
     def __init__(self, draws: Draws) -> None:
         self._draws = draws
@@ -42,13 +42,12 @@ class _DrawingRuntime(EngineRuntime):
         return self._draws.run(section, argument, run_section)
 
     def interpreter(self, clients: int) -> Interpreter:
-        # Engines evaluate the work of one client at a time, so the interpreter has to be told which
-        # it is.
+        # Engines evaluate the work of one client at a time: its number says whose draws they are.
         return _DrawingInterpreter(clients, self._draws, first=self._draws.who.index)
 
 
 class _DrawingInterpreter(Watched):
-    """Evaluates programs as engines do, with random numbers from its `draws`."""
+    """An interpreter that runs sections as engines do, with random numbers from its `draws`."""
 
     def run_section(self, section: Compiled, argument: Any) -> Any:
         return self.draws.run(section, argument, run_section)

@@ -1,7 +1,7 @@
-"""Shrinking: finding a small argument that still shows a difference.
+"""Shrinking of an argument that shows a difference to a small one that still does.
 
-Greedy, as property-based testing tools do it: try simpler variants in order, from the most drastic,
-continue from the first that still fails, and stop when none does.
+As in tools for property-based testing, this is greedy: it tries simpler variants, the most drastic
+first, continues from the first that still fails, and stops when none does.
 """
 
 from __future__ import annotations
@@ -11,48 +11,43 @@ from typing import Any
 
 import numpy as np
 
+from tffc.interpreter.interpreter import count_clients
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import FederatedType, SequenceType, TensorType, Type
 from tffc.values.concrete import Federated, flatten, to_python, to_value, unflatten
 
 MAX_TRIES = 200
 MAX_ELEMENTS = 16
-"""Tensors with more elements are only simplified as a whole, since each try is a run of the
-program."""
+"""The most elements of a tensor that are simplified one by one: each try runs the program."""
 
 
 def shrink(argument: Any, type: Type, fails: Callable[[Any], bool]) -> Any:
-    """Return an argument that also `fails`, and of which no part can be dropped or simplified.
+    """Return an argument that also `fails`, and fails no more if a part is dropped or simplified.
 
-    After `MAX_TRIES` calls of `fails` it is the simplest one found by then.
+    After `MAX_TRIES` calls of `fails`, it is the simplest failing one so far.
     """
+
+    def python(value: Any) -> Any:
+        return to_python(value, type, count_clients(value, type))
+
     value, tries = to_value(argument, type), 0
     while True:
         for smaller in _smaller_argument(value, type):
             tries += 1
             if tries > MAX_TRIES:
-                return to_python(value, type, _clients(value, type))
-            # After a success the variants are made anew: they may fail for the new value.
-            if fails(to_python(smaller, type, _clients(smaller, type))):
+                return python(value)
+            # After a success, all variants of the new value are tried.
+            if fails(python(smaller)):
                 value = smaller
                 break
         else:
-            return to_python(value, type, _clients(value, type))
-
-
-def _clients(value: Any, type: Type) -> int:
-    counts = (len(part.members) for part in _at_clients(flatten(value, type)))
-    return next(counts, 0)
-
-
-def _at_clients(parts: list[Any]) -> Iterator[Federated]:
-    return (part for part in parts if isinstance(part, Federated) and not part.all_equal)
+            return python(value)
 
 
 def _smaller_argument(value: Any, type: Type) -> Iterator[Any]:
     """Yield arguments with one client fewer, then with one simpler part."""
     parts = flatten(value, type)
-    for index in range(_clients(value, type)):
+    for index in range(count_clients(value, type)):
         yield unflatten((_without(part, index) for part in parts), type)
     yield from _smaller(value, type)
 
@@ -76,7 +71,7 @@ def _smaller_part(part: Any, type: Type) -> Iterator[Any]:
         case TensorType():
             yield from _smaller_tensor(part)
         case SequenceType():
-            # Empty, half as long, one shorter; duplicates are dropped for short sequences.
+            # For short sequences, some of these lengths are equal.
             for size in dict.fromkeys((0, len(part) // 2, len(part) - 1)):
                 if 0 <= size < len(part):
                     yield part[:size]

@@ -1,13 +1,13 @@
-"""Replacing random draws in sections by calls into Python.
+"""Python calls in place of the random draws of sections.
 
 A draw is an operation whose result differs each time: random numbers without a seed, or the time.
-It is replaced by a call of a Python function, which is told the place of the draw and its operands;
-`sample` computes what the operation itself gives for a seed.
+A call of a Python function with the place of the draw and its operands replaces it; `sample`
+computes what the operation would return for a seed.
 
-The place of a draw consists of what linking keeps of it: the operation, its attributes, and its
-name without the prefixes of copies.  So a draw in a component of a form is traced to its origin in
-the program.  Functions that lead to draws are copied for each call, so that every call has draws of
-its own; and parallel operations are made sequential.
+The place of a draw consists of what linking preserves: the operation, its attributes, and its name
+without the prefixes of copies.  So the place of a draw in a component is that in the program.
+Functions that lead to draws are copied for each call, so that each call has separate draws, and
+sequential operations replace parallel ones.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ SEQUENTIAL = {
     "ParallelMapDataset": ("MapDataset", 1),
     "ParallelMapDatasetV2": ("MapDataset", 1),
 }
-"""Operations that apply functions to several elements in parallel, the sequential ones that replace
-them, and how many of their last inputs those do not have."""
+"""For each operation that applies functions to elements in parallel, the sequential one that
+replaces it, and how many of its last inputs that one lacks."""
 
 SHUFFLING_QUEUES = frozenset({"RandomShuffleQueue", "RandomShuffleQueueV2"})
-"""Queues that shuffle.  They draw internally, so they get a fixed seed."""
+"""Queues that shuffle; they get a fixed seed, because their draws cannot be replaced."""
 
 VARYING = frozenset({Effect.CLOCK, Effect.ORDER, Effect.RANDOM})
 """The effects that are replaced."""
@@ -83,7 +83,7 @@ FLOAT32, INT64 = 1, 9
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunnableSection:
-    """A section whose draws are replaced, and those draws."""
+    """A section without draws, and the draws that were replaced."""
 
     section: Compiled
     draws: tuple[Draw, ...] = ()
@@ -105,10 +105,10 @@ def runnable(section: Compiled) -> RunnableSection:
 
 
 def loose_operations(section: Compiled) -> dict[str, int]:
-    """Count the operations whose results may vary in spite of the replacement.
+    """Count the operations whose results may vary although draws are replaced.
 
-    Those are calls of Python, operations that depend on other machines or sessions or are unknown,
-    and all random ones of XLA.
+    These are calls of Python, operations that depend on other machines or sessions, unknown
+    operations, and all random ones of XLA.
     """
     loose = {Effect.NETWORK, Effect.OTHER, Effect.PYTHON, Effect.SESSION}
     facts = inspect(section)
@@ -118,7 +118,7 @@ def loose_operations(section: Compiled) -> dict[str, int]:
 
 
 class _Replacing:
-    """Replaces the draws of a graph, numbering them in the order of the calls that lead to them."""
+    """Replaces the draws of a graph, in the order of the calls that lead to them."""
 
     def __init__(self, graph: Any) -> None:
         self.draws: list[Draw] = []
@@ -224,7 +224,7 @@ class _Replacing:
 
 
 def _put_in_order(node: Any) -> None:
-    """Make a node do one thing after another, in the same order each time."""
+    """Make a node process elements one after another, in the same order each time."""
     if node.op in SEQUENTIAL:
         node.op, extra = SEQUENTIAL[node.op]
         data = [edge for edge in node.input if not edge.startswith("^")]
@@ -279,9 +279,9 @@ def _token(draw: Draw) -> bytes:
 
 @contextlib.contextmanager
 def answering(answer: Answer) -> Generator[None]:
-    """Answer draws with a function while the context is active; sections run one at a time then.
+    """Answer draws with a function while the context is active; only one section may run then.
 
-    TensorFlow reports exceptions in a Python call as a failure of the section.  That is right if
+    TensorFlow reports an exception in a Python call as a failure of the section.  That is right if
     the drawing operation itself fails; any other exception is raised unchanged.
     """
     defects: list[Exception] = []
@@ -317,7 +317,7 @@ def _sample(operation: bytes, seed: int, pickled: bytes) -> Sequence[Any]:
     numbers: Any = np.random.default_rng(seed)
     is_single = node.attr["dtype"].type == FLOAT32
     match node.op:
-        # Most draws are one of these, and running TensorFlow for them takes a hundred times longer.
+        # Most draws are one of these two, and TensorFlow takes a hundred times longer for them.
         case "RandomStandardNormal" if is_single:
             return [numbers.standard_normal(operands[0], np.float32)]
         case "RandomUniform" if is_single:
@@ -339,8 +339,7 @@ def _sample(operation: bytes, seed: int, pickled: bytes) -> Sequence[Any]:
 
 
 def _run(tf: Any, node: Any, operands: Sequence[Any]) -> Sequence[Any]:
-    """Return the outputs of an operation run in a graph of its own, so that its generator starts
-    anew."""
+    """Run an operation in a new graph, where its generator starts from the seed."""
     with tf.Graph().as_default() as graph:
         inputs = [tf.compat.v1.placeholder(operand.dtype) for operand in operands]
         names = [f"operand_{index}" for index in range(len(operands))]

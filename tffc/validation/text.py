@@ -12,7 +12,7 @@ from tffc.printable import printable
 from tffc.values.concrete import to_value
 
 MAX_ELEMENTS = 32
-"""Tensors with more elements are abridged."""
+"""The most elements of a tensor that are written out."""
 
 
 def text_of(value: Any, type: Type) -> str:

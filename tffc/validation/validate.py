@@ -1,4 +1,4 @@
-"""Comparing a program with the results of passes and with the form compiled from it."""
+"""Comparison of a program with the results of passes and with the form compiled from it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ GROUPED = frozenset({AGGREGATE, *SUMS})
 """The operators that sum or aggregate clients' values."""
 
 SHARDS = (2, 3)
-"""The numbers of shards that aggregations accumulate in, besides one, and one for each client."""
+"""The numbers of shards for aggregations, besides a single one and one for each client."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """The result of a run, or why it failed, and its draws."""
+    """The draws of a run, and its result or its failure."""
 
     draws: Draws
     value: Any = None
@@ -63,12 +63,12 @@ class Mismatch:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something compiled from the program, and a function that runs it with a number of shards."""
+    """A program or form compiled from the program, and a function that runs it in shards."""
 
     name: str
     run: Callable[[ArgumentCase, Draws, int], Any]
     gives_each: bool = False
-    """Whether it returns a list with each client's value even where that is equal everywhere."""
+    """Whether it returns a list of clients' values even if they are all equal."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,9 +94,8 @@ def validate(
     """Run the program, the result of each pass, and the form on all arguments, and compare the
     results.
 
-    Random numbers are determined by where in the program they are drawn, by whom, and how often
-    before, so that all of these draw the same.  `progress` is called after each run.  `compile`
-    makes the form, as `compile_form` does.
+    All of these draw the same random numbers: see `tffc.validation.draws`.  `progress` is called
+    after each run.  `compile` makes the form, as `compile_form` does.
 
     Raises:
       ValidationError: a result differs; it has the smallest argument found.
@@ -122,7 +121,7 @@ def validate(
             progress(position * len(trials) + index, runs)
             found = trial.difference(candidate)
             # A difference that does not occur again is not a fault of the candidate.
-            if found is not None and trial.anew().difference(candidate) is not None:
+            if found is not None and trial.fresh().difference(candidate) is not None:
                 raise _finding(candidate, trial, found)
     names = tuple(candidate.name for candidate in stages)
     return Report(len(trials), names, tuple(warnings.values()))
@@ -131,23 +130,21 @@ def validate(
 def _candidates(
     program: Node, pipeline: Pipeline, form: str | None, compile: Callable[..., Form]
 ) -> Iterator[Candidate]:
-    """Yield what is compiled from the program, in order; passes that change nothing are left
-    out."""
+    """Yield the results of the passes that change the program, in order, and then the form."""
     steps: list[Finished] = []
     observers = (verify_step, steps.append)
-    compiled: Form | None = None
     if form is None:
         pipeline.run(program, observers)
+        compiled = None
     else:
         compiled = compile(program, form, pipeline, observers=observers)
     for step in steps:
         if step.before != step.after:
             name = f"the pass {step.step}, step {step.position}"
             yield Candidate(name, functools.partial(_run, step.after))
-    if form is not None and compiled is not None:
+    if compiled is not None:
         run = functools.partial(_run_form, program.type, compiled)
-        gives_each = compiled.output is CLIENTS
-        yield Candidate(f"the form {form}", run, gives_each)
+        yield Candidate(f"the form {form}", run, compiled.output is CLIENTS)
 
 
 def _run(program: Node, case: ArgumentCase, draws: Draws, shards: int, shift: int = 0) -> Any:
@@ -183,7 +180,7 @@ class _Trial:
         self._itself = Candidate("the program", functools.partial(_run, program))
         self._expected: dict[tuple[int, Numbering], TrialOutcome] = {}
 
-    def anew(self, case: ArgumentCase | None = None) -> _Trial:
+    def fresh(self, case: ArgumentCase | None = None) -> _Trial:
         """Return the same trial without remembered results, or one of another case."""
         return _Trial(self.program, case or self.case, self.index, self.numbering)
 
@@ -235,12 +232,15 @@ class _Trial:
         expected: TrialOutcome,
         beside: Sequence[TrialOutcome] = (),
     ) -> str | None:
-        """Return where two outcomes differ; with `beside`, where by more than those outcomes do."""
+        """Return the place of the first difference of two outcomes.
+
+        With `beside`, only differences that are larger than those of these outcomes count.
+        """
         if found.failure is not None or expected.failure is not None:
             agree = found.failure is not None and expected.failure is not None
             return None if agree else "whether there is a result"
         if expected.draws.loose:
-            # Results vary by themselves; how often such operations ran was compared above.
+            # Results vary in each run; `too_often` has compared how often such operations ran.
             return None
         type = _result(self.program.type)
         values = [outcome.value for outcome in (expected, *beside)]
@@ -253,9 +253,9 @@ class _Trial:
     def _agrees_up_to_rounding(self, candidate: Candidate, difference: Mismatch) -> bool:
         """Return whether a candidate differs from the program no more than the program from itself.
 
-        The program is run with its sums grouped in other ways, and with sums shifted by the bound
-        of their rounding in both directions.  This applies only to programs with sums that may be
-        reordered, if they make the same draws in all these runs.
+        The program runs with its sums grouped in other ways, and with sums shifted by the bound of
+        their rounding in both directions.  This applies only to programs with sums that may be
+        reordered, and only if all these runs make the same draws.
         """
         is_grouped = any(
             isinstance(node, Intrinsic) and node.uri in GROUPED for node in walk(self.program)
@@ -275,9 +275,9 @@ class _Trial:
     def _agrees_in_any_order(self, candidate: Candidate, shards: int) -> bool:
         """Return whether a candidate only makes the draws of some places in another order.
 
-        First, results must be equal if all draws of a place are alike.  Then, for each draw of a
-        place that is made to differ from the others, the set of the candidate's results must equal
-        the set of the program's.
+        First, the results must be equal if all draws of a place are equal.  Then one draw of a
+        place at a time differs from the others, and the set of the candidate's results must be that
+        of the program's.
         """
         repeated = self.expected(shards).draws.repeated()
         if not repeated or self.numbering.by_all:
@@ -302,7 +302,7 @@ class _Trial:
             index = next(same, None)
             if index is None:
                 return False
-            # Each result of the program may match one of the candidate's only.
+            # Each result of the program may match only one of the candidate's.
             del wanted[index]
         return True
 
@@ -329,7 +329,7 @@ def _finding(candidate: Candidate, trial: _Trial, first: Mismatch) -> Validation
     differences = [first]
 
     def differs(argument: Any) -> bool:
-        found = trial.anew(dataclasses.replace(case, argument=argument)).difference(candidate)
+        found = trial.fresh(dataclasses.replace(case, argument=argument)).difference(candidate)
         differences.extend(filter(None, (found,)))
         return found is not None
 
@@ -350,7 +350,7 @@ def _finding(candidate: Candidate, trial: _Trial, first: Mismatch) -> Validation
             f"{candidate.name} gives {_shown(found.found, result)}",
             f"the first difference is in {found.place}",
         ),
-        help="if the pass is yours, mend it; otherwise report this, for it is a defect of tffc",
+        help="if the pass is yours, fix it; otherwise report this as a defect of tffc",
     )
 
 

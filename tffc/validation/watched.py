@@ -1,5 +1,4 @@
-"""The reference interpreter with its random draws and the sharding of aggregations decided
-outside."""
+"""The reference interpreter with given random draws and a given number of shards."""
 
 from __future__ import annotations
 
@@ -32,11 +31,10 @@ T = TypeVar("T")
 
 
 class Watched(Bounded):
-    """An interpreter that takes random numbers from `draws` and merges that many partial
-    aggregates.
+    """An interpreter with random numbers from `draws` that merges partial aggregates of `shards`.
 
     Sums of clients' values are shifted by `shift` times the bound of their rounding in any order.
-    `first` is the number of the first client, which identifies who draws.
+    `first` is the number of the first client, which identifies its draws.
     """
 
     def __init__(
@@ -96,7 +94,7 @@ class Watched(Bounded):
 
 
 class _OneClient(Machine):
-    """Calls functions through the interpreter, for a single client."""
+    """A machine that calls functions through the interpreter, for a single client."""
 
     def __init__(self, interpreter: Watched) -> None:
         self.clients = 1
@@ -107,8 +105,7 @@ class _OneClient(Machine):
 
 
 class _ForEachElement(_OneClient):
-    """Makes the draws of a function that is applied to several elements, as steps of one
-    position."""
+    """A machine that makes the draws for all elements as steps of one position."""
 
     def __init__(self, interpreter: Watched) -> None:
         super().__init__(interpreter)
@@ -121,7 +118,7 @@ class _ForEachElement(_OneClient):
 
 
 def _of_client(argument: Any, client: int) -> Any:
-    """Return the operands of an operator as one client holds them."""
+    """Return the operands of an operator with the values of a single client."""
     match argument:
         case Federated(all_equal=False):
             return Federated(argument.members[client : client + 1], all_equal=False)
@@ -145,7 +142,6 @@ def shifted(sum_and_addends: Sequence[Any], times: int) -> Any:
 
 
 def split(members: Sequence[T], shards: int) -> list[Sequence[T]]:
-    """Return members in that many shards of about equal size; some are empty if there are few
-    members."""
+    """Return members in shards of about equal size, some of them empty if there are few members."""
     bounds = [len(members) * shard // shards for shard in range(shards + 1)]
     return [members[start:end] for start, end in itertools.pairwise(bounds)]

@@ -1,7 +1,7 @@
-"""A compiler for federated programs: `import tffc as tff` and write them as for TFF.
+"""A compiler of federated programs, which are written as for TFF after `import tffc as tff`.
 
-Names are loaded when they are first used, so that importing the package costs nothing.  They stand
-in `__init__.pyi` alone, for type checkers and for this module.
+Names are imported on first use, so importing the package costs nothing.  `__init__.pyi` declares
+them, both for type checkers and for this module.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __version__ = VERSION
 
 @functools.cache
 def _homes() -> dict[str, str]:
-    """Return the public names, each with the module or the package that it is imported from."""
+    """Return the public names, each with the module or package that it comes from."""
     import ast
     import pkgutil
 
@@ -45,7 +45,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _former(name: str) -> Any:
-    """Return what a name of an older TFF stands for."""
+    """Return the value of a name that an older TFF had."""
     found = None
     if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is None:
         found = importlib.import_module("tffc.frontend.former_names").find(name)
@@ -57,7 +57,7 @@ def _former(name: str) -> Any:
 def _unknown(name: str) -> AttributeError:
     message = f"module 'tffc' has no attribute {name!r}"
     if name.startswith("__") or importlib.util.find_spec(f"{__name__}.{name}") is not None:
-        # Python asks every module for some of these, and for a room before it loads that.
+        # Python looks up some of these in every module, and a room before it imports it.
         return AttributeError(message)
     from tffc.errors import MissingElementError
     from tffc.frontend import types

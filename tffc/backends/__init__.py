@@ -1,4 +1,4 @@
-"""The forms, how a program becomes one, and bundles of them."""
+"""Forms, the compilation of programs to forms, and bundles that hold them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 __all__ = ["compile_form", "compile_initialize"]
 
 MODULES = frozenset({"mapreduce", "native", "reference", "test"})
-"""The modules here that users write as `tff.backends.NAME`."""
+"""The modules that users access as `tff.backends.NAME`."""
 
 
 def __getattr__(name: str) -> Any:
-    """Return what this room offers under a name, from a module that is loaded when it is used."""
+    """Return a module or function of this room, which is imported on first use."""
     if name in MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in __all__:

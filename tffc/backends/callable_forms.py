@@ -1,7 +1,7 @@
-"""Forms whose components are computations of Python's, which can be called.
+"""Forms for users of Python, whose components are computations that can be called.
 
-Users know this by the names that TFF has for it, in `tffc.backends.mapreduce`.  Nothing else is
-written with it: the forms themselves are in `tffc.backends.forms`.
+`tffc.backends.mapreduce` offers them under TFF's names.  tffc itself uses the forms in
+`tffc.backends.forms`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tffc.passes.local_processing import extract_local_processing
 from tffc.passes.table import default_pipeline
 
 Preprocessing: TypeAlias = Callable[[Node], Node]
-"""What a user has done to a program before it is compiled."""
+"""A function of the user that changes a program before it is compiled."""
 
 
 class CallableForm:
-    """A form whose components are computations; each is an attribute of its name."""
+    """A form whose components are computations, available as attributes."""
 
     form_class: ClassVar[type[Form]]
     form: Form
@@ -45,7 +45,7 @@ class CallableForm:
 
     @classmethod
     def of(cls, comp: Any, name: str, allow_impure_duplicates: bool) -> Any:
-        """Return a round compiled to the form of a name."""
+        """Return a round compiled to the form of this name."""
         made = cls.__new__(cls)
         made.form = compile_form(_node(comp), name, allow_impure_duplicates=allow_impure_duplicates)
         made.round_type = comp.type_signature if isinstance(comp, Computation) else comp.type
@@ -54,7 +54,7 @@ class CallableForm:
 
     @property
     def type_signature(self) -> FunctionType:
-        """The type of the round, with the Python containers that its author used."""
+        """The type of the round, with the Python containers of its author."""
         return self.round_type
 
     def _label(self, index: int) -> str | None:
@@ -70,7 +70,7 @@ class CallableForm:
         return [*super().__dir__(), *self.form.components()]
 
     def summary(self, print_fn: Callable[[str], Any] = print) -> None:
-        """Print one line a component: its name and its type."""
+        """Print a line for each component, with its name and type."""
         for line in self.form.summary().splitlines():
             print_fn(line)
 
@@ -99,7 +99,7 @@ class CallableMapReduceForm(CallableForm):
 
 
 class CallableBroadcastForm(CallableForm):
-    """A round that gets nothing back; see `tffc.backends.forms.broadcast`."""
+    """A round without aggregations, as two computations; see `tffc.backends.forms.broadcast`."""
 
     form_class = BroadcastForm
 
@@ -110,7 +110,7 @@ class CallableBroadcastForm(CallableForm):
         server_data_label: str | None = None,
         client_data_label: str | None = None,
     ) -> None:
-        """Take the components, and names for the parameters of the round."""
+        """Create the form of two components, with names for the parameters of the round."""
         context, work = _node(compute_server_context), _node(client_processing)
         data = struct_of(_signature(work).parameter, 2, "client_processing", "parameter").types[1]
         server, clients = at_server(_parameter(context)), at_clients(data)
@@ -150,9 +150,9 @@ def get_map_reduce_form_for_computation(
 ) -> CallableMapReduceForm:
     """Return the MapReduceForm of a round.
 
-    `allow_impure_duplicates` lets work that gives something else each time run in several
-    components.  `grappler_config` is TFF's and makes no difference: graphs are linked as they are.
-    `tff_internal_preprocessing` is given the program and gives the one that is compiled.
+    With `allow_impure_duplicates`, work whose results differ from run to run may run in several
+    components.  `grappler_config` has no effect: it is there because TFF has it.
+    `tff_internal_preprocessing` takes the program and returns the one to compile.
 
     Raises:
       FormError: the round cannot be expressed in this form.
@@ -208,7 +208,7 @@ def get_state_initialization_computation(
 ) -> Computation:
     """Return the TensorFlow computation `( -> S)` of a computation `( -> S@SERVER)`.
 
-    `grappler_config` makes no difference.
+    `grappler_config` has no effect.
 
     Raises:
       FormError: the computation is of another type, or communicates.
@@ -223,7 +223,7 @@ def check_computation_compatible_with_map_reduce_form(
     """Return the round in call-dominant form, if it has a MapReduceForm.
 
     Raises:
-      FormError: it has none, and why.
+      FormError: it has none; the message says why.
     """
     node = _node(_preprocessed(comp, tff_internal_preprocessing))
     compile_form(node, "mapreduce")
@@ -235,7 +235,7 @@ def consolidate_and_extract_local_processing(
 ) -> Computation:
     """Return the TensorFlow computation `(T -> U)` of a computation `(T@p -> U@p)`.
 
-    `grappler_config_proto` makes no difference.
+    `grappler_config_proto` has no effect.
 
     Raises:
       FormError: it works at more than one placement, or communicates.
@@ -244,12 +244,12 @@ def consolidate_and_extract_local_processing(
 
 
 def parse_tff_to_tf(comp: Computation | Node, grappler_config_proto: Any = None) -> Computation:
-    """Return the TensorFlow computation of one whose values have no placement; raises likewise."""
+    """Do as `consolidate_and_extract_local_processing`, under another name of TFF."""
     return consolidate_and_extract_local_processing(comp)
 
 
 def _preprocessed(comp: Computation, preprocessing: Preprocessing | None) -> Computation:
-    """Return a round with what a user's function makes of its program."""
+    """Return a round after a user's function has changed its program."""
     if preprocessing is None:
         return comp
     changed = preprocessing(_node(comp))
@@ -267,9 +267,10 @@ def _round_of(form: CallableForm, wanted: type[CallableForm]) -> Computation:
 
 
 def _allowed(*made_of: Any) -> frozenset[str] | None:
-    """Return what a computation made of others may do: what all of those may that came from files.
+    """Return the effects allowed to a computation made of others, as `Computation` takes them.
 
-    See `Computation`; None if none of them did.
+    These are the effects that all computations from files among them may have, or None if there
+    are no such computations.
     """
     given = [c.allow_effects for c in made_of if isinstance(c, Computation)]
     asked = [allowed for allowed in given if allowed is not None]

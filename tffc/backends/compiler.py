@@ -1,5 +1,4 @@
-"""The whole of compiling: a traced program in, a form out, and a section that makes the first state
-of what computes that."""
+"""Compilation of a traced program to a form, and of its first state to a section."""
 
 from __future__ import annotations
 
@@ -31,14 +30,14 @@ def compile_form(
 ) -> Form:
     """Compile a program of one round to the form of a name.
 
-    The program is verified, brought to call-dominant form without selections by the pipeline (the
-    default one unless another is given), and read as the components of the form.  For `observers`
-    and `on_failure` see `Pipeline.run`.
+    The program is verified, brought to call-dominant form without selections of server slices by
+    the pipeline, and split into the components of the form.  See `Pipeline.run` for `observers` and
+    `on_failure`.
 
     Raises:
       FormError: the program cannot be expressed in the form, or there is no such form.
-      VerificationError: the program is not sound, or a selection of server slices is left.
-      PipelineError: the pipeline does not lead to call-dominant form.
+      VerificationError: the program is malformed, or a selection of server slices is left.
+      PipelineError: the pipeline does not end in call-dominant form.
     """
     flat = normalized(program, form, pipeline, observers=observers, on_failure=on_failure)
     staged = assign_stages(flat)
@@ -53,7 +52,7 @@ def normalized(
     observers: Iterable[Observer] = (),
     on_failure: OnFailure = lambda rest, program, error: None,
 ) -> Node:
-    """Return a program of one round as the flat list of calls that a form is built from.
+    """Return a program of one round as the flat list of calls from which a form is built.
 
     Arguments and errors are those of `compile_form`.
     """
@@ -78,7 +77,7 @@ def normalized(
 def compile_initialize(program: Node) -> Compiled:
     """Return the TensorFlow section `( -> S)` of a computation `( -> S@SERVER)`.
 
-    A TensorFlow computation `( -> S)` is taken as it is.
+    A TensorFlow computation `( -> S)` is accepted too.
 
     Raises:
       FormError: the computation takes an argument, does not return a server value, or does more

@@ -1,7 +1,4 @@
-"""The names of TFF's module of this name, for `tffc.backends.callable_forms`.
-
-The form itself, which is one of several here, is in `tffc.backends.forms.map_reduce`.
-"""
+"""The names of TFF's `backends.mapreduce`, which `tffc.backends.callable_forms` implements."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The names of TFF's module of this name: contexts that run computations on this machine.
+"""The names of TFF's `backends.native`: contexts that run computations on this machine.
 
-They run in tffc's interpreter, one after another.  `default_num_clients` is how many clients there
-are where no argument of a computation holds values of theirs.  TFF's other arguments say how its
-own runtime shares out work, and change nothing here.
+They run in tffc's interpreter, one after another.  `default_num_clients` is the number of clients
+if no argument of a computation determines it.  The other arguments are for TFF's own runtime, and
+have no effect here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def create_sync_local_cpp_execution_context(
     max_concurrent_computation_calls: int = -1,
     stream_structs: bool = False,
 ) -> SyncExecutionContext:
-    """Return a context that runs computations and gives what they give.
+    """Return a context in which calls return the results of computations.
 
     Raises:
       LanguageValueError: `default_num_clients` is not a count.
@@ -38,7 +38,7 @@ def set_sync_local_cpp_execution_context(
     max_concurrent_computation_calls: int = -1,
     stream_structs: bool = False,
 ) -> None:
-    """Make the default of what `create_sync_local_cpp_execution_context` returns."""
+    """Make a context of `create_sync_local_cpp_execution_context` the default."""
     set_default_context(create_sync_local_cpp_execution_context(default_num_clients))
 
 
@@ -47,7 +47,7 @@ def create_async_local_cpp_execution_context(
     max_concurrent_computation_calls: int = -1,
     stream_structs: bool = False,
 ) -> AsyncExecutionContext:
-    """Return a context in which calls give awaitables, each run in a thread of its own.
+    """Return a context in which calls return awaitables, and each runs in a separate thread.
 
     Raises:
       LanguageValueError: `default_num_clients` is not a count.
@@ -60,15 +60,17 @@ def set_async_local_cpp_execution_context(
     max_concurrent_computation_calls: int = -1,
     stream_structs: bool = False,
 ) -> None:
-    """Make the default of what `create_async_local_cpp_execution_context` returns."""
+    """Make a context of `create_async_local_cpp_execution_context` the default."""
     set_default_context(create_async_local_cpp_execution_context(default_num_clients))
 
 
 def create_mergeable_comp_execution_context(
     async_contexts: Sequence[AsyncContext], num_subrounds: int | None = None
 ) -> MergeableCompExecutionContext:
-    """Return a context that runs each `MergeableCompForm` in groups of clients, and everything else
-    whole, in the first of the contexts."""
+    """Return a context that runs each `MergeableCompForm` in groups of clients.
+
+    It runs all other computations in the first of `async_contexts`.
+    """
     return MergeableCompExecutionContext(
         async_contexts, compiler_fn=lambda comp: comp, num_subrounds=num_subrounds
     )
@@ -77,17 +79,17 @@ def create_mergeable_comp_execution_context(
 def set_mergeable_comp_execution_context(
     async_contexts: Sequence[AsyncContext], num_subrounds: int | None = None
 ) -> None:
-    """Make the default of what `create_mergeable_comp_execution_context` returns."""
+    """Make a context of `create_mergeable_comp_execution_context` the default."""
     set_default_context(create_mergeable_comp_execution_context(async_contexts, num_subrounds))
 
 
 def transform_to_native_form(
     comp: Computation, transform_math_to_tf: bool = False, grappler_config: Any = None
 ) -> Computation:
-    """Return the computation as it is: contexts here run every one."""
+    """Return the computation unchanged: the contexts of this module run all computations."""
     return comp
 
 
 def desugar_and_transform_to_native(comp: Computation) -> Computation:
-    """Return the computation as it is: contexts here run every one."""
+    """Return the computation unchanged: the contexts of this module run all computations."""
     return comp

@@ -1,4 +1,4 @@
-"""The name that TFF had, before 0.2, for setting a context of its interpreter."""
+"""The name of TFF before 0.2 for the function that sets the default context."""
 
 from tffc.backends.native import set_sync_local_cpp_execution_context as set_reference_context
 

@@ -1,6 +1,6 @@
-"""The names of TFF's module of this name, for contexts that may run secure sums in the open.
+"""The names of TFF's `backends.test`: contexts that run secure sums without protection.
 
-Every context of tffc may, so these are the ones of `tffc.backends.native`.
+All contexts of tffc do so, so these are the ones of `tffc.backends.native`.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ SECURE_SUMS = ("federated_secure_sum", "federated_secure_sum_bitwidth")
 def replace_secure_intrinsics_with_bodies(comp: Computation) -> Computation:
     """Return the computation with plain sums and selections in place of secure ones.
 
-    Sums modulo a number stay: contexts here run them in the open.
+    Sums modulo a number remain, because no plain operator computes them.
     """
-    made = rewrite(comp.to_building_block(), _in_the_open)
+    made = rewrite(comp.to_building_block(), _plain)
     return Computation(made, comp.type_signature, allow_effects=comp.allow_effects)
 
 
-def _in_the_open(node: Node) -> Node | None:
+def _plain(node: Node) -> Node | None:
     if isinstance(node, Intrinsic) and node.uri == "federated_secure_select":
         return Intrinsic("federated_select", node.type)
     if not isinstance(node, Call) or not calls.is_call_of(node, SECURE_SUMS):

@@ -1,13 +1,13 @@
 """Bundles: a compiled program as a folder of plain files.
 
-    manifest.json           format version, form, types, versions of what made it, content hashes
+    manifest.json           format version, form, types, versions, content hashes
     computation.pb          the traced program as a serialized Computation
-    initialize.pb           what makes the first state, where the program says how
+    initialize.pb           the computation of the first state, if the program has one
     components/NAME.pb      each component of the form
-    *.sexpr                 the printed form of each of these, for reading
+    *.sexpr                 the text of each of these, for people
 
-The same program gives the same bytes.  A bundle is written whole or not at all, checked against
-its hashes when it is read, and never executed as Python.
+The same program gives the same bytes.  A bundle is written completely or not at all, checked
+against its hashes when it is read, and never run as Python.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from tffc.proto.encoding import MAX_MESSAGE
 MANIFEST = "manifest.json"
 
 MAX_MANIFEST = 64 * 2**20
-"""The most bytes of a manifest that are read; its types may be long."""
+"""The most bytes of a manifest, whose types may be long."""
 
 MAX_FILE = MAX_MESSAGE
-"""The most bytes of any other file: no message has more."""
+"""The most bytes of any other file, since no message has more."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bundle:
-    """A form's components by name, the program they were compiled from, and its first state.
+    """The components of a form by name, and the program from which they were compiled.
 
-    `initialize` is a section without parameter that makes the state, or None.  `versions` names
-    what made the bundle, and `prover` is the version of what proved that the components compute
-    what the program does, if that was done.
+    `initialize` is a section without parameter that computes the first state, or None.  `versions`
+    are those of the packages that made the bundle.  `prover` is the version of the prover that
+    proved the components, or None.
     """
 
     form: str
@@ -58,28 +58,28 @@ class Bundle:
     prover: int | None = None
 
     def programs(self) -> dict[str, Node]:
-        """Return every program in the bundle by the path of its files without suffix."""
+        """Return all programs in the bundle by the paths of their files without suffix."""
         return by_stem(self.computation, self.initialize, self.components)
 
     def read_form(self) -> Form:
-        """Return the form that the components make up.
+        """Return the form of these components.
 
         Raises:
-          FormError: they are not those of the form, or do not fit each other.
+          FormError: they are not the components of the form, or do not fit each other.
         """
         return assemble(self.form, self.computation.type, self.components)
 
     def run_by_rounds(self) -> dict[str, Node]:
-        """Return what rounds run: the components by name, and what makes the first state."""
+        """Return the programs that rounds run: the components and `initialize`, by name."""
         last = {} if self.initialize is None else {"initialize": self.initialize}
         return {**self.components, **last}
 
     def digests(self) -> dict[str, str]:
-        """Return the SHA-256 of every program in the bundle, as its message is written."""
+        """Return the SHA-256 of the message of each program in the bundle."""
         return {stem: _digest(wire.to_bytes(program)) for stem, program in self.programs().items()}
 
     def manifest(self) -> Manifest:
-        """Return what the bundle says about itself, without the hashes of its files."""
+        """Return the manifest without the hashes of the files."""
         return Manifest(
             form=self.form,
             type=str(self.computation.type),
@@ -104,7 +104,7 @@ class Bundle:
 
 
 def text(program: Node) -> str:
-    """Return the formatted text of a program, or a line that says why there is none."""
+    """Return the formatted text of a program, or a line that says why it has none."""
     try:
         return formatted(program) + "\n"
     except NotationError as error:
@@ -120,7 +120,7 @@ def listing(programs: Mapping[str, Node], show: Callable[[Node], str] = formatte
 def is_bundle(path: pathlib.Path) -> bool:
     """Return whether `path` is a folder with a manifest.
 
-    A bundle that a killed process has moved away, and not replaced, is put back first.
+    Before, put back a bundle that a killed process has moved away without replacing it.
     """
     atomic.recover(path)
     return (path / MANIFEST).is_file()
@@ -133,10 +133,10 @@ def _why_no_bundle(path: pathlib.Path) -> str:
 
 
 def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -> None:
-    """Write `bundle` as the folder `path`; a bundle that is there is replaced if `replace` is set.
+    """Write `bundle` as the folder `path`; replace a bundle there only if `replace` is set.
 
     Raises:
-      BundleError: something else is in its place, or the folder cannot be written.
+      BundleError: the folder holds something else, or cannot be written.
     """
     atomic.recover(path)
     check_target(path, replace=replace)
@@ -154,7 +154,7 @@ def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -
 
 
 LONGEST_TYPE = 1000
-"""The most characters of a type in a manifest that are shown; any text may stand there."""
+"""The most characters shown of a type in a manifest, which may be any text."""
 
 
 def check_target(path: pathlib.Path, *, replace: bool) -> None:
@@ -177,9 +177,7 @@ def check_target(path: pathlib.Path, *, replace: bool) -> None:
             notes=("a bundle takes a new folder, an empty one, or the place of another bundle",),
             help="name another folder",
         )
-    if not is_bundle_there:
-        return
-    if not replace:
+    if is_bundle_there and not replace:
         raise BundleError(
             "E603",
             f"the folder {path} already holds a bundle",
@@ -188,9 +186,9 @@ def check_target(path: pathlib.Path, *, replace: bool) -> None:
 
 
 def _files_in(path: pathlib.Path) -> Iterator[str]:
-    """Yield what is in a folder and is not itself a folder, in the order of the names.
+    """Yield the paths of the files and links in a folder, sorted by name.
 
-    The folder may be large, as that of a user is: nothing is read ahead.
+    It may be a user's large folder, so nothing is read ahead.
     """
 
     def give_up(error: OSError) -> None:
@@ -209,11 +207,11 @@ def _files_in(path: pathlib.Path) -> Iterator[str]:
 
 
 def read_bundle(path: pathlib.Path) -> Bundle:
-    """Return the bundle in the folder `path`, every file of it checked against its hash.
+    """Return the bundle in the folder `path`, after checking the hash of each file.
 
     Raises:
-      BundleError: there is no bundle, its format is of a newer major version, or a file of it is
-        missing, damaged or not what the manifest says.
+      BundleError: there is no bundle, its format has a newer major version, or a file is missing,
+        damaged or different from the manifest.
     """
     if not is_bundle(path):
         help = near_file(path, os.path.isdir) or "write one with tffc compile"
@@ -224,8 +222,9 @@ def read_bundle(path: pathlib.Path) -> Bundle:
 
 
 def decode_bundle(files: Mapping[str, bytes], name: pathlib.Path) -> Bundle:
-    """Return the bundle of these files by their paths in its folder, as `Bundle.encode` gives them;
-    `name` names it in messages.
+    """Return the bundle of these files by path, as `Bundle.encode` returns them.
+
+    `name` names the bundle in messages.
 
     Raises:
       BundleError: as `read_bundle` does.
@@ -275,7 +274,7 @@ def _assembled(path: pathlib.Path, manifest: Manifest, contents: Mapping[str, by
 
 
 def _prover(manifest: Manifest) -> int | None:
-    """Return the version of the prover that proved these very files."""
+    """Return the version of the prover if it proved exactly these files, or None."""
     proof, files = manifest.proof, manifest.files
     names = [f"{stem}.pb" for stem in manifest.programs()]
     if proof is None or any(proof["files"].get(name) != files[name] for name in names):
@@ -292,7 +291,7 @@ def _read_manifest(path: pathlib.Path) -> Manifest:
 
 
 def _content(path: pathlib.Path, name: str, limit: int) -> bytes:
-    """Return the content of a file of the bundle, which is in its folder and waits for nobody."""
+    """Return the content of a regular file in the folder of the bundle."""
     try:
         return read_regular(path / name, limit, within=path)
     except OSError as error:
@@ -321,7 +320,7 @@ def _decode(path: pathlib.Path, stem: str, content: bytes, type: str) -> Node:
             error.message
         )
         raise
-    # What cannot be seen in a name is written with escapes, which it once was not.
+    # Older bundles have invisible characters of names without escapes.
     if str(program.type) != printable(type):
         raise BundleError(
             "E607",

@@ -1,4 +1,4 @@
-"""The manifest of a bundle: what the folder holds, of which types, made by what.
+"""The manifest of a bundle: the form, the types of the programs, versions, and hashes of files.
 
     {
       "format_version": "1.0",
@@ -10,7 +10,7 @@
       "files": {"computation.pb": "<sha256>", ...}
     }
 
-Keys that are not known are left alone: a newer minor version of the format may add them.
+Unknown keys are ignored: a newer minor version of the format may add them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from tffc.errors import BundleError
 from tffc.files.strict_json import NOT_JSON, NotJsonError, encode_json, read_json
 
 FORMAT = (1, 0)
-"""Major and minor version of the format.  A minor one adds, so that older readers can read on; a
-major one changes what is there."""
+"""The major and minor version of the format.  A new minor version only adds keys."""
 
 VERSION = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -37,7 +36,7 @@ T = TypeVar("T")
 
 
 def by_stem(computation: T, initialize: T | None, components: Mapping[str, T]) -> dict[str, T]:
-    """Return what belongs to each program of a bundle, by the path of its files without suffix."""
+    """Return the items for the programs of a bundle by the paths of their files without suffix."""
     first = {"computation": computation}
     if initialize is not None:
         first["initialize"] = initialize
@@ -46,11 +45,11 @@ def by_stem(computation: T, initialize: T | None, components: Mapping[str, T]) -
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Manifest:
-    """The description of a bundle that stands in its folder.
+    """The description of a bundle in its folder.
 
-    `type`, `initialize` and the values of `components` are the compact texts of types; `files`
-    gives the hash of every other file in the folder.  `proof` is there if the components were
-    proved: the version of the prover, and the hashes of what it proved.
+    `type`, `initialize` and the values of `components` are the compact texts of types.  `files` has
+    the hash of every other file.  `proof` is set if the components were proved: the version of the
+    prover, and the hashes of the files that it proved.
     """
 
     form: str
@@ -62,18 +61,17 @@ class Manifest:
     proof: Mapping[str, Any] | None = None
 
     def programs(self) -> dict[str, str]:
-        """Return the type of every program in the bundle, by the path of its files without
-        suffix."""
+        """Return the types of the programs by the paths of their files without suffix."""
         return by_stem(self.type, self.initialize, self.components)
 
     def encode(self) -> bytes:
-        """Return the manifest as it stands in the folder."""
+        """Return the bytes of the manifest file."""
         proof = {} if self.proof is None else {"proof": dict(self.proof)}
         versions, files = dict(self.versions), dict(self.files)
         return encode_json({**self.lasting(), **proof, "versions": versions, "files": files})
 
     def lasting(self) -> dict[str, Any]:
-        """Return the part of the manifest that does not move with the versions of what made it."""
+        """Return the part of the manifest that does not depend on the versions that made it."""
         return {
             "format_version": "{}.{}".format(*FORMAT),
             "form": self.form,
@@ -87,7 +85,7 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
     """Return the manifest in `data`; `source` names it in messages.
 
     Raises:
-      BundleError: it is not JSON, of a newer major version, or not as this module describes.
+      BundleError: it is not JSON, has a newer major version, or is not as this module describes.
     """
     try:
         content = read_json(data)
@@ -144,7 +142,7 @@ def _is_table(value: Any, key: re.Pattern[str], item: re.Pattern[str]) -> bool:
 
 
 def _is_proof(value: Any) -> bool:
-    """Return whether a value is the version of a prover, and a table of hashes."""
+    """Return whether a value has the version of a prover and a table of hashes."""
     if not isinstance(value, dict) or type(value.get("prover")) is not int:
         return False
     return _is_table(value.get("files"), PATH, DIGEST)

@@ -1,4 +1,4 @@
-"""Bundles: the same bytes each time, whole or not at all, checked when they are read."""
+"""Bundles: the same bytes each time, written completely or not at all, checked when read."""
 
 from __future__ import annotations
 

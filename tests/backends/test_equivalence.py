@@ -1,7 +1,7 @@
-"""The guarantee: what is emitted computes what was written.
+"""The guarantee: compiled forms compute what the program does.
 
-Generated rounds are run by the reference interpreter, as they are and as what each form makes of
-them.  `--hypothesis-profile=thorough` tries thousands.
+The reference interpreter runs generated rounds, and what each form decompiles to.
+`--hypothesis-profile=thorough` tries thousands.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ def with_inputs(draw: Any, programs: st.SearchStrategy[Node]) -> tuple[Node, Any
 def compiled(program: Node, kind: str) -> Form:
     """A form of the program.
 
-    Random numbers that two parts need are drawn by both on request only, but for
-    DistributeAggregateForm, which carries them.  What generated rounds draw does not tell.
+    If two components need the same random numbers, only DistributeAggregateForm passes them on; in
+    other forms both components draw, if that is allowed.  The draws of generated rounds do not show
+    in their results.
     """
     try:
         return compile_form(program, kind)
@@ -142,7 +143,7 @@ def assert_same_at_clients(program: Node, found: Any, expected: Any) -> None:
 
 
 def there_and_back(program: Node, kind: str) -> Node:
-    """The computation of the program's form; it has a form with parts of the same types."""
+    """The decompiled form of the program, whose own form has components of the same types."""
     form = compiled(program, kind)
     back = from_bytes(to_bytes(form.decompile()))
     # What all clients share comes back as what each of them has.

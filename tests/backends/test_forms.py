@@ -1,4 +1,4 @@
-"""What a form made of given parts refuses: parts of another kind, or that do not fit each other."""
+"""Refusals of forms made of given components: another kind, or types that do not fit."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def compiled(kind: str) -> Form:
 
 
 def map_reduce(**parts: Node) -> Form:
-    """The MapReduceForm of the round with other parts."""
+    """The MapReduceForm of the round with some components replaced."""
     changes: dict[str, Any] = parts
     return dataclasses.replace(compiled("mapreduce"), **changes)
 
 
 def distribute_aggregate(**parts: str) -> Form:
-    """The DistributeAggregateForm of the round with parts that are given as text."""
+    """The DistributeAggregateForm of the round with some components replaced, given as text."""
     changes: dict[str, Any] = {name: parse(text) for name, text in parts.items()}
     return dataclasses.replace(compiled("distribute-aggregate"), **changes)
 

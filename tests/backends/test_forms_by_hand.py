@@ -1,4 +1,4 @@
-"""Forms whose components a user wrote, and what the functions that make them take."""
+"""Forms of components that a user wrote, and the arguments of the functions that make them."""
 
 from __future__ import annotations
 

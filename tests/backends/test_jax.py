@@ -1,4 +1,4 @@
-"""JAX computations in every form: what is linked computes what JAX does, without JAX."""
+"""JAX computations in every form: linked graphs compute what JAX does, without JAX."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def played(program: Node, form: str, state: Any, clients: list[Any]) -> Any:
 
 
 def without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From here on JAX cannot be loaded, and no section is."""
+    """Make loading JAX fail, and forget all loaded sections."""
     load_section.cache_clear()
     monkeypatch.setitem(sys.modules, "jax", None)
 

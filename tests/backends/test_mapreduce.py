@@ -1,4 +1,4 @@
-"""The module that users of TFF know: its functions take and give computations."""
+"""The module with TFF's names, whose functions take and return computations."""
 
 from __future__ import annotations
 

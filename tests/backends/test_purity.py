@@ -1,4 +1,4 @@
-"""What a form may repeat: nothing that is drawn, as far as it is left in the parts."""
+"""Work that a form may repeat: any except draws that are left in its components."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def sends_one_and_keeps_the_other(pair: Any) -> Any:
 
 
 def places_one_at_the_clients(pair: Any) -> Any:
-    """A round that makes a pair nowhere and uses one element at the clients."""
+    """A round that makes a pair without a placement and uses one element at the clients."""
 
     @tff.federated_computation(STATE, DATA)
     def program(state, data):
@@ -101,7 +101,7 @@ def places_one_at_the_clients(pair: Any) -> Any:
 
 
 def draws_outside_an_aggregation(needing: str) -> Any:
-    """A round that draws once, nowhere, for one of the functions of an aggregation."""
+    """A round that draws once, without a placement, for one of the functions of an aggregation."""
 
     @tff.federated_computation(STATE, DATA)
     def program(state, data):
@@ -136,7 +136,7 @@ def refusal(program: Any, form: str) -> FormError:
 
 
 def assert_draws_as_often(program: Any, form: str) -> None:
-    """Compiles a program, and runs it and its form, counting what both draw."""
+    """Compile a program, run it and its form, and count the draws of both."""
     arguments = cases(program.type_signature.parameter, 3, seed=0)
     validate(program.node, arguments, default_pipeline(), form)
 
@@ -218,9 +218,9 @@ def doubled(x):
 
 
 def shared_by_all(function: Any) -> Node:
-    """A round that maps what was broadcast to one value which all clients share.
+    """A round that maps the broadcast value to one that all clients share.
 
-    A module cannot say that, but a message can.
+    Only a message can express that, not a module.
     """
     clients, equal = "{int32}@CLIENTS", "int32@CLIENTS"
     total = f"({clients} -> int32@SERVER)"

@@ -33,7 +33,7 @@ def add(x: Any, y: Any) -> Any:
 
 
 def noisy(source: Any) -> Any:
-    """A round that adds one draw of its own at each client, and one at the server to the sum."""
+    """A round in which each client adds a draw to its value, and the server to the sum."""
 
     @tff.federated_computation(STATE, DATA)
     def round_with_noise(state: Any, data: Any) -> Any:

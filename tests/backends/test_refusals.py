@@ -1,4 +1,4 @@
-"""What no form can express, or not the one asked for: the exact words, and where they point."""
+"""Programs that no form, or not the requested one, can express: the exact messages and places."""
 
 from __future__ import annotations
 
@@ -390,7 +390,7 @@ def puts_out_what_is_nowhere(state, data):
 
 
 def test_an_output_without_a_placement() -> None:
-    """As TensorFlow Federated takes it: in DistributeAggregateForm only."""
+    """Only DistributeAggregateForm accepts it, as in TensorFlow Federated."""
     assert refusal(puts_out_what_is_nowhere.node, "mapreduce").code == "E510"
     form = compile_form(puts_out_what_is_nowhere.node, "distribute-aggregate")
     expected = (6, (5, 3))

@@ -1,4 +1,4 @@
-"""What TensorFlow code keeps inside itself: in a form, too, every call has one of its own."""
+"""State inside TensorFlow code: each call has separate state, also in a form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
 
 @tff.tf_computation(np.int32)
 def count_up(x: Any) -> Any:
-    """`x` more than a counter that starts at ten, which is left where that is."""
+    """Ten plus `x`, computed with a variable that starts at ten."""
     counter: Any = tf.Variable(tf.constant(10), name="counter")
     with tf.control_dependencies([counter.assign_add(x)]):
         return counter.read_value()

@@ -1,4 +1,4 @@
-"""Programs with an operator that is not known, or with another than was meant."""
+"""Programs with an unknown operator, or with the wrong one."""
 
 from __future__ import annotations
 

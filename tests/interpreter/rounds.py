@@ -1,8 +1,8 @@
-"""Runs the recorded rounds in the reference interpreter and shows what agrees.
+"""Run the recorded rounds in the reference interpreter and compare the results.
 
     python -m tests.interpreter.rounds [CASE...]
 
-prints one line a case, and a count.  `TFFC_CORPUS` names the folder of recordings.
+prints a line for each case, and a count.  `TFFC_CORPUS` names the folder of recordings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tffc.ir.types import FunctionType
 
 
 def run_case(case: Case) -> list[str]:
-    """What differs from the recorded results, over all rounds of the case; empty if all agree."""
+    """The differences from the recorded results, over all rounds of the case."""
     recorded = case.rounds()
     program = case.program()
     type = program.type
@@ -34,7 +34,7 @@ def run_case(case: Case) -> list[str]:
 
 
 def initial_state(case: Case, recorded: Any) -> list[str]:
-    """What differs between the first state that is computed and the recorded one."""
+    """The differences between the computed first state and the recorded one."""
     if not case.has("init.pb") or not case.meta["init_reproducible"]:
         return []
     _, type = recorded.param_type["elements"][0]
@@ -45,7 +45,7 @@ def initial_state(case: Case, recorded: Any) -> list[str]:
 
 
 def by_position(value: Any, type: Any) -> Any:
-    """A recorded value with structs as tuples, so that their names do not count."""
+    """A recorded value with structs as tuples, so that names make no difference."""
     match type["k"]:
         case "struct":
             kinds = [kind for _, kind in type["elements"]]
@@ -62,7 +62,7 @@ def by_position(value: Any, type: Any) -> Any:
 
 
 def as_recorded(value: Any, type: Any) -> Any:
-    """A result with structs as the recordings have them."""
+    """A result with structs as in the recordings."""
     match type["k"]:
         case "struct":
             names = [name for name, _ in type["elements"]]
@@ -83,7 +83,7 @@ def as_recorded(value: Any, type: Any) -> Any:
 
 
 def main(names: list[str]) -> int:
-    """Prints the table; 1 if a case differs or fails."""
+    """Print the table; return 1 if a case differs or fails."""
     counts: collections.Counter[str] = collections.Counter()
     for case in cases():
         if names and str(case) not in names:

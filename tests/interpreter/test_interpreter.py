@@ -186,7 +186,7 @@ UNARY = function(
 
 
 def with_function(uri: str, fn: Lambda, value: Any, result: Any, before: bool = True) -> Lambda:
-    """The program of one value that hands it to an operator, next to a function."""
+    """A program that passes its argument to an operator, together with a function."""
     value = to_type(value)
     given = StructNode((fn, ref("x", value)) if before else (ref("x", value), fn))
     intrinsic = Intrinsic(uri, FunctionType(given.type, to_type(result)))

@@ -1,10 +1,10 @@
-"""Edits components, and runs what the prover calls proved all the same: nothing may change.
+"""Edit components, and run those that are still called proved: their results may not change.
 
     TFFC_CORPUS=DIR python -m tests.proof.attack COUNT [SEED [FIRST]]
 
-makes the edits from FIRST on up to COUNT, in every form of the recorded computations that have
-recorded rounds; the same number is the same edit.  Prints how many of each kind were refuted, not
-decided or proved; with one that is proved and gives something else, or fails, the exit code is 1.
+makes the edits with numbers from FIRST to COUNT in each form of the recorded computations that have
+recorded rounds.  It prints how many edits of each kind were refuted, not decided or proved.  The
+exit code is 1 if one of those proved fails or has another result.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def targets() -> list[tuple[Case, str, Form]]:
 
 
 def results(case: Case, form: Form) -> list[Any]:
-    """What the form gives for the recorded arguments, or that it fails."""
+    """The results of the form for the recorded arguments, or its failure."""
     try:
         return [result_of_round(form, one) for one in case.rounds().rounds]
     except Exception as error:  # noqa: BLE001 - whatever it is, it is not a result
@@ -55,13 +55,13 @@ def results(case: Case, form: Form) -> list[Any]:
 
 
 def repeatable(case: Case, form: Form, runs: int) -> list[Any] | None:
-    """What the form gives, the same in so many runs; None where it differs by itself."""
+    """The results of the form if they are the same in that many runs, else None."""
     first, *again = (results(case, form) for _ in range(runs))
     return first if all(same(first, other) for other in again) else None
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two results are equal, bit by bit but for what is not a number."""
+    """Whether two results are equal bit by bit; NaN equals NaN."""
     if isinstance(one, dict):
         return isinstance(other, dict) and same(list(one.items()), list(other.items()))
     if isinstance(one, list | tuple):
@@ -83,7 +83,7 @@ def say(line: str) -> None:
 
 
 class Attack:
-    """Edits of the forms of recorded computations, and what became of them."""
+    """Edits of the forms of recorded computations, and their outcomes."""
 
     def __init__(self) -> None:
         self.targets = targets()
@@ -92,7 +92,7 @@ class Attack:
         self.wrong = 0
 
     def make(self, seed: int, number: int) -> None:
-        """Make one edit, prove what is left, and run what is proved."""
+        """Make one edit, try to prove the result, and run it if it is proved."""
         choose = random.Random(f"{seed}:{number}")
         while True:
             case, name, form = choose.choice(self.targets)
@@ -115,7 +115,7 @@ class Attack:
             self.run(case, name, form, broken, where)
 
     def run(self, case: Case, name: str, form: Form, broken: Form, where: str) -> None:
-        """Compare what a form gives with what it gives after an edit."""
+        """Compare the results of a form before and after an edit."""
         if (str(case), name) not in self.known:
             self.known[str(case), name] = repeatable(case, form, 3)
         before = self.known[str(case), name]
@@ -126,7 +126,7 @@ class Attack:
             self.count_wrong("PROVED AND OTHER", where, str(before)[:300], str(after)[:300])
 
     def count_wrong(self, what: str, where: str, *details: str) -> None:
-        """Say what went wrong."""
+        """Print a fault of the prover."""
         self.wrong += 1
         say(f"{what}: {where}")
         for each in details:
@@ -134,12 +134,12 @@ class Attack:
 
 
 def kinds_of_edits(form: str) -> tuple[Edit | ProgramEdit, ...]:
-    """The edits that components of a form can have: some of those of one are programs."""
+    """The edits for the components of a form, which may be programs."""
     return (*EDITS, *PROGRAM_EDITS) if form == "distribute-aggregate" else EDITS
 
 
 def main(count: int, seed: int = 0, first: int = 0) -> int:
-    """Make edits, and print what became of them."""
+    """Make edits, and print their outcomes."""
     attack = Attack()
     for number in range(first, count):
         attack.make(seed, number)

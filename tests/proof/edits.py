@@ -1,4 +1,4 @@
-"""Single edits of components, as a wrong compiler or somebody else could make them."""
+"""Single edits of components, as a faulty compiler or an attacker could make them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OPERATIONS = {
 
 
 class Draft:
-    """A section being edited: its content and its graph, and where nodes are."""
+    """A section being edited: its content, its graph, and the lists of its nodes."""
 
     def __init__(self, section: Compiled, choose: random.Random) -> None:
         self.section = section
@@ -55,7 +55,7 @@ class Draft:
         return [self.graph.node, *(f.node_def for f in self.graph.library.function)]
 
     def node(self, fits: Callable[[Any], bool]) -> Any:
-        """Some node that fits, or None."""
+        """A random node that fits, or None."""
         found = [node for body in self.bodies() for node in body if fits(node)]
         return self.choose.choice(found) if found else None
 
@@ -98,7 +98,7 @@ def other_input(draft: Draft) -> Compiled | None:
 
 
 def other_operation(draft: Draft) -> Compiled | None:
-    """A node does something else."""
+    """A node has another operation."""
     node = draft.node(lambda n: n.op in OPERATIONS)
     if node is None:
         return None
@@ -107,7 +107,7 @@ def other_operation(draft: Draft) -> Compiled | None:
 
 
 def other_constant(draft: Draft) -> Compiled | None:
-    """One bit of a constant is another."""
+    """One bit of a constant is flipped."""
     node = draft.node(lambda n: n.op == "Const")
     if node is None:
         return None
@@ -162,7 +162,7 @@ def other_attribute(draft: Draft) -> Compiled | None:
 
 
 def no_attribute(draft: Draft) -> Compiled | None:
-    """An attribute is gone."""
+    """An attribute is removed."""
     node = draft.node(lambda n: bool(n.attr) and n.op != "Placeholder")
     if node is None:
         return None
@@ -171,7 +171,7 @@ def no_attribute(draft: Draft) -> Compiled | None:
 
 
 def no_control(draft: Draft) -> Compiled | None:
-    """A node does not wait for another any more."""
+    """A node no longer waits for another."""
     node = draft.node(lambda n: any(edge.startswith("^") for edge in n.input))
     if node is None:
         return None
@@ -196,7 +196,7 @@ def no_initialization(draft: Draft) -> Compiled | None:
 
 
 def less_initialization(draft: Draft) -> Compiled | None:
-    """Only a part is initialized."""
+    """Only some state is initialized."""
     name = draft.content.initialize_op
     node = next((n for n in draft.graph.node if n.name == name and len(n.input)), None)
     if node is None:
@@ -205,7 +205,7 @@ def less_initialization(draft: Draft) -> Compiled | None:
 
 
 def shared_state(draft: Draft) -> Compiled | None:
-    """All variables, or tables, are one."""
+    """All variables, or all tables, become one."""
     nodes = [node for node in draft.graph.node if "shared_name" in node.attr]
     if len(nodes) < 2:
         return None
@@ -276,7 +276,7 @@ def swap_parameters(draft: Draft) -> Compiled | None:
 
 
 def one_result_twice(draft: Draft) -> Compiled | None:
-    """One result stands in the place of another."""
+    """One result replaces another."""
     names = sorted({leaf.tensor for leaf in _leaves(draft.content.result)}, key=str)
     if len(names) < 2:
         return None
@@ -303,8 +303,7 @@ def copied_node(draft: Draft) -> Compiled | None:
 
 
 def renamed_node(draft: Draft) -> Compiled | None:
-    """A node, not of the parameter, has another name everywhere, which changes nothing unless state
-    is found by it."""
+    """A node outside the parameter is renamed, which matters only to state found by name."""
     node = draft.node(lambda n: any(each.name == n.name for each in draft.graph.node))
     bound = {str(leaf.tensor).partition(":")[0] for leaf in _leaves(draft.content.result)}
     if draft.content.parameter is not None:

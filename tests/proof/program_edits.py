@@ -1,4 +1,4 @@
-"""Single edits of components that are programs, as those of a DistributeAggregateForm."""
+"""Single edits of components that are programs, as in a DistributeAggregateForm."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Replacement = tuple[Node, Node]
 
 
 def other_operator(component: Node, choose: random.Random) -> Replacement | None:
-    """An operator is another."""
+    """An operator is replaced."""
     rows = {uri: row for row in OPERATORS for uri in row}
     found = [node for node in walk(component) if isinstance(node, Intrinsic) and node.uri in rows]
     if not found:
@@ -48,7 +48,7 @@ def other_operator(component: Node, choose: random.Random) -> Replacement | None
 
 
 def other_selection(component: Node, choose: random.Random) -> Replacement | None:
-    """Another element of one type is selected."""
+    """Another element of the same type is selected."""
     found = [node for node in walk(component) if isinstance(node, Selection)]
     if not found:
         return None
@@ -59,7 +59,7 @@ def other_selection(component: Node, choose: random.Random) -> Replacement | Non
 
 
 def other_element(component: Node, choose: random.Random) -> Replacement | None:
-    """An element of a struct, or an argument, is another of the struct, of the same type."""
+    """An element of a struct is replaced by another of the same type."""
     found = [node for node in walk(component) if isinstance(node, StructNode) and len(node.values)]
     if not found:
         return None
@@ -77,7 +77,7 @@ def other_element(component: Node, choose: random.Random) -> Replacement | None:
 
 
 def other_reference(component: Node, choose: random.Random) -> Replacement | None:
-    """A name is another one of its type."""
+    """A name is replaced by another of its type."""
     found = [node for node in walk(component) if isinstance(node, Reference)]
     if not found:
         return None
@@ -87,7 +87,7 @@ def other_reference(component: Node, choose: random.Random) -> Replacement | Non
 
 
 def other_function(component: Node, choose: random.Random) -> Replacement | None:
-    """A function is another one of its type."""
+    """A function is replaced by another of its type."""
     found = [node for node in walk(component) if hasattr(node.type, "result")]
     node = choose.choice(found)
     others = [each for each in found if each.type == node.type and each != node]
@@ -95,7 +95,7 @@ def other_function(component: Node, choose: random.Random) -> Replacement | None
 
 
 def other_literal(component: Node, choose: random.Random) -> Replacement | None:
-    """One bit of a literal is another."""
+    """One bit of a literal is flipped."""
     found = [
         node
         for node in walk(component)

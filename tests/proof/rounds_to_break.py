@@ -1,4 +1,4 @@
-"""Rounds with something of everything, for tests that break what they are compiled to."""
+"""Rounds with all kinds of operations, for tests that break their compiled forms."""
 
 import numpy as np
 import tensorflow as tf

@@ -1,10 +1,9 @@
-"""The table of proofs: everything at hand, in every form that it compiles to.
+"""The table of proofs: all available programs, in each form to which they compile.
 
     TFFC_CORPUS=DIR python -m tests.proof.table
 
-prints what the prover says of each form of each recorded computation, of each example, and of the
-rounds that programs which TensorFlow Federated answered are mapped in, and then how many of what
-are proved.
+prints the answer of the prover for each form of the recorded computations, of the examples, and of
+rounds that map the small programs recorded from TensorFlow Federated; and then the counts.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Read = Callable[[], Iterable[Node]]
 
 
 def entries() -> dict[str, dict[str, Read]]:
-    """What reads the rounds of each thing at hand, by its kind and its name."""
+    """Functions that read the rounds of each available program, by its kind and name."""
     language = programs.Language(tff)
     return {
         "computations": {str(case): lambda case=case: computation(case) for case in cases()},
@@ -66,7 +65,7 @@ def computation(case: Case) -> Iterator[Node]:
 
 
 def mapped(program: programs.Program, language: programs.Language) -> Iterator[Node]:
-    """Rounds in which a program is mapped over the state, and over what the clients have."""
+    """Rounds that map a program over the state, and over the clients' data."""
     try:
         function = program(language)
         kind = function.type_signature.parameter

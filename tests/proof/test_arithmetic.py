@@ -1,4 +1,4 @@
-"""Arithmetic in a round, of every operator and kind of number: what it is compiled to is proved."""
+"""Proofs of rounds with arithmetic, for every operator and kind of number."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def round_of(operator: str, operand: str, result: str, *, swaps: bool = False) -
 
 
 def answer(program: Node, compiled: Node) -> Answer:
-    """Whether a program is what another one is compiled to."""
+    """Whether a program is the compiled form of another."""
     components = compile_form(compiled, "mapreduce").components()
     return prove(program, "mapreduce", components).answer
 

@@ -1,4 +1,4 @@
-"""Faults planted in what a round is compiled to: none of them is called proved."""
+"""Faults planted in compiled rounds: the prover calls none of them proved."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def answer(name: str, form: str, fault: Fault) -> Answer:
 
 
 def within(component: str, edit: Callable[[Any, dict[str, Any]], Any]) -> Fault:
-    """An edit of the graph of a component, of which it is given the nodes of a name's beginning."""
+    """An edit of the graph of a component, which gets the nodes whose names have a prefix."""
 
     def fault(parts: Parts) -> Parts:
         draft = Draft(parts[component], random.Random(0))
@@ -65,7 +65,7 @@ def of(nodes: dict[str, Any], op: str, index: int = 0) -> Any:
 
 
 def replaced(component: str, op: str, new: str, index: int = 0) -> Fault:
-    """Another operation in the place of one."""
+    """One operation is replaced by another."""
 
     def edit(graph: Any, nodes: dict[str, Any]) -> None:
         of(nodes, op, index).op = new
@@ -89,7 +89,7 @@ def attribute(component: str, op: str, name: str, change: Callable[[Any], Any]) 
 
 
 def bit(component: str, index: int = 0) -> Fault:
-    """The lowest bit of a constant is another."""
+    """The lowest bit of a constant is flipped."""
 
     def edit(graph: Any, nodes: dict[str, Any]) -> None:
         tensor = of(nodes, "Const", index).attr["value"].tensor
@@ -105,7 +105,7 @@ def bit(component: str, index: int = 0) -> Fault:
 
 
 def exchanged(one: str, other: str) -> Fault:
-    """Two components in each other's places."""
+    """Two components are exchanged."""
     return lambda parts: {**parts, one: parts[other], other: parts[one]}
 
 
@@ -114,7 +114,7 @@ def instead(component: str, other: str) -> Fault:
 
 
 def no_control(component: str, op: str, index: int = 0) -> Fault:
-    """A node does not wait any more."""
+    """A node no longer waits."""
 
     def edit(graph: Any, nodes: dict[str, Any]) -> None:
         node = [n for n in nodes.values() if n.op == op and any(e[0] == "^" for e in n.input)][
@@ -145,7 +145,7 @@ def copied(component: str, op: str) -> Fault:
 
 
 def one_draw(graph: Any, nodes: dict[str, Any]) -> None:
-    """What reads one draw reads another of the program."""
+    """Readers of one draw read another of the program."""
     drawn, other = of(nodes, "RandomUniform"), of(nodes, "RandomStandardNormal")
     for node in graph.node:
         node.input[:] = [drawn.name if edge == other.name else edge for edge in node.input]
@@ -156,7 +156,7 @@ def seeded(graph: Any, nodes: dict[str, Any]) -> None:
 
 
 def rewritten(component: str, rule: Callable[[Node], Node | None]) -> Fault:
-    """Another program in the place of a component that is one."""
+    """A component that is a program is replaced by another."""
     return lambda parts: {**parts, component: rewrite(parts[component], rule)}
 
 
@@ -170,7 +170,7 @@ def operator(old: str, new: str) -> Callable[[Node], Node | None]:
 
 
 def last_two_swapped(parts: Parts) -> Parts:
-    """The two last aggregates of a kind, of one type, change places."""
+    """The two last aggregates of the same kind and type are exchanged."""
     component: Any = parts["client_work"]
     *_, one, other = dict.fromkeys(component.result.result.values)
     exchange = {one: other, other: one}

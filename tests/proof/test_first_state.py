@@ -1,4 +1,4 @@
-"""Faults planted in what makes the first state: none of them is called proved."""
+"""Faults planted in the computation of the first state: the prover calls none of them proved."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PROGRAM = initialize.node
 
 
 def section() -> Compiled:
-    """What makes the first state, compiled."""
+    """The compiled computation of the first state."""
     return compile_initialize(PROGRAM)
 
 
@@ -69,7 +69,7 @@ def seeded(graph: Any) -> None:
 
 
 def one_draw(graph: Any) -> None:
-    """What reads one draw reads the other."""
+    """Readers of one draw read the other."""
     names = [node.name for node in graph.node if node.op.startswith("Random")]
     for node in graph.node:
         node.input[:] = [names[0] if edge == names[1] else edge for edge in node.input]

@@ -1,4 +1,4 @@
-"""Generated rounds, in every form: what compiles is proved.
+"""Generated rounds: every form that compiles is proved.
 
 `--hypothesis-profile=thorough` tries thousands.
 """
@@ -16,7 +16,7 @@ from tffc.proof.prove import Answer, prove
 
 
 def assert_proved(program: Node, form: str) -> None:
-    """What is read back from its message is proved, as from a bundle."""
+    """A form read back from its messages, as from a bundle, is proved."""
     try:
         compiled = compile_form(program, form)
     except FormError:

@@ -1,6 +1,6 @@
-"""Everything at hand, in every form that it compiles to: proved, or not decided for a reason.
+"""All available programs, in every form: proved, or undecided for a known reason.
 
-`pytest -m long` tries every program that TensorFlow Federated answered; some are tried always.
+`pytest -m long` tries every program recorded from TensorFlow Federated; otherwise some are tried.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ALWAYS = 12
 
 
 def check(kind: str, name: str) -> int:
-    """How many forms there are, of which each has to be proved."""
+    """How many forms there are, each of which must be proved."""
     count = 0
     for form, proof in proofs(ENTRIES[kind][name]):
         reason = UNDECIDED.get((name, form), "")

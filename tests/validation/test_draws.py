@@ -1,4 +1,4 @@
-"""What sections draw, however they do, is the same in a program and in its forms."""
+"""Sections make the same draws in a program and in its forms, however they draw."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ WAYS = [
 
 @pytest.mark.parametrize("way", WAYS)
 def test_ways_to_draw(way: Callable[[Any], Any]) -> None:
-    """At the server, at each client, and at the server again."""
+    """A round that draws at the server, at each client, and at the server again."""
     drawing = section(way, FLOAT)
 
     @tff.federated_computation(STATE, DATA)
@@ -144,7 +144,7 @@ def test_ways_to_draw(way: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("way", [in_functions, of_a_generator])
 def test_draws_in_another_order(way: Callable[[Any], Any], form: str) -> None:
-    """The form draws first what the program draws last at the server, and one draw not at all."""
+    """The form makes the last draw of the server first, and omits one draw."""
     drawing = section(way, FLOAT)
 
     @tff.federated_computation(STATE, DATA)
@@ -161,7 +161,7 @@ def test_draws_in_another_order(way: Callable[[Any], Any], form: str) -> None:
 
 
 def results_vary(program: Node) -> bool:
-    """Whether the program gives something, and something else if it draws something else."""
+    """Whether the program has a result, and another result if it draws other numbers."""
     results = []
     for seed in range(3):
         argument = CASES[0].argument
@@ -204,7 +204,7 @@ def test_aggregations(program: Any, form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_thresholds_of_sums_that_round(form: str) -> None:
-    """In groups of two clients the sum is 0, one after another it is 1."""
+    """A sum that is 0 in groups of two clients, and 1 without groups."""
     is_more = section(lambda x: x > 0.1, FLOAT)
 
     @tff.federated_computation(STATE, DATA)
@@ -218,7 +218,7 @@ def test_thresholds_of_sums_that_round(form: str) -> None:
 
 
 def test_laws_on_numbers_that_round() -> None:
-    """Order decides what is left of 0.1 beside 1e8, and so on which side of a threshold it is."""
+    """The order of adding 0.1 and 1e8 decides on which side of a threshold the sum is."""
     is_more = section(lambda x: x > 0.05, FLOAT)
 
     @tff.federated_computation(STATE, DATA)
@@ -240,7 +240,7 @@ def test_what_is_equal_everywhere() -> None:
 
 
 def test_duplicates_that_are_allowed() -> None:
-    """What both prepare and update draw is taken to be the same."""
+    """Draws of both prepare and update count as the same."""
 
     @tff.federated_computation(STATE, DATA)
     def program(state, data):
@@ -264,7 +264,7 @@ PAIR = (FLOAT, FLOAT)
 
 
 def in_two_halves(wrong: float) -> Callable[[Node], Node]:
-    """A pass that adds up every other client by itself; and `wrong` to the sum."""
+    """A pass that sums every other client separately, and adds `wrong` to the sum."""
     zero = section(lambda: (FLOAT(0), FLOAT(0)))
     accumulate = section(lambda p: (p[0][1], p[0][0] + p[1]), (PAIR, FLOAT))
     merge = section(lambda p: (p[0][0] + p[1][0], p[0][1] + p[1][1]), (PAIR, PAIR))

@@ -1,6 +1,6 @@
-"""Verification never accuses the innocent: rounds that draw everywhere, on numbers that round.
+"""Verification does not report correct forms, even of rounds that draw everywhere and round.
 
-Every form of a generated round is run in many shards.  `-m long` tries five hundred rounds.
+Each form of a generated round runs in many shards.  `-m long` tries five hundred rounds.
 """
 
 from __future__ import annotations

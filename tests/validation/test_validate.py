@@ -1,4 +1,4 @@
-"""Programs and forms that agree, aggregations that break laws, and what cannot be tried."""
+"""Programs and forms that agree, aggregations that break laws, programs that cannot be tried."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_function_as_the_parameter() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not CASES, reason=recorded.MISSING)
 def test_recordings() -> None:
-    """Every pass, and the form of every recorded round that has one, keep what rounds compute."""
+    """All passes, and all forms of recorded rounds, compute what the rounds do."""
     tried, stages = 0, set()
     pipeline = parse_passes(",".join(EVERY_PASS), all_passes())
     for case in CASES:

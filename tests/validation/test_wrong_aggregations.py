@@ -1,5 +1,5 @@
-"""Aggregations that forms and engines get wrong, one operator at a time: the judge, which has its
-own, sees each of them in every form."""
+"""Faults in the aggregations that forms and engines share, one operator at a time: the interpreter
+has other aggregations, and verification finds each fault in every form."""
 
 from __future__ import annotations
 

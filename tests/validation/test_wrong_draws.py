@@ -1,5 +1,5 @@
-"""Passes and forms that are wrong in what they draw, or in the order in which they aggregate: each
-is caught, on numbers that round and in every number of shards."""
+"""Passes and forms with wrong draws, or a wrong order of aggregation: verification finds each, on
+numbers that round and for every number of shards."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ Change = Callable[[Node], Node]
 
 
 def replaced(one: Any, other: Any) -> Change:
-    """Puts one section for another, everywhere."""
+    """Replace one section with another, everywhere."""
     return lambda root: rewrite(root, lambda node: other.node if node == one.node else None)
 
 
 def exchanged(one: Any, other: Any) -> Change:
-    """Exchanges two sections."""
+    """Exchange two sections."""
     instead = {one.node: other.node, other.node: one.node}
     return lambda root: rewrite(
         root, lambda node: instead.get(node) if isinstance(node, Compiled) else None
@@ -112,7 +112,7 @@ def in_block(change: Callable[[Block], Node | None]) -> Change:
 
 
 def share(block: Block) -> Node | None:
-    """Binds equal calls once, also those that draw."""
+    """Bind equal calls once, even those that draw."""
     first: dict[Node, Node] = {}
     bindings = []
     for binding in block.locals:
@@ -123,7 +123,7 @@ def share(block: Block) -> Node | None:
 
 
 def use_one_for_the_other(block: Block) -> Node | None:
-    """Uses the first of two draws in the place of the second, where both are added."""
+    """Use the first of two added draws in place of the second."""
 
     def rule(node: Node) -> Node | None:
         if (
@@ -140,7 +140,7 @@ def use_one_for_the_other(block: Block) -> Node | None:
 
 
 def draw_twice(block: Block) -> Node | None:
-    """Puts what is bound in the place of its name, once for each use."""
+    """Replace each name with the bound expression, once for each use."""
     values: dict[str, Node] = {}
 
     def put(node: Node) -> Node | None:
@@ -152,7 +152,7 @@ def draw_twice(block: Block) -> Node | None:
 
 
 def draw_for_all(root: Node) -> Node:
-    """Draws at the server, once, what each client should draw."""
+    """Draw once at the server instead of at each client."""
 
     def rule(node: Node) -> Node | None:
         match node:
@@ -175,7 +175,7 @@ def _call(uri: str, argument: Node, result: Any) -> Call:
 
 
 def with_operand(position: int, change: Callable[[Node], Node]) -> Change:
-    """Changes an operand of `federated_aggregate`."""
+    """Change an operand of `federated_aggregate`."""
 
     def rule(node: Node) -> Node | None:
         match node:
@@ -189,7 +189,7 @@ def with_operand(position: int, change: Callable[[Node], Node]) -> Change:
 
 
 def turned(function: Node) -> Node:
-    """A function of two operands that takes them in the other order."""
+    """A function with its two operands exchanged."""
     assert isinstance(function.type, FunctionType)
     pair = function.type.parameter
     assert isinstance(pair, StructType)
@@ -232,7 +232,7 @@ def test_wrong_pass(fault: str) -> None:
 
 
 def test_right_passes() -> None:
-    """What no result needs need not be drawn, and equal draws may change places."""
+    """Draws that no result needs may be omitted, and equal draws may be exchanged."""
 
     def turn(block: Block) -> Node | None:
         first, second, *rest = block.locals
@@ -257,7 +257,7 @@ def turned_section(part: Compiled) -> Compiled:
 
 
 def run_twice(part: Compiled) -> Compiled:
-    """Runs a part, and takes the state from another run of it."""
+    """Run a component, and take the state from another run of it."""
     builder = GraphBuilder()
     assert isinstance(part.type, FunctionType)
     assert part.type.parameter is not None
@@ -269,7 +269,7 @@ def run_twice(part: Compiled) -> Compiled:
 
 
 def without_noise(part: str, program: Any, change: Change) -> Callable[[MapReduceForm], Any]:
-    """Takes a part from the form of the program without some of its noise."""
+    """Take a component from the form of the program without some of its noise."""
 
     def tamper(form: MapReduceForm) -> MapReduceForm:
         other = compile_form(change(program.node), "mapreduce")

@@ -1,4 +1,4 @@
-"""Passes that are wrong in the ways passes are: each is caught, named, and shown by example."""
+"""Passes with typical faults: verification finds and names each, and shows an example."""
 
 from __future__ import annotations
 
@@ -93,19 +93,19 @@ def kept(state):
 
 
 def run(program: Node, function: Callable[..., Node], form: str | None = None) -> Report:
-    """Validates a program with one pass, which is named `wrong`."""
+    """Validate a program with one pass, which is named `wrong`."""
     assert isinstance(program.type, FunctionType)
     pipeline = Pipeline("planted", (PassStep(Pass("wrong", function)),))
     return validate(program, cases(program.type.parameter, 20, seed=0), pipeline, form)
 
 
 def each(change: Callable[[Any], Node | None], kind: type[Node] = Block) -> Callable[[Node], Node]:
-    """The pass that changes nodes of one kind."""
+    """A pass that changes nodes of one kind."""
     return lambda root: rewrite(root, lambda node: change(node) if isinstance(node, kind) else None)
 
 
 def drop_binding(block: Block) -> Node | None:
-    """Leaves out the second map: its users get what it was a map of."""
+    """Omit the second map: its users get its operand."""
     for index, local in enumerate(block.locals):
         for later in block.locals[index + 1 :]:
             if later.value.type == local.value.type and isinstance(later.value, Call):
@@ -119,7 +119,7 @@ def drop_binding(block: Block) -> Node | None:
 
 
 def inline(block: Block) -> Node | None:
-    """Puts what is bound in the place of its name, once for each use."""
+    """Replace each name with the bound expression, once for each use."""
     values: dict[str, Node] = {}
 
     def put(node: Node) -> Node | None:
@@ -131,14 +131,14 @@ def inline(block: Block) -> Node | None:
 
 
 def swap(struct: StructNode) -> Node | None:
-    """Swaps two operands of one type."""
+    """Swap two operands of the same type."""
     if len(struct.values) == 2 and struct.values[0].type == struct.values[1].type:
         return StructNode(struct.values[::-1], struct.names)
     return None
 
 
 def next_element(selection: Selection) -> Node | None:
-    """Selects the element after the right one, where it is of the same type."""
+    """Select the element after the right one, if it has the same type."""
     names = selection.source.type.children()
     index = selection.index + 1
     if index < len(names) and names[index] == selection.type:
@@ -147,7 +147,7 @@ def next_element(selection: Selection) -> Node | None:
 
 
 def move(call: Call) -> Node | None:
-    """Makes a value at the clients that belongs at the server."""
+    """Make a value at the clients instead of at the server."""
     if isinstance(call.function, Intrinsic) and call.function.uri == "federated_eval_at_server":
         assert isinstance(call.type, FederatedType)
         assert call.argument is not None
@@ -157,7 +157,7 @@ def move(call: Call) -> Node | None:
 
 
 def forget_order(section: Compiled) -> Node | None:
-    """Takes the control edges out of a graph."""
+    """Remove the control edges from a graph."""
     content = read_tensorflow(section.payload)
     assert isinstance(content, TensorFlowSection)
     graph = read_section(section).graph
@@ -170,7 +170,7 @@ def forget_order(section: Compiled) -> Node | None:
 
 
 def merge_wrongly(call: Call) -> Node | None:
-    """Merges partial sums by their minimum."""
+    """Merge partial sums by their minimum."""
     if isinstance(call.function, Intrinsic) and call.function.uri == "federated_aggregate":
         assert isinstance(call.argument, StructNode)
         operands = list(call.argument.values)
@@ -180,7 +180,7 @@ def merge_wrongly(call: Call) -> Node | None:
 
 
 def capture(block: Block) -> Node | None:
-    """Puts `x` for `y`, also where another `x` is bound."""
+    """Replace `y` with `x`, even where another `x` is bound."""
     if block.locals[0].name != "y":
         return None
     other = Reference("x", block.locals[0].value.type)

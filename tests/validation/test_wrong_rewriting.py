@@ -1,5 +1,5 @@
-"""Rewriters of the engines that are wrong in the ways rewriters are: the judge, which runs sections
-as they are, sees each of them."""
+"""Faults in how engines rewrite sections: verification finds each, because the interpreter runs
+sections unchanged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES = [ArgumentCase((np.int64(3), [[1, 2, 3, 4, 5], [7, 8]]), may_reorder=True
 
 
 def digits(data: Any, by: Any) -> Any:
-    """A number that tells all elements and their order, and how many there are."""
+    """A number that depends on all elements, their order and their number."""
     zero = tf.constant(0, tf.int64)
     return data.reduce((zero, by), lambda s, x: (s[0] * 10 + tf.reduce_sum(x), s[1] + s[0]))
 

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import dataclasses
+from typing import Any
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
 class Placement:
-    """Where the constituents of a federated value are: its name, its wire name and whether all are
-    equal unless said otherwise.
+    """The place of the constituents of a federated value.
 
-    `CLIENTS` and `SERVER` are all that programs have; placements are the same where their wire
-    names are.
+    `uri` is its name on the wire, by which placements are compared.  `default_all_equal` tells
+    whether all constituents are equal if a type does not say.  Programs have only `CLIENTS` and
+    `SERVER`.
     """
 
-    name: str
+    name: str = dataclasses.field(compare=False)
     uri: str
-    default_all_equal: bool
-    description: str
-
-    def __init__(self, name: str, uri: str, default_all_equal: bool, description: str = "") -> None:
-        self.__dict__.update(
-            name=name, uri=uri, default_all_equal=default_all_equal, description=description
-        )
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"{name!r} of a placement cannot be set")
+    default_all_equal: bool = dataclasses.field(compare=False)
+    description: str = dataclasses.field(default="", compare=False)
 
     def is_clients(self) -> bool:
         """Tell whether this is the placement at the clients."""
@@ -34,14 +28,8 @@ class Placement:
         """Tell whether this is the placement at the server."""
         return self == SERVER
 
-    def __eq__(self, other: object) -> bool:
-        return self.uri == other.uri if isinstance(other, Placement) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.uri)
-
     def __reduce__(self) -> Any:
-        """Keep the two of programs as they are when they are copied and pickled."""
+        """Copy and pickle `CLIENTS` and `SERVER` as themselves."""
         if self in PLACEMENTS:
             return self.name
         return (Placement, (self.name, self.uri, self.default_all_equal, self.description))

@@ -175,17 +175,14 @@ def _fields(record: Any) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 
 
-def _is_record(value: Any) -> bool:
-    """Tell whether the value is a dataclass that is not a term itself, such as a binding."""
-    return dataclasses.is_dataclass(value) and not isinstance(value, type | Term | Number)
-
-
 def _replace(value: Any, kind: type, by: Callable[[Any], Any]) -> Any:
     """Return what a field holds, with everything of one kind in it replaced."""
     if isinstance(value, kind):
         return by(value)
     if isinstance(value, tuple):
         return tuple(_replace(item, kind, by) for item in cast("tuple[Any, ...]", value))
-    if _is_record(value):
-        return type(value)(*_replace(tuple(_fields(value).values()), kind, by))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type | Term | Number):
+        parts = tuple(_fields(value).values())  # a binding, or a record without terms
+        replaced = _replace(parts, kind, by)
+        return value if all(map(operator.is_, parts, replaced)) else type(value)(*replaced)
     return value

@@ -15,11 +15,8 @@ from tffc.errors import LanguageTypeError
 from tffc.ir.notation.type_parser import parse_type
 from tffc.ir.types import (
     AbstractType,
-    FederatedType,
     FunctionType,
-    SequenceType,
     StructType,
-    TensorType,
     Type,
 )
 
@@ -165,9 +162,9 @@ def definition_of(uri: str) -> IntrinsicDefinition | None:
 def check_instance(uri: str, concrete: Type) -> None:
     """Check that `concrete` instantiates the signature registered under `uri`, if there is one.
 
-    A type variable is bound where it stands in a defining position, which is inside an odd number
-    of function parameters.  Further defining uses must be equivalent to the binding and the other
-    uses assignable from it; a variable that is never defined stands once only.
+    A type variable is defined where it occurs inside an odd number of function parameters, and used
+    elsewhere.  Its definitions must be equivalent, and its uses assignable from them.  A variable
+    without a definition occurs once in a signature.
 
     Raises:
       LanguageTypeError: it does not, or it still holds type variables.
@@ -177,71 +174,53 @@ def check_instance(uri: str, concrete: Type) -> None:
         return
     if concrete.is_abstract:
         raise LanguageTypeError("E134", f"the type `{concrete}` of {uri} is not concrete")
-    match = _Match(uri, definition.signature, concrete)
-    match.check()
 
+    def refusal(code: str, reason: str) -> LanguageTypeError:
+        message = (
+            f"the type `{concrete}` is not an instance of {uri}, "
+            f"whose signature is `{definition.signature}`"
+        )
+        return LanguageTypeError(code, message, notes=(reason,))
 
-class _Match:
-    """One concrete type held against one signature."""
-
-    def __init__(self, uri: str, signature: Type, concrete: Type) -> None:
-        self.uri = uri
-        self.signature = signature
-        self.concrete = concrete
-        self.defined: dict[str, Type] = {}
-        self.used: dict[str, list[Type]] = {}
-
-    def check(self) -> None:
-        stack = [(self.signature, self.concrete, False)]
-        while stack:
-            template, concrete, defining = stack.pop()
-            if isinstance(template, AbstractType):
-                self._meet(template.name, concrete, defining)
-            else:
-                stack.extend(self._parts(template, concrete, defining))
-        for name, uses in self.used.items():
-            self._check_uses(name, uses)
-
-    def _meet(self, name: str, concrete: Type, defining: bool) -> None:
-        if not defining:
-            self.used.setdefault(name, []).append(concrete)
-        elif not self.defined.setdefault(name, concrete).is_equivalent_to(concrete):
-            raise self._refusal(f"`{name}` is both `{self.defined[name]}` and `{concrete}`", "E135")
-
-    def _check_uses(self, name: str, uses: list[Type]) -> None:
-        bound = self.defined.get(name)
+    defined: dict[str, Type] = {}
+    used: dict[str, list[Type]] = {}
+    stack = [(definition.signature, concrete, False)]
+    while stack:
+        template, found, defines = stack.pop()
+        if not isinstance(template, AbstractType):
+            parts = _parts(template, found, defines)
+            if parts is None:
+                raise refusal("E138", f"`{found}` stands where `{template}` is expected")
+            stack.extend(parts)
+        elif not defines:
+            used.setdefault(template.name, []).append(found)
+        elif not defined.setdefault(template.name, found).is_equivalent_to(found):
+            both = f"`{defined[template.name]}` and `{found}`"
+            raise refusal("E135", f"`{template.name}` is both {both}")
+    for name, uses in used.items():
+        bound = defined.get(name)
         for use in uses:
             if bound is not None and not use.is_assignable_from(bound):
-                raise self._refusal(f"`{use}` is not assignable from `{name}`=`{bound}`", "E137")
+                raise refusal("E137", f"`{use}` is not assignable from `{name}`=`{bound}`")
 
-    def _parts(
-        self, template: Type, concrete: Type, defining: bool
-    ) -> list[tuple[Type, Type, bool]]:
-        match template, concrete:
-            case TensorType(), TensorType() if template == concrete:
-                return []
-            case StructType(), StructType() if template.names == concrete.names:
-                pairs = zip(template.types, concrete.types, strict=True)
-                return [(a, b, defining) for a, b in pairs]
-            case SequenceType(), SequenceType():
-                return [(template.element, concrete.element, defining)]
-            case FederatedType(), FederatedType() if template.own_label() == concrete.own_label():
-                return [(template.member, concrete.member, defining)]
-            case FunctionType(), FunctionType():
-                result = (template.result, concrete.result, defining)
-                if template.parameter is None or concrete.parameter is None:
-                    if template.parameter is concrete.parameter:
-                        return [result]
-                else:
-                    return [(template.parameter, concrete.parameter, not defining), result]
-            case _:
-                pass
-        raise self._refusal(f"`{concrete}` stands where `{template}` is expected", "E138")
 
-    def _refusal(self, reason: str, code: str) -> LanguageTypeError:
-        return LanguageTypeError(
-            code,
-            f"the type `{self.concrete}` is not an instance of {self.uri}, "
-            f"whose signature is `{self.signature}`",
-            notes=(reason,),
-        )
+def _parts(template: Type, concrete: Type, defines: bool) -> list[tuple[Type, Type, bool]] | None:
+    """Return the parts of a template and of a type, in pairs, each with whether variables are
+    defined there; None if the two are not of one form."""
+    match template, concrete:
+        case FunctionType(parameter=Type() as wanted), FunctionType(parameter=Type() as given):
+            return [
+                (wanted, given, not defines),
+                (template.result, concrete.result, defines),
+            ]
+        case StructType(), StructType():
+            is_alike = template.names == concrete.names
+        case _:
+            is_alike = (type(template), template.own_label()) == (
+                type(concrete),
+                concrete.own_label(),
+            )
+    parts, others = template.children(), concrete.children()
+    if not is_alike or len(parts) != len(others):
+        return None
+    return [(one, other, defines) for one, other in zip(parts, others, strict=True)]

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tffc.graphdef.functions import Library
-from tffc.graphdef.node import encoded, inputs_first, reached
+from tffc.graphdef.node import encoded, hash_of, inputs_first, reached, tokens
 from tffc.proto import DataType
 
 IGNORED_ATTRIBUTES = frozenset(
@@ -81,7 +80,7 @@ def graph_scope(
     graph: Any, parameters: list[str], results: list[str], initialize_op: str
 ) -> GraphScope:
     """Return the scope of the graph itself; for the arguments see `canonical_graph`."""
-    arguments = _positions(_source(name)[0] for name in parameters)
+    arguments = positions(_source(name)[0] for name in parameters)
     return GraphScope(
         arguments,
         nodes={node.name: node for node in graph.node if node.name not in arguments},
@@ -93,7 +92,7 @@ def graph_scope(
 def function_scope(function: Any) -> GraphScope:
     """Return the scope of a function.  All nodes are asked for, as some run for their effects."""
     signature = function.signature
-    arguments = _positions(argument.name for argument in signature.input_arg)
+    arguments = positions(argument.name for argument in signature.input_arg)
     return GraphScope(
         arguments,
         nodes={node.name: node for node in function.node_def if node.name not in arguments},
@@ -102,7 +101,8 @@ def function_scope(function: Any) -> GraphScope:
     )
 
 
-def _positions(names: Iterable[str]) -> dict[str, int]:
+def positions(names: Iterable[str]) -> dict[str, int]:
+    """Return the names without repetitions, each with its position."""
     return {name: position for position, name in enumerate(dict.fromkeys(names))}
 
 
@@ -163,7 +163,7 @@ class _Canon:
         return bytes(self._written)
 
     def _token(self, *parts: object) -> None:
-        self._written += b"".join(_tokens(parts))
+        self._written += tokens(parts)
 
     def _write_scope(self, scope: GraphScope) -> None:
         numbers = number_nodes(scope, self._functions)
@@ -227,11 +227,11 @@ def _labels(scope: GraphScope, sketch: Callable[[str], str]) -> dict[str, bytes]
 
 def _own_label(scope: GraphScope, name: str, sketch: Callable[[str], str]) -> bytes:
     if name in scope.arguments:
-        return _hash(["argument", scope.arguments[name]])
+        return hash_of(["argument", scope.arguments[name]])
     node = scope.nodes.get(name)
     if node is None:
-        return _hash(["missing", name])
-    return _hash(_node_parts(node, sketch, lambda resource: ()))
+        return hash_of(["missing", name])
+    return hash_of(_node_parts(node, sketch, lambda resource: ()))
 
 
 def _downstream(scope: GraphScope, order: list[str], own: dict[str, bytes]) -> dict[str, bytes]:
@@ -243,7 +243,7 @@ def _downstream(scope: GraphScope, order: list[str], own: dict[str, bytes]) -> d
         for source, port in data:
             parts.extend((labels.get(source, b""), port))
         parts.extend(sorted(labels.get(source, b"") for source in waits))
-        labels[name] = _hash(parts)
+        labels[name] = hash_of(parts)
     return labels
 
 
@@ -251,29 +251,18 @@ def _upstream(scope: GraphScope, order: list[str], labels: dict[str, bytes]) -> 
     """Return hashes of the nodes and of all that each leads to."""
     uses: dict[str, list[bytes]] = {name: [] for name in order}
     for index, (source, port) in enumerate(scope.results):
-        uses[source].append(_hash(["result", index, port]))
+        uses[source].append(hash_of(["result", index, port]))
     for source in scope.controls:
         uses[source].append(b"control")
     hashes: dict[str, bytes] = {}
     for name in reversed(order):
-        hashes[name] = _hash([labels[name], *sorted(uses[name])])
+        hashes[name] = hash_of([labels[name], *sorted(uses[name])])
         data, waits = scope.inputs(name)
         for index, (source, port) in enumerate(data):
-            uses[source].append(_hash([hashes[name], index, port]))
+            uses[source].append(hash_of([hashes[name], index, port]))
         for source in waits:
             uses[source].append(hashes[name])
     return hashes
-
-
-def _tokens(parts: Iterable[object]) -> Iterator[bytes]:
-    """Yield the bytes of parts, which no other sequence of parts has."""
-    for part in parts:
-        content = part if isinstance(part, bytes) else str(part).encode()
-        yield b"%d:%b" % (len(content), content)
-
-
-def _hash(parts: Iterable[object]) -> bytes:
-    return hashlib.sha256(b"".join(_tokens(parts))).digest()
 
 
 def lasting_attributes(attributes: Any) -> Iterator[tuple[str, Any]]:

@@ -8,13 +8,12 @@ name do not clash.  Functions that find state by name are copied with each graph
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tffc.errors import GraphError
-from tffc.graphdef.node import copied_message, encoded, inputs_first, reached
+from tffc.graphdef.node import copied_message, encoded, hash_of, inputs_first, reached
 from tffc.graphdef.state import has_named_state, is_named_like_node, scope_state
 from tffc.operations import op_table
 from tffc.proto import FunctionDefLibrary
@@ -182,7 +181,7 @@ class LinkedLibrary:
         """Return a name that depends on the content of a function, in which those of its own group,
         which have no names yet, are numbered."""
         members = [root]
-        digest = hashlib.sha256()
+        contents: list[bytes] = []
         for name in members:  # which grows while it is walked
             calls: dict[str, str] = {}
             for call in self._library.calls_of(name):
@@ -192,10 +191,8 @@ class LinkedLibrary:
             renamed = copied_message(copies[name])
             rename_calls(renamed, calls)
             renamed.signature.name = calls.get(self._library.gradients.get(name, ""), "")
-            content = encoded(renamed)
-            digest.update(b"%d:" % len(content))
-            digest.update(content)
-        return f"f_{digest.hexdigest()[:NAME_LENGTH]}"
+            contents.append(encoded(renamed))
+        return f"f_{hash_of(contents).hex()[:NAME_LENGTH]}"
 
 
 def rename_calls(holder: Any, names: Mapping[str, str]) -> None:

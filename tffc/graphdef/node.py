@@ -7,6 +7,7 @@ attributes, is in one message that such copies share.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import re
 from collections.abc import Callable, Container, Iterable
 from typing import Any, TypeVar
@@ -70,6 +71,20 @@ def copied_message(message: Any) -> Any:
 def encoded(message: Any) -> bytes:
     """Return the bytes of a message: the same bytes for the same content."""
     return message.SerializeToString(deterministic=True)
+
+
+def tokens(parts: Iterable[object]) -> bytes:
+    """Return the texts of parts, each after its length; bytes stand for themselves.
+
+    No other sequence of parts has the same bytes.
+    """
+    contents = [part if isinstance(part, bytes) else str(part).encode() for part in parts]
+    return b"".join([b"%d:%b" % (len(content), content) for content in contents])
+
+
+def hash_of(parts: Iterable[object]) -> bytes:
+    """Return the SHA-256 of a sequence of parts."""
+    return hashlib.sha256(tokens(parts)).digest()
 
 
 def rename_colocations(node: Any, renamed: Callable[[str], str | None]) -> None:

@@ -1,15 +1,14 @@
-"""Names for compiled sections that depend on what they compute and on nothing else.
+"""Names for compiled sections that depend only on what they compute.
 
 Two traces of one function give different bytes: node names, counters in the names of functions,
 random names of tables, the version of TensorFlow.  A fingerprint is a hash of a canonical form
-without these, so that printed programs can be compared, and kept, across processes, machines and
+without these, so that printed programs can be kept, and compared across processes, machines and
 releases.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -17,12 +16,15 @@ from google.protobuf.message import DecodeError
 
 from tffc import proto
 from tffc.errors import WireError
-from tffc.graphdef.canonical import canonical_graph
+from tffc.graphdef.canonical import canonical_graph, positions
+from tffc.graphdef.node import hash_of
+from tffc.ir.notation.pieces import expanded
 from tffc.ir.types import Type
 from tffc.ir.wire.sections import (
     SectionBinding,
     SequenceBinding,
     StructBinding,
+    TensorBinding,
     TensorFlowSection,
     XlaSection,
     read_tensorflow,
@@ -33,11 +35,11 @@ from tffc.proto.encoding import LENGTH, Place, content_field, read_length, read_
 INSTRUCTION: dict[int, Any] = {7: None}  # metadata: the place in the source
 HLO_COMPUTATION: dict[int, Any] = {2: INSTRUCTION}
 HLO_MODULE: dict[int, Any] = {3: HLO_COMPUTATION, 5: None, 25: None}  # its number, stack frames
-"""What is taken out of an HLO module: fields by number, or fields of the messages in them."""
+"""The fields that are removed from an HLO module, by number: whole (None), or fields in them."""
 
 
 class Section(Protocol):
-    """What is named: a compiled section, whose node names itself when it is printed."""
+    """A compiled section: the attributes of `nodes.Compiled`, which cannot be imported here."""
 
     @property
     def kind(self) -> str: ...
@@ -60,11 +62,7 @@ def fingerprint(section: Section) -> str:
     are not used, on the encoding of constants, nor on the version that wrote the graph.  A section
     that cannot be read is identified by its bytes.
     """
-    digest = hashlib.sha256()
-    for part in (section.kind.encode(), str(section.type).encode(), _canonical(section)):
-        digest.update(b"%d:" % len(part))
-        digest.update(part)
-    return digest.hexdigest()
+    return hash_of((section.kind, section.type, _canonical(section))).hex()
 
 
 def _canonical(section: Section) -> bytes:
@@ -79,9 +77,7 @@ def _canonical(section: Section) -> bytes:
 def _canonical_tensorflow(section: TensorFlowSection) -> bytes:
     graph = proto.GraphDef.FromString(section.graph_def)
     parameters = leaf_names(section.parameter)
-    first: dict[str, int] = {}
-    for name in parameters:
-        first.setdefault(name, len(first))
+    first = positions(parameters)
     parameter = _structure(section.parameter, lambda name: str(first[name]))
     result = _structure(section.result, lambda _: "")
     body = canonical_graph(graph, list(first), leaf_names(section.result), section.initialize_op)
@@ -121,18 +117,14 @@ def leaf_names(binding: SectionBinding | None) -> list[str]:
 
 def _structure(binding: SectionBinding | None, leaf: Callable[[str], str]) -> str:
     """Return the nesting of a binding, its tensors as `leaf` writes them."""
-    text: list[str] = []
-    stack: list[SectionBinding | str] = [] if binding is None else [binding]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            text.append(item)
-        elif isinstance(item, StructBinding):
-            text.append("<")
-            stack.append(">")
-            stack.extend(reversed(item.elements))
-        elif isinstance(item, SequenceBinding):
-            text.append(f"{leaf(item.variant)}*,")
-        else:
-            text.append(f"{leaf(str(item.tensor))},")
-    return "".join(text)
+
+    def pieces(part: SectionBinding) -> list[Any]:
+        match part:
+            case StructBinding(elements):
+                return ["<", *elements, ">"]
+            case SequenceBinding(variant):
+                return [f"{leaf(variant)}*,"]
+            case TensorBinding(tensor):
+                return [f"{leaf(str(tensor))},"]
+
+    return "".join(map(str, expanded([] if binding is None else [binding], pieces)))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 from collections.abc import Sequence
 from typing import Any
 
+from tffc.graphdef.node import hash_of
 from tffc.ir.dtypes import BY_NUMBER, DType
 
 SHOWN = 6
@@ -115,7 +115,4 @@ def _index(position: int, shape: tuple[int, ...]) -> list[int]:
 
 def _digest(content: bytes | tuple[bytes, ...]) -> str:
     parts = [content] if isinstance(content, bytes) else content
-    hashed = hashlib.sha256()
-    for part in parts:
-        hashed.update(b"%d:%b" % (len(part), part))
-    return hashed.hexdigest()[:8]
+    return hash_of(parts).hex()[:8]

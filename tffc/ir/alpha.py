@@ -1,4 +1,4 @@
-"""Programs up to the names they bind: renaming every binder, and equality that ignores names."""
+"""Renaming of binders, a form of programs that is equal up to names, and new names."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from tffc.ir.traverse import postorder, walk
 def rename_binders(root: Node, name_of: Callable[[str], str]) -> Node:
     """Return the program with each binder renamed by `name_of`, and its references with it.
 
-    `name_of(name)` is asked once a binder, in the order in which they are evaluated: those inside
-    a local's value before the local itself.  It must never give a name that is free in the
-    program, nor one that it gave before.  Types do not change.
+    `name_of(name)` is called once for each binder, in the order of evaluation: binders inside a
+    local's value before the local itself.  It must not return a name that is free in the program,
+    nor one that it returned before.  Types do not change.
 
     Raises:
-      VerificationError: the program has more binders than its size may be, those in a shared node
+      VerificationError: the program has more binders than `max_size`, those of a shared node
         counted at each of its places.
     """
     return run(_Renamer(root, name_of).rename(root, Environment()))
 
 
 def canonical(root: Node) -> Node:
-    """Return the program with its binders named by their position; equal for equal programs up to
-    names.
+    """Return the program with its binders named by their position: the same for programs that are
+    equal up to names.
 
-    The names cannot be written in a program, so none of them is free in it.
+    No program can contain these names, so none of them is free in it.
     """
     count = 0
 
@@ -45,7 +45,7 @@ def canonical(root: Node) -> Node:
 
 
 class Names:
-    """Names that are taken, and new ones made from them by numbering: `x`, `x_1`, `x_2`, ..."""
+    """Names that are taken, and new ones that differ from them by a number: `x_1`, `x_2`, ..."""
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken
@@ -53,8 +53,13 @@ class Names:
 
     @classmethod
     def outside(cls, root: Node) -> Names:
-        """Return names that a program neither binds nor uses."""
-        return cls(names_in(root))
+        """Return names with all taken that a program binds or uses."""
+        names: set[str] = set()
+        for node in walk(root):
+            names.update(binders(node))
+            if isinstance(node, Reference):
+                names.add(node.name)
+        return cls(names)
 
     def fresh(self, stem: str) -> str:
         """Return `stem` or, where that is taken, `stem` with the next number; taken from now on."""
@@ -73,18 +78,8 @@ class Names:
                 return name
 
 
-def names_in(root: Node) -> set[str]:
-    """Return every name that a program binds or uses."""
-    names: set[str] = set()
-    for node in walk(root):
-        names.update(binders(node))
-        if isinstance(node, Reference):
-            names.add(node.name)
-    return names
-
-
 def binders(node: Node) -> tuple[str, ...]:
-    """Return the names that a node binds itself."""
+    """Return the names that a node itself binds."""
     if isinstance(node, Block):
         return tuple(binding.name for binding in node.locals)
     if isinstance(node, Lambda) and node.parameter_name is not None:
@@ -95,8 +90,8 @@ def binders(node: Node) -> tuple[str, ...]:
 class _Renamer:
     """Renames the binders of one program.
 
-    A subtree that binds nothing is renamed once for all places that see the same binders, so that
-    shared structs stay shared.  One that binds something is renamed anew at each place.
+    A subtree without binders is renamed once for all places that see the same binders, so that
+    shared structs stay shared.  A subtree with binders is renamed again at each place.
     """
 
     def __init__(self, root: Node, name_of: Callable[[str], str]) -> None:

@@ -118,8 +118,7 @@ def is_compatible(value: Any, dtype: DType) -> bool:
     import numpy as np
 
     found = infer_dtype(value)
-    kinds = {"uint": "int"}
-    if kinds.get(found.kind, found.kind) != kinds.get(dtype.kind, dtype.kind):
+    if found.kind != dtype.kind and not (found.is_integer and dtype.is_integer):
         return False
     if dtype.kind in ("bool", "str"):
         return True

@@ -105,15 +105,13 @@ PYTHON_TYPES: dict[type, DType] = {
 
 
 def to_dtype(source: Any) -> DType:
-    """Return the element type that a dtype of NumPy or TensorFlow, or a Python class, stands for.
+    """Return the element type for a dtype of NumPy or TensorFlow, or a Python class.
 
     Raises:
       UnsupportedError: it is none of these, or one that the language does not have.
     """
     if isinstance(source, DType):
         return source
-    if isinstance(source, type) and source in PYTHON_TYPES:
-        return PYTHON_TYPES[source]
     name = _dtype_name(source)
     if name is None:
         raise UnsupportedError(
@@ -135,13 +133,14 @@ def to_dtype(source: Any) -> DType:
 
 def is_dtype_like(source: Any) -> bool:
     """Tell whether `to_dtype` reads this Python object, or says what is wrong with it."""
-    if isinstance(source, DType) or (isinstance(source, type) and source in PYTHON_TYPES):
-        return True
-    return _dtype_name(source) is not None
+    return isinstance(source, DType) or _dtype_name(source) is not None
 
 
 def _dtype_name(source: Any) -> str | None:
-    """Return the name of a NumPy or TensorFlow dtype, or None for anything else."""
+    """Return the name of a Python class, or of a NumPy or TensorFlow dtype; None for anything
+    else."""
+    if isinstance(source, type) and source in PYTHON_TYPES:
+        return PYTHON_TYPES[source].label
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         if isinstance(source, numpy.dtype):

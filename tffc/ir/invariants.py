@@ -143,32 +143,30 @@ def _unbound_call(root: Node, call: Node) -> Violation:
 
 def check_no_containers(root: Node) -> Violation | None:
     """Tell whether every struct type is without a Python container."""
-    for node in walk(root):
-        for type_ in own_types(node):
-            if type_.has_container:
-                message = f"{kind_of(node)} names a Python container in its type"
-                return Violation("E149", message, place_of(root, node))
-    return None
+    node = next(filter(_has_own_container, walk(root)), None)
+    if node is None:
+        return None
+    message = f"{kind_of(node)} names a Python container in its type"
+    return Violation("E149", message, place_of(root, node))
 
 
-def own_types(node: Node) -> tuple[Type, ...]:
-    """Return the types that a node has of its own, not from its operands."""
+def _has_own_container(node: Node) -> bool:
+    """Tell whether a type has a Python container and does not follow from the node's operands."""
     match node:
         case Lambda(parameter_type=Type() as parameter):
-            return (parameter,)
+            return parameter.has_container
         case StructNode(container=type()) | Reference() | Intrinsic() | Compiled() | Data():
-            return (node.type,)
+            return node.type.has_container
         case _:
-            return ()
+            return False
 
 
 def check_no_identity_maps(root: Node) -> Violation | None:
     """Tell whether no operator maps the identity, unless for the type that its result has."""
-    for node in walk(root):
-        if is_identity_map(node):
-            message = "an operator maps the identity"
-            return Violation("E150", message, place_of(root, node))
-    return None
+    node = next(filter(is_identity_map, walk(root)), None)
+    if node is None:
+        return None
+    return Violation("E150", "an operator maps the identity", place_of(root, node))
 
 
 def is_identity_map(node: Node) -> bool:

@@ -99,7 +99,7 @@ class StructType(Type):
     types: tuple[Type, ...]
 
     def __init__(self, elements: Any) -> None:
-        pairs = _to_elements(elements)
+        pairs = run(_elements(elements, set()))
         self._fill(tuple(name for name, _ in pairs), tuple(value for _, value in pairs))
 
     @classmethod
@@ -462,17 +462,14 @@ def _converted(source: Any, around: set[int]) -> Task[Type]:
     return Interning.interned(StructWithPythonType.with_container(names, types, container))
 
 
-def _to_elements(source: Any) -> list[tuple[str | None, Type]]:
-    """Return the (name or None, type) pairs of a struct type written in Python.
+def _elements(source: Any, around: set[int]) -> Task[list[tuple[str | None, Type]]]:
+    """Return the (name or None, type) pairs of a struct type written in Python; for `around` see
+    `_converted`.
 
     Raises:
       LanguageTypeError: an element is neither a type nor a (name, type) pair.
       LanguageValueError: a container contains itself.
     """
-    return run(_elements(source, set()))
-
-
-def _elements(source: Any, around: set[int]) -> Task[list[tuple[str | None, Type]]]:
     if id(source) in around:
         raise LanguageValueError(
             "E154", f"a {type(source).__name__} that contains itself is not a type"

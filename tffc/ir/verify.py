@@ -15,8 +15,8 @@ from tffc.ir.invariants import CLOSED, INVARIANTS, Violation
 from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.notation.excerpt import place_of, place_of_use
 from tffc.ir.scope import Uses, bound_names
-from tffc.ir.traverse import postorder, rewrite, walk
-from tffc.ir.type_parts import distinct_leaves
+from tffc.ir.traverse import postorder, walk
+from tffc.ir.type_parts import distinct_leaves, local_type
 from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, Placement, Type
 
 ZIPS = {"federated_zip_at_clients": CLIENTS, "federated_zip_at_server": SERVER}
@@ -120,9 +120,7 @@ def _wrong_zip(zip_: Intrinsic, placement: Placement) -> str | None:
     for leaf in distinct_leaves(zip_.type.parameter):
         if not isinstance(leaf, FederatedType) or leaf.placement is not placement:
             return f"{zip_.uri} takes values placed at {placement}, found one of type `{leaf}`"
-    member = rewrite(
-        zip_.type.parameter, lambda t: t.member if isinstance(t, FederatedType) else None
-    )
+    member = local_type(zip_.type.parameter)
     result = zip_.type.result
     if isinstance(result, FederatedType) and result.member.is_equivalent_to(member):
         return None

@@ -27,6 +27,8 @@ WIRE_TYPES = {
     LENGTH: "a length",
     FIXED32: "four bytes",
 }
+FIXED_SIZES = {FIXED32: 4, FIXED64: 8}
+"""The sizes, in bytes, of values that all have one size."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -150,7 +152,7 @@ def skip_value(data: bytes, wire: int, at: int, place: Place) -> int:
         return read_varint(data, at, place)[1]
     if wire == LENGTH:
         return read_length(data, at, place)[1]
-    size = 8 if wire == FIXED64 else 4
+    size = FIXED_SIZES[wire]
     if at + size > place.end:
         place.refuse("E208", f"a value of {size} bytes, of which {place.end - at} are there", at)
     return at + size

@@ -15,6 +15,7 @@ from tffc.proto.computation import described
 from tffc.proto.encoding import (
     FIXED32,
     FIXED64,
+    FIXED_SIZES,
     LENGTH,
     VARINT,
     WIRE_TYPES,
@@ -130,6 +131,7 @@ def _read_elements(data: bytes, place: Place, dtype: DType) -> bytes | tuple[byt
 
 def _values(data: bytes, place: Place, dtype: DType) -> Iterator[Any]:
     """Yield the values of a list message: integers, or for strings and floats their bytes."""
+    element_wire = WIRES.get(dtype, VARINT)
     at = place.start
     while at < place.end:
         begin = at
@@ -137,24 +139,21 @@ def _values(data: bytes, place: Place, dtype: DType) -> Iterator[Any]:
         at = skip_value(data, wire, start, place)
         if number != 1:
             continue
-        if wire not in (LENGTH, WIRES.get(dtype, VARINT)):
+        if wire not in (LENGTH, element_wire):
             place.refuse(
                 "E226", f"elements of {dtype} are not encoded as {WIRE_TYPES[wire]}", begin
             )
         # One that is not packed is read as if it was packed alone.
         if wire == LENGTH:
             start, _ = read_length(data, start, place)
-        yield from _packed(data, Place(start, at, place, "value"), dtype)
-
-
-def _packed(data: bytes, place: Place, dtype: DType) -> Iterator[Any]:
-    at, end = place.start, place.end
-    wire = WIRES.get(dtype, VARINT)
-    if wire == VARINT:
-        while at < end:
-            value, at = read_varint(data, at, place)
+        value_place = Place(start, at, place, "value")
+        if element_wire != VARINT:
+            if (at - start) % FIXED_SIZES.get(element_wire, 1):
+                value_place.refuse(
+                    "E227", f"{at - start} bytes are not a whole number of elements of {dtype}"
+                )
+            yield data[start:at]
+            continue
+        while start < at:
+            value, start = read_varint(data, start, value_place)
             yield value
-        return
-    if wire != LENGTH and (end - at) % (4 if wire == FIXED32 else 8):
-        place.refuse("E227", f"{end - at} bytes are not a whole number of elements of {dtype}")
-    yield data[at:end]

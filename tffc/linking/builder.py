@@ -14,6 +14,7 @@ from typing import Any
 from tffc.errors import GraphError
 from tffc.graphdef.functions import Function
 from tffc.graphdef.node import GraphNode, encoded, reached, source
+from tffc.ir.alpha import Names
 from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
@@ -77,7 +78,7 @@ class GraphBuilder:
         self.templates = {} if templates is None else templates
         self._nodes: dict[str, GraphNode] = {}
         self._functions: dict[str, Function] = {}
-        self._name_counts: dict[str, int] = {}
+        self._names = Names(set())
         self._constants: dict[Any, Tensor] = {}
         self._rests: dict[tuple[str, TensorType | SequenceType], Any] = {}
         self.computing: list[str] = []
@@ -281,13 +282,11 @@ class GraphBuilder:
     def _new(
         self, wanted: str, rest: Any, edges: list[str], functions: tuple[str, ...] = ()
     ) -> str:
-        """Make a node and return its name, which is `wanted`, or else that with a number."""
-        count = self._name_counts.get(wanted, 0)
-        name = f"{wanted}_{count}" if count else wanted
-        while name in self._nodes:
-            count += 1
-            name = f"{wanted}_{count}"
-        self._name_counts[wanted] = count + 1
+        """Make a node and return its name, which is `wanted`, or else that with a number.
+
+        Names of copied nodes have a `/`, so they are never taken by a new node.
+        """
+        name = self._names.fresh(wanted)
         self._nodes[name] = GraphNode(name, edges, rest, functions)
         return name
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -36,15 +37,11 @@ def is_round(program: Node, name: str | None = None) -> bool:
 
     That is not all that a form asks for.
     """
-    return any(_has_signature(program, each) for each in (FORMS if name is None else (name,)))
-
-
-def _has_signature(program: Node, name: str) -> bool:
-    try:
-        load_form(name).check_signature(program)
-    except FormError:
-        return False
-    return True
+    for each in FORMS if name is None else (name,):
+        with contextlib.suppress(FormError):
+            load_form(each).check_signature(program)
+            return True
+    return False
 
 
 def form_for(program: Node) -> str:
@@ -74,11 +71,15 @@ def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> 
     form = load_form(name)
     wanted = list(form.component_fields())
     if sorted(wanted) != sorted(components):
+        changes = {
+            "add": [each for each in wanted if each not in components],
+            "leave out": [each for each in components if each not in wanted],
+        }
         raise FormError(
             "E509",
             f"the form {name} has the components {', '.join(wanted)}; "
             f"found {', '.join(components) or 'none'}",
-            help=_component_fix(wanted, list(components)),
+            help="; ".join(f"{do} {', '.join(names)}" for do, names in changes.items() if names),
         )
     from tffc.ir.types import FunctionType
 
@@ -89,11 +90,3 @@ def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> 
             help="give the type of the whole round, which is written with an arrow",
         )
     return form(type_signature, **components)
-
-
-def _component_fix(wanted: list[str], found: list[str]) -> str:
-    """Return which components to add and which to leave out."""
-    missing = [name for name in wanted if name not in found]
-    extra = [name for name in found if name not in wanted]
-    parts = [f"add {', '.join(missing)}"] if missing else []
-    return "; ".join([*parts, f"leave out {', '.join(extra)}"] if extra else parts)

@@ -110,18 +110,17 @@ def read_section(section: Compiled) -> SectionContent:
 
 class _SectionReader:
     def __init__(self, section: Compiled) -> None:
-        self._kind = section.kind
-        self._payload = section.payload
-        self._type = section.type
+        self._section = section
         self._nodes: dict[str, Any] = {}
 
     def read(self) -> SectionContent:
-        if self._kind != "tensorflow":
+        if self._section.kind != "tensorflow":
             raise self._refusal("E304", "a TensorFlow graph was expected, not an XLA module")
-        assert isinstance(self._type, FunctionType)
-        content = read_tensorflow(self._payload)
+        signature = self._section.type
+        assert isinstance(signature, FunctionType)
+        content = read_tensorflow(self._section.payload)
         graph = self._graph(content.graph_def)
-        parameter = self._leaves(content.parameter, self._type.parameter, "parameter")
+        parameter = self._leaves(content.parameter, signature.parameter, "parameter")
         self._check_bound_once(parameter)
         init = content.initialize_op
         if init and init not in self._nodes:
@@ -133,13 +132,14 @@ class _SectionReader:
             graph,
             self._nodes,
             parameter,
-            result=self._leaves(content.result, self._type.result, "result"),
+            result=self._leaves(content.result, signature.result, "result"),
             initialize_op=init,
             session_token=self._tensor(token, "session token", None) if token else "",
         )
 
     def _refusal(self, code: str, message: str) -> GraphError:
-        return GraphError(code, message, notes=(f"in a compiled section of type `{self._type}`",))
+        note = f"in a compiled section of type `{self._section.type}`"
+        return GraphError(code, message, notes=(note,))
 
     def _graph(self, encoded: bytes) -> Any:
         try:

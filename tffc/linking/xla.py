@@ -15,7 +15,7 @@ from tffc.ir.types import FunctionType, TensorType, Type
 from tffc.ir.wire import SectionBinding, TensorBinding, XlaSection, read_xla
 from tffc.linking.attributes import shapes_attribute, types_attribute
 from tffc.linking.builder import GraphBuilder
-from tffc.linking.operand import Tensor, check_structure, from_leaves, leaf_types, matched
+from tffc.linking.operand import Tensor, from_leaves, leaf_types, matched, tensors
 from tffc.operations import hlo
 from tffc.operations.bytecode import BytecodeError
 from tffc.operations.effects import MODULE, effects_in_module
@@ -50,10 +50,7 @@ def tensorflow_section(section: Compiled) -> Compiled:
     parameter, result = section.type.parameter, section.type.result
     taken, given = bound_places(content.parameter, parameter), bound_places(content.result, result)
     builder = GraphBuilder()
-    arguments: list[Tensor] = []
-    if parameter is not None:
-        operand = builder.parameter(parameter)
-        arguments = check_structure(operand, parameter, "the argument")
+    arguments = [] if parameter is None else tensors(builder.parameter(parameter))
     outputs: list[Tensor] = []
     if given:
         types = in_order(given, leaf_types(result))

@@ -10,10 +10,10 @@ from tffc.ir.array import Array
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.type_parts import leaves
-from tffc.ir.types import StructType, Type
+from tffc.ir.types import StructType
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.inspect import result_dependencies
-from tffc.linking.operand import Operand, Tensor
+from tffc.linking.operand import Operand, Tensor, rebuild
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -87,13 +87,7 @@ def _narrow(section: Compiled, index: int, *sides: StructType) -> Compiled:
 def _beside(builder: GraphBuilder, side: StructType, index: int, operand: Operand) -> Operand:
     """Return a value of the type `side` with an operand in one position and fillers elsewhere."""
     filler = builder.constant(Array(DType.INT32, (), bytes(4)))
-    others = [_filled(filler, wanted) for wanted in side]
-    return (*others[:index], operand, *others[index + 1 :])
-
-
-def _filled(filler: Operand, wanted: Type) -> Operand:
-    """Return a value of a type, made of one tensor that pretends to be of any."""
     assert isinstance(filler, Tensor)
-    if isinstance(wanted, StructType):
-        return tuple(_filled(filler, inner) for inner in wanted)
-    return dataclasses.replace(filler, type=wanted)
+    # One tensor pretends to be of any type.
+    others = rebuild(side, lambda leaf: dataclasses.replace(filler, type=leaf))
+    return (*others[:index], operand, *others[index + 1 :])

@@ -58,6 +58,7 @@ from tffc.ir.calls import (
     operands,
     pack,
     secure_sum,
+    uri_of,
     zip_placed,
 )
 from tffc.ir.nodes import Call, Compiled, Intrinsic, Lambda, Node, Selection
@@ -185,10 +186,10 @@ class _MapReduceBuilder:
         self.purity = None if allow_impure_duplicates else Purity(MapReduceForm)
         self.broadcasts = program.of_stage(Stage.BROADCAST)
         calls = program.aggregations()
-        self.plain = [s for s in calls if _uri(s) in PLAIN]
-        self.secure = [[s for s in calls if _uri(s) == uri] for uri in SECURE]
+        self.plain = [s for s in calls if uri_of(s.call) in PLAIN]
+        self.secure = [[s for s in calls if uri_of(s.call) == uri] for uri in SECURE]
         self.state, self.data = (local_type(each) for each in struct(program.type.parameter))
-        self.together = SideBySide([(s.binding, PLAIN[_uri(s)](s.call)) for s in self.plain])
+        self.together = SideBySide([(s.binding, PLAIN[uri_of(s.call)](s.call)) for s in self.plain])
 
     def build(self) -> MapReduceForm:
         for call in itertools.chain(*self.secure):
@@ -264,10 +265,6 @@ def _check_bound(call: StagedCall) -> None:
             help="compile to distribute-aggregate, or make the bound a constant",
             span=call.binding.span,
         )
-
-
-def _uri(call: StagedCall) -> str:
-    return "" if call.operator is None else call.operator.uri
 
 
 def _aggregate(channel: Channel, value: Node) -> Node:

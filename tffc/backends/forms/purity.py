@@ -26,17 +26,15 @@ A call makes the same nodes in every graph, in the same order, and those that no
 component needs are left out in the end.  So an operation is known by its place in that order.
 """
 
+WHOLE = frozenset([0])
+"""What is left of a call in a component that is a program: one operation."""
+
 
 def left_among(impure: Callable[[], frozenset[str]], made: Sequence[str]) -> frozenset[int]:
     """Return the impure operations that are left of a call that made these nodes, in a graph whose
     impure nodes are these."""
     found = impure()
     return frozenset(place for place, node in enumerate(made) if node in found)
-
-
-def whole() -> frozenset[int]:
-    """Return what is left of a call in a program: one operation."""
-    return frozenset([0])
 
 
 class Purity:
@@ -49,7 +47,7 @@ class Purity:
         self._fields = form.component_fields()
         self._ran: dict[str, list[tuple[str, Left]]] = {}
 
-    def record(self, component: str, call: StagedCall, left: Left = whole) -> None:
+    def record(self, component: str, call: StagedCall, left: Left = lambda: WHOLE) -> None:
         """Note that a component runs a call, of which these operations are left.
 
         That is asked only of a call that runs several times.

@@ -26,7 +26,10 @@ def check_state(program: Node) -> Type:
     result = signature.result
     if not isinstance(result, StructType) or len(result) != 2:
         rule = "a round returns two values, the new server state and the server output"
-        raise wrong_signature(rule, program, ROUND, _two_results(result), ())
+        help = "return both; an empty struct stands for no output"
+        if isinstance(result, StructType) and len(result) > 2:
+            help = "return two: the state, and a struct of all the rest as the output"
+        raise wrong_signature(rule, program, ROUND, help, at=())
     new_state, output = result
     if not is_placed(new_state, SERVER):
         rule = "the new state of a round is placed at the server"
@@ -71,13 +74,6 @@ def check_parameters(program: Node, expected: str) -> FunctionType:
             help = "the server state comes first, the clients' data second"
             raise wrong_signature(rule, program, expected, help)
     return found
-
-
-def _two_results(result: Type) -> str:
-    """Return what the program could return in the place of one value, or of more than two."""
-    if isinstance(result, StructType) and len(result) > 2:
-        return "return two: the state, and a struct of all the rest as the output"
-    return "return both; an empty struct stands for no output"
 
 
 def wrong_signature(

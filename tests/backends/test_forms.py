@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tests.refusals import refusal
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import FORMS, assemble
@@ -117,9 +118,7 @@ def distribute_aggregate(**parts: str) -> Form:
     ],
 )
 def test_parts_that_no_form_has(make: Callable[[], object], message: str) -> None:
-    with pytest.raises(FormError) as caught:
-        make()
-    assert str(caught.value) == message
+    assert refusal(FormError, make) == message
 
 
 def test_parts_are_closed_and_bind_each_name_once() -> None:
@@ -150,9 +149,7 @@ def test_parts_are_closed_and_bind_each_name_once() -> None:
     ],
 )
 def test_calls_that_no_graph_can_hold(function: Node, message: str) -> None:
-    with pytest.raises(FormError) as caught:
-        extract_local_processing(Lambda(None, None, function))
-    assert str(caught.value) == message
+    assert refusal(FormError, extract_local_processing, Lambda(None, None, function)) == message
 
 
 def test_local_processing_that_is_no_lambda() -> None:

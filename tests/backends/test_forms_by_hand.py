@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tests.refusals import refusal
 from tffc.errors import LanguageTypeError
 from tffc.frameworks.tensorflow.load import load_tensorflow
 
@@ -78,15 +79,11 @@ def test_a_broadcast_form_names_its_parameters() -> None:
 
 def test_components_of_a_broadcast_form_are_functions() -> None:
     work = tfc(lambda context, data: data, INT, INT)
-    with pytest.raises(LanguageTypeError) as caught:
-        mapreduce.BroadcastForm(tfc(lambda: 5), work)
-    assert str(caught.value) == (
+    assert refusal(LanguageTypeError, mapreduce.BroadcastForm, tfc(lambda: 5), work) == (
         "compute_server_context takes what the server has, but is of type `( -> int32)`, without "
         "argument [E529]"
     )
-    with pytest.raises(LanguageTypeError) as caught:
-        mapreduce.BroadcastForm(tff.to_value(5, INT).comp, work)
-    assert str(caught.value) == (
+    assert refusal(LanguageTypeError, mapreduce.BroadcastForm, tff.to_value(5, INT).comp, work) == (
         "a component of a form is a function, but this is of type `int32` [E528]\n"
         "  help: give what tff.tensorflow.computation returns"
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tests.refusals import refusal
 from tffc.backends import mapreduce
 from tffc.errors import FormError, LanguageTypeError
 
@@ -119,9 +120,7 @@ def test_local_processing() -> None:
     with pytest.raises(FormError) as caught:
         mapreduce.consolidate_and_extract_local_processing(count)
     assert caught.value.code == "E525"
-    with pytest.raises(FormError) as caught:
-        mapreduce.consolidate_and_extract_local_processing(_value())
-    assert str(caught.value) == (
+    assert refusal(FormError, mapreduce.consolidate_and_extract_local_processing, _value()) == (
         "local processing is a function; found `int32` [E523]"
         "\n  help: make it a function without parameters, of type `( -> int32)`"
     )

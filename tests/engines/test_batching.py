@@ -18,6 +18,7 @@ import tensorflow as tf
 import tffc as tff
 from tests.engines.batches import NONE, Outcome, check_same, process_of, round_of, source_of
 from tests.engines.sources import OneIsBad, Values
+from tests.refusals import refusal
 from tffc.data.location import open_data
 from tffc.data.read_once import ReadOnce
 from tffc.engines.batching import kernels, planner, retrace, sequences
@@ -386,9 +387,7 @@ def test_what_is_known_is_not_measured_again(summing: Process) -> None:
 
 @pytest.mark.parametrize("text", ["0", "-3", "many", ""])
 def test_a_batching_that_is_none(text: str) -> None:
-    with pytest.raises(LanguageValueError) as caught:
-        Batching.parse(text)
-    assert str(caught.value) == (
+    assert refusal(LanguageValueError, Batching.parse, text) == (
         f"clients cannot be computed in batches of {text!r} [E975]\n"
         "  help: give 'auto', 'off', or how many clients there are in a batch"
     )

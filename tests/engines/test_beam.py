@@ -29,6 +29,7 @@ from tests.engines.programs import (
     process_of,
 )
 from tests.engines.sources import Breaks, Marks, SomeBad, Unsendable, Values, numbers
+from tests.refusals import refusal
 from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.backends.forms.steps import TupleAggregation
@@ -429,9 +430,7 @@ def test_a_killed_worker_is_replaced_and_counts_once(tmp_path: pathlib.Path) -> 
 )
 def test_beam_may_be_missing(package: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError) as caught:
-        make_engine("beam", process_of(bounded, "mapreduce"))
-    assert str(caught.value) == (
+    assert refusal(MissingExtraError, make_engine, "beam", process_of(bounded, "mapreduce")) == (
         f"{name} is not installed, and the engine 'beam' needs it [E930]\n"
         "  help: pip install 'tffc[beam]'"
     )

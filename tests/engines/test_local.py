@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tffc as tff
+from tests.refusals import refusal
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle.bundle import Bundle
 from tffc.data.location import open_source
@@ -248,9 +249,7 @@ def test_a_state_without_beginning_is_refused() -> None:
     def round_(state: Any, data: Any) -> Any:
         return state, tff.federated_sum(data)
 
-    with pytest.raises(BundleError) as caught:
-        Process(bundle_of(round_)).first_state()
-    assert str(caught.value) == (
+    assert refusal(BundleError, Process(bundle_of(round_)).first_state) == (
         "the bundle does not say how the state of type `int32` begins [E661]\n"
         "  help: give a state, or compile an iterative process, or compile with a computation of "
         "the first state"
@@ -287,9 +286,7 @@ def test_secure_sums_are_sums(tmp_path: pathlib.Path) -> None:
 def test_a_value_above_the_bound_of_a_secure_sum_is_refused(tmp_path: pathlib.Path) -> None:
     for number, pair in enumerate([(1, 2), (3, 10)]):
         np.savez(tmp_path / f"{number}.npz", *map(np.int32, pair))
-    with pytest.raises(ExecutionError) as caught:
-        run_once(secured(9), tmp_path)
-    assert str(caught.value) == (
+    assert refusal(ExecutionError, run_once, secured(9), tmp_path) == (
         "the client 1 adds 10 to a secure sum whose values are at most 9 [E663]\n"
         "  help: raise the bound of the sum, or clip what clients add to it"
     )

@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 
+from tests.refusals import refusal
 from tffc.engines.observed import MOST_NAMES, OBSERVED, Observed, add_observed, read_observed
 from tffc.engines.rounds import Round, Spent
 from tffc.engines.state import State
@@ -74,9 +75,7 @@ def test_only_some_clients_are_named() -> None:
 
 def test_what_is_no_file_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / OBSERVED).mkdir()
-    with pytest.raises(DataError) as refused:
-        read_observed(tmp_path)
-    assert str(refused.value) == (
+    assert refusal(DataError, read_observed, tmp_path) == (
         f"cannot read {tmp_path / OBSERVED}: Is a directory [E995]\n"
         "  help: let it be read, or remove it: the report then says nothing of times"
     )

@@ -26,6 +26,7 @@ from tests.engines.programs import (
 )
 from tests.engines.ray_sources import Kills, Slow
 from tests.engines.sources import Breaks, SomeBad, Unsendable, Values, numbers
+from tests.refusals import refusal
 from tffc.engines import shards
 from tffc.engines.engine import Batching, Cohort, RoundResult
 from tffc.engines.local import LocalEngine
@@ -242,9 +243,7 @@ def test_where_the_time_of_actors_and_of_the_driver_goes(
 def test_nothing_measures_batches_on_ray() -> None:
     process = process_of(bounded, "mapreduce")
     for batching in (Batching(None), Batching(4, "CPU:0")):
-        with pytest.raises(LanguageValueError) as caught:
-            make_engine("ray", process, batching=batching)
-        assert str(caught.value) == (
+        assert refusal(LanguageValueError, make_engine, "ray", process, batching=batching) == (
             "the engine 'ray' neither measures whether batches pay nor chooses a device for them "
             "[E976]\n  help: choose the engine local, or give how many clients are in a batch"
         )
@@ -296,9 +295,7 @@ def test_errors_are_those_of_the_first_client(cluster: Any, form: str) -> None:
     process = process_of(bounded, form)
     found = []
     for engine in (LocalEngine(process, 1), make_engine("ray", process, options=TWO)):
-        with pytest.raises(ExecutionError) as caught:
-            engine.run_round((), Cohort(source, source.clients))
-        found.append(str(caught.value))
+        found.append(refusal(ExecutionError, engine.run_round, (), Cohort(source, source.clients)))
     assert found[0] == found[1]
     assert "client 00006 adds 51" in found[1]
 
@@ -347,9 +344,7 @@ def test_a_source_that_cannot_be_sent(cluster: Any) -> None:
 def test_a_worker_that_fails(cluster: Any) -> None:
     source = Breaks([np.int32(1)])
     engine = make_engine("ray", process_of(bounded, "mapreduce"), options=TWO)
-    with pytest.raises(ExecutionError) as caught:
-        engine.run_round((), Cohort(source, source.clients))
-    assert str(caught.value) == (
+    assert refusal(ExecutionError, engine.run_round, (), Cohort(source, source.clients)) == (
         "a worker of Ray failed [E949]\n"
         '  note: KeyError: "a defect of the user\'s"\n'
         "  help: the logs of the worker's machine, in Ray's folder session_latest/logs, tell more"
@@ -473,9 +468,7 @@ def test_no_ray_is_found(address: str | None, where: str) -> None:
             assert options["log_to_driver"] is False
             raise ConnectionError("nobody answers\nat all")
 
-    with pytest.raises(ExecutionError) as caught:
-        engine._start(NoRay(), engine.RayOptions(address=address))
-    assert str(caught.value) == (
+    assert refusal(ExecutionError, engine._start, NoRay(), engine.RayOptions(address=address)) == (
         f"there is no Ray {where} [E947]\n"
         "  note: nobody answers\n"
         "  help: start it with ray start --head and give --address=auto, or give no address for "
@@ -485,9 +478,7 @@ def test_no_ray_is_found(address: str | None, where: str) -> None:
 
 def test_ray_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError) as caught:
-        make_engine("ray", process_of(bounded, "mapreduce"))
-    assert str(caught.value) == (
+    assert refusal(MissingExtraError, make_engine, "ray", process_of(bounded, "mapreduce")) == (
         "Ray is not installed, and the engine 'ray' needs it [E930]\n"
         "  help: pip install 'tffc[ray]'"
     )

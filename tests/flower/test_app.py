@@ -11,6 +11,7 @@ import tomllib
 import pytest
 
 from tests.cli.conftest import Run, run, temperature
+from tests.refusals import refusal
 from tffc.backends.bundle.bundle import decode_bundle, read_bundle
 from tffc.errors import MissingExtraError
 from tffc.flower import apps
@@ -103,9 +104,7 @@ def test_options_without_effect(
 def test_without_flower(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for app in (apps.server_app, apps.client_app):
-        with pytest.raises(MissingExtraError) as caught:
-            app("app/server_app.py")
-        assert str(caught.value) == (
+        assert refusal(MissingExtraError, app, "app/server_app.py") == (
             "Flower is not installed, and its apps need it [E782]\n"
             "  help: pip install 'tffc[flower]'"
         )

@@ -11,6 +11,7 @@ import pytest
 import tffc as tff
 from tests.engines.programs import every_aggregation, process_of, scaled
 from tests.flower.test_engine import FORMS, moving
+from tests.refusals import refusal
 from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.backends.compiler import compile_initialize
 from tffc.errors import BundleError, DataError, TffcError
@@ -283,10 +284,9 @@ def test_large_files_are_found_in_the_folder_of_the_bundle(tmp_path: pathlib.Pat
         read_app_bundle(file)
     found = read_app_bundle(file, fetch_from(tmp_path / "bundle"))
     assert found.encode() == bundle.encode()
-    with pytest.raises(BundleError) as caught:
-        read_app_bundle(file, fetch_from(tmp_path / "app"))
+    said = refusal(BundleError, read_app_bundle, file, fetch_from(tmp_path / "app"))
     size = len(bundle.encode()["manifest.json"])
-    assert str(caught.value) == (
+    assert said == (
         f"{file} names manifest.json, of {size} bytes, which is not here [E786]\n"
         "  help: begin a new run, in which the server sends what a node lacks; at the server, give "
         "the folder of the bundle itself"

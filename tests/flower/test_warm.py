@@ -130,9 +130,7 @@ def test_noise_on_the_socket_ends_nothing(
 def test_a_folder_that_is_open_to_others(folder: pathlib.Path) -> None:
     folder.chmod(0o750)
     for use in (lambda: ask_worker(folder, TASK), lambda: serve(folder, echo)):
-        with pytest.raises(ExecutionError) as caught:
-            use()
-        assert str(caught.value) == (
+        assert refusal(ExecutionError, use) == (
             "the folder of a node's worker is open to others [E783]\n"
             "  help: give one that nobody but the node's user may open: chmod 700"
         )

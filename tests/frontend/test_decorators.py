@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tests.refusals import error_without_place
+from tffc.errors import TffcError
 from tffc.frontend.computation import PolymorphicComputation
 
 fc = tff.federated_computation
@@ -250,13 +252,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refused(case: str, refusal: Callable[..., Exception]) -> None:
+def test_refused(case: str) -> None:
     make, text = REFUSED[case]
-    assert str(refusal(make)) == text
+    assert str(error_without_place(TffcError, make)) == text
 
 
-def test_refused_even_without_types(refusal: Callable[..., Exception]) -> None:
-    assert "has a default value [E402]" in str(refusal(lambda: fc(default)))
+def test_refused_even_without_types() -> None:
+    assert "has a default value [E402]" in str(error_without_place(TffcError, lambda: fc(default)))
 
 
 def test_class_of_none_returned() -> None:

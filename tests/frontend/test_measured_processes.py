@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tests.refusals import error_without_place
 from tffc.frontend.templates import errors
 from tffc.frontend.templates.rounds import round_of
 
@@ -302,9 +303,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refused(case: str, refusal: Callable[..., Exception]) -> None:
+def test_refused(case: str) -> None:
     make, kind, text = REFUSED[case]
-    error = refusal(make)
-    assert isinstance(error, TypeError)
+    error = error_without_place(TypeError, make)
     assert type(error).__name__ == kind
     assert str(error) == text

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tests.refusals import error_without_place
 from tffc.errors import TffcError
 from tffc.frameworks.tensorflow.load import load_tensorflow
 
@@ -133,11 +134,9 @@ def test_clients_hold_sequences_without_an_end() -> None:
     assert list(map(contents, found)) == [[1, 2], [6, 7]]
 
 
-def test_operators_do_not_read_to_an_end_that_is_not_there(
-    refusal: Callable[[Callable[[], Any]], TffcError],
-) -> None:
+def test_operators_do_not_read_to_an_end_that_is_not_there() -> None:
     total = tff.federated_computation(tff.sequence_sum, LONG)
-    assert str(refusal(lambda: total(endless()))) == (
+    assert str(error_without_place(TffcError, lambda: total(endless()))) == (
         "the elements of a dataset without an end are to be read one after another [E708]\n"
         "  help: take a part of it: dataset.take(n)"
     )
@@ -149,11 +148,9 @@ def test_one_of_another_type_is_refused() -> None:
         take(endless())
 
 
-def test_there_are_no_datasets_of_nothing(
-    refusal: Callable[[Callable[[], Any]], TffcError],
-) -> None:
+def test_there_are_no_datasets_of_nothing() -> None:
     same = tff.federated_computation(lambda xs: xs, tff.SequenceType([]))
-    assert str(refusal(lambda: same([(), ()]))) == (
+    assert str(error_without_place(TffcError, lambda: same([(), ()]))) == (
         "there are no datasets of type `<>*`, whose elements hold no tensors [E709]\n"
         "  help: return how many elements there are"
     )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.refusals import refusal
 from tffc.errors import NotationError
 from tffc.ir import nodes
 from tffc.ir.array import to_array
@@ -424,9 +425,7 @@ def test_wide_structs_and_blocks_print() -> None:
 
 
 def test_text_that_is_too_long_is_refused() -> None:
-    with pytest.raises(NotationError) as caught:
-        structural(deep("struct"))
-    assert str(caught.value) == (
+    assert refusal(NotationError, structural, deep("struct")) == (
         "the text of the program is longer than 67108864 characters [E202]\n"
         "  help: print it in the compact style, or print a part of it"
     )
@@ -437,9 +436,7 @@ def test_program_too_large_as_a_tree_is_refused(style) -> None:
     node: nodes.Node = X
     for _ in range(64):
         node = struct(node, node)
-    with pytest.raises(NotationError) as caught:
-        style(node)
-    assert str(caught.value) == (
+    assert refusal(NotationError, style, node) == (
         "the program has 36893488147419103231 nodes when it is written out, more than the "
         "4194304 that are printed [E201]\n"
         "  note: it has 65 distinct nodes, shared between places\n"

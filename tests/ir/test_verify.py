@@ -6,6 +6,7 @@ import collections
 
 import pytest
 
+from tests.refusals import refusal
 from tffc.errors import LONGEST_LINE, Span, VerificationError
 from tffc.ir import (
     SERVER,
@@ -233,9 +234,7 @@ REFUSED = {
     ("root", "invariant", "message"), REFUSED.values(), ids=list(REFUSED.keys())
 )
 def test_refused(root: Node, invariant: str, message: str) -> None:
-    with pytest.raises(VerificationError) as caught:
-        verify(root, (invariant,))
-    assert str(caught.value) == message
+    assert refusal(VerificationError, verify, root, (invariant,)) == message
 
 
 def test_every_invariant_is_refused_somewhere() -> None:

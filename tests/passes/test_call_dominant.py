@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.refusals import refusal
 from tffc.errors import VerificationError
 from tffc.ir import (
     Binding,
@@ -154,9 +155,7 @@ def test_block_around_lambda_moves_inside() -> None:
 
 
 def test_unbound_name_is_refused() -> None:
-    with pytest.raises(VerificationError) as caught:
-        call_dominant(Lambda("x", INT, ref("y")))
-    assert str(caught.value) == (
+    assert refusal(VerificationError, call_dominant, Lambda("x", INT, ref("y"))) == (
         "the name `y` of type `int32` is used but not bound [E350]\n"
         "  help: a computation has to receive every value it uses as its argument"
     )

@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 
+from tests.refusals import refusal
 from tffc.errors import PipelineError
 from tffc.golden.cases import PassCase, read_cases
 from tffc.ir.notation import SectionFolder
@@ -64,8 +65,6 @@ def test_spaces_make_no_difference() -> None:
 
 
 def test_a_case_without_an_expectation_is_refused() -> None:
-    with pytest.raises(PipelineError) as caught:
-        read_cases("\n=== a title\n1\n", "f.case", "unique-names")
-    assert str(caught.value) == (
+    assert refusal(PipelineError, read_cases, "\n=== a title\n1\n", "f.case", "unique-names") == (
         "f.case:2: a case is a title, a program, a line --- and the expected result [E379]"
     )

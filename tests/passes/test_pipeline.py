@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+from tests.refusals import refusal
 from tffc.errors import PassError, PipelineError, VerificationError
 from tffc.ir import DType, Lambda, Node, Reference, StructNode, TensorType
 from tffc.ir.invariants import CALL_DOMINANT, NO_SELECT, UNIQUE_NAMES
@@ -84,9 +85,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize(("text", "message"), MALFORMED.items())
 def test_malformed_file(text: str, message: str) -> None:
-    with pytest.raises(PipelineError) as caught:
-        parse_pipeline(text, "mine.yaml", TABLE)
-    assert str(caught.value) == message
+    assert refusal(PipelineError, parse_pipeline, text, "mine.yaml", TABLE) == message
 
 
 def test_columns_in_a_file() -> None:
@@ -166,9 +165,7 @@ MISSPELLED = {
 
 @pytest.mark.parametrize(("text", "message"), MISSPELLED.items())
 def test_malformed_text(text: str, message: str) -> None:
-    with pytest.raises(PipelineError) as caught:
-        parse_passes(text, TABLE)
-    assert str(caught.value) == message
+    assert refusal(PipelineError, parse_passes, text, TABLE) == message
 
 
 def test_caret_below_the_word() -> None:
@@ -186,9 +183,7 @@ def test_text_and_back() -> None:
 
 
 def test_requirement_that_nothing_ensures() -> None:
-    with pytest.raises(PipelineError) as caught:
-        parse_passes("share-equal-calls", TABLE)
-    assert str(caught.value) == (
+    assert refusal(PipelineError, parse_passes, "share-equal-calls", TABLE) == (
         "in --passes, share-equal-calls requires call-dominant, which no pass before it ensures "
         "[E360]\n"
         "  note: in the text:\n"
@@ -254,9 +249,7 @@ def test_parts() -> None:
 
 def test_parts_that_are_not_there() -> None:
     whole = parse_passes("unique-names,call-dominant", TABLE)
-    with pytest.raises(PipelineError) as caught:
-        whole.part(stop_after="call-dominat")
-    assert str(caught.value) == (
+    assert refusal(PipelineError, whole.part, stop_after="call-dominat") == (
         "the pipeline '--passes' has no step 'call-dominat' [E377]\n"
         "  help: did you mean 'call-dominant'?"
     )

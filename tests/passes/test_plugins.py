@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.refusals import refusal
 from tffc.errors import PipelineError
 from tffc.golden.cases import read_cases
 from tffc.passes import PASSES, parse_passes, with_plugins
@@ -104,6 +105,4 @@ def test_refused(
 ) -> None:
     install("bad", entry, module=f"from tffc.passes import Pass\nMINE = {value}\n")
     monkeypatch.delitem(sys.modules, "bad_module", raising=False)
-    with pytest.raises(PipelineError) as caught:
-        with_plugins(PASSES)
-    assert str(caught.value) == message
+    assert refusal(PipelineError, with_plugins, PASSES) == message

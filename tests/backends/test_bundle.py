@@ -12,6 +12,7 @@ from typing import cast
 import numpy as np
 import pytest
 
+from tests.refusals import refusal
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
 from tffc.errors import BundleError, WireError
 from tffc.ir import Compiled, Lambda, Literal, Node, Reference, TensorType, to_array
@@ -105,9 +106,7 @@ def test_an_empty_folder_is_taken(tmp_path: pathlib.Path) -> None:
 def test_a_bundle_is_replaced_only_when_told(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "bundle"
     write_bundle(sample(), path)
-    with pytest.raises(BundleError) as refusal:
-        write_bundle(sample("y"), path)
-    assert str(refusal.value) == (
+    assert refusal(BundleError, write_bundle, sample("y"), path) == (
         f"the folder {path} already holds a bundle [E603]\n"
         "  help: replace it, or name another folder"
     )
@@ -120,9 +119,7 @@ def test_a_folder_with_other_things_is_never_replaced(tmp_path: pathlib.Path) ->
     path = tmp_path / "bundle"
     path.mkdir()
     (path / "thesis.tex").write_text("years of work")
-    with pytest.raises(BundleError) as refusal:
-        write_bundle(sample(), path, replace=True)
-    assert str(refusal.value) == (
+    assert refusal(BundleError, write_bundle, sample(), path, replace=True) == (
         f"the folder {path} is in use: it holds thesis.tex [E602]\n"
         "  note: a bundle takes a new folder, an empty one, or the place of another bundle\n"
         "  help: name another folder"
@@ -140,9 +137,7 @@ def test_a_bundle_with_a_stranger_in_it_is_never_replaced(tmp_path: pathlib.Path
 
 def test_a_file_is_not_taken_for_a_folder(tmp_path: pathlib.Path) -> None:
     (tmp_path / "bundle").write_text("")
-    with pytest.raises(BundleError) as refusal:
-        write_bundle(sample(), tmp_path / "bundle", replace=True)
-    assert str(refusal.value) == (
+    assert refusal(BundleError, write_bundle, sample(), tmp_path / "bundle", replace=True) == (
         f"{tmp_path}/bundle is not a folder [E601]\n  help: name a new folder"
     )
 
@@ -157,11 +152,11 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: pathlib.Path, replace: bool
     # A limit on the size of files fails a write in the middle, as a full disk does.
     resource.setrlimit(resource.RLIMIT_FSIZE, (12, limits[1]))
     try:
-        with pytest.raises(BundleError) as refusal:
+        with pytest.raises(BundleError) as caught:
             write_bundle(sample(), path, replace=replace)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert str(refusal.value) == (
+    assert str(caught.value) == (
         f"cannot write the bundle {path}: File too large [E600]\n  note: nothing was written"
         "\n  help: give a path in a folder that exists and can be written, on a disk with"
         " space left"
@@ -170,18 +165,14 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: pathlib.Path, replace: bool
 
 
 def test_no_folder_is_no_bundle(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(BundleError) as refusal:
-        read_bundle(tmp_path / "nothing")
-    assert str(refusal.value) == (
+    assert refusal(BundleError, read_bundle, tmp_path / "nothing") == (
         f"no bundle: there is no folder {tmp_path}/nothing [E604]\n"
         "  help: write one with tffc compile"
     )
 
 
 def test_a_folder_without_manifest_is_no_bundle(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(BundleError) as refusal:
-        read_bundle(tmp_path)
-    assert str(refusal.value) == (
+    assert refusal(BundleError, read_bundle, tmp_path) == (
         f"no bundle: {tmp_path} holds no manifest.json [E604]\n  help: write one with tffc compile"
     )
 
@@ -201,9 +192,7 @@ def test_a_damaged_file_is_named_with_both_hashes(tmp_path: pathlib.Path) -> Non
     write_bundle(sample(), tmp_path)
     expected = json.loads((tmp_path / "manifest.json").read_bytes())["files"]["computation.sexpr"]
     (tmp_path / "computation.sexpr").write_bytes(b"")
-    with pytest.raises(BundleError) as refusal:
-        read_bundle(tmp_path)
-    assert str(refusal.value) == (
+    assert refusal(BundleError, read_bundle, tmp_path) == (
         f"computation.sexpr of the bundle {tmp_path} is damaged [E606]\n"
         "  note: its hash is e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n"
         f"  note: the manifest says {expected}\n"
@@ -214,9 +203,7 @@ def test_a_damaged_file_is_named_with_both_hashes(tmp_path: pathlib.Path) -> Non
 def test_a_missing_file_is_named(tmp_path: pathlib.Path) -> None:
     write_bundle(sample(), tmp_path)
     (tmp_path / "components" / "zero.pb").unlink()
-    with pytest.raises(BundleError) as refusal:
-        read_bundle(tmp_path)
-    assert str(refusal.value) == (
+    assert refusal(BundleError, read_bundle, tmp_path) == (
         f"cannot read components/zero.pb of the bundle {tmp_path}: No such file or directory "
         "[E605]\n  help: compile the program again"
     )
@@ -231,9 +218,7 @@ def change_manifest(folder: pathlib.Path, **changes: object) -> None:
 def test_a_newer_major_format_is_refused(tmp_path: pathlib.Path) -> None:
     write_bundle(sample(), tmp_path)
     change_manifest(tmp_path, format_version="2.0")
-    with pytest.raises(BundleError) as refusal:
-        read_bundle(tmp_path)
-    assert str(refusal.value) == (
+    assert refusal(BundleError, read_bundle, tmp_path) == (
         f"{tmp_path}/manifest.json is of format 2.0, and this tffc reads up to 1.x [E611]\n"
         "  help: use the version of tffc that made it, or a later one"
     )
@@ -247,9 +232,7 @@ def test_a_newer_minor_format_is_read(tmp_path: pathlib.Path) -> None:
 
 def test_a_manifest_that_is_no_json_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(BundleError) as refusal:
-        read_bundle(tmp_path)
-    assert str(refusal.value) == (
+    assert refusal(BundleError, read_bundle, tmp_path) == (
         f"{tmp_path}/manifest.json is not JSON [E610]\n  help: compile the program again"
     )
 
@@ -273,9 +256,7 @@ def test_a_malformed_manifest_is_refused(
 ) -> None:
     write_bundle(sample(), tmp_path)
     change_manifest(tmp_path, **changes)
-    with pytest.raises(BundleError) as refusal:
-        read_bundle(tmp_path)
-    assert str(refusal.value) == (
+    assert refusal(BundleError, read_bundle, tmp_path) == (
         f"{tmp_path}/manifest.json is not a manifest: {reason} [E612]\n"
         "  help: compile the program again"
     )
@@ -284,9 +265,7 @@ def test_a_malformed_manifest_is_refused(
 def test_a_program_of_another_type_is_refused(tmp_path: pathlib.Path) -> None:
     write_bundle(sample(), tmp_path)
     change_manifest(tmp_path, type="(int64 -> int64)")
-    with pytest.raises(BundleError) as refusal:
-        read_bundle(tmp_path)
-    assert str(refusal.value) == (
+    assert refusal(BundleError, read_bundle, tmp_path) == (
         f"computation.pb of the bundle {tmp_path} is of type `(int32 -> int32)` [E607]\n"
         "  note: the manifest says `(int64 -> int64)`\n"
         "  help: compile the program again"
@@ -296,9 +275,7 @@ def test_a_program_of_another_type_is_refused(tmp_path: pathlib.Path) -> None:
 def test_a_first_state_that_is_no_section_is_refused(tmp_path: pathlib.Path) -> None:
     bundle = Bundle("mapreduce", identity(), {}, cast("Compiled", constant(1)), {})
     write_bundle(bundle, tmp_path)
-    with pytest.raises(BundleError) as refusal:
-        read_bundle(tmp_path)
-    assert str(refusal.value) == (
+    assert refusal(BundleError, read_bundle, tmp_path) == (
         f"initialize.pb of the bundle {tmp_path} is not a compiled section [E608]\n"
         "  help: compile the program again"
     )
@@ -310,9 +287,9 @@ def test_a_program_that_is_none_is_refused_by_name(tmp_path: pathlib.Path) -> No
     files = json.loads((tmp_path / "manifest.json").read_bytes())["files"]
     files["computation.pb"] = hashlib.sha256(b"hello").hexdigest()
     change_manifest(tmp_path, files=files)
-    with pytest.raises(WireError) as refusal:
+    with pytest.raises(WireError) as caught:
         read_bundle(tmp_path)
-    assert refusal.value.message == (
+    assert caught.value.message == (
         f"computation.pb of the bundle {tmp_path} is not a serialized computation: "
         "field 13 has the wire type 4, which is not in use"
     )

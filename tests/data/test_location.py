@@ -7,14 +7,9 @@ import pathlib
 import numpy as np
 import pytest
 
+from tests.refusals import refusal
 from tffc.data.location import open_data
 from tffc.errors import DataError
-
-
-def refusal(location: str) -> str:
-    with pytest.raises(DataError) as caught:
-        open_data(location)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("prefix", ["", "npz:"])
@@ -35,7 +30,7 @@ def test_a_folder_with_a_colon_in_its_name(
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    assert refusal("sql:visits") == (
+    assert refusal(DataError, open_data, "sql:visits") == (
         "sql:visits: there is no kind of data called 'sql' [E670]\n"
         "  help: give the path of a folder with .npz files, or one of npz, "
         "tfrecord, csv, parquet, packed, python before the colon"
@@ -43,7 +38,7 @@ def test_an_unknown_kind_is_refused() -> None:
 
 
 def test_an_unknown_option_is_refused() -> None:
-    assert refusal("python:clients.py:make?user=ada") == (
+    assert refusal(DataError, open_data, "python:clients.py:make?user=ada") == (
         "python:clients.py:make?user=ada: 'user=ada' is not an option [E671]\n"
         "  help: this kind of data takes no options"
     )

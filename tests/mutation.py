@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 import click
 
-ROOT = pathlib.Path(__file__).parents[1]
+from tests.processes import ROOT
 
 TESTS = {
     "passes": (

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tomllib
 
-ROOT = pathlib.Path(__file__).parents[1]
+from tests.processes import ROOT
+
 HOOKS = "https://github.com/OWNER/tffc"
 """Where a user's repository says that tffc's hooks are; git finds a repository of ours there."""
 

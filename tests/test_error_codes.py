@@ -9,10 +9,10 @@ import re
 
 import pytest
 
+from tests.processes import ROOT
 from tffc.cli.flags import OPTIONS
 from tffc.explanations import ROOMS, codes, index, read_page
 
-ROOT = pathlib.Path(__file__).parents[1]
 CODE = re.compile(r"E\d{3}")
 ADDED = ROOT / "tffc" / "cli" / "flags.py"
 """What the command line adds to errors that others raise, by their codes."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[1]
+from tests.processes import ROOT
 
 pytestmark = pytest.mark.long
 

@@ -11,7 +11,6 @@ import functools
 import gc
 import itertools
 import pathlib
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -22,6 +21,7 @@ import pytest
 
 import tffc
 from benchmarks.programs import PROGRAMS
+from tests.processes import run_python
 from tffc.backends import compile_form
 from tffc.cli.collector import collector_paused
 from tffc.ir import wire
@@ -239,9 +239,7 @@ def test_no_module_depends_on_the_size(
             f"application({[*command, 'x.pb']}, standalone_mode=False)\n"
             "print('modules:', *sys.modules, file=sys.stderr)"
         )
-        ran = subprocess.run(
-            [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
-        )
+        ran = run_python("-c", code, cwd=folder, check=True)
         loaded.append(set(ran.stderr.partition("modules:")[2].split()))
     assert loaded[0] == loaded[1]
     assert "tensorflow" not in loaded[0]

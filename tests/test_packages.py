@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[1]
+from tests.processes import ROOT
 
 READS = """\
 tffc --version

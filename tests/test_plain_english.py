@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[1]
+from tests.processes import ROOT
+
 MODULES = sorted((ROOT / "tffc").rglob("*.py"))
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("tffc/explanations/*.md")])
 NAMED = {"property", "cached_property", "setter"}

@@ -9,9 +9,9 @@ import shlex
 import pytest
 from click.testing import CliRunner
 
+from tests.processes import ROOT
 from tffc.cli.application import application
 
-ROOT = pathlib.Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 NUMBER = re.compile(r" +\d+(?:\.\d+)?(?:e-?\d+)?(?=[ \n])")
 

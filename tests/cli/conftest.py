@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import pathlib
 import re
 from collections.abc import Callable
@@ -11,12 +10,9 @@ from collections.abc import Callable
 import pytest
 from click.testing import CliRunner
 
+from tests.processes import ENVIRONMENT as ENVIRONMENT
+from tests.processes import ROOT
 from tffc.cli.application import application
-
-ROOT = pathlib.Path(__file__).parents[2]
-
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-"""So that a fresh interpreter finds this checkout from any folder."""
 
 ROUND = """\
 import numpy as np

@@ -35,12 +35,12 @@ import pytest
 from click.testing import CliRunner
 
 from tests.compat.wheel import ABSENT
+from tests.processes import ROOT
 from tests.recorded import differences
 from tests.shell import Ended, Shell, forget_modules, write_installed
 from tffc.cli.application import application
 from tffc.compat import finder
 
-ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = (
     "audit.md",

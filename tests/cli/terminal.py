@@ -10,7 +10,7 @@ import subprocess
 import sys
 import termios
 
-from tests.cli.conftest import ENVIRONMENT
+from tests.processes import ENVIRONMENT
 
 AT_ONCE = """\
 import sys

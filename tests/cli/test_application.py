@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
-import sys
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.conftest import ENVIRONMENT, ROUND, Run
+from tests.cli.conftest import ROUND, Run
+from tests.processes import run_python
 from tffc.backends.forms.kinds import FORMS
 from tffc.cli.application import application
 from tffc.version import VERSION
@@ -21,10 +20,7 @@ def test_version(run: Run) -> None:
 
 
 def test_the_module_is_the_command(tmp_path: pathlib.Path) -> None:
-    command = [sys.executable, "-m", "tffc", "--version"]
-    ran = subprocess.run(
-        command, capture_output=True, text=True, check=True, cwd=tmp_path, env=ENVIRONMENT
-    )
+    ran = run_python("-m", "tffc", "--version", cwd=tmp_path, check=True)
     assert ran.stdout == f"tffc {VERSION}\n"
 
 

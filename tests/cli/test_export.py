@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import subprocess
-import sys
 import warnings
 from typing import Any
 
@@ -14,7 +12,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.cli.conftest import ENVIRONMENT, ROOT, Run
+from tests.cli.conftest import Run
+from tests.processes import ROOT, run_python
 from tffc.engines.state import State, write_state
 from tffc.ir.notation.type_parser import parse_type
 
@@ -30,10 +29,8 @@ def export(run: Run, bundle: pathlib.Path, *options: str, to: str = "saved_model
 def test_a_fresh_process_is_silent_but_for_what_it_wrote(
     tmp_path: pathlib.Path, temperature: pathlib.Path, kind: str
 ) -> None:
-    command = [sys.executable, "-m", "tffc", "export", str(temperature), "--to", kind, "-o", "m"]
-    ran = subprocess.run(
-        command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
-    )
+    command = ("-m", "tffc", "export", str(temperature), "--to", kind, "-o", "m")
+    ran = run_python(*command, cwd=tmp_path, check=True)
     assert ran.stdout == ""
     files = sorted(file.name for file in (tmp_path / "m").iterdir())
     nothing = (

@@ -12,11 +12,11 @@ from pygments.token import Token
 
 from tests.cli import textmate
 from tests.cli.terminal import COLOR, on_terminal, seen
+from tests.processes import ROOT
 from tffc.cli.lexer import NotationLexer, colored
 from tffc.ir.nodes import Node
 from tffc.ir.notation import compact, formatted, parse, structural, typed
 
-ROOT = pathlib.Path(__file__).parents[2]
 GOLDENS = sorted((ROOT / "golden").rglob("*.sexpr"))
 NOTATION = (ROOT / "docs" / "notation.md").read_text()
 TEXTS = [

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pathlib
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import tffc as tff
-from tests.cli.conftest import ENVIRONMENT, ROUND, Run
+from tests.cli.conftest import ROUND, Run
 from tests.operations.artifacts import artifact
+from tests.processes import run_python
 from tffc.cli.application import COMMANDS
 from tffc.ir import Compiled, FunctionType
 from tffc.ir.wire import TensorBinding, XlaSection, write_xla
@@ -23,10 +22,7 @@ HEAVY = ("tensorflow", "jax", "rich", "hypothesis", "pytest")
 def loaded(folder: pathlib.Path, code: str) -> set[str]:
     """Return the packages that a fresh interpreter has loaded after running some code."""
     report = "import sys; print('\\n' + ' '.join({name.split('.')[0] for name in sys.modules}))"
-    command = [sys.executable, "-c", f"{code}\n{report}"]
-    ran = subprocess.run(
-        command, capture_output=True, text=True, check=True, cwd=folder, env=ENVIRONMENT
-    )
+    ran = run_python("-c", f"{code}\n{report}", cwd=folder, check=True)
     return set(ran.stdout.splitlines()[-1].split())
 
 

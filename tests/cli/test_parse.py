@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from tests.cli.conftest import ENVIRONMENT, ROOT, Run
+from tests.cli.conftest import Run
+from tests.processes import ENVIRONMENT, ROOT
 from tffc.ir import wire
 
 

@@ -10,7 +10,8 @@ import sys
 
 import pytest
 
-from tests.cli.conftest import ENVIRONMENT, ROUND, Run
+from tests.cli.conftest import ROUND, Run
+from tests.processes import ENVIRONMENT
 from tffc.ir import wire
 
 COMPACT = (

@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.conftest import ENVIRONMENT, ROOT, Run
+from tests.cli.conftest import Run
+from tests.processes import ENVIRONMENT, ROOT, run_python
 from tffc.cli.application import application
 from tffc.engines.observed import OBSERVED
 
@@ -188,13 +189,8 @@ def test_an_interruption_before_the_rounds_tells_that_a_run_is_as_it_was(
         ),
         (("--out", "new"), "no round was finished"),
     ):
-        ran = subprocess.run(
-            [sys.executable, "-m", "tffc", *SAMPLED, "--rounds", "4", *more],
-            cwd=place,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
+        command = ("-m", "tffc", *SAMPLED, "--rounds", "4", *more)
+        ran = run_python(*command, cwd=place, env=environment)
         assert ran.returncode == 130
         assert ran.stderr == f"\ninterrupted before the first round\n{said}\n"
     assert contents(place / "begun") == kept
@@ -225,10 +221,8 @@ def test_a_full_disk_keeps_the_rounds_before(place: pathlib.Path) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
-    command = [sys.executable, "-m", "tffc", *SAMPLED, "--rounds", "6", "--out", "full", "--resume"]
-    ran = subprocess.run(
-        command, cwd=place, env=ENVIRONMENT, capture_output=True, text=True, preexec_fn=no_room
-    )
+    command = ("-m", "tffc", *SAMPLED, "--rounds", "6", "--out", "full", "--resume")
+    ran = run_python(*command, cwd=place, preexec_fn=no_room)
     assert ran.returncode == 1
     assert ran.stderr.startswith("error[E922]: cannot write full/")
     assert "make space on the disk, or let the folder be written; then --resume" in ran.stderr

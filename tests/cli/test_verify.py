@@ -7,7 +7,8 @@ import pathlib
 
 import pytest
 
-from tests.cli.conftest import ROOT, ROUND, Run
+from tests.cli.conftest import ROUND, Run
+from tests.processes import ROOT
 
 SENSORS = ROOT / "examples" / "temperature" / "sensors"
 SUM = """\

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator
 import click
 import pytest
 
-from tests.cli.conftest import ENVIRONMENT, ROUND, Run
+from tests.cli.conftest import ROUND, Run
 from tests.cli.terminal import open_terminal
+from tests.processes import ENVIRONMENT
 from tffc.cli import watch as watching
 from tffc.cli.watch import watch
 from tffc.errors import LoadError

@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 import pathlib
-import subprocess
 import sys
 from types import ModuleType
 
 import pytest
 
 import tffc
+from tests.processes import run_python
 from tests.refusals import refusal
 from tffc.compat import absent, finder, third_parties
 from tffc.compat.install import install_unless_loaded
@@ -32,7 +32,7 @@ def installed() -> None:
 
 
 def run(program: str) -> str:
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = run_python("-c", program)
     return done.stdout + done.stderr
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import pathlib
 import subprocess
-import sys
 
 import pytest
 
-from tests.cli.conftest import ENVIRONMENT
 from tests.compat.wheel import needs_wheel
+from tests.processes import run_python
 from tffc.compat.finder import wheel_folders
 
 pytestmark = pytest.mark.slow
@@ -20,13 +19,7 @@ TRAINING = f"{EXAMPLES}/tff_learning/private_digits.py:training"
 
 
 def tffc(folder: pathlib.Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tffc", *args],
-        cwd=folder,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-    )
+    return run_python("-m", "tffc", *args, cwd=folder)
 
 
 @pytest.mark.tensorflow

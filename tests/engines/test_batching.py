@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import collections
-import os
 import pathlib
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +15,7 @@ import tensorflow as tf
 import tffc as tff
 from tests.engines.batches import NONE, Outcome, check_same, process_of, round_of, source_of
 from tests.engines.sources import OneIsBad, Values
+from tests.processes import ENVIRONMENT, run_python
 from tests.refusals import refusal
 from tffc.data.location import open_data
 from tffc.data.read_once import ReadOnce
@@ -28,8 +26,6 @@ from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.errors import DataError, ExecutionError, LanguageValueError
 from tffc.values.concrete import to_value
-
-ROOT = pathlib.Path(__file__).parents[2]
 
 INTS = tff.SequenceType(np.int64)
 PAIRS = tff.SequenceType([("y", tff.TensorType(np.int64, [2])), ("x", np.int64)])
@@ -474,14 +470,8 @@ for device in ("CPU:1", "GPU:0"):
 @pytest.mark.slow
 def test_batches_are_computed_where_they_are_asked_for() -> None:
     """A second processor of TensorFlow's stands for a GPU."""
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0", "TFFC_DEBUG": "1"}
-    ran = subprocess.run(
-        [sys.executable, "-c", ON_DEVICES],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**environment, "PYTHONPATH": str(ROOT)},
-    )
+    environment = {**ENVIRONMENT, "TF_CPP_MIN_LOG_LEVEL": "0", "TFFC_DEBUG": "1"}
+    ran = run_python("-c", ON_DEVICES, env=environment)
     # Before that is where each operation of a graph is placed.
     assert ran.stdout.endswith(
         "140\n8\n"
@@ -522,13 +512,7 @@ print(engine.stopwatch.clients["computing in batches"])
 )
 def test_each_worker_has_a_processor(before: str, processors: str) -> None:
     """Unless the user's module has had TensorFlow compute something, and so look for devices."""
-    ran = subprocess.run(
-        [sys.executable, "-c", ON_PROCESSORS.format(before=before)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+    ran = run_python("-c", ON_PROCESSORS.format(before=before))
     assert ran.stdout == f"[{processors}]\n140\n8\n", ran.stderr[-3000:]
 
 

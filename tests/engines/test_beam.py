@@ -8,7 +8,6 @@ import os
 import pathlib
 import signal
 import stat
-import subprocess
 import sys
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 from click.testing import CliRunner
 
 import tffc as tff
-from tests.cli.conftest import ENVIRONMENT, ROOT
 from tests.engines import killed_worker
 from tests.engines.batches import descending, numbers_to, round_of, source_of
 from tests.engines.programs import (
@@ -29,6 +27,7 @@ from tests.engines.programs import (
     process_of,
 )
 from tests.engines.sources import Breaks, Marks, SomeBad, Unsendable, Values, numbers
+from tests.processes import ROOT, run_python
 from tests.refusals import refusal
 from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import Bundle, write_bundle
@@ -409,9 +408,8 @@ def test_processes_stay_between_rounds_and_are_replaced_when_they_die(
 def test_a_killed_worker_is_replaced_and_counts_once(tmp_path: pathlib.Path) -> None:
     write_bundle(process_of(bounded, "mapreduce").bundle, tmp_path / "bundle")
     script = "tests.engines.killed_worker"
-    command = [sys.executable, "-m", script, str(tmp_path / "bundle"), str(tmp_path / "killed")]
     # In a process of its own, since the runner's threads tell stderr what happened to them.
-    ran = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    ran = run_python("-m", script, str(tmp_path / "bundle"), str(tmp_path / "killed"))
     assert ran.returncode == 0, ran.stderr
     assert (tmp_path / "killed").exists()
     assert ran.stdout == f"{sum(range(killed_worker.CLIENTS))}\n"

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.cli.conftest import ROOT
 from tests.engines.batches import descending, numbers_to, round_of, source_of
 from tests.engines.programs import (
     LIMIT,
@@ -26,6 +25,7 @@ from tests.engines.programs import (
 )
 from tests.engines.ray_sources import Kills, Slow
 from tests.engines.sources import Breaks, SomeBad, Unsendable, Values, numbers
+from tests.processes import ROOT
 from tests.refusals import refusal
 from tffc.engines import shards
 from tffc.engines.engine import Batching, Cohort, RoundResult

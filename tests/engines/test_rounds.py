@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tffc as tff
-from tests.cli.conftest import ENVIRONMENT
 from tests.engines.programs import NONE, every_aggregation, process_of, scaled
 from tests.engines.sources import Values, numbers
+from tests.processes import run_python
 from tffc.backends.bundle.bundle import write_bundle
 from tffc.backends.forms.kinds import FORMS
 from tffc.engines.engine import Cohort
@@ -184,8 +182,7 @@ def test_a_bundle_is_never_run_as_python(tmp_path: pathlib.Path) -> None:
                 (folder / name / f"{module}.py").write_text("raise SystemExit('run as Python')")
         (folder / "data").mkdir()
         np.savez(folder / "data" / "ann.npz", np.float32(2))
-    command = [sys.executable, "-c", AUDITED, *FORMS]
-    ran = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True)
+    ran = run_python("-c", AUDITED, *FORMS, cwd=tmp_path)
     read = [line for line in ran.stdout.splitlines() if line.startswith("read: ")]
     assert read == [f"read: {form} True [] []" for form in FORMS], ran.stderr
 

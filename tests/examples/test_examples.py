@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.processes import ROOT
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle.bundle import Bundle
 from tffc.data.location import open_source
@@ -30,7 +31,6 @@ from tffc.interpreter import interpreter
 
 pytestmark = pytest.mark.slow
 
-ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 DIGITS = EXAMPLES / "digits"
 AVERAGING = f"{DIGITS}/federated_averaging.py"

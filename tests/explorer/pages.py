@@ -6,11 +6,11 @@ import pathlib
 
 from tests.explorer import programs
 from tests.explorer.conftest import LATE, ROUND
+from tests.processes import ROOT
 from tffc.cli.sources import read_round
 from tffc.explorer.description import describe
 from tffc.explorer.page import page
 
-ROOT = pathlib.Path(__file__).parents[2]
 NAMES = ("sensors", "small", "many", "large", "late")
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from tests.explorer.conftest import ROUND, Describe
+from tests.processes import ROOT
 from tffc.explorer.page import page
 
-ROOT = pathlib.Path(__file__).parents[2]
 WEB = ROOT / "tffc" / "explorer" / "web"
 BUILT = ROOT / "tffc" / "explorer" / "built"
 

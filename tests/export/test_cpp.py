@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.cli.conftest import ROOT
+from tests.processes import ROOT
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.data.arrays import ArrayLayout
 from tffc.data.location import open_source

@@ -22,7 +22,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.cli.conftest import ROOT
+from tests.processes import ROOT
 
 WAIT = 240.0
 """So many seconds something may take that usually takes a few."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cli.conftest import ROOT
+from tests.processes import ROOT
 from tests.shell import Shell
 
 pytest.importorskip("flwr", reason="needs tffc[flower]")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[2]
+from tests.processes import ENVIRONMENT, ROOT, run_python
 
 NOISY = """\
 import os, sys
@@ -25,14 +24,14 @@ def noisy(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path
 
 
+def run(folder: pathlib.Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    path = f"{folder}{os.pathsep}{ROOT}"
+    return run_python("-c", code, env={**ENVIRONMENT, "PYTHONPATH": path, **environment})
+
+
 def heard(folder: pathlib.Path, code: str, **environment: str) -> str:
-    ran = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": f"{folder}:{ROOT}", **environment},
-        stderr=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+    ran = run(folder, code, **environment)
+    ran.check_returncode()
     return ran.stderr
 
 
@@ -64,13 +63,7 @@ def test_the_module_is_as_ever(noisy: pathlib.Path) -> None:
 
 def test_an_end_in_native_code_is_told(noisy: pathlib.Path) -> None:
     (noisy / "tensorflow.py").write_text("import os\nos.abort()\n")
-    ran = subprocess.run(
-        [sys.executable, "-c", QUIET + "import tensorflow"],
-        env={**os.environ, "PYTHONPATH": f"{noisy}:{ROOT}"},
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    ran = run(noisy, QUIET + "import tensorflow")
     assert ran.returncode == -6
     assert ran.stderr.startswith("Fatal Python error: Aborted\n")
     assert "tensorflow.py" in ran.stderr

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
 
-pytestmark = pytest.mark.slow
+from tests.processes import ENVIRONMENT, run_python
 
-ROOT = pathlib.Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
 
 PROGRAM = """
 import numpy as np
@@ -57,11 +55,9 @@ def run(code: str, folder: pathlib.Path, **environment: str) -> subprocess.Compl
     # TensorFlow rewrites functions whose source it can read, so the code has to be a file.
     path = folder / "program.py"
     path.write_text(code)
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("TF_")}
-    environment = {**kept, "PYTHONPATH": str(ROOT), **environment}
-    return subprocess.run(
-        [sys.executable, str(path)], env=environment, capture_output=True, text=True, check=False
-    )
+    kept = {k: v for k, v in ENVIRONMENT.items() if not k.startswith("TF_")}
+    environment = {**kept, **environment}
+    return run_python(str(path), env=environment)
 
 
 def test_nothing_is_heard(tmp_path: pathlib.Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 import tffc as tff
+from tests.processes import run_python
 from tffc.backends import mapreduce
 
 
@@ -75,5 +74,5 @@ def test_unknown_names() -> None:
 )
 def test_what_is_imported(program: str, absent: list[str]) -> None:
     check = f"{program}; import sys; print([m for m in {absent!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    done = run_python("-c", check, check=True)
     assert done.stdout == "[]\n"

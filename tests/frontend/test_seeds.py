@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import pickle
 import random
-import subprocess
 import sys
 import traceback
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.processes import ENVIRONMENT, run_python
 from tffc.errors import LoadError
 from tffc.frontend.load import import_source
 
@@ -172,11 +171,8 @@ def test_generators_of_a_process_of_ones_own_are_not_touched() -> None:
 def traced_in_a_process(folder: pathlib.Path, names: str, seed: str, *run: str) -> dict[str, bytes]:
     """The computations of the module of layers, traced under another seed of Python's hashes."""
     out = folder / f"{seed}.pickle"
-    environment = {**os.environ, "PYTHONHASHSEED": seed, "KERAS_LAYERS": names}
-    command = [sys.executable, "-W", "ignore", str(LAYERS), str(out), *run]
-    ended = subprocess.run(
-        command, env=environment, cwd=folder, capture_output=True, text=True, check=False
-    )
+    environment = {**ENVIRONMENT, "PYTHONHASHSEED": seed, "KERAS_LAYERS": names}
+    ended = run_python("-W", "ignore", str(LAYERS), str(out), *run, env=environment, cwd=folder)
     assert ended.returncode == 0, ended.stderr
     return pickle.loads(out.read_bytes())
 

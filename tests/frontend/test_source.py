@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import functools
-import os
 import pathlib
-import subprocess
-import sys
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +12,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tests.processes import run_python
 from tffc.errors import TffcError
 from tffc.frontend.load import load
 from tffc.ir import Block, Lambda
@@ -247,10 +245,7 @@ ValueError: not today
 def test_traceback_of_a_script(tmp_path: pathlib.Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, env=environment, check=False
-    )
+    done = run_python(str(script))
     lines = [line for line in done.stderr.splitlines() if set(line.strip()) - set("^~")]
     assert "\n".join(lines) + "\n" == TRACEBACK.format(file=script)
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from tests.processes import ROOT
 from tffc.cli.application import application
 from tffc.data.location import open_source
 from tffc.data.source import check_all
@@ -20,7 +21,6 @@ from tffc.errors import DataError, LoadError
 from tffc.ir import SequenceType, StructType, TensorType, Type
 
 READINGS = SequenceType(TensorType(np.float32))
-ROOT = pathlib.Path(__file__).parents[2]
 TENSOR = TensorType(np.float32, None)
 
 MODULE = """

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.processes import run_python
+
 pytestmark = pytest.mark.slow
 
 START = """
@@ -99,13 +101,7 @@ command(body)
 @pytest.mark.parametrize("case", CASES)
 def test_an_interruption_ends_a_command(case: str) -> None:
     script, said = CASES[case]
-    ran = subprocess.run(
-        [sys.executable, "-c", START + script],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    ran = run_python("-c", START + script, timeout=60)
     assert (ran.returncode, ran.stderr) == (130, said)
 
 
@@ -133,7 +129,5 @@ def test_who_is_to_ignore_it_does() -> None:
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 command(lambda: (ctrl_c(), click.echo("went on")))
 """
-    ran = subprocess.run(
-        [sys.executable, "-c", START + script], capture_output=True, text=True, check=False
-    )
+    ran = run_python("-c", START + script)
     assert (ran.returncode, ran.stdout) == (0, "went on\n")

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import pathlib
-import subprocess
-import sys
-
 import pytest
+
+from tests.processes import run_python
 
 pytestmark = pytest.mark.slow
 
-ROOT = pathlib.Path(__file__).parents[2]
-
 
 def printed(script: str, *arguments: str) -> str:
-    command = [sys.executable, "-m", f"tests.hostile.{script}", *arguments]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    ran = run_python("-m", f"tests.hostile.{script}", *arguments)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 

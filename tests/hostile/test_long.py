@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pathlib
 import subprocess
-import sys
 
 import pytest
 
-pytestmark = pytest.mark.slow
+from tests.processes import ROOT, run_python
 
-ROOT = pathlib.Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
 
 FAILING = """\
 import os
@@ -29,9 +27,7 @@ print(run_cases(Generator(run, 8), 0, 0, 8))
 
 def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python in a process of its own, for the run forks."""
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    return run_python(*arguments, cwd=ROOT)
 
 
 def test_a_few_cases_of_each_generator() -> None:

@@ -13,8 +13,9 @@ import threading
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.conftest import ENVIRONMENT, EXPLAIN, ROUND
+from tests.cli.conftest import EXPLAIN, ROUND
 from tests.hostile.doubling import PLUS, function_tower
+from tests.processes import ENVIRONMENT
 from tffc.cli.application import application
 from tffc.errors import LoadError
 from tffc.files.atomic import write_file

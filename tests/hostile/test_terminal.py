@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.cli.conftest import ENVIRONMENT
 from tests.cli.terminal import open_terminal
+from tests.processes import ENVIRONMENT, run_python
 from tests.refusals import refusal
 from tffc.backends import compile_form
 from tffc.cli.annotations import annotation
@@ -257,12 +257,6 @@ def test_the_same_with_and_without_a_terminal(tmp_path: pathlib.Path, command: s
 
 
 def test_what_is_wrong_with_the_command_line(tmp_path: pathlib.Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "tffc", "print", "--style", "\x1b[31m", "a\nb"],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-    )
+    ran = run_python("-m", "tffc", "print", "--style", "\x1b[31m", "a\nb", cwd=tmp_path)
     assert ran.returncode == 2
     assert is_seen(ran.stderr)

@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 
+from tests.processes import ROOT
 from tffc.frontend.load import load
 from tffc.golden.examples import Example, read_examples
 from tffc.golden.printing import Recipe, print_program
@@ -16,7 +17,6 @@ from tffc.passes.table import all_passes, default_pipeline
 
 pytestmark = pytest.mark.slow
 
-ROOT = pathlib.Path(__file__).parents[2]
 GOLDEN = ROOT / "golden"
 EXAMPLES = read_examples(GOLDEN)
 

@@ -15,8 +15,9 @@ import sys
 import tempfile
 import venv
 
+from tests.processes import ROOT
+
 RELEASES = ("5.29.*", "6.33.*", "7.*")
-ROOT = pathlib.Path(__file__).parents[2]
 
 
 def run_under(release: str, folder: pathlib.Path) -> bool:

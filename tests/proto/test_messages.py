@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from tests.processes import run_python
 from tests.proto import messages
 from tffc import proto
 from tffc.proto import generate
@@ -75,7 +76,7 @@ assert ours.reference.name == "x" and ours.SerializeToString() == theirs.Seriali
 
 
 def in_fresh_interpreter(code: str) -> None:
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    run_python("-c", code, check=True)
 
 
 def test_messages_load_without_tensorflow_and_numpy() -> None:

@@ -8,9 +8,9 @@ import re
 import pytest
 import yaml
 
+from tests.processes import ROOT
 from website.anchors import anchors, links, slug
 
-ROOT = pathlib.Path(__file__).parents[2]
 PAGES = sorted(
     path
     for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "tffc/**/*.md", "website/**/*.md")

@@ -15,8 +15,7 @@ import urllib.parse
 import pytest
 
 from tests.browser import needs_chromium, opened
-
-ROOT = pathlib.Path(__file__).parents[2]
+from tests.processes import ROOT
 
 pytestmark = [
     pytest.mark.slow,

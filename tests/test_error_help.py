@@ -33,8 +33,7 @@ WITHOUT = {
         "E384 E637 E721 E754 E755"
     ),
     "a text, file or option is shown with the place that is wrong": (
-        "E236 E239 E240 E242 E244 E245 E247 E248 E249 E250 E362 E365 E368 E370 E372 E373 E374 E379 "
-        "E801"
+        "E236 E239 E240 E242 E244 E245 E247 E248 E249 E250 E362 E365 E368 E370 E372 E373 E374 E801"
     ),
     "the system, TensorFlow, XLA or the user's own code failed, and its words are given": (
         "E179 E692"

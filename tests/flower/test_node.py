@@ -120,7 +120,7 @@ def test_secure_sums_in_the_open_are_not_secure(process: Process, tmp_path: path
     log: list[str] = []
     node = make_node(process.bundle, numbers(0, 2), log, policy(tmp_path, "protection: secure\n"))
     assert answered(node, request_for(process)).error == "E776"
-    assert "protection: secure_sum: aggregated by the system; demanded: secure sum" in log[0]
+    assert "protection: secure_sum: aggregated by the system; required: secure sum" in log[0]
 
 
 @tff.federated_computation(NONE, tff.types.at_clients(np.int32))

@@ -160,7 +160,8 @@ def test_placements_are_made_copied_and_kept() -> None:
     for placement in (tff.CLIENTS, tff.SERVER):
         assert copy.deepcopy(placement) is placement
         assert pickle.loads(pickle.dumps(placement)) is placement
+    unchecked: Any = made
     with pytest.raises(AttributeError, match="cannot assign to field 'name'"):
-        made.name = "x"
+        unchecked.name = "x"
     with pytest.raises(TypeError, match="expected a placement"):
         tff.FederatedType(np.int32, made)

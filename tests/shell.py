@@ -84,7 +84,7 @@ def with_one_time(printed: str) -> str:
 
 
 def forget_modules(folder: pathlib.Path) -> None:
-    """Make the next command import the modules in a folder anew, as they may have changed."""
+    """Make the next command import the modules in a folder again, as they may have changed."""
     for name, module in list(sys.modules.items()):
         if folder in pathlib.Path(getattr(module, "__file__", None) or "/").parents:
             del sys.modules[name]

@@ -134,7 +134,7 @@ def test_modules_import_one_another_in_no_circle() -> None:
 
 WORDS_OF_THEIR_OWN = {
     "audit": "it speaks of the same things to people who read no code",
-    "proof": "it says anew what others say, and shares no code with them",
+    "proof": "it says again what others say, and shares no code with them",
 }
 """Rooms whose classes may be called as those of others, and why."""
 

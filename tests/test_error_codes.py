@@ -70,5 +70,5 @@ def test_page(code: str) -> None:
 
 def test_index() -> None:
     assert (ROOT / "docs" / "errors.md").read_text() == index(), (
-        "write it anew: python -m tffc.explanations > docs/errors.md"
+        "write it again: python -m tffc.explanations > docs/errors.md"
     )

@@ -169,13 +169,13 @@ def test_constant_beside_a_draw_may_be_made_by_every_client() -> None:
     program = places_one_at_the_clients(constant_and_draw)
     assert_draws_as_often(program, "mapreduce")
     # Whose parts call sections whole.
-    assert refusal(program, "distribute-aggregate").message.endswith("would run it anew")
+    assert refusal(program, "distribute-aggregate").message.endswith("would run it again")
 
 
 @pytest.mark.parametrize("pair", [two_draws, *SHARED])
 def test_draw_that_every_client_would_make(pair: Any) -> None:
     error = refusal(places_one_at_the_clients(pair), "mapreduce")
-    assert error.message.endswith("and every client would run it anew")
+    assert error.message.endswith("and every client would run it again")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_draw_outside_an_aggregation(part: str, repeated: str) -> None:
     error = refusal(program, "mapreduce")
     assert error.message == (
         "`fc_program_symbol_0 = a TensorFlow computation(...)` does not always give the same, and "
-        f"{repeated} would run it anew"
+        f"{repeated} would run it again"
     )
     assert error.notes == (f"it is made outside of the aggregation whose {part} needs it",)
     assert error.help == (

@@ -211,7 +211,7 @@ def test_impure_value_that_every_client_would_make(form: str, part: str) -> None
     assert error.code == "E532"
     assert error.message == (
         "`fc_draws_without_a_place_symbol_0 = a TensorFlow computation(...)` does not always give "
-        "the same, and every client would run it anew"
+        "the same, and every client would run it again"
     )
     assert error.notes == ("it has no placement, and what is at the clients needs it",)
     assert error.help == (

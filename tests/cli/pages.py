@@ -11,7 +11,7 @@ otherwise than TFF.
 A block that cannot run here stands after the mark `<!-- not run: WHY -->`; one that `.ci/run` runs,
 word for word, after `<!-- command: NAME -->`.
 
-    python -m tests.cli.pages        writes all pages anew
+    python -m tests.cli.pages        writes all pages again
 """
 
 from __future__ import annotations

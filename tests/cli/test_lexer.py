@@ -89,5 +89,5 @@ def test_programs_have_colours_on_terminals_that_have_them(tmp_path: pathlib.Pat
 def test_the_grammar_for_editors_is_the_lexer() -> None:
     path = ROOT / "docs" / "editors" / "tffc.tmLanguage.json"
     assert path.read_text() == textmate.grammar() + "\n", (
-        "write it anew: python -m tests.cli.textmate > docs/editors/tffc.tmLanguage.json"
+        "write it again: python -m tests.cli.textmate > docs/editors/tffc.tmLanguage.json"
     )

@@ -211,7 +211,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "rounds": ALWAYS,
         "secure_sums": {
             f"{RUN} --engine beam --secure-sums masked": "'--secure-sums' has no effect: the "
-            "engine beam adds secure sums in the open"
+            "engine beam adds secure sums unmasked"
         },
         "seed": {
             f"{RUN} --seed 1": "--seed selects the sampled clients: add --clients-per-round K"

@@ -34,7 +34,7 @@ needs_jax = pytest.mark.skipif(
     importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'tffc[jax]'"
 )
 RAY_WARNS = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")
-UPDATE = "write it anew: python -m tests.cli.pages"
+UPDATE = "write it again: python -m tests.cli.pages"
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ def has_functions_in_aggregation(form: Form) -> bool:
 
 
 class Peer:
-    """TensorFlow Federated in a process of its own, which is started anew after it ended."""
+    """TensorFlow Federated in a process of its own, which is started again after it ended."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[str] | None = None

@@ -1,4 +1,4 @@
-"""Secure sums that are masked between the clients of a round give what sums in the open give."""
+"""Secure sums that are masked between the clients of a round give the same as unmasked sums."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_engines_that_cannot_mask_say_so() -> None:
         make_engine("beam", process("mapreduce"), masks_sums=True)
     assert str(refusal.value) == (
         "the engine 'beam' cannot mask secure sums [E994]\n"
-        "  help: choose the engine local, or leave secure sums in the open"
+        "  help: choose the engine local, or leave secure sums unmasked"
     )
 
 

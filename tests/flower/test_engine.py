@@ -79,7 +79,7 @@ def test_every_aggregation(form: str) -> None:
     assert_close(only.output, locally(process).output)
     assert only.output[2] == sum(range(12))
     assert (only.clients, only.skipped) == (NAMES, ())
-    assert ran.log == ["round 1: secure sums are in the open; the server sees parts"]
+    assert ran.log == ["round 1: secure sums are not masked; the server sees parts"]
 
 
 @tff.tf_computation(np.float32, np.float32)
@@ -389,7 +389,7 @@ def test_an_error_that_a_node_made_up() -> None:
     )
 
 
-def test_secure_sums_are_refused_unless_they_may_be_in_the_open() -> None:
+def test_secure_sums_are_refused_unless_they_may_be_unmasked() -> None:
     process = process_of(every_aggregation, "mapreduce")
     with pytest.raises(ExecutionError) as caught:
         FlowerEngine(process, Together({}), RunSettings(), [].append)

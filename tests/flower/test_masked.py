@@ -90,7 +90,7 @@ def check(output: Any, names: tuple[str, ...]) -> None:
 
 
 @FORMS
-def test_sums_are_those_in_the_open(form: str) -> None:
+def test_sums_are_those_without_masks(form: str) -> None:
     process = process_of(every_secure_sum, form)
     ran = run(process, together_of(process), secure_sums="masked", rounds=2)
     for each in ran.rounds:

@@ -116,7 +116,7 @@ def test_a_policy_that_does_not(process: Process, tmp_path: pathlib.Path) -> Non
     )
 
 
-def test_secure_sums_in_the_open_are_not_secure(process: Process, tmp_path: pathlib.Path) -> None:
+def test_unmasked_secure_sums_are_not_secure(process: Process, tmp_path: pathlib.Path) -> None:
     log: list[str] = []
     node = make_node(process.bundle, numbers(0, 2), log, policy(tmp_path, "protection: secure\n"))
     assert answered(node, request_for(process)).error == "E776"

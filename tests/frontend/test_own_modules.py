@@ -1,4 +1,4 @@
-"""Which modules are a program's own, and that they are imported anew."""
+"""Which modules are a program's own, and that they are imported again."""
 
 from __future__ import annotations
 

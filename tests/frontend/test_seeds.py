@@ -39,7 +39,7 @@ Load = Callable[..., Any]
 
 @pytest.fixture
 def load(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Loads a module with this text, anew each time, as in a process that drew before."""
+    """Loads a new module with this text, as in a process that drew before."""
 
     def load_text(text: str, name: str = "drawing") -> Any:
         random.seed()

@@ -1,4 +1,4 @@
-"""Bundles that somebody has changed: files, manifests with hashes made anew, no files at all.
+"""Bundles that somebody has changed: files, manifests with hashes made again, no files at all.
 
     python -m tests.hostile.bundles [--cases N] [--seed S] [--first CASE]
 

@@ -426,7 +426,7 @@ def test_a_state_of_another_format_is_refused(tmp_path: pathlib.Path) -> None:
     assert refusal(DataError, read_state, path, TensorType(np.int32), "0") == (
         f"{path}: its member state.json is of another format than 1.0 [E942]\n"
         "  note: in another format, it says in another way which program the state is of\n"
-        "  help: use the version of tffc that saved it; or start anew from its arrays, in a file "
+        "  help: use the version of tffc that saved it; or start again from its arrays, in a file "
         "without state.json"
     )
 

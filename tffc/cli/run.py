@@ -170,7 +170,7 @@ def _check_engine(engine: str, workers: int | None, batching: Batching) -> None:
     elif batching.size == 1:
         refuse_without_effect("only batches are computed there: add --batching auto", "device")
     if not kind.masks_sums:
-        refuse_without_effect(f"the engine {engine} adds secure sums in the open", "secure_sums")
+        refuse_without_effect(f"the engine {engine} adds secure sums unmasked", "secure_sums")
     if kind.options is None:
         takers = [f"--engine {other.name}" for other in ENGINES.values() if other.options]
         refuse_without_effect(

@@ -1,4 +1,4 @@
-"""What a round's pipeline needs on every worker, in files of a shared folder.
+"""The data that a round's pipeline needs on every worker, in files of a shared folder.
 
     round        the bundle's messages, what the server keeps, the clients' names and their source
     broadcast    what the server sends to every client
@@ -38,7 +38,7 @@ BROADCAST = "broadcast"
 
 @dataclasses.dataclass(frozen=True)
 class Shipment:
-    """What workers need to know of a round."""
+    """The data of a round that workers need."""
 
     bundle: Bundle
     steps: RoundSteps

@@ -143,7 +143,7 @@ class RoundTransform(beam.PTransform):
         others = worked | "Others" >> beam.FlatMap(_other)
         reports = [
             updates
-            | f"Aggregate {index} in the open"
+            | f"Aggregate {index} unprotected"
             >> AggregateTransform(self._folder, index, self._fanout)
             for index in range(self._aggregations)
         ]

@@ -22,7 +22,7 @@ OFF, AUTO = "off", "auto"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Batching:
-    """How many clients are computed in one call: a number, or None to decide by measuring.
+    """The number of clients that one call computes, or None to decide by measuring.
 
     `device` is the one that TensorFlow computes batches on, such as `GPU:0`; empty for its own
     choice.  `known` are earlier measurements: whether each kind of batch pays off, by its

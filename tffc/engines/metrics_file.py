@@ -13,7 +13,7 @@ from tffc.files.reading import open_regular
 
 
 class Extent(NamedTuple):
-    """How far a file is written: its number of bytes, and their SHA-256."""
+    """The written part of a file: its number of bytes, and their SHA-256."""
 
     bytes: int
     digest: str
@@ -29,7 +29,7 @@ class MetricsFile:
 
     @property
     def extent(self) -> Extent:
-        """How far the file is written."""
+        """The part of the file that is written."""
         return Extent(self._size, self._hash.hexdigest())
 
     def is_as_written(self, extent: Extent) -> bool:

@@ -409,7 +409,7 @@ class _Pool:
 
     @property
     def count(self) -> int:
-        """How many actors there are."""
+        """The number of actors."""
         return len(self._actors)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What an actor of Ray's does, in a process that keeps its graphs: the work of a shard, or a merge.
+"""An actor of Ray, which computes shards and merges in a process that keeps its graphs.
 
 See `tffc.engines.shards` for what a call gives.
 """
@@ -31,8 +31,8 @@ KEPT = 4
 
 
 class RoundRefs(NamedTuple):
-    """Where in Ray's object store the parts of a round are: the bundle, what the server keeps and
-    sends, which is here if it is bytes, and the source of clients' data."""
+    """References to the parts of a round in Ray's object store: the bundle, the values that the
+    server keeps and sends (themselves if they are bytes), and the source of clients' data."""
 
     bundle: Any
     context: Any

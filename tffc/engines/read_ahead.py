@@ -29,7 +29,7 @@ WEIGHT = 0.2
 
 
 class Waits:
-    """How many seconds reading a client has waited lately; several threads may measure."""
+    """The seconds that reading a client has waited lately; several threads may measure."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -1,4 +1,4 @@
-"""What the engines have in common whose workers are other processes: batches, and measured time."""
+"""The common part of engines whose workers are other processes: batches, and measured time."""
 
 from __future__ import annotations
 

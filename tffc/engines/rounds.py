@@ -49,7 +49,7 @@ class Round:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sampling:
-    """Who takes part in each round: a number of clients drawn by a seed, or all."""
+    """The choice of clients for each round: a number of them drawn by a seed, or all."""
 
     clients: int | None = None
     seed: int = 0

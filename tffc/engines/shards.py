@@ -86,7 +86,7 @@ class ShardResult(NamedTuple):
 
 
 class Batches(NamedTuple):
-    """How many clients are computed in a call, and how many were in the first round."""
+    """The number of clients that one call computes, and the number in the first round."""
 
     size: int
     clients: int

@@ -1,4 +1,4 @@
-"""What workers in other processes are sent: a bundle's programs, and the source of clients' data.
+"""Data for workers in other processes: a bundle's programs, and the source of clients' data.
 
 The bundle is sent as its messages; only the source is pickled, which is the user's own object.
 """

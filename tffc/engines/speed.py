@@ -1,4 +1,4 @@
-"""Where the time of rounds goes: seconds of work, summed over threads, by what they were for."""
+"""Measured time of rounds: seconds of work in each part of a round, summed over threads."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Stopwatch:
 
 
 class RemoteSpeed:
-    """Where the time of rounds goes whose workers are other processes, and of the driver.
+    """The time of rounds whose workers are other processes, and of the driver.
 
     `told` has what was decided about batches and why, in words.
     """

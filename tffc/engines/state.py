@@ -110,7 +110,7 @@ def read_type(path: pathlib.Path) -> Type:
 
 
 class About(NamedTuple):
-    """What a file states of its state: the type, the digest of its program, and the rounds."""
+    """The header of a state file: the type, the digest of the program, and the rounds."""
 
     type: str
     program: str
@@ -131,7 +131,7 @@ def about_state(path: pathlib.Path, text: str | None) -> About | None:
             "E942",
             f"{path}: its member {MEMBER} is of another format than {FORMAT}",
             notes=("in another format, it says in another way which program the state is of",),
-            help="use the version of tffc that saved it; or start anew from its arrays, in a file "
+            help="use the version of tffc that saved it; or start again from its arrays, in a file "
             f"without {MEMBER}",
         )
     type, program, rounds = (about.get(key) for key in About._fields)

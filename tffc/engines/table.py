@@ -138,7 +138,7 @@ def make_engine(
         raise LanguageValueError(
             "E994",
             f"the engine {name!r} cannot mask secure sums",
-            help=f"choose the engine {' or '.join(able)}, or leave secure sums in the open",
+            help=f"choose the engine {' or '.join(able)}, or leave secure sums unmasked",
         )
     _check_installed(kind)
     given: dict[str, Any] = {}

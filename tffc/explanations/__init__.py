@@ -1,4 +1,4 @@
-"""What every error code means, at length: one page a code, shown by `tffc explain`.
+"""The pages about error codes, one for each, which `tffc explain` shows.
 
 A page is Markdown, and its first line `# CODE: title`.
 """

@@ -63,7 +63,7 @@ class Identity(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """Whether all of the identity is valid on this machine."""
+        """Whether all parts of the identity are valid on this machine."""
         return self.machine in (None, this_machine())
 
     def is_of(self, found: os.stat_result) -> bool:

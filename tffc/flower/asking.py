@@ -20,7 +20,7 @@ CODE = re.compile(r"E\d{3}")
 
 
 class Arrival(NamedTuple):
-    """What arrived from a node: a record, or the reason why there is none."""
+    """A node's answer: a record, or the reason why it is missing."""
 
     node: str
     record: Record | None

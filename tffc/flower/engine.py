@@ -100,7 +100,7 @@ class FlowerEngine:
         else:
             if self._has_secure_sums:
                 self.tell(
-                    f"round {cohort.round}: secure sums are in the open; the server sees parts"
+                    f"round {cohort.round}: secure sums are not masked; the server sees parts"
                 )
             replies = asking.ask(WORK, dict.fromkeys(cohort.clients, request), asking.unfit)
         self._check_enough(replies, cohort)

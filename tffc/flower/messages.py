@@ -36,7 +36,7 @@ class Record(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Request:
-    """What the server asks of a node in an attempt at a round.
+    """A request of the server to a node in an attempt at a round.
 
     `program` identifies the programs that both have to run; `attempt` is unique to the request.
     `kept` is the part of the server's values that aggregations need, and `sent` what clients

@@ -134,7 +134,7 @@ class Node:
             self._audit = _audited(bundle)
         found = self._audit
         if request.secure_sums != MASKED:
-            channels = tuple(map(_in_the_open, found.channels))
+            channels = tuple(map(_unmasked, found.channels))
             found = dataclasses.replace(found, channels=channels)
         broken = violations(found, policy, datetime.date.today())
         reasons = [f"{v.rule}: {v.subject}: {v.message}" for v in broken if v.excepted is None]
@@ -182,7 +182,7 @@ def _audited(bundle: Bundle) -> Audit:
     return audit(bundle.computation, bundle.form)
 
 
-def _in_the_open(channel: Channel) -> Channel:
+def _unmasked(channel: Channel) -> Channel:
     """Return a channel's protection as it is if secure sums are added like other sums."""
     if channel.protection is not Protection.SECURE:
         return channel

@@ -40,5 +40,5 @@ class Pauses:
         self._sleep(pause_after(now - self._begun, longest))
 
     def came(self) -> None:
-        """Record that what was waited for arrived, so that the next wait starts anew."""
+        """Record that what was waited for arrived, so that the next wait starts again."""
         self._begun = self._clock()

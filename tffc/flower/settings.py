@@ -19,7 +19,7 @@ Config = Mapping[str, Any]
 
 
 class _Rule(NamedTuple):
-    """What an entry is expected to be, in words and as a condition, and how it is converted."""
+    """A rule for an entry: the expected value in words, a condition, and the conversion."""
 
     expected: str
     holds: Callable[[Any], bool]

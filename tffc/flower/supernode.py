@@ -1,7 +1,7 @@
 """A Flower SuperNode that loses little time between messages.
 
 Flower's own polls for messages every three seconds, and starts a process for each, which imports
-Flower anew.  This one takes the same arguments:
+Flower again.  This one takes the same arguments:
 
     python -m tffc.flower.supernode --superlink ...
 

@@ -19,7 +19,7 @@ MASKED_STEPS = ("keys", "shares", "confirmed", "revealed")
 
 
 class Memory(NamedTuple):
-    """What a node keeps between the messages of a run: the highest round number, and its
+    """The memory of a node between the messages of a run: the highest round number, and its
     participant in masked sums."""
 
     last_round: int = 0

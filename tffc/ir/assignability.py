@@ -1,4 +1,4 @@
-"""How to say which part of a value is of another type than the one that is needed."""
+"""Notes about the parts of a type that differ from the type that is needed."""
 
 from __future__ import annotations
 

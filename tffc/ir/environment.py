@@ -1,4 +1,4 @@
-"""What names stand for at one place of a program, while it is evaluated."""
+"""The values of names at one place of a program, while it is evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which binding makes a program large."""
+"""Search for the binding that makes a program large."""
 
 from __future__ import annotations
 

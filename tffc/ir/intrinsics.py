@@ -22,7 +22,7 @@ from tffc.ir.types import (
 
 
 class Communication(enum.Enum):
-    """How an operator moves values between placements."""
+    """The ways in which operators move values between placements."""
 
     LOCAL = "local"
     BROADCAST = "broadcast"

@@ -54,7 +54,7 @@ SELECTS = frozenset({"federated_select", "federated_secure_select"})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Violation:
-    """What does not hold, and where; `invariant` is the name of what is checked by name."""
+    """A violation and its place; `invariant` is the name of the invariant, if it has one."""
 
     code: str
     message: str

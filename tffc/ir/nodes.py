@@ -39,7 +39,7 @@ from tffc.printable import printable
 
 
 class NodeBase(Term):
-    """What all nodes have: a type, and the text of the compact notation as `str`.
+    """The base of all nodes: a type, and the text of the compact notation as `str`.
 
     The type, the texts and the message have the names, too, by which TFF's users know them.
     """

@@ -1,4 +1,4 @@
-"""Which names a node uses without binding them.
+"""Free names: those that a node uses without binding them.
 
 A block's local is visible to the locals after it and to the result; a lambda's parameter is
 visible in its result; the innermost, latest binder wins.

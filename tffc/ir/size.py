@@ -1,4 +1,4 @@
-"""How large what is made of a program may become, told before it is made.
+"""Limits on the size of what is made of a program, checked before it is made.
 
 A small program may stand for an astronomically large one: values that are shared between places,
 functions that call others twice, struct types that hold one type twice.  What has to write out what

@@ -1,4 +1,4 @@
-"""What types and nodes share: immutable trees, hashed at most once and compared by content.
+"""The base of types and nodes: immutable trees, hashed at most once and compared by content.
 
 Trees may be deep and may share subtrees, so nothing here recurses, no pair of shared subtrees is
 compared twice, and trees are pickled as flat lists.

@@ -1,4 +1,4 @@
-"""What all types have in common: their printed forms, and when one may stand for another.
+"""The base of all types: printed forms, assignability and equivalence.
 
     tensors     equal element types; the target's dimensions equal or unknown
     structs     equal length; a source element is unnamed or has the target's name

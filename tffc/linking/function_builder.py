@@ -21,7 +21,7 @@ class FunctionBuilder(GraphBuilder):
     """One function under construction, which the graph of `parent` is going to call.
 
     It takes its parameter and, after that, the tensors of the parent that it captures.  Sections
-    that are called in it are initialized anew each time that the function runs.
+    that are called in it are initialized again each time that the function runs.
     """
 
     is_self_contained = True

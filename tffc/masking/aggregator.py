@@ -59,7 +59,7 @@ class Aggregator:
 
     Each step has a method that receives the message of one participant, in any order and any number
     of times, and one that ends the step and returns what to send next.  The latter raise an
-    ExecutionError if too few participants are left: the sum has to begin anew, under a new label.
+    ExecutionError if too few participants are left: the sum has to begin again, under a new label.
     """
 
     def __init__(self, names: Collection[str], terms: Terms) -> None:

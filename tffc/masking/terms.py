@@ -1,4 +1,4 @@
-"""What the two sides of a masked sum agree on, and the messages they exchange."""
+"""The terms of a masked sum, on which both sides agree, and the messages that they exchange."""
 
 from __future__ import annotations
 

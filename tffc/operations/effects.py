@@ -1,4 +1,4 @@
-"""Which operations do more than compute their outputs from their inputs.
+"""Effects: the operations that do more than compute their outputs from their inputs.
 
 `effects.txt` names those that are known.  One that TensorFlow marks as stateful and that is not
 among them counts as having effects, and so does one that TensorFlow does not have.
@@ -33,7 +33,7 @@ MODULE = "XlaCallModule"
 
 
 class Effect(enum.Enum):
-    """What an operation does besides computing."""
+    """An effect of an operation besides computing."""
 
     OWN_STATE = "keeps state that is new in each run"
     RANDOM = "draws random numbers without a fixed seed"

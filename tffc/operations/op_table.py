@@ -1,4 +1,4 @@
-"""What TensorFlow's operations are, as far as linking has to know without TensorFlow.
+"""The table of TensorFlow's operations, with the facts that linking needs.
 
 `op_table.txt` has a row for each operation that TensorFlow 2.21 registers:
 
@@ -12,7 +12,7 @@
     name@TYPES               one of each type in the attribute TYPES
 
 where TYPE is the number of an element type or the attribute that gives it.  The script
-`tests/operations/write_op_table.py` writes it anew.
+`tests/operations/write_op_table.py` writes it again.
 """
 
 from __future__ import annotations

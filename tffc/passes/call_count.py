@@ -1,4 +1,4 @@
-"""How many calls are left when the functions of a program are inlined, told without inlining them.
+"""The number of calls after inlining the functions of a program, found without inlining them.
 
 Which calls there are does not depend on data.  So the program is evaluated on values of which only
 the structs and the lambdas are known, and all else is one and the same unknown.  A function applied

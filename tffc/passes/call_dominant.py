@@ -144,7 +144,7 @@ class _Normalizer(Evaluator):
             nodes.append((yield self.reify(inner)))
         made = StructNode.of_type(tuple(nodes), value.type)
         if not value.has_closure:
-            # A lambda is made anew for each use, so that every binder keeps a name of its own.
+            # A lambda is made again for each use, so that every binder keeps a name of its own.
             value.node = made
         return made
 

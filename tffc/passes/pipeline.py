@@ -45,7 +45,7 @@ class Pass:
 
     @property
     def description(self) -> str:
-        """What is said about the pass."""
+        """The description of the pass."""
         return inspect.getdoc(self.function) or ""
 
     @property
@@ -82,8 +82,7 @@ class Pass:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TextPlace:
-    """Where in the text of a pipeline something stands: in a line of a file, or in the one line of
-    `text`."""
+    """A place in the text of a pipeline: in a line of a file, or in the one line of `text`."""
 
     source: str
     span: Span | None = None

@@ -75,7 +75,7 @@ def has_closure(value: Value) -> bool:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Hint:
-    """What a binding made by the expression at hand should be called, and where it came from."""
+    """The wanted name and the source position of a binding that an expression makes."""
 
     name: str | None
     span: Span | None

@@ -59,7 +59,7 @@ class Place:
 
 
 class Kind(enum.IntEnum):
-    """How the value of a field is read."""
+    """The kinds of values that a field of a message can have."""
 
     MESSAGE = enum.auto()
     MESSAGES = enum.auto()

@@ -30,13 +30,13 @@ class Side(enum.Enum):
     AGGREGATION = "where clients' updates come together, at the server or on the way to it"
 
 
-def runs_at(side: Side, anew_for: str | None = None) -> dict[str, Any]:
+def runs_at(side: Side, again_for: str | None = None) -> dict[str, Any]:
     """Return the metadata of a component's field.
 
-    `anew_for` says for what the component runs several times in a round; at the clients it does so
+    `again_for` says for what the component runs several times in a round; at the clients it does so
     for each of them.
     """
-    return {"side": side, "anew_for": anew_for}
+    return {"side": side, "again_for": again_for}
 
 
 End: TypeAlias = "str | tuple[End, ...]"

@@ -40,7 +40,7 @@ def left_among(impure: Callable[[], frozenset[str]], made: Sequence[str]) -> fro
 class Purity:
     """A record of the components that run operations of each impure call.
 
-    None of it may run in two components, or anew at every client unless it was placed there.
+    None of it may run in two components, or again at every client unless it was placed there.
     """
 
     def __init__(self, form: type[Form]) -> None:
@@ -53,15 +53,15 @@ class Purity:
         That is asked only of a call that runs several times.
 
         Raises:
-          FormError: an impure operation of it is left in another component too, or would run anew
+          FormError: an impure operation of it is left in another component too, or would run again
             at every client.
         """
         before = self._ran.setdefault(call.name, [])
-        anew = self._runs_anew(component, call)
+        refusal = self._runs_again(component, call)
         sections = (node for node in walk(call.call) if isinstance(node, Compiled))
-        if (before or anew is not None) and not all(map(is_pure, sections)):
-            if left() and anew is not None:
-                raise anew
+        if (before or refusal is not None) and not all(map(is_pure, sections)):
+            if left() and refusal is not None:
+                raise refusal
             for other, left_there in before:
                 if not left().isdisjoint(left_there()):
                     raise _refusal(
@@ -72,14 +72,14 @@ class Purity:
                     )
         before.append((component, left))
 
-    def _runs_anew(self, component: str, call: StagedCall) -> FormError | None:
+    def _runs_again(self, component: str, call: StagedCall) -> FormError | None:
         """Return the refusal of an impure call where its component runs several times in a round,
         and it was not placed there."""
         field = self._fields[component]
-        if field["anew_for"] is not None:
+        if field["again_for"] is not None:
             return _refusal(
                 call,
-                f"{field['anew_for']} would run it anew",
+                f"{field['again_for']} would run it again",
                 f"it is made outside of the aggregation whose {component} needs it",
                 "compile to distribute-aggregate, draw it within the aggregation, or allow impure "
                 "duplicates",
@@ -92,7 +92,7 @@ class Purity:
         if note is not None:
             return _refusal(
                 call,
-                "every client would run it anew",
+                "every client would run it again",
                 note,
                 "make the value at the server with tff.federated_eval and broadcast it, let each "
                 "client make its own with tff.federated_eval(f, tff.CLIENTS), or allow impure "

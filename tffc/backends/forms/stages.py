@@ -1,4 +1,4 @@
-"""When each call of a flat program runs: the stages of a round.
+"""The stages of a round, and the stage in which each call of a flat program runs.
 
     prepare     at the server, from the state
     broadcast   server to clients

@@ -1,4 +1,4 @@
-"""What is compiled for a batch of clients: their work and its accumulation in one call.
+"""Compiled functions for batches of clients: their work and its accumulation in one call.
 
 A kernel takes clients whose data has the same shapes, or whose sequences have runs of the same
 sizes, and gives one accumulator for all of them, what each of them gives by itself, and whether all
@@ -35,7 +35,7 @@ MOST_TOLD = 200
 
 
 class Mode(enum.Enum):
-    """How the clients of a batch are computed."""
+    """The ways to compute the clients of a batch."""
 
     LOOP = "a loop over the clients of a batch"
     VECTOR = "vectorised over the clients of a batch"
@@ -59,7 +59,7 @@ def _pair(type: Type | None) -> tuple[Type, Type]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Key:
-    """What clients of one kernel have in common.
+    """The key of a kernel, which is equal for all clients that it can compute.
 
     `shapes` are those of the arrays of a client, as they are given to the kernel.  Where sequences
     differ in length, `sizes` are the sizes of the runs of each order that the kernel reads, and
@@ -82,7 +82,7 @@ class Key:
 
 
 class DataLayout:
-    """Where the parts of a client's data are: its leaves, and the arrays of each.
+    """The layout of a client's data: its leaves, and the arrays of each.
 
     `arrays` are the types of all arrays, as columns of a group are, and `places` has for each leaf
     the places of its own among them.
@@ -118,8 +118,8 @@ class DataLayout:
 
 
 class BatchResult(NamedTuple):
-    """What a batch gave: the accumulator of its clients, what each gives by itself, and whether the
-    kernel had to be compiled for it."""
+    """The result of a batch: the accumulator of its clients, the values of each client apart, and
+    whether the kernel had to be compiled for it."""
 
     accumulator: Any
     apart: list[Any]

@@ -1,4 +1,4 @@
-"""Which clients of a round are computed together, and whether that is worth it.
+"""Plans of batches: the clients that are computed together, and whether that is faster.
 
 With a number of clients a call, batches are made from the first round on.  Otherwise clients are
 computed one at a time, until those that a kernel would be for have taken as long as compiling it
@@ -208,7 +208,7 @@ class Planner:
 
     @property
     def makes_batches(self) -> bool:
-        """Whether the next round is to be computed in batches, as far as they can be made.
+        """Whether the next round is computed in batches where possible.
 
         With a number of clients a call that is so for all rounds or for none.
         """

@@ -81,8 +81,8 @@ class Order:
 
     @property
     def is_cyclic(self) -> bool:
-        """Whether arranged rows that follow one another are rows that do, the first row after the
-        last."""
+        """Whether neighbours among the arranged rows are neighbours among the rows, where the first
+        row follows the last."""
         operations = [operation for operation, _ in self.rows]
         return "RepeatDataset" not in operations[1:]
 
@@ -181,6 +181,6 @@ class RowElements:
         shape = [size, *column.shape[1:]]
         if self._is_fixed:
             return self._tf.slice(column, begin, shape)
-        # XLA compiles a Slice anew for each place that an argument tells.
+        # XLA compiles a Slice again for each place that an argument tells.
         operations = importlib.import_module("tensorflow.compiler.tf2xla.ops.gen_xla_ops")
         return operations.xla_dynamic_slice(column, begin, self._tf.constant(shape))

@@ -72,7 +72,7 @@ class _Rewriting:
 
 
 class _Elements(Protocol):
-    """Where a loop's elements come from; it has loop variables of its own, in a fixed order."""
+    """A source of a loop's elements; it has its own loop variables, in a fixed order."""
 
     @property
     def types(self) -> Sequence[int]: ...

@@ -27,7 +27,7 @@ Arrangement = tuple[str, int]
 
 @dataclasses.dataclass(slots=True)
 class Slices:
-    """How a dataset is made from the rows of some tensors.
+    """The way in which a dataset is made from the rows of some tensors.
 
     Rows are arranged, then divided into batches of `size` rows (unless it is 0), and the batches
     are arranged again.  `whole` says that a smaller batch at the end is dropped.

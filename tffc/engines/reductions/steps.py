@@ -1,7 +1,7 @@
 """The functions applied to each element of a dataset: by maps and scans, and finally by the
 reduction.
 
-tf.data instantiates the function of a mapped dataset anew for each client, which takes longer than
+tf.data instantiates the function of a mapped dataset again for each client, which takes longer than
 most clients' work.  In a loop they are ordinary nodes.
 """
 

@@ -40,8 +40,8 @@ def _has_memory(node: Any, functions: set[str]) -> bool:
         return node.op not in functions
     if operation.has_named_state:
         return True
-    # Without a seed, a random operation draws anew in each session; with a seed it continues where
-    # the last run stopped.
+    # Without a seed, a random operation draws new numbers in each session; with a seed it
+    # continues where the last run stopped.
     return operation.is_stateful and any(name in node.attr and node.attr[name].i for name in SEEDS)
 
 

@@ -1,4 +1,4 @@
-"""Where in a program a term stands, as messages show it: the enclosing binding, the term marked.
+"""Places of terms in a program, as messages show them: the enclosing binding, the term marked.
 
 in the binding `y`:
     y=federated_map(<(x -> <x,z>),p[1]>)

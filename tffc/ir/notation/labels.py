@@ -1,4 +1,4 @@
-"""What the printed forms share: the texts of leaves, and the limit on the length of a text."""
+"""The common part of the printed forms: texts of leaves, and the limit on a text's length."""
 
 from __future__ import annotations
 

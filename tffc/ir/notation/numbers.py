@@ -134,7 +134,7 @@ def _shown(value: Any) -> Any:
 
 
 class _ElementFormat:
-    """How the float elements of one array are printed, all at the same width.
+    """The format of the float elements of one array, which all have the same width.
 
     NumPy pads each number so that points stand under one another: `_left` and `_right` are the most
     characters before and after the point.  In scientific notation the exponent counts to the right.

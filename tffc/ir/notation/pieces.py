@@ -16,7 +16,7 @@ from tffc.printable import printable
 
 
 class Mark(enum.Enum):
-    """Where the formatted form breaks the line, and how the indentation changes there."""
+    """A line break of the formatted form, with the change of the indentation."""
 
     INDENT = 2
     BREAK = 0

@@ -319,7 +319,8 @@ def test_accumulators_and_updates_go_through_that_coder(
     from tffc.engines.beam_transforms import RoundTransform
 
     pipeline = apache_beam.Pipeline(runner=IN_PROCESS)
-    _ = pipeline | RoundTransform("folder", shipment_of(numbers(0, 3), batches), fanout)
+    shipment = shipment_of(numbers(0, 3), batches)
+    _ = pipeline | RoundTransform("folder", shipment, fanout)
     components = pipeline.to_runner_api().components
     coders = PipelineContext(components).coders
     accumulators = [
@@ -327,9 +328,8 @@ def test_accumulators_and_updates_go_through_that_coder(
         for each in components.transforms.values()
         if each.spec.urn == "beam:transform:combine_per_key:v1"
     ]
-    assert [str(coders.get_by_id(each)) for each in accumulators] == ["ValueCoder"] * (
-        2 if fanout else 1
-    )
+    count = len(shipment.steps.aggregations) * (2 if fanout else 1)
+    assert [str(coders.get_by_id(each)) for each in accumulators] == ["ValueCoder"] * count
     collections = {
         each.unique_name.rpartition(".")[0].rpartition("/")[2]: str(coders.get_by_id(each.coder_id))
         for each in components.pcollections.values()
@@ -359,23 +359,31 @@ def test_accumulators_of_groups_are_joined(tmp_path: pathlib.Path) -> None:
 
     shipment = shipment_of(numbers(0, 7))
     write_file(str(tmp_path), ROUND, shipment.to_bytes())
-    part, whole = CombinePart(str(tmp_path), 0), CombineParts(str(tmp_path), 0)
-    part.setup()
-    whole.setup()
-    total = whole.create_accumulator()
     zero = TupleAggregation(shipment.steps.aggregations).zero(())
+    updates: list[list[Any]] = []
     for group in (shipment.clients[:3], shipment.clients[3:]):
-        accumulator = part.create_accumulator()
+        updates.append([])
         for client in group:
             data = shipment.source.read(client)
             update = shipment.steps.work_and_accumulate(zero, data, (), (), client)
-            accumulator = part.add_input(accumulator, update)
-        coder = ValueCoder()
-        sent = coder.decode(coder.encode(part.extract_output(accumulator)))
-        total = whole.add_input(total, sent)
-    report = Result.from_record(whole.extract_output(total))
-    _, output = shipment.steps.finish((), [report.value])
-    assert report.kind == ResultKind.REPORT
+            updates[-1].append(update)
+    coder = ValueCoder()
+    reports: list[Any] = []
+    for index in range(len(zero)):
+        part, whole = CombinePart(str(tmp_path), index), CombineParts(str(tmp_path), index)
+        part.setup()
+        whole.setup()
+        total = whole.create_accumulator()
+        for group in updates:
+            accumulator = part.create_accumulator()
+            for update in group:
+                accumulator = part.add_input(accumulator, update)
+            sent = coder.decode(coder.encode(part.extract_output(accumulator)))
+            total = whole.add_input(total, sent)
+        report = Result.from_record(whole.extract_output(total))
+        assert report.kind == ResultKind.REPORT
+        reports.append(report.value)
+    _, output = shipment.steps.finish((), reports)
     assert output[2:4] == (sum(range(7)), 0)
 
 

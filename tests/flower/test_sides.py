@@ -272,7 +272,7 @@ def test_a_node_without_what_an_app_has_no_room_for(
     config = {"secure-sums": "open", "bundle": str(tmp_path / "bundle"), "attempts": 1}
     with pytest.raises(TffcError, match="0 of 3 nodes answered"):
         run(app, nodes, config)
-    assert "E786, A file of a bundle that is not where it is looked for" in caplog.text
+    assert "E786, A bundle file that cannot be found" in caplog.text
     assert "cannot keep a file of the bundle in /proc/nowhere" in caplog.text
 
 

@@ -14,7 +14,7 @@ from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.frameworks.sections import run_section
 from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir import FunctionType, Node, StructType, TensorType, Type
-from tffc.ir.trampoline import run
+from tffc.trampoline import run
 
 
 def run_mapreduce(form: MapReduceForm, state: Any, clients: Sequence[Any]) -> Any:

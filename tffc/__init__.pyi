@@ -7,6 +7,7 @@ from tffc import backends as backends
 from tffc.compat.install import (
     install_as_tensorflow_federated as install_as_tensorflow_federated,
 )
+from tffc.containers.struct import Struct as Struct
 from tffc.engines.api import (
     load as load,
 )
@@ -111,7 +112,6 @@ from tffc.frontend.type_queries import (
     TypedObject as TypedObject,
 )
 from tffc.frontend.value import Value as Value
-from tffc.ir.struct import Struct as Struct
 from tffc.ir.types import (
     CLIENTS as CLIENTS,
 )

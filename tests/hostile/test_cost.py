@@ -42,7 +42,6 @@ from tffc.ir.nodes import (
 from tffc.ir.notation import compact, formatted, parse, sections, structural, typed
 from tffc.ir.notation.type_parser import parse_type
 from tffc.ir.size import MAX_SIZE, max_size, size_limit
-from tffc.ir.trampoline import run as run_task
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import StructType, TensorType, Type, at_clients, at_server
 from tffc.ir.verify import holding, verify
@@ -50,6 +49,7 @@ from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Tensor
 from tffc.near import MOST_NAMES, near_names
 from tffc.passes import call_dominant
+from tffc.trampoline import run as run_task
 from tffc.validation.arguments import usual_trials
 from tffc.validation.bounded import Bounded
 

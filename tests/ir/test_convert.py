@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tffc.containers.struct import Struct
 from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.ir import DType, StructType, TensorType, to_type
-from tffc.ir.struct import Struct
 from tffc.ir.types import StructWithPythonType
 
 INT, FLOAT = TensorType(np.int32), TensorType(np.float32)

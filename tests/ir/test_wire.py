@@ -60,8 +60,8 @@ from tffc.ir.wire import (
     write_xla,
 )
 from tffc.ir.wire.arrays import ARRAY, array_fields, read_array
-from tffc.ir.wire.messages import message_content
 from tffc.proto.encoding import Place, joined
+from tffc.proto.messages import message_content
 
 INT, FLOAT = TensorType(DType.INT32), TensorType(DType.FLOAT32)
 PAIR = StructType([INT, INT])

@@ -23,10 +23,10 @@ from tffc.ir.nodes import (
     Selection,
     StructNode,
 )
-from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import leaves, local_type
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.linking.operand import from_leaves, rebuild
+from tffc.trampoline import Task, run
 
 
 class Kind(enum.Enum):

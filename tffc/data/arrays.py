@@ -32,10 +32,10 @@ from tffc.data.casts import (
 )
 from tffc.errors import DataError
 from tffc.ir.dtypes import DType
-from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import SequenceType, StructType, TensorType, Type
 from tffc.near import did_you_mean
+from tffc.trampoline import Task, run
 from tffc.values.concrete import Stacked
 
 Header: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]

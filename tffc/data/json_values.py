@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from tffc.ir.dtypes import DType
-from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import SequenceType, StructType, TensorType, Type
 from tffc.printable import json_text, printable
+from tffc.trampoline import Task, run
 from tffc.values.concrete import flatten
 
 

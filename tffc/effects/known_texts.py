@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from tffc.graphdef.functions import ALTERNATIVES
 from tffc.graphdef.node import source
-from tffc.ir.trampoline import Task, run
 from tffc.operations.effects import read_table
+from tffc.trampoline import Task, run
 
 MOST_STEPS = 100_000
 """The limit on tensors visited in a section; those beyond count as computed."""

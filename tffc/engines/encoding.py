@@ -29,7 +29,7 @@ import numpy as np
 from tffc import errors
 from tffc.errors import TffcError
 from tffc.ir.dtypes import DType
-from tffc.ir.trampoline import Task, run
+from tffc.trampoline import Task, run
 from tffc.values.concrete import Federated, Stacked
 
 NUMBERED = {dtype.number: dtype.dtype for dtype in DType if dtype is not DType.STRING}

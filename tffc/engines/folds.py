@@ -15,9 +15,9 @@ from tffc.engines.secure_sums import MakeSecureSum, SecureSum, zero_of
 from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.nodes import Block, Call, Lambda, Node
-from tffc.ir.trampoline import run
 from tffc.ir.type_parts import local_type
 from tffc.linking.aggregations import PLAIN, Arithmetic, Sum
+from tffc.trampoline import run
 from tffc.values.concrete import Federated
 
 MakeInterpreter: TypeAlias = Callable[[int], Interpreter]

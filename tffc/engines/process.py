@@ -15,10 +15,10 @@ from tffc.engines.runtime import EngineRuntime
 from tffc.engines.sections import run_section
 from tffc.engines.state import State
 from tffc.errors import BundleError, MissingExtraError
-from tffc.ir.trampoline import Task
-from tffc.ir.trampoline import run as run_task
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import Type
+from tffc.trampoline import Task
+from tffc.trampoline import run as run_task
 from tffc.values.concrete import to_python, to_value
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from tffc.backends.forms.steps import AggregationSteps
+from tffc.backends.forms.steps import AggregationSteps, ClientGraphs
+from tffc.engines.batching.program_graphs import link_programs
 from tffc.engines.folds import folds
 from tffc.engines.sections import EngineInterpreter, run_section
 from tffc.engines.secure_sums import SecureSum, zero_of
 from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir.nodes import Compiled, Lambda
-from tffc.ir.trampoline import run
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import FederatedType, Type
+from tffc.trampoline import run
 from tffc.values.concrete import Federated, flatten, unflatten
 
 
@@ -62,3 +63,7 @@ class EngineRuntime:
     def aggregations(self, program: Lambda) -> Sequence[AggregationSteps]:
         """See `Runtime`."""
         return folds(program, self.interpreter, self.secure_sum)
+
+    def link(self, work: Lambda, aggregation: Lambda) -> ClientGraphs:
+        """See `Runtime`."""
+        return link_programs(work, aggregation)

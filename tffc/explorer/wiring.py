@@ -15,10 +15,10 @@ from tffc.backends.forms.stages import DATA, STATE, Half, Stage, StagedCall, Sta
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.intrinsics import MAPS
 from tffc.ir.nodes import Intrinsic, Lambda, Node, Reference, Selection, StructNode
-from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import walk
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import StructType, Type
+from tffc.trampoline import Task, run
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ from tffc.frontend.type_checks import (
 )
 from tffc.frontend.value import Value, struct_value
 from tffc.ir.calls import by_position
-from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import contains
 from tffc.ir.types import (
     CLIENTS,
@@ -37,6 +36,7 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
+from tffc.trampoline import Task, run
 
 UNPLACED = "it must not be federated: give a constant or the result of a computation"
 """The help for a parameter of an aggregation that is placed at the server."""

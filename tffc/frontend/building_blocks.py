@@ -16,11 +16,11 @@ from tffc.frontend.source import entry_point
 from tffc.frontend.type_analysis import check_is_type
 from tffc.ir import nodes, wire
 from tffc.ir.array import to_array
-from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import walk
 from tffc.ir.types import TensorType, Type, to_type
 from tffc.passes.call_dominant import call_dominant
 from tffc.passes.desugar_means import desugar_means
+from tffc.trampoline import Task, run
 
 Rewriting: TypeAlias = Callable[[nodes.Node], tuple[nodes.Node, bool]]
 """Transforms a node: returns its replacement, and whether that is a different node."""

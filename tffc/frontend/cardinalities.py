@@ -8,8 +8,8 @@ from typing import Any
 from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.frontend.hints import described
 from tffc.frontend.source import entry_point
-from tffc.ir.trampoline import Task, run
 from tffc.ir.types import FederatedType, Placement, StructType, Type
+from tffc.trampoline import Task, run
 
 CardinalitiesType = Mapping[Placement, int]
 """The number of participants at each placement."""

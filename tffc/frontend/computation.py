@@ -16,6 +16,7 @@ import inspect
 from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
+from tffc.containers.struct import Struct
 from tffc.errors import (
     ComputationReturnedNoneError,
     ContextError,
@@ -42,7 +43,6 @@ from tffc.frontend.signature import (
 from tffc.frontend.source import entry_point
 from tffc.frontend.value import Value
 from tffc.ir.nodes import Call, Compiled, Node, Reference
-from tffc.ir.struct import Struct
 from tffc.ir.traverse import walk
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import FunctionType, StructType, Type, to_type

@@ -14,6 +14,8 @@ import abc
 import sys
 from typing import Any, ClassVar, NamedTuple
 
+from tffc.containers.named import is_named_container, named_items
+from tffc.containers.struct import Struct
 from tffc.errors import (
     ContextError,
     LanguageTypeError,
@@ -29,11 +31,8 @@ from tffc.frontend.value import Value, scope_of, struct_value
 from tffc.frontend.zipping import names_fit, zip_to
 from tffc.ir import nodes
 from tffc.ir.array import infer_dtype, to_array
-from tffc.ir.named_containers import is_named_container, named_items
 from tffc.ir.nodes import Literal, Node
 from tffc.ir.shapes import shape_is_assignable
-from tffc.ir.struct import Struct
-from tffc.ir.trampoline import Task, run
 from tffc.ir.type_base import TypeNotAssignableError
 from tffc.ir.types import (
     FunctionType,
@@ -45,6 +44,7 @@ from tffc.ir.types import (
     Type,
     to_type,
 )
+from tffc.trampoline import Task, run
 from tffc.values.access import AccessPath, access_text
 
 

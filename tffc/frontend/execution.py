@@ -13,11 +13,11 @@ from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any, NoReturn, Protocol, TypeAlias
 
+from tffc.containers.struct import Struct
 from tffc.errors import ContextError, LanguageTypeError, LanguageValueError
 from tffc.frontend.hints import described
 from tffc.frontend.source import entry_point
 from tffc.ir.nodes import Node
-from tffc.ir.struct import Struct
 from tffc.ir.types import FunctionType
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tffc.containers.struct import Struct
 from tffc.errors import LanguageTypeError, LanguageValueError, TffcError
 from tffc.frameworks.jax.hlo import hlo_of, load_jax, portable_artifact
 from tffc.frontend import context as contexts
@@ -25,13 +26,12 @@ from tffc.frontend.signature import call_arguments, passed_type
 from tffc.frontend.type_conversions import fill
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
-from tffc.ir.struct import Struct
-from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import leaves, without_containers
 from tffc.ir.types import FunctionType, StructWithPythonType, TensorType, Type
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
 from tffc.linking.operand import rebuild
-from tffc.proto.encoding import Place, read_tag, skip_value
+from tffc.proto.encoding import Place, without_fields
+from tffc.trampoline import Task, run
 
 WIDE = (DType.INT64, DType.UINT64, DType.FLOAT64, DType.COMPLEX128)
 """Element types that JAX supports in its 64-bit mode only."""
@@ -180,13 +180,4 @@ def _result(returned: Any, outputs: list[TensorType]) -> Task[tuple[Type, Sectio
 def _without_id(module: bytes) -> bytes:
     """Remove the id from a serialized HloModuleProto, because it counts the modules of the
     process."""
-    whole = Place(0, len(module))
-    kept: list[bytes] = []
-    at = 0
-    while at < len(module):
-        number, wire, value = read_tag(module, at, whole)
-        after = skip_value(module, wire, value, whole)
-        if number != HLO_MODULE_ID:
-            kept.append(module[at:after])
-        at = after
-    return b"".join(kept)
+    return without_fields(module, Place(0, len(module)), {HLO_MODULE_ID: None})

@@ -13,13 +13,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from tffc.containers.struct import Struct
 from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.frontend.computation import Computation
 from tffc.frontend.execution import AsyncContext, SyncContext
 from tffc.frontend.source import entry_point
-from tffc.ir.struct import Struct
-from tffc.ir.trampoline import Task, run
 from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, StructType, Type
+from tffc.trampoline import Task, run
 
 
 class UpToMergeTypeError(LanguageTypeError):

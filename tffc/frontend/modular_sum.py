@@ -11,7 +11,6 @@ from tffc.frontend.source import entry_point
 from tffc.frontend.value import Value
 from tffc.ir import calls
 from tffc.ir.nodes import Binding, Block, Call, Compiled, Node, Reference
-from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import leaves, without_containers
 from tffc.ir.types import (
     CLIENTS,
@@ -24,6 +23,7 @@ from tffc.ir.types import (
 from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand, Tensor, from_leaves, tensors
+from tffc.trampoline import Task, run
 
 
 @entry_point

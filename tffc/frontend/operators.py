@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tffc.containers.struct import Struct
 from tffc.errors import LanguageTypeError
 from tffc.frontend.context import FederatedContext, federated_context
 from tffc.frontend.conversion import convert
@@ -26,7 +27,6 @@ from tffc.frontend.zipping import why_not_zipped, zipped, zipped_type
 from tffc.ir.calls import by_position
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Call
-from tffc.ir.struct import Struct
 from tffc.ir.traverse import contains
 from tffc.ir.types import (
     CLIENTS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tffc.containers.struct import Struct
 from tffc.errors import LanguageTypeError, LanguageValueError
-from tffc.ir.struct import Struct
 from tffc.ir.types import StructType, Type
 from tffc.near import did_you_mean
 

@@ -12,9 +12,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tffc.containers.struct import Struct
 from tffc.errors import LanguageTypeError
 from tffc.frontend.definitions import definition_span
-from tffc.ir.struct import Struct
 from tffc.ir.types import StructType, StructWithPythonType, Type
 from tffc.values.containers import default_container
 

@@ -13,6 +13,9 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, cast
 
+from tffc.containers.named import is_named_container
+from tffc.containers.struct import Struct as Struct
+from tffc.containers.struct import elements_by_name, opened
 from tffc.errors import (
     LanguageTypeError,
     MissingFieldError,
@@ -21,11 +24,8 @@ from tffc.errors import (
 )
 from tffc.frontend.conversion import open_container
 from tffc.frontend.hints import described
-from tffc.ir.named_containers import is_named_container
-from tffc.ir.struct import Struct as Struct
-from tffc.ir.struct import elements_by_name, opened
-from tffc.ir.trampoline import Task, run
 from tffc.near import did_you_mean
+from tffc.trampoline import Task, run
 
 
 def iter_elements(struct: Struct) -> Iterator[tuple[str | None, Any]]:

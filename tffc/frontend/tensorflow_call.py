@@ -14,9 +14,9 @@ from tffc.frontend.tensorflow_values import Capture, captured_tensors
 from tffc.frontend.type_conversions import fill
 from tffc.graphdef.functions import Library, LinkedLibrary, rename_calls
 from tffc.ir.nodes import Compiled
-from tffc.ir.trampoline import run
 from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
 from tffc.linking.section import read_section
+from tffc.trampoline import run
 
 
 def import_section(section: Compiled, signature: FunctionType, argument: Any) -> Any:

@@ -35,10 +35,10 @@ from tffc.frontend.tensorflow_values import (
     tensor_names,
 )
 from tffc.ir.nodes import Compiled
-from tffc.ir.trampoline import run
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import FunctionType, Type
 from tffc.ir.wire import SectionBinding, TensorFlowSection, write_tensorflow
+from tffc.trampoline import run
 
 SESSION_TOKEN = "session_token_tensor"
 UNSET_GRAPH_SEED = 87654321

@@ -9,7 +9,6 @@ from tffc.frameworks.tensorflow.datasets import open_dataset, seal_dataset
 from tffc.frontend.conversion import open_container
 from tffc.frontend.hints import instead_of
 from tffc.frontend.tensorflow_trace import made_outside
-from tffc.ir.trampoline import Task
 from tffc.ir.traverse import find
 from tffc.ir.types import (
     FederatedType,
@@ -22,6 +21,7 @@ from tffc.ir.types import (
     Type,
 )
 from tffc.ir.wire import SectionBinding, SequenceBinding, StructBinding, TensorBinding
+from tffc.trampoline import Task
 from tffc.values.access import AccessPath, access_text
 from tffc.values.containers import build_container, container_class
 

@@ -6,6 +6,7 @@ import collections
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
+from tffc.containers.struct import Struct
 from tffc.errors import LanguageTypeError
 from tffc.frontend.conversion import infer_type
 from tffc.frontend.type_analysis import (
@@ -19,7 +20,6 @@ from tffc.frontend.type_analysis import (
 )
 from tffc.frontend.type_queries import is_tensorflow_compatible_type
 from tffc.ir.shapes import num_elements_in_shape
-from tffc.ir.struct import Struct
 from tffc.ir.traverse import walk
 from tffc.ir.types import (
     CLIENTS,

@@ -6,12 +6,12 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
+from tffc.containers.struct import Struct
 from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.frameworks.tensorflow.load import load_tensorflow
-from tffc.ir.struct import Struct
-from tffc.ir.trampoline import Task, run
 from tffc.ir.type_base import mismatch
 from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, Type, to_type
+from tffc.trampoline import Task, run
 from tffc.values.containers import build_container, default_container
 
 

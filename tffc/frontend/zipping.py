@@ -5,9 +5,9 @@ from __future__ import annotations
 from tffc.frontend.value import Value, scope_of, struct_value
 from tffc.ir.calls import zip_placed
 from tffc.ir.nodes import Binding, Block, Reference, Selection
-from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import distinct_leaves, local_type
 from tffc.ir.types import FederatedType, StructType, Type
+from tffc.trampoline import Task, run
 
 
 def zipped_type(type: Type) -> FederatedType | None:

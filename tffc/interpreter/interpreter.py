@@ -34,10 +34,10 @@ from tffc.ir.nodes import (
     Selection,
     StructNode,
 )
-from tffc.ir.trampoline import Task
-from tffc.ir.trampoline import run as run_task
 from tffc.ir.type_parts import check_parts, leaves
 from tffc.ir.types import FunctionType, Type
+from tffc.trampoline import Task
+from tffc.trampoline import run as run_task
 from tffc.values.concrete import Federated, MakeSequence, flatten, to_python, to_value
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from tffc.errors import ExecutionError
 from tffc.interpreter import arithmetic
-from tffc.ir.trampoline import Task
 from tffc.ir.type_parts import distinct_leaves
 from tffc.ir.types import FederatedType, FunctionType, StructType, TensorType, Type
+from tffc.trampoline import Task
 from tffc.values.concrete import Federated, flatten, unflatten
 from tffc.values.refusals import MAX_BITWIDTH, mean_of_integers, too_many_bits
 

@@ -10,8 +10,8 @@ from tffc.errors import VerificationError
 from tffc.ir.environment import Environment
 from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference
 from tffc.ir.size import counted, max_size, size_text
-from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import postorder, walk
+from tffc.trampoline import Task, run
 
 
 def rename_binders(root: Node, name_of: Callable[[str], str]) -> Node:

@@ -30,7 +30,7 @@ from tffc.ir.wire.sections import (
     read_tensorflow,
     read_xla,
 )
-from tffc.proto.encoding import LENGTH, Place, content_field, read_length, read_tag, skip_value
+from tffc.proto.encoding import Place, without_fields
 
 INSTRUCTION: dict[int, Any] = {7: None}  # metadata: the place in the source
 HLO_COMPUTATION: dict[int, Any] = {2: INSTRUCTION}
@@ -86,26 +86,9 @@ def _canonical_tensorflow(section: TensorFlowSection) -> bytes:
 
 def _canonical_xla(section: XlaSection) -> bytes:
     parameter, result = (_structure(b, str) for b in (section.parameter, section.result))
-    module = _without(section.hlo_module, Place(0, len(section.hlo_module)), HLO_MODULE)
+    module = without_fields(section.hlo_module, Place(0, len(section.hlo_module)), HLO_MODULE)
     added = b"%d:%b" % (len(section.stablehlo), section.stablehlo) if section.stablehlo else b""
     return f"{parameter}->{result}|".encode() + added + module
-
-
-def _without(data: bytes, place: Place, fields: dict[int, Any]) -> bytes:
-    """Return the message without these fields."""
-    kept: list[bytes] = []
-    at = place.start
-    while at < place.end:
-        begin = at
-        number, wire, at = read_tag(data, at, place)
-        value = at
-        at = skip_value(data, wire, at, place)
-        if number not in fields:
-            kept.append(data[begin:at])
-        elif fields[number] is not None and wire == LENGTH:
-            inner = Place(*read_length(data, value, place))
-            kept.append(content_field(number, _without(data, inner, fields[number])))
-    return b"".join(kept)
 
 
 def leaf_names(binding: SectionBinding | None) -> list[str]:

@@ -81,15 +81,9 @@ def written_size(root: T, known: dict[int, int], own: Callable[[T], int]) -> int
     `known` has the sizes of terms by their ids and gets those of `root`, so that no shared term is
     measured twice; whoever passes it keeps the terms.
     """
-    return measured(
-        root, known, lambda term: own(term) + sum(known[id(child)] for child in term.children())
-    )
-
-
-def measured(root: T, known: dict[int, int], measure: Callable[[T], int]) -> int:
-    """Return the size of a term; `measure` gives that of one whose children are in `known`."""
     for term in postorder(root, known):
-        known[id(term)] = counted(measure(term))
+        inside = sum(known[id(child)] for child in term.children())
+        known[id(term)] = counted(own(term) + inside)
     return known[id(root)]
 
 

@@ -16,29 +16,29 @@ import dataclasses
 import json
 import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, cast
 
-from tffc.errors import LanguageTypeError, LanguageValueError
-from tffc.ir.dtypes import DType, is_dtype_like, to_dtype
-from tffc.ir.named_containers import (
+from tffc.containers.named import (
     class_of,
     is_named_container,
     is_pair,
     lists_names,
     named_items,
 )
+from tffc.containers.struct import Elements, Struct, check_element_names
+from tffc.errors import LanguageTypeError, LanguageValueError
+from tffc.ir.dtypes import DType, is_dtype_like, to_dtype
 from tffc.ir.notation.pieces import bracketed
 from tffc.ir.placement import CLIENTS as CLIENTS
 from tffc.ir.placement import PLACEMENTS as PLACEMENTS
 from tffc.ir.placement import SERVER as SERVER
 from tffc.ir.placement import Placement as Placement
 from tffc.ir.shapes import Shape, is_shape_like, shape_is_assignable, to_shape
-from tffc.ir.struct import Struct, check_element_names, elements_by_name
-from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import find, rewrite
 from tffc.ir.type_base import FORMER_QUESTIONS, Interning, Type
 from tffc.printable import printable
+from tffc.trampoline import Task, run
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
@@ -88,7 +88,7 @@ class TensorType(Type):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
-class StructType(Type):
+class StructType(Elements, Type):
     """Ordered elements, each with or without a name.
 
     Made from an iterable of types and (name, type) pairs, or from a mapping of names to types.
@@ -115,6 +115,9 @@ class StructType(Type):
         check_element_names(names)
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "types", types)
+
+    def _parts(self) -> tuple[tuple[str | None, ...], tuple[Type, ...]]:
+        return self.names, self.types
 
     def with_types(self, types: tuple[Type, ...]) -> StructType:
         """Return the struct of other types under the same names, in no container."""
@@ -155,10 +158,6 @@ class StructType(Type):
         steps = [f"[{i}]" if name is None else f".{printable(name)}" for i, name in names]
         return list(zip(self.types, source.types, steps, strict=True))
 
-    def items(self) -> Iterator[tuple[str | None, Type]]:
-        """Yield the (name, type) pairs of the elements."""
-        return zip(self.names, self.types, strict=True)
-
     def fields(self) -> list[str]:
         """Return the names of the named elements."""
         return [name for name in self.names if name is not None]
@@ -172,43 +171,13 @@ class StructType(Type):
         named = [name is not None for name in self.names]
         return named == sorted(named)
 
-    def __len__(self) -> int:
-        return len(self.types)
-
     def __bool__(self) -> bool:
         return True
 
-    def __iter__(self) -> Iterator[Type]:
-        return iter(self.types)
-
-    def __getitem__(self, key: int | str) -> Type:
-        if isinstance(key, str):
-            return self._named(key)
-        within = range(len(self.types))
-        if isinstance(key, int) and key not in within:  # pyright: ignore[reportUnnecessaryIsInstance]  # a slice is possible
-            raise IndexError(f"no element {key} in a struct of {len(self.types)}")
-        return self.types[key]  # a slice of a struct is a tuple, as of a Struct
-
-    def __getattr__(self, name: str) -> Type:
-        if name.startswith("_") and (name.startswith("__") or name not in self.names):
-            raise AttributeError(name)
-        return self._named(name)
-
-    def _asdict(self, recursive: bool = False) -> Any:
-        """Return the element types by their names; see `Struct`."""
-        return elements_by_name(cast("Any", self), recursive=recursive)
-
-    def __dir__(self) -> list[str]:
-        return sorted(self.fields())  # alone, as of a Struct
-
     def _named(self, name: str) -> Type:
-        index = self.index_of(name)
-        if index is None and name in FORMER_QUESTIONS:
+        if name in FORMER_QUESTIONS and name not in self.names:
             return Type.__getattr__(self, name)
-        if index is None:
-            known = ", ".join(repr(n) for n in self.names if n is not None) or "no names"
-            raise AttributeError(f"no element {name!r} in {self}; it has {known}")
-        return self.types[index]
+        return Elements._named(self, name)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)

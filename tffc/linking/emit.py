@@ -27,7 +27,6 @@ from tffc.ir.nodes import (
     StructNode,
     kind_of,
 )
-from tffc.ir.trampoline import Task, run
 from tffc.ir.types import FunctionType, SequenceType
 from tffc.linking import sequences
 from tffc.linking.arithmetic import GraphArithmetic
@@ -36,6 +35,7 @@ from tffc.linking.function_builder import FunctionBuilder
 from tffc.linking.operand import Operand
 from tffc.linking.xla import tensorflow_section
 from tffc.printable import printable
+from tffc.trampoline import Task, run
 
 FunctionValue: TypeAlias = Lambda | Compiled | Intrinsic
 Value: TypeAlias = Operand | FunctionValue

@@ -13,9 +13,9 @@ from typing import Any
 from tffc.errors import VerificationError
 from tffc.ir.nodes import Node, Reference, StructNode
 from tffc.ir.size import CALL, COUNTED_BITS, GROWTH, max_size
-from tffc.ir.trampoline import Task, run
 from tffc.passes.symbolic import NO_HINT, Atom, Evaluator, Frame, Hint, SymbolicClosure, Value
 from tffc.printable import printable
+from tffc.trampoline import Task, run
 
 
 def check_calls(root: Node) -> None:

@@ -15,9 +15,9 @@ from tffc.errors import Span, VerificationError
 from tffc.ir.environment import Environment
 from tffc.ir.nodes import Block, Call, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.size import APPLICATION, max_size
-from tffc.ir.trampoline import Task
 from tffc.ir.types import StructType, Type
 from tffc.printable import printable
+from tffc.trampoline import Task
 
 
 class Frame:

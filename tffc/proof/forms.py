@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tffc.ir.nodes import Node
-from tffc.ir.trampoline import Task
 from tffc.ir.types import FunctionType, StructType, Type
 from tffc.proof import folds
 from tffc.proof.machine import ONCE, Machine
 from tffc.proof.operators import EACH
 from tffc.proof.sections import Place
 from tffc.proof.undecided import Undecided
+from tffc.trampoline import Task
 
 BOUNDS = {
     "federated_secure_sum_bitwidth": "secure_sum_bitwidth",

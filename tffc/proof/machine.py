@@ -25,7 +25,6 @@ from tffc.ir.nodes import (
     Selection,
     StructNode,
 )
-from tffc.ir.trampoline import Task
 from tffc.ir.traverse import walk
 from tffc.ir.types import FunctionType
 from tffc.proof.constants import constant_of_array
@@ -34,6 +33,7 @@ from tffc.proof.sections import Place, Sections
 from tffc.proof.terms import Terms
 from tffc.proof.undecided import Undecided
 from tffc.proof.values import from_leaves, leaf_terms, leaves_of
+from tffc.trampoline import Task
 
 ONCE = Place("once")
 """The place of the server and of unplaced values, where code runs once in each round."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from tffc.ir.nodes import Intrinsic
-from tffc.ir.trampoline import Task
 from tffc.ir.types import FederatedType, FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.proof import arithmetic, folds
 from tffc.proof.attributes import (
@@ -19,6 +18,7 @@ from tffc.proof.sections import Place, element_symbols, itself, sequence_operati
 from tffc.proof.terms import OWN, PURE, Terms
 from tffc.proof.undecided import Undecided
 from tffc.proof.values import from_leaves, leaf_terms, leaves_of
+from tffc.trampoline import Task
 
 EACH = Place("each client")
 ALL_ALIKE = Place("all clients alike")

@@ -9,7 +9,6 @@ from typing import Any
 
 from tffc.errors import ValidationError
 from tffc.ir.nodes import Node
-from tffc.ir.trampoline import run
 from tffc.ir.types import FunctionType, StructType, Type
 from tffc.proof.compare import Comparison, Mismatch, surplus
 from tffc.proof.forms import FORMS, Components
@@ -19,6 +18,7 @@ from tffc.proof.terms import Terms
 from tffc.proof.text import Difference, described, expression
 from tffc.proof.undecided import Undecided
 from tffc.proof.values import from_leaves, leaves_of
+from tffc.trampoline import run
 
 VERSION = 2
 """The version of the rules, raised when a change makes more or less provable."""

@@ -10,7 +10,6 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from tffc.ir.nodes import Compiled
-from tffc.ir.trampoline import Task
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.ir.wire import (
@@ -38,6 +37,7 @@ from tffc.proof.graph import (
 from tffc.proof.terms import GROUP, IMPURE, OUTPUT, OWN, PURE, Terms
 from tffc.proof.undecided import Undecided
 from tffc.proto import GraphDef
+from tffc.trampoline import Task
 
 STRING = 7
 COLOCATION = b"loc:@"

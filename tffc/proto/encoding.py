@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from tffc.errors import WireError
@@ -156,6 +156,55 @@ def skip_value(data: bytes, wire: int, at: int, place: Place) -> int:
     if at + size > place.end:
         place.refuse("E208", f"a value of {size} bytes, of which {place.end - at} are there", at)
     return at + size
+
+
+def read_fields(data: bytes, place: Place) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield each field of a message: its number and wire type, and the bytes at which the field,
+    its value and what follows begin."""
+    at = place.start
+    while at < place.end:
+        begin = at
+        number, wire, value = read_tag(data, at, place)
+        at = skip_value(data, wire, value, place)
+        yield number, wire, begin, value, at
+
+
+def read_repeated(data: bytes, place: Place, number: int, wire: int, what: str) -> Iterator[Any]:
+    """Yield the values of a repeated field, packed or not: integers, or bytes of other wire types.
+    Errors call the values `what`.
+
+    Raises:
+      WireError: a value is not of this wire type, or a part of one is missing.
+    """
+    for found, found_wire, begin, start, end in read_fields(data, place):
+        if found != number:
+            continue
+        if found_wire not in (LENGTH, wire):
+            place.refuse("E226", f"{what} are not encoded as {WIRE_TYPES[found_wire]}", begin)
+        # A value that is not packed is read as if it was packed alone.
+        at = read_length(data, start, place)[0] if found_wire == LENGTH else start
+        packed = Place(at, end, place, "value")
+        if wire == VARINT:
+            while at < end:
+                value, at = read_varint(data, at, packed)
+                yield value
+        elif (end - at) % FIXED_SIZES.get(wire, 1):
+            packed.refuse("E227", f"{end - at} bytes are not a whole number of {what}")
+        else:
+            yield data[at:end]
+
+
+def without_fields(data: bytes, place: Place, fields: Mapping[int, Any]) -> bytes:
+    """Return the message at a place without some fields, which are given by number: None for a
+    field that is removed, the fields inside it for a message."""
+    kept: list[bytes] = []
+    for number, wire, begin, value, end in read_fields(data, place):
+        if number not in fields:
+            kept.append(data[begin:end])
+        elif fields[number] is not None and wire == LENGTH:
+            inner = Place(*read_length(data, value, place))
+            kept.append(content_field(number, without_fields(data, inner, fields[number])))
+    return b"".join(kept)
 
 
 def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import Any
 
 from tffc.errors import Span, ValidationError
 from tffc.ir.nodes import Intrinsic
-from tffc.ir.trampoline import Task
 from tffc.ir.types import FunctionType, StructType
+from tffc.trampoline import Task
 from tffc.validation.compare import first_difference, rounding_of_sums
 from tffc.validation.draws import Draws
 from tffc.validation.watched import AGGREGATE, Watched

@@ -15,7 +15,6 @@ from tffc.errors import ValidationError
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Node
 from tffc.ir.size import written_size
-from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import walk
 from tffc.ir.types import (
     CLIENTS,
@@ -26,6 +25,7 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
+from tffc.trampoline import Task, run
 from tffc.values.concrete import to_python
 
 MAX_CLIENTS = 5

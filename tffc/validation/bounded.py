@@ -8,8 +8,8 @@ from typing import Any
 from tffc.errors import ValidationError
 from tffc.interpreter.interpreter import Closure, Interpreter
 from tffc.ir.size import CALL, max_size
-from tffc.ir.trampoline import Task
 from tffc.printable import printable
+from tffc.trampoline import Task
 
 
 class Bounded(Interpreter):

@@ -29,12 +29,12 @@ import numpy as np
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.graphdef.functions import Library, rename_calls, rename_edges
 from tffc.ir.nodes import Compiled
-from tffc.ir.trampoline import Task, run
 from tffc.ir.wire import TensorFlowSection, read_tensorflow, write_tensorflow
 from tffc.linking.inspect import inspect
 from tffc.linking.section import read_section
 from tffc.operations import op_table
 from tffc.operations.effects import Effect, effect_of, first_seed
+from tffc.trampoline import Task, run
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

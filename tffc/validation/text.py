@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tffc.ir.trampoline import Task, run
 from tffc.ir.types import FederatedType, SequenceType, StructType, Type
 from tffc.printable import printable
+from tffc.trampoline import Task, run
 from tffc.values.concrete import to_value
 
 MAX_ELEMENTS = 32

@@ -10,8 +10,8 @@ import numpy as np
 
 from tffc.interpreter.operators import CALLING_OPERATORS, SUMS, Machine, add_in_shards
 from tffc.ir.nodes import Compiled, Intrinsic
-from tffc.ir.trampoline import Task
 from tffc.ir.types import FunctionType, Type
+from tffc.trampoline import Task
 from tffc.validation.bounded import Bounded
 from tffc.validation.compare import unit_of, wide
 from tffc.validation.draws import Draws, Who

@@ -30,14 +30,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tffc.containers.named import is_named_container, named_items
+from tffc.containers.struct import Struct
 from tffc.errors import LanguageTypeError
 from tffc.ir.array import MAX_RANK, is_compatible
 from tffc.ir.dtypes import DType
-from tffc.ir.named_containers import is_named_container, named_items
 from tffc.ir.nodes import Node
 from tffc.ir.shapes import shape_is_assignable
-from tffc.ir.struct import Struct
-from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import check_parts
 from tffc.ir.types import (
     CLIENTS,
@@ -50,6 +49,7 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
+from tffc.trampoline import Task, run
 from tffc.values.access import AccessPath, access_text
 from tffc.values.containers import default_container, package_of
 

@@ -6,7 +6,7 @@ import collections
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tffc.ir.struct import Struct
+from tffc.containers.struct import Struct
 from tffc.ir.types import StructType
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from tffc.backends.forms.purity import Purity, left_among
 from tffc.backends.forms.stages import StagedCall, StagedRound
 from tffc.errors import TffcError
-from tffc.ir.nodes import Binding, Compiled, Node
+from tffc.ir.nodes import Binding, Compiled, Lambda, Node, Reference, Selection
+from tffc.ir.traverse import walk
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import StructType, Type
 from tffc.linking.aggregations import Aggregation, Arithmetic
@@ -124,3 +125,23 @@ def elements(operand: Operand | None) -> tuple[Operand, ...]:
     """Return the elements of an operand that is known to be a struct."""
     assert isinstance(operand, tuple)
     return operand
+
+
+def argument_paths(root: Node, component: Lambda) -> set[tuple[int, ...]]:
+    """Return which parts of a component's argument an expression in it uses: the first two indices
+    of each selection from it, or fewer where it is used whole."""
+    paths: set[tuple[int, ...]] = set()
+
+    def inside(node: Node) -> tuple[Node, ...]:
+        path: tuple[int, ...] = ()
+        source = node
+        while isinstance(source, Selection) and len(path) < 2:
+            path, source = (source.index, *path), source.source
+        if isinstance(source, Reference) and source.name == component.parameter_name:
+            paths.add(path)
+            return ()
+        return node.children()
+
+    for _ in walk(root, inside):
+        pass  # only the paths are asked for
+    return paths

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tffc.backends.forms.distribute_aggregate_graphs import argument_paths, link_graphs
+from tffc.backends.forms.component import argument_paths
 from tffc.backends.forms.form import Form, Side, check_lambda, parameter, runs_at, struct
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
@@ -342,10 +342,8 @@ class DistributeAggregateSteps(RoundSteps):
         self.data_type = local_type(data)
         self.output_type = local_type(self._output)
         self.aggregations = runtime.aggregations(form.client_to_server_aggregation)
-        self.batches = BatchSteps(
-            self.aggregations,
-            lambda: link_graphs(form.client_work, form.client_to_server_aggregation),
-        )
+        programs = form.client_work, form.client_to_server_aggregation
+        self.batches = BatchSteps(self.aggregations, lambda: runtime.link(*programs))
 
     def prepare(self, state: Value) -> tuple[Value, Value]:
         sent, kept = self._evaluate(self._form.server_prepare, self._placed(state, self._state), 0)

@@ -10,9 +10,9 @@ from typing import Any
 
 from tffc.ir.calls import apply, element, federated_broadcast, members, pack, zip_placed
 from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, StructNode
-from tffc.ir.trampoline import Task, run
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, Placement, StructType, Type
+from tffc.trampoline import Task, run
 
 
 class RoundWriter:

@@ -235,6 +235,15 @@ class Runtime(Protocol):
         server keeps and the clients' updates."""
         ...
 
+    def link(self, work: Lambda, aggregation: Lambda) -> ClientGraphs:
+        """Return the graphs of a component that works and of one that holds aggregations only.
+
+        Raises:
+          CannotBatchError: what they call is not sections alone.
+          TffcError: no graph can hold them.
+        """
+        ...
+
 
 class TupleAggregation:
     """Several aggregations as one: its accumulators and reports are lists with one of each."""

@@ -18,7 +18,7 @@ from tffc.diff.outline.rows import (
 )
 from tffc.graphdef.node import reached
 from tffc.ir.dtypes import DType
-from tffc.proto.encoding import Kind, Place, read_message, read_tag, schema, signed, skip_value
+from tffc.proto.encoding import Kind, Place, read_fields, read_message, schema, signed
 
 MODULE = schema(computations=(3, Kind.MESSAGES), entry=(6, Kind.INTEGER))
 COMPUTATION = schema(
@@ -154,12 +154,9 @@ class _ModuleReader:
     def _other_fields(self, place: Place) -> dict[str, str]:
         """Return hashes of the other fields, by number, because they may matter."""
         parts: dict[int, bytes] = {}
-        at = place.start
-        while at < place.end:
-            number, wire, value = read_tag(self._data, at, place)
-            at = skip_value(self._data, wire, value, place)
-            if number not in READ and self._data[value:at] != EMPTY:
-                parts[number] = parts.get(number, b"") + self._data[value:at]
+        for number, _, _, value, end in read_fields(self._data, place):
+            if number not in READ and self._data[value:end] != EMPTY:
+                parts[number] = parts.get(number, b"") + self._data[value:end]
         return {f"field_{number}": digest(content) for number, content in sorted(parts.items())}
 
 

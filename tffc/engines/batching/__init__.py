@@ -1,10 +1,11 @@
 """Many clients in one call: their work and its accumulation, compiled by XLA for batches.
 
-    planner     which clients are computed together, and whether that is worth it
-    kernels     what is compiled for a batch
-    retrace     a section computed again inside a graph that is made for a batch
-    sequences   clients' sequences as index arithmetic, and their elements, taken from arrays
-    operations  the operations that can be in a batch, and what has to hold for them
+    planner         which clients are computed together, and whether that is worth it
+    kernels         what is compiled for a batch
+    retrace         a section computed again inside a graph that is made for a batch
+    sequences       clients' sequences as index arithmetic, and their elements, taken from arrays
+    program_graphs  the graphs of forms that have programs
+    operations      the operations that can be in a batch, and what has to hold for them
 
 A round's clients are read in groups of equal shapes.  A kernel takes a batch of clients and gives
 one accumulator for all of them.  Two clients whose sequences differ in length share a kernel if

@@ -28,10 +28,10 @@ from tffc.ir.notation.elements import array_of, default_dtype
 from tffc.ir.notation.lexer import PLACEMENTS, RESERVED, Source
 from tffc.ir.notation.section_folder import digest
 from tffc.ir.notation.type_parser import TypeParser
-from tffc.ir.trampoline import Task, run
 from tffc.ir.types import TensorType, Type
 from tffc.near import near_names
 from tffc.printable import printable
+from tffc.trampoline import Task, run
 
 CONSTANTS = ("number", "bits", "bytes")
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Container, Hashable
 from tffc.ir.dtypes import BY_LABEL, DType
 from tffc.ir.notation.lexer import Cursor, Source, Word
 from tffc.ir.shapes import Shape
-from tffc.ir.trampoline import Task, run
 from tffc.ir.types import (
     AbstractType,
     FederatedType,
@@ -20,6 +19,7 @@ from tffc.ir.types import (
     Type,
 )
 from tffc.near import near_names
+from tffc.trampoline import Task, run
 
 
 def parse_type(text: str, file: str = "<text>", variables: Container[str] = ()) -> Type:

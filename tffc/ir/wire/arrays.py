@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
 from typing import Any
 
 from tffc.errors import LanguageValueError
@@ -15,19 +14,14 @@ from tffc.proto.computation import described
 from tffc.proto.encoding import (
     FIXED32,
     FIXED64,
-    FIXED_SIZES,
     LENGTH,
     VARINT,
-    WIRE_TYPES,
     Place,
     content_field,
     packed_field,
-    read_length,
     read_message,
-    read_tag,
-    read_varint,
+    read_repeated,
     signed,
-    skip_value,
 )
 
 ARRAY = "tffc.v0.Array"
@@ -110,7 +104,7 @@ def _read_shape(data: bytes, place: Place | None, count: int) -> tuple[int, ...]
 
 def _read_elements(data: bytes, place: Place, dtype: DType) -> bytes | tuple[bytes, ...]:
     """Return the elements in row-major order, as `Array` keeps them."""
-    values = _values(data, place, dtype)
+    values = read_repeated(data, place, 1, WIRES.get(dtype, VARINT), f"elements of {dtype}")
     if dtype is DType.STRING:
         return tuple(values)
     if dtype in WIRES:
@@ -127,33 +121,3 @@ def _read_elements(data: bytes, place: Place, dtype: DType) -> bytes | tuple[byt
         return struct.pack(f"<{len(numbers)}{_code(dtype)}", *numbers)
     except struct.error:
         place.refuse("E225", f"an element does not fit {dtype}")
-
-
-def _values(data: bytes, place: Place, dtype: DType) -> Iterator[Any]:
-    """Yield the values of a list message: integers, or for strings and floats their bytes."""
-    element_wire = WIRES.get(dtype, VARINT)
-    at = place.start
-    while at < place.end:
-        begin = at
-        number, wire, start = read_tag(data, at, place)
-        at = skip_value(data, wire, start, place)
-        if number != 1:
-            continue
-        if wire not in (LENGTH, element_wire):
-            place.refuse(
-                "E226", f"elements of {dtype} are not encoded as {WIRE_TYPES[wire]}", begin
-            )
-        # One that is not packed is read as if it was packed alone.
-        if wire == LENGTH:
-            start, _ = read_length(data, start, place)
-        value_place = Place(start, at, place, "value")
-        if element_wire != VARINT:
-            if (at - start) % FIXED_SIZES.get(element_wire, 1):
-                value_place.refuse(
-                    "E227", f"{at - start} bytes are not a whole number of elements of {dtype}"
-                )
-            yield data[start:at]
-            continue
-        while start < at:
-            value, start = read_varint(data, start, value_place)
-            yield value

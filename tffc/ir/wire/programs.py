@@ -24,16 +24,16 @@ from tffc.ir.nodes import (
     StructNode,
 )
 from tffc.ir.size import GROWTH, TYPE_BYTES, max_size, size_text, tree_size
-from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import postorder
 from tffc.ir.type_base import mismatch
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
 from tffc.ir.wire.arrays import ARRAY, array_fields, read_array
-from tffc.ir.wire.messages import Contents, message_content, named, only, required
 from tffc.ir.wire.sections import TENSORFLOW, XLA, read_tensorflow, read_xla
 from tffc.ir.wire.types import TypeReader, short_key, type_content
 from tffc.proto.computation import described
 from tffc.proto.encoding import Content, Place, joined, read_message, signed, size_of
+from tffc.proto.messages import Contents, message_content, named, only, required
+from tffc.trampoline import Task, run
 
 COMPUTATION = "tffc.v0.Computation"
 

@@ -7,11 +7,11 @@ import dataclasses
 from typing import Any, ClassVar, TypeAlias
 
 from tffc.ir.term import Term
-from tffc.ir.trampoline import Task, run
 from tffc.ir.traverse import postorder
-from tffc.ir.wire.messages import ANY, Contents, FieldReader, message_content, required
 from tffc.proto.computation import described
 from tffc.proto.encoding import Place, joined, signed
+from tffc.proto.messages import ANY, Contents, FieldReader, message_content, required
+from tffc.trampoline import Task, run
 
 GRAPH_URL = "type.googleapis.com/tensorflow.GraphDef"
 HLO_URL = "type.googleapis.com/xla.HloModuleProto"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from tffc.errors import LanguageTypeError, LanguageValueError, UnstorableError
 from tffc.ir.dtypes import BY_NUMBER, DType
 from tffc.ir.shapes import Shape
-from tffc.ir.trampoline import Task, run
+from tffc.ir.size import counted
 from tffc.ir.traverse import postorder
 from tffc.ir.types import (
     PLACEMENTS,
@@ -21,8 +21,9 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
-from tffc.ir.wire.messages import Contents, FieldReader, message_content, named
 from tffc.proto.encoding import Content, Place, joined, signed
+from tffc.proto.messages import Contents, FieldReader, message_content, named
+from tffc.trampoline import Task, run
 
 TYPE = "tffc.v0.Type"
 PLACEMENT_SPEC = "tffc.v0.PlacementSpec"
@@ -126,7 +127,10 @@ def type_content(node: Type, known: Contents) -> bytes | Content:
     Raises:
       UnstorableError: the type is abstract.
     """
-    return message_content(TYPE, {_kind(node): _fields(node)}, known)
+    content = message_content(TYPE, {_kind(node): _fields(node)}, known)
+    if isinstance(content, Content):
+        content.size = counted(content.size)
+    return content
 
 
 def _fields(node: Type) -> dict[str, Any]:

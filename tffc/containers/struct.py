@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from tffc.errors import LanguageTypeError, LanguageValueError
-from tffc.ir.trampoline import Task, run
 from tffc.printable import printable
+from tffc.trampoline import Task, run
 
 RESERVED_NAMES = frozenset(
     {"_asdict", "_hash", "_element_array", "_name_to_index", "_name_array", "_elements_cache"}
@@ -37,10 +37,63 @@ def check_element_names(names: Iterable[str | None]) -> None:
         seen.add(name)
 
 
-class Struct(metaclass=abc.ABCMeta):  # noqa: B024  (struct types are registered with it)
+class Elements:
+    """Ordered elements, each with or without a name: access by position, by name and as attributes.
+
+    `e[0]`, `e["a"]` and `e.a` give elements, `e[a:b]` a tuple of them; iteration gives all.
+    """
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def _parts(self) -> tuple[tuple[str | None, ...], tuple[Any, ...]]:
+        """Return the names, None where there is none, and the elements."""
+
+    def items(self) -> Iterator[tuple[str | None, Any]]:
+        """Yield the (name or None, element) pairs, in order."""
+        return zip(*self._parts(), strict=True)
+
+    def __len__(self) -> int:
+        return len(self._parts()[1])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._parts()[1])
+
+    def __getitem__(self, key: int | slice | str) -> Any:
+        if isinstance(key, str):
+            return self._named(key)
+        elements = self._parts()[1]
+        if isinstance(key, int) and not 0 <= key < len(elements):
+            raise IndexError(f"no element {key} in a struct of {len(elements)}")
+        return elements[key]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and (name.startswith("__") or name not in self._parts()[0]):
+            raise AttributeError(name)
+        return self._named(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted(name for name in self._parts()[0] if name is not None)
+
+    def _named(self, name: str) -> Any:
+        names, elements = self._parts()
+        if name not in names:
+            known = ", ".join(repr(n) for n in names if n is not None) or "no names"
+            raise AttributeError(f"no element {name!r} in this struct; it has {known}")
+        return elements[names.index(name)]
+
+    def _asdict(self, recursive: bool = False) -> collections.OrderedDict[str, Any]:
+        """Return the elements by their names; with `recursive`, those of structs inside as well.
+
+        Raises:
+          LanguageValueError: an element has no name.
+        """
+        return elements_by_name(self, recursive=recursive)
+
+
+class Struct(Elements, metaclass=abc.ABCMeta):
     """Ordered (name or None, value) pairs.
 
-    `s[0]`, `s["a"]` and `s.a` give elements, `s[a:b]` a tuple of values; iteration gives values.
     Names obey the rules of struct types: none occurs twice, and some are reserved.  Struct types
     count as structs of types.
     """
@@ -70,44 +123,8 @@ class Struct(metaclass=abc.ABCMeta):  # noqa: B024  (struct types are registered
         """Return the struct of these values under their keywords."""
         return cls(values.items())
 
-    def items(self) -> Iterator[tuple[str | None, Any]]:
-        """Yield the (name or None, value) pairs, in order."""
-        return zip(self._names, self._values, strict=True)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._values)
-
-    def __getitem__(self, key: int | slice | str) -> Any:
-        if isinstance(key, str):
-            return self._named(key)
-        if isinstance(key, int) and not 0 <= key < len(self._values):
-            raise IndexError(f"no element {key} in a struct of {len(self._values)}")
-        return self._values[key]
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self._named(name)
-
-    def _named(self, name: str) -> Any:
-        if name not in self._names:
-            known = ", ".join(repr(n) for n in self._names if n is not None) or "no names"
-            raise AttributeError(f"no element {name!r} in this struct; it has {known}")
-        return self._values[self._names.index(name)]
-
-    def _asdict(self, recursive: bool = False) -> collections.OrderedDict[str, Any]:
-        """Return the elements by their names; with `recursive`, those of structs inside as well.
-
-        Raises:
-          LanguageValueError: an element has no name.
-        """
-        return elements_by_name(self, recursive=recursive)
-
-    def __dir__(self) -> list[str]:
-        return sorted(name for name in self._names if name is not None)
+    def _parts(self) -> tuple[tuple[str | None, ...], tuple[Any, ...]]:
+        return self._names, self._values
 
     def __eq__(self, other: object) -> bool:
         if Struct not in type(other).__mro__:
@@ -133,7 +150,7 @@ def _is_named_value(pair: Any) -> bool:
     return len(items) == 2 and (items[0] is None or isinstance(items[0], str))
 
 
-def elements_by_name(struct: Struct, *, recursive: bool) -> collections.OrderedDict[str, Any]:
+def elements_by_name(struct: Elements, *, recursive: bool) -> collections.OrderedDict[str, Any]:
     """Return the elements of a struct by their names; with `recursive`, those of structs inside as
     well.
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, cast
 
-from tffc.ir.size import counted
-from tffc.ir.trampoline import Task
 from tffc.proto.computation import described
 from tffc.proto.encoding import (
     MESSAGE,
@@ -26,6 +24,7 @@ from tffc.proto.encoding import (
     size_of,
     string_field,
 )
+from tffc.trampoline import Task
 
 ANY = "google.protobuf.Any"
 
@@ -143,7 +142,7 @@ def message_content(name: str, values: Mapping[str, Any], known: Contents) -> by
             tag = length_tag(number, length)
             pieces += (tag, content)
             size += len(tag) + length
-    return b"".join(pieces) if size <= SMALL else Content(counted(size), pieces)
+    return b"".join(pieces) if size <= SMALL else Content(size, pieces)
 
 
 def named(pairs: Iterable[tuple[str | None, Any]]) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""The clients' part of a DistributeAggregateForm as graphs, for clients that are computed together.
+"""Programs of a round as graphs, so that many clients are computed together.
 
-The form has programs where MapReduceForm has graphs.  A program that calls nothing but sections,
-and aggregations whose functions do, are linked into one graph of a client's work and its
+A form whose components are programs has no graphs of its own.  Programs that call nothing but
+sections, and aggregations whose functions do, are linked into one graph of a client's work and its
 accumulation, and one that merges.
 """
 
@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tffc.backends.forms.component import SideBySide, elements
+from tffc.backends.forms.component import SideBySide, argument_paths, elements
 from tffc.backends.forms.form import parameter
 from tffc.backends.forms.steps import CannotBatchError, ClientGraphs
 from tffc.ir.calls import uri_of
 from tffc.ir.invariants import CALL_DOMINANT
-from tffc.ir.nodes import Block, Call, Compiled, Lambda, Node, Reference, Selection
+from tffc.ir.nodes import Block, Call, Compiled, Lambda
 from tffc.ir.scope import free_names
-from tffc.ir.trampoline import Task
-from tffc.ir.traverse import walk
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import StructType, Type
 from tffc.ir.verify import first_violation
@@ -25,9 +23,10 @@ from tffc.linking.aggregations import PLAIN, Aggregation, Sum
 from tffc.linking.attributes import type_attribute
 from tffc.linking.emit import Emitter, FunctionValue
 from tffc.linking.operand import Operand, Tensor, from_leaves, tensors
+from tffc.trampoline import Task
 
 
-def link_graphs(work: Lambda, component: Lambda) -> ClientGraphs:
+def link_programs(work: Lambda, component: Lambda) -> ClientGraphs:
     """Return the graphs of the components that work and aggregate; see `ClientGraphs`.
 
     Raises:
@@ -58,26 +57,6 @@ def _check(component: Lambda, aggregations: Iterable[Aggregation]) -> None:
         if uses or not each.has_zero:
             what = "uses what only the server has" if uses else "begins with the first client"
             raise CannotBatchError(f"its {uri_of(each.call)} {what}")
-
-
-def argument_paths(root: Node, component: Lambda) -> set[tuple[int, ...]]:
-    """Return which parts of a component's argument an expression in it uses: the first two indices
-    of each selection from it, or fewer where it is used whole."""
-    paths: set[tuple[int, ...]] = set()
-
-    def inside(node: Node) -> tuple[Node, ...]:
-        path: tuple[int, ...] = ()
-        source = node
-        while isinstance(source, Selection) and len(path) < 2:
-            path, source = (source.index, *path), source.source
-        if isinstance(source, Reference) and source.name == component.parameter_name:
-            paths.add(path)
-            return ()
-        return node.children()
-
-    for _ in walk(root, inside):
-        pass  # only the paths are asked for
-    return paths
 
 
 def _link_take(work: Lambda, component: Lambda, plain: SideBySide, secure: SideBySide) -> Compiled:

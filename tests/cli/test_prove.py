@@ -87,7 +87,7 @@ def test_different(run: Run) -> None:
     run("compile", "round.py", "--form", "mapreduce", "--out", "out")
     ran = run("prove", "other.py", "out")
     assert (ran.code, ran.stdout) == (1, "")
-    assert "error[E960]: the mapreduce computes something else than the program: the result[1]" in (
+    assert "error[E960]: the form mapreduce computes something else than the program: the result[1]" in (
         " ".join(ran.stderr.split())
     )
     assert "--> other.py:7" in ran.stderr
@@ -119,7 +119,7 @@ def test_not_decided(run: Run, tmp_path: pathlib.Path) -> None:
     ran = run("prove", "out")
     assert (ran.code, ran.stdout) == (3, "")
     assert " ".join(ran.stderr.split()) == (
-        "error[E961]: it is not decided whether the distribute-aggregate computes what the program "
+        "error[E961]: it is not decided whether the form distribute-aggregate computes what the program "
         "does: no rule is about an unknown operator = note: found: mine = help: tffc verify tries "
         "it on arguments"
     )

@@ -54,5 +54,5 @@ def _read(file: pathlib.Path | None, text: str | None, given: tuple[str, ...]) -
     if file is not None and text is not None:
         raise click.UsageError("--pipeline and --passes exclude each other")
     if text is not None:
-        return parse_passes(text, table.all_passes(), given)
+        return parse_passes(text, table.all_passes(), given, "--passes")
     return None if file is None else table.read_pipeline(file, given)

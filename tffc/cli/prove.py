@@ -47,5 +47,5 @@ def prove_both(program: Program, bundle: Bundle) -> tuple[Proof, Proof | None, T
     first = None
     if program.initialize is not None and bundle.initialize is not None:
         first = prove_first_state(program.initialize, bundle.initialize)
-    error = refusal(proof, bundle.form) or (first and refusal(first, "first state"))
+    error = refusal(proof, f"form {bundle.form}") or (first and refusal(first, "first state"))
     return proof, first, error

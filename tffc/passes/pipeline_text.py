@@ -24,8 +24,6 @@ from typing import Any, NoReturn, cast
 from tffc.errors import PipelineError, Span
 from tffc.passes.pipeline import GIVEN, Pass, PassStep, Pipeline, TextPlace, nearest
 
-COMMAND_LINE = "--passes"
-
 KEYS = ("name", "passes")
 """What a pipeline file says."""
 
@@ -50,14 +48,19 @@ def default_text() -> str:
     return DEFAULT.read_text(encoding="utf-8")
 
 
-def parse_passes(text: str, passes: Mapping[str, Pass], given: tuple[str, ...] = GIVEN) -> Pipeline:
-    """Return the pipeline written as `a,b{option=value},c`.
+def parse_passes(
+    text: str,
+    passes: Mapping[str, Pass],
+    given: tuple[str, ...] = GIVEN,
+    source: str = "the list of passes",
+) -> Pipeline:
+    """Return the pipeline written as `a,b{option=value},c`; errors call the text `source`.
 
     Raises:
       PipelineError: the text is not of this kind, names something unknown, or is in a wrong order.
     """
-    steps = tuple(_step(entry, passes) for entry in _TextReader(text).entries())
-    return Pipeline(COMMAND_LINE, steps, given)
+    steps = tuple(_step(entry, passes) for entry in _TextReader(source, text).entries())
+    return Pipeline(source, steps, given)
 
 
 def parse_pipeline(
@@ -95,7 +98,8 @@ def _step(entry: Entry, passes: Mapping[str, Pass]) -> PassStep:
 class _TextReader:
     """Reads the command line's notation."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, source: str, text: str) -> None:
+        self.source = source
         self.text = text
         self.at = 0
 
@@ -128,7 +132,7 @@ class _TextReader:
         if match is None:
             self._expected(what)
         self.at = match.end()
-        return match.group(), TextPlace(COMMAND_LINE, None, self.text, match.start(), match.end())
+        return match.group(), self._place(match.start(), match.end())
 
     def _take(self, sign: str) -> bool:
         self._skip()
@@ -139,9 +143,12 @@ class _TextReader:
     def _skip(self) -> None:
         self.at += len(self.text[self.at :]) - len(self.text[self.at :].lstrip())
 
+    def _place(self, start: int, end: int) -> TextPlace:
+        return TextPlace(self.source, None, self.text, start, end)
+
     def _expected(self, what: str) -> NoReturn:
         found = repr(self.text[self.at]) if self.at < len(self.text) else "the end"
-        place = TextPlace(COMMAND_LINE, None, self.text, self.at, self.at + 1)
+        place = self._place(self.at, self.at + 1)
         raise place.error("E371", f"expected {what}, found {found}")
 
 

@@ -22,7 +22,7 @@ from tffc.cli.options import (
     refuse_without_effect,
     size_option,
 )
-from tffc.cli.output import say, show_text
+from tffc.cli.output import counted, say, show_text
 from tffc.cli.pass_instrumentation import PassInstrumentation
 from tffc.cli.pipeline_choice import read_pipeline
 from tffc.cli.progress import step
@@ -136,7 +136,7 @@ def compile_command(
 
         bundle = proved(bundle, program)
     _write(bundle, out, steps, replace=force)
-    say(f"wrote {out}: {form}, {len(bundle.components)} components")
+    say(f"wrote {out}: {form}, {counted(len(bundle.components), 'component')}")
     tell_effects(bundle.run_by_rounds())
 
 

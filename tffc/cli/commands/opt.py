@@ -102,7 +102,7 @@ def _read_reproducer(
 ) -> tuple[Node, Pipeline, dict[str, Any]]:
     found = decode_reproducer(read_text(str(path)), str(path))
     verify = {"verify_each": found.verify_each, "verify_roundtrip": found.verify_roundtrip}
-    pipeline = parse_passes(found.passes, all_passes(), found.given)
+    pipeline = parse_passes(found.passes, all_passes(), found.given, "--passes")
     return found.program, pipeline, {**options, **verify, "is_replay": True}
 
 

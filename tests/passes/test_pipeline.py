@@ -98,64 +98,64 @@ def test_columns_in_a_file() -> None:
 
 MISSPELLED = {
     "unique-names,cal-dominant": (
-        "in the list of passes, there is no pass 'cal-dominant' [E366]\n"
+        "in the passes, there is no pass 'cal-dominant' [E366]\n"
         "  note: in the text:\n"
         "    unique-names,cal-dominant\n"
         "                 ^^^^^^^^^^^^\n"
         "  help: did you mean 'call-dominant'?"
     ),
     "add-nothing{lewel=1}": (
-        "in the list of passes, the pass add-nothing has no option 'lewel' [E367]\n"
+        "in the passes, the pass add-nothing has no option 'lewel' [E367]\n"
         "  note: in the text:\n"
         "    add-nothing{lewel=1}\n"
         "                ^^^^^^^\n"
         "  help: did you mean 'level'?"
     ),
     "add-nothing{level=high}": (
-        "in the list of passes, the option level of add-nothing has to be int, found 'high' [E368]\n"
+        "in the passes, the option level of add-nothing has to be int, found 'high' [E368]\n"
         "  note: in the text:\n"
         "    add-nothing{level=high}\n"
         "                ^^^^^^^^^^"
     ),
     "add-nothing{level=1,level=2}": (
-        "in the list of passes, the option level of add-nothing occurs twice [E370]\n"
+        "in the passes, the option level of add-nothing occurs twice [E370]\n"
         "  note: in the text:\n"
         "    add-nothing{level=1,level=2}\n"
         "                        ^^^^^^^"
     ),
-    "": "in the list of passes, expected the name of a pass, found the end [E371]",
+    "": "in the passes, expected the name of a pass, found the end [E371]",
     "unique-names,,x": (
-        "in the list of passes, expected the name of a pass, found ',' [E371]\n"
+        "in the passes, expected the name of a pass, found ',' [E371]\n"
         "  note: in the text:\n"
         "    unique-names,,x\n"
         "                 ^"
     ),
     "unique-names;x": (
-        "in the list of passes, expected `,` or `{`, found ';' [E371]\n"
+        "in the passes, expected `,` or `{`, found ';' [E371]\n"
         "  note: in the text:\n"
         "    unique-names;x\n"
         "                ^"
     ),
     "add-nothing{level=1}x": (
-        "in the list of passes, expected `,`, found 'x' [E371]\n"
+        "in the passes, expected `,`, found 'x' [E371]\n"
         "  note: in the text:\n"
         "    add-nothing{level=1}x\n"
         "                        ^"
     ),
     "add-nothing{level}": (
-        "in the list of passes, expected `=`, found '}' [E371]\n"
+        "in the passes, expected `=`, found '}' [E371]\n"
         "  note: in the text:\n"
         "    add-nothing{level}\n"
         "                     ^"
     ),
     "add-nothing{level=}": (
-        "in the list of passes, expected a value, found '}' [E371]\n"
+        "in the passes, expected a value, found '}' [E371]\n"
         "  note: in the text:\n"
         "    add-nothing{level=}\n"
         "                      ^"
     ),
     "add-nothing{level=1": (
-        "in the list of passes, expected `,` or `}`, found the end [E371]\n"
+        "in the passes, expected `,` or `}`, found the end [E371]\n"
         "  note: in the text:\n"
         "    add-nothing{level=1\n"
         "                       ^"
@@ -184,7 +184,7 @@ def test_text_and_back() -> None:
 
 def test_requirement_that_nothing_ensures() -> None:
     assert refusal(PipelineError, parse_passes, "share-equal-calls", TABLE) == (
-        "in the list of passes, share-equal-calls requires call-dominant, which no pass before it ensures "
+        "in the passes, share-equal-calls requires call-dominant, which no pass before it ensures "
         "[E360]\n"
         "  note: in the text:\n"
         "    share-equal-calls\n"
@@ -199,7 +199,7 @@ def test_requirement_that_a_pass_undoes() -> None:
     with pytest.raises(PipelineError) as caught:
         parse_passes("call-dominant,undo,share-equal-calls", TABLE)
     assert caught.value.message == (
-        "in the list of passes, share-equal-calls requires call-dominant, which undo before it may undo"
+        "in the passes, share-equal-calls requires call-dominant, which undo before it may undo"
     )
     parse_passes("call-dominant,undo,call-dominant,share-equal-calls", TABLE)
 
@@ -250,13 +250,13 @@ def test_parts() -> None:
 def test_parts_that_are_not_there() -> None:
     whole = parse_passes("unique-names,call-dominant", TABLE)
     assert refusal(PipelineError, whole.part, stop_after="call-dominat") == (
-        "the pipeline 'the list of passes' has no step 'call-dominat' [E377]\n"
+        "the pipeline 'the passes' has no step 'call-dominat' [E377]\n"
         "  help: did you mean 'call-dominant'?"
     )
     with pytest.raises(PipelineError) as caught:
         whole.part("call-dominant", "unique-names")
     assert caught.value.message == (
-        "the pipeline 'the list of passes' has no step 'unique-names' from call-dominant on"
+        "the pipeline 'the passes' has no step 'unique-names' from call-dominant on"
     )
 
 
@@ -265,7 +265,7 @@ def test_refusals_name_the_pass() -> None:
     free = Lambda("x", INT, StructNode((Reference("y", INT),)))
     with pytest.raises(VerificationError) as caught:
         parse_passes("unique-names,call-dominant", TABLE).run(free)
-    assert caught.value.notes == ("in the pass call-dominant, step 2 of the pipeline 'the list of passes'",)
+    assert caught.value.notes == ("in the pass call-dominant, step 2 of the pipeline 'the passes'",)
 
 
 def test_observers_of_all_pipelines_are_told_last() -> None:

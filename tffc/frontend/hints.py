@@ -6,8 +6,8 @@ import dataclasses
 from types import FunctionType as PythonFunction
 from typing import Any
 
-from tffc.ir.assignability import differing_types
 from tffc.ir.traverse import contains
+from tffc.ir.type_base import first_difference
 from tffc.ir.types import (
     CLIENTS,
     SERVER,
@@ -27,8 +27,8 @@ def likely_fix(target: Type, source: Type) -> str | None:
     """Return the fix if a value of type `source` was given for one of type `target`."""
     fix = _fix_of_whole(target, source)
     if fix is None and isinstance(target, StructType) and isinstance(source, StructType):
-        inner = differing_types(target, source)
-        return None if inner is None else _fix_of_whole(*inner)
+        difference = first_difference(target, source)
+        return None if difference is None else _fix_of_whole(*difference[1:])
     return fix
 
 

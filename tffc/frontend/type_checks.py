@@ -18,8 +18,7 @@ from tffc.frontend.type_analysis import (
     is_structure_of_tensors,
     why_not_summable,
 )
-from tffc.frontend.type_queries import is_tensorflow_compatible_type
-from tffc.ir.shapes import num_elements_in_shape
+from tffc.frontend.type_queries import is_tensorflow_compatible_type, num_elements_in_shape
 from tffc.ir.traverse import walk
 from tffc.ir.types import (
     CLIENTS,

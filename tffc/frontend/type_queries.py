@@ -7,6 +7,7 @@ types, and the parameters and results of functions.
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,6 +16,7 @@ from tffc.frontend.computation import Computation
 from tffc.frontend.type_analysis import check_is_type
 from tffc.frontend.value import Value
 from tffc.ir import wire
+from tffc.ir.shapes import to_shape
 from tffc.ir.size import written_size
 from tffc.ir.traverse import rewrite, walk
 from tffc.ir.type_parts import local_type
@@ -147,3 +149,15 @@ def serialize_type(type_signature: Type) -> Any:
 def deserialize_type(type_proto: Any) -> Type:
     """Return the type in a `Type` message, of this or another package's class."""
     return wire.type_from_bytes(type_proto.SerializeToString())
+
+
+def is_shape_fully_defined(shape: Any) -> bool:
+    """Tell whether the rank and all sizes of a shape are known."""
+    sizes = to_shape(shape)
+    return sizes is not None and None not in sizes
+
+
+def num_elements_in_shape(shape: Any) -> int | None:
+    """Return how many elements a tensor of a shape has; None where that is not known."""
+    sizes = to_shape(shape)
+    return None if sizes is None or None in sizes else math.prod(size or 0 for size in sizes)

@@ -17,13 +17,13 @@ from tffc.frontend.type_queries import contains as contains
 from tffc.frontend.type_queries import contains_only as contains_only
 from tffc.frontend.type_queries import count as count
 from tffc.frontend.type_queries import deserialize_type as deserialize_type
+from tffc.frontend.type_queries import is_shape_fully_defined as is_shape_fully_defined
 from tffc.frontend.type_queries import (
     is_tensorflow_compatible_type as is_tensorflow_compatible_type,
 )
+from tffc.frontend.type_queries import num_elements_in_shape as num_elements_in_shape
 from tffc.frontend.type_queries import serialize_type as serialize_type
 from tffc.ir.shapes import Shape
-from tffc.ir.shapes import is_shape_fully_defined as is_shape_fully_defined
-from tffc.ir.shapes import num_elements_in_shape as num_elements_in_shape
 from tffc.ir.type_base import TypeNotAssignableError as TypeNotAssignableError
 from tffc.ir.type_base import TypesNotEquivalentError as TypesNotEquivalentError
 from tffc.ir.type_base import TypesNotIdenticalError as TypesNotIdenticalError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -34,14 +35,8 @@ def canonical(root: Node) -> Node:
 
     No program can contain these names, so none of them is free in it.
     """
-    count = 0
-
-    def name_of(name: str) -> str:
-        nonlocal count
-        count += 1
-        return f"\0{count}"
-
-    return rename_binders(root, name_of)
+    numbers = itertools.count(1)
+    return rename_binders(root, lambda name: f"\0{next(numbers)}")
 
 
 class Names:

@@ -6,16 +6,6 @@ from tffc.ir.type_base import first_difference
 from tffc.ir.types import StructType, Type
 
 
-def differing_types(target: Type, source: Type) -> tuple[Type, Type] | None:
-    """Return what target and source have at the first place that differs; None if none does.
-
-    Raises:
-      LanguageTypeError: an abstract type is met.
-    """
-    difference = first_difference(target, source)
-    return None if difference is None else difference[1:]
-
-
 def difference_notes(target: Type, source: Type) -> tuple[str, ...]:
     """Return what `source` has at the first place where it cannot stand for `target`, as a note of
     an error whose message shows both types; none where they say it all."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Iterable
 from typing import Any, cast
@@ -40,18 +39,6 @@ def is_shape_like(source: Any) -> bool:
         return False
     sizes = cast("Iterable[Any]", source)
     return all(size is None or isinstance(size, numbers.Integral) for size in sizes)
-
-
-def is_shape_fully_defined(shape: Any) -> bool:
-    """Tell whether the rank and all sizes of a shape are known."""
-    sizes = to_shape(shape)
-    return sizes is not None and None not in sizes
-
-
-def num_elements_in_shape(shape: Any) -> int | None:
-    """Return how many elements a tensor of a shape has; None where that is not known."""
-    sizes = to_shape(shape)
-    return None if sizes is None or None in sizes else math.prod(size or 0 for size in sizes)
 
 
 def shape_is_assignable(target: Shape, source: Shape) -> bool:

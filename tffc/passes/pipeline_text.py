@@ -52,7 +52,7 @@ def parse_passes(
     text: str,
     passes: Mapping[str, Pass],
     given: tuple[str, ...] = GIVEN,
-    source: str = "the list of passes",
+    source: str = "the passes",
 ) -> Pipeline:
     """Return the pipeline written as `a,b{option=value},c`; errors call the text `source`.
 

@@ -110,7 +110,7 @@ class PassStep:
     place: TextPlace | None = dataclasses.field(default=None, compare=False)
 
     def __str__(self) -> str:
-        """Return the step as `--passes` takes it."""
+        """Return the text of the step, as `parse_passes` reads it."""
         options = ",".join(f"{name}={_text(value)}" for name, value in self.options.items())
         return self.each.name + (f"{{{options}}}" if options else "")
 
@@ -272,7 +272,7 @@ class Pipeline:
         return names.index(name, start)
 
     def __str__(self) -> str:
-        """Return the steps as `--passes` takes them."""
+        """Return the text of the steps, as `parse_passes` reads it."""
         return ",".join(map(str, self.steps))
 
 

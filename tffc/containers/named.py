@@ -44,13 +44,13 @@ def _is_attrs(source: object) -> bool:
 
 
 def class_of(source: object) -> type[Any]:
-    """Return the class of a Python object of which nothing is known."""
+    """Return the class of a Python object of any type, for type checkers."""
     return type(source)
 
 
 def lists_names(source: Any) -> bool:
-    """Tell whether a list or tuple has a (name, type) pair in it; then it is not a container of its
-    own."""
+    """Tell whether a list or tuple has a (name, type) pair in it, so that it lists the elements of
+    a struct and is not itself a container."""
     if is_named_container(source) or is_named_pair(source):
         return False
     return any(is_named_pair(item) for item in source)

@@ -22,7 +22,7 @@ from tffc.proto import DataType
 IGNORED_ATTRIBUTES = frozenset(
     {"config", "config_proto", "debug_name", "executor_type", "metadata"}
 )
-"""Attributes, besides all that begin with `_`, that say how a node is run or reported."""
+"""Attributes that have no effect on results, besides all that begin with `_`."""
 
 RESOURCE_NAMES = frozenset({"container", "shared_name", "stack_name", "tensor_array_name"})
 """Attributes that name a resource; only whether two names are equal has a meaning."""
@@ -63,7 +63,7 @@ def canonical_graph(
 @dataclasses.dataclass(frozen=True, slots=True)
 class GraphScope:
     """A graph or the body of a function: the positions of its arguments by name, its other nodes by
-    name, and the results and nodes that are asked for."""
+    name, and the results and nodes that have to run."""
 
     arguments: dict[str, int]
     nodes: dict[str, Any]
@@ -90,7 +90,8 @@ def graph_scope(
 
 
 def function_scope(function: Any) -> GraphScope:
-    """Return the scope of a function.  All nodes are asked for, as some run for their effects."""
+    """Return the scope of a function.  All nodes have to run, because some run for their
+    effects."""
     signature = function.signature
     arguments = positions(argument.name for argument in signature.input_arg)
     return GraphScope(
@@ -268,7 +269,8 @@ def _upstream(scope: GraphScope, order: list[str], labels: dict[str, bytes]) -> 
 def lasting_attributes(attributes: Any) -> Iterator[tuple[str, Any]]:
     """Yield the attributes that matter, sorted by name.
 
-    False and empty ones are left out: another version of TensorFlow may not write them.
+    Attributes that are false or empty are left out: another version of TensorFlow may not write
+    them.
     """
     for name in sorted(attributes):
         value = attributes[name]
@@ -341,7 +343,7 @@ def tensor_elements(tensor: Any, count: int) -> list[bytes]:
 
 def _without_run(content: bytes, size: int) -> bytes:
     """Return the elements, without the repetitions of the last one at the end."""
-    if not content.endswith(content[-size:] * 2):  # as trained weights, which may be large
+    if not content.endswith(content[-size:] * 2):  # such as trained weights, which may be large
         return content
     # The highest bit in which the elements differ from those after them is where the run begins.
     elements, following = content[:-size], content[size:]

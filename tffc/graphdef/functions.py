@@ -2,7 +2,7 @@
 
 A function is named by a hash of its content, in which the functions that it calls have such names
 already.  So equal functions of different sections become one, and different functions of the same
-name do not clash.  Functions that find state by name are copied with each graph that calls them.
+name do not clash.  Functions with named state are copied for each call of the section.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Library:
         return frozenset(reached(filter(has, needed), self._callers(needed).__getitem__))
 
     def _callers(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """Return which of these functions, which call no others, call each of them."""
+        """Return the callers of each of these functions, which call no others."""
         callers: dict[str, list[str]] = {name: [] for name in names}
         for name in callers:
             for call in self.calls_of(name):
@@ -153,7 +153,7 @@ class LinkedLibrary:
             if self.stateful.isdisjoint(group):
                 self._link(group, self._shared, "")
         if not self._own:
-            self._library = Library(FunctionDefLibrary())  # so that the graph can be let go
+            self._library = Library(FunctionDefLibrary())  # so that the graph can be freed
 
     def link(self, prefix: str) -> dict[str, Function]:
         """Return the functions by their old names, with new copies of those with named state."""
@@ -178,8 +178,8 @@ class LinkedLibrary:
             linked[name] = Function(names[name], encoded(copy), tuple(calls.values()), gradient)
 
     def _name(self, root: str, copies: Mapping[str, Any], linked: Mapping[str, Function]) -> str:
-        """Return a name that depends on the content of a function, in which those of its own group,
-        which have no names yet, are numbered."""
+        """Return a name that depends on the content of a function; in it, functions of its own
+        group, which have no names yet, are numbered."""
         members = [root]
         contents: list[bytes] = []
         for name in members:  # which grows while it is walked
@@ -210,7 +210,7 @@ def rename_edges(function: Any, renamed: Callable[[str], str]) -> None:
     for node in function.node_def:
         node.input[:] = map(renamed, node.input)
     for outputs in (function.ret, function.control_ret):
-        # Iterating over the map itself would skip names, because it is changed.
+        # The map cannot be iterated over while it changes.
         for name, edge in dict(outputs).items():
             outputs[name] = renamed(edge)
 

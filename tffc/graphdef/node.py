@@ -52,7 +52,8 @@ class GraphNode:
         """Return the bytes of that NodeDef."""
         if CLASS in self.rest.attr:
             return encoded(self.message(names))
-        # The shared message is changed and restored: to copy it takes longer than to write it.
+        # The shared message is changed and restored, because copying it takes longer than writing
+        # it.
         self.rest.name = self.name
         self.rest.input.extend(self.inputs)
         content = encoded(self.rest)

@@ -15,7 +15,7 @@ from tffc.operations import op_table
 
 NAME_ATTRIBUTES = ("shared_name", "var_name")
 ANONYMOUS = b"cd2c89b7-88b7-44c8-ad83-06c2a9158347"
-"""The name with which TensorFlow asks for state that nothing else can find."""
+"""The name by which TensorFlow asks for anonymous state."""
 
 ANONYMOUS_TABLES = {
     "HashTableV2": "AnonymousHashTable",
@@ -60,7 +60,7 @@ def separable(nodes: Iterable[Any]) -> list[Any]:
 
 
 def make_anonymous(node: Any) -> None:
-    """Take the name from the state of a variable or table, so that each run has its own."""
+    """Make the state of a variable or table anonymous, so that each run has its own."""
     if node.op == "VarHandleOp":
         node.attr["shared_name"].s = ANONYMOUS
         return

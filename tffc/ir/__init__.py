@@ -36,5 +36,5 @@ from tffc.ir.types import to_type as to_type
 
 
 def __getattr__(name: str) -> type[nodes.NodeBase]:
-    """Return a node class under the name that it had once."""
+    """Return a node class by its former name."""
     return nodes.__getattr__(name)

@@ -1,4 +1,4 @@
-"""Renaming of binders, a form of programs that is equal up to names, and new names."""
+"""Renaming of binders, programs that are equal up to names, and new names."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def rename_binders(root: Node, name_of: Callable[[str], str]) -> Node:
 
 
 def canonical(root: Node) -> Node:
-    """Return the program with its binders named by their position: the same for programs that are
-    equal up to names.
+    """Return the program with its binders named by position, so that programs which are equal up to
+    names become equal.
 
     No program can contain these names, so none of them is free in it.
     """
@@ -40,7 +40,7 @@ def canonical(root: Node) -> Node:
 
 
 class Names:
-    """Names that are taken, and new ones that differ from them by a number: `x_1`, `x_2`, ..."""
+    """Names in use, and new names that get a number where theirs is taken: `x_1`, `x_2`, ..."""
 
     def __init__(self, taken: set[str]) -> None:
         self._taken = taken
@@ -48,7 +48,7 @@ class Names:
 
     @classmethod
     def outside(cls, root: Node) -> Names:
-        """Return names with all taken that a program binds or uses."""
+        """Return names of which all that a program binds or uses are taken."""
         names: set[str] = set()
         for node in walk(root):
             names.update(binders(node))

@@ -22,7 +22,7 @@ class Array:
     """A constant tensor.
 
     `content` holds the elements in row-major order: their little-endian bytes, or for strings a
-    tuple with one `bytes` an element.  Every dimension is known.
+    tuple of one `bytes` for each element.  Every dimension is known.
     """
 
     dtype: DType
@@ -82,7 +82,7 @@ def infer_dtype(value: Any) -> DType:
     match value:
         case bool():
             return DType.BOOL
-        # A range looks for what is not a plain int, such as an IntEnum's, by counting up to it.
+        # `in` counts through the range for values that are not plain ints, such as an IntEnum's.
         case int() if int(value) in INT32_RANGE:
             return DType.INT32
         case int() if int(value) in INT64_RANGE:

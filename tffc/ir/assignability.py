@@ -7,8 +7,8 @@ from tffc.ir.types import StructType, Type
 
 
 def difference_notes(target: Type, source: Type) -> tuple[str, ...]:
-    """Return what `source` has at the first place where it cannot stand for `target`, as a note of
-    an error whose message shows both types; none where they say it all."""
+    """Return a note on the first place where `source` is not assignable to `target`, for an error
+    whose message shows both types; no note where these say it all."""
     difference = first_difference(target, source)
     if difference is None:
         return ()

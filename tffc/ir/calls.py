@@ -40,8 +40,8 @@ def is_call_of(node: Node, uris: Container[str]) -> bool:
 def expand_calls(
     root: Node, uris: Container[str], expand: Callable[[Binding], Iterable[Binding]]
 ) -> Node:
-    """Return the program with several bindings in the place of each whose value is a call of one of
-    these operators.  The last of them has to bind its name."""
+    """Return the program with each binding of a call of one of these operators replaced by the
+    bindings that `expand` gives, the last of which has to bind its name."""
 
     def rule(node: Node) -> Node | None:
         if not isinstance(node, Block) or not any(is_call_of(b.value, uris) for b in node.locals):
@@ -81,7 +81,7 @@ def zip_placed(value: Node, placement: Placement) -> Node:
 def apply(function: Node, value: Node, *, all_equal: bool = False) -> Node:
     """Return a call of a function on the member of a placed value, where the value is.
 
-    With `all_equal` clients that have the same value have the same result.
+    With `all_equal`, clients that have equal values have equal results.
     """
     found = value.type
     assert isinstance(found, FederatedType)

@@ -1,9 +1,9 @@
 """The sixteen element types of tensors.
 
-The wire numbers are those of TensorFlow's `DataType` enumeration.  Nothing here imports NumPy
-until a caller asks for a NumPy type, so that printing a program stays light: NumPy's and
-TensorFlow's element types are looked for among the modules that are loaded already, for an object
-of theirs cannot exist before they are.
+The wire numbers are those of TensorFlow's `DataType` enumeration.  Nothing here imports NumPy until
+a caller asks for a NumPy type, so that printing a program stays light: NumPy's and TensorFlow's
+element types are recognized only if their modules are loaded; before that, no object of theirs
+exists.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Generic, TypeAlias, TypeVar
 V = TypeVar("V")
 
 _Part: TypeAlias = "dict[str, V] | tuple[_Part[V], ...]"
-"""A dictionary or, where that would have too many names, a tuple of parts."""
+"""A dictionary, or a tuple of parts where that would have too many names."""
 
 _MOST = 16
 """How many names are kept in one dictionary."""
@@ -16,14 +16,15 @@ _BITS = 4
 """How many bits of a name's hash tell in which part of a larger environment it is."""
 
 _DEEPEST = 16
-"""How deep parts nest: then no more bits of a hash are left."""
+"""How deep parts nest; after that no bits of a hash are left."""
 
 
 class Environment(Generic[V]):
-    """The values of names.  It never changes: one with another name shares nearly all with it.
+    """The values of names.  An environment never changes; one with another name shares nearly all
+    of it.
 
-    Names are found and added in the time of the logarithm of how many there are, however deep the
-    scopes nest that bind them.
+    Finding and adding a name takes time logarithmic in their number, however deep their scopes
+    nest.
     """
 
     __slots__ = ("_root",)
@@ -32,13 +33,13 @@ class Environment(Generic[V]):
         self._root: _Part[V] = {}
 
     def bind(self, name: str, value: V) -> Environment[V]:
-        """Return this environment with a name that has this value, whatever it had before."""
+        """Return this environment with a new value for a name."""
         made: Environment[V] = Environment()
         made._root = _bound(self._root, name, value, 0)
         return made
 
     def find(self, name: str) -> V | None:
-        """Return the value of a name, or None without any."""
+        """Return the value of a name, or None if it has none."""
         part, depth = self._root, 0
         while not isinstance(part, dict):
             part, depth = part[_place(name, depth)], depth + 1

@@ -14,7 +14,7 @@ from tffc.printable import printable
 def growth_notes(root: Node, size: Callable[[Type], int], most: int, unit: str) -> tuple[str, ...]:
     """Return, as a note of an error, the first binding whose type alone is larger than `most`.
 
-    There is none where it is only all types together that are too large.
+    There is no note if only all types together are too large.
     """
     for node in walk(root):
         for name, type_ in _bound(node):

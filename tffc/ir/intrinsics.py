@@ -78,7 +78,7 @@ def _signature(text: str) -> Type:
 
 
 VARIABLES = frozenset({"T", "U", "R", "V", "M", "Ks"})
-"""What signatures call types that an instance chooses; see `check_instance`."""
+"""The type variables of signatures; see `check_instance`."""
 
 AGGREGATE = "(<{T}@CLIENTS,U,(<U,T> -> U),(<U,U> -> U),(U -> R)> -> R@SERVER)"
 REDUCE = "({T}@CLIENTS -> T@SERVER)"
@@ -162,12 +162,11 @@ def definition_of(uri: str) -> IntrinsicDefinition | None:
 def check_instance(uri: str, concrete: Type) -> None:
     """Check that `concrete` instantiates the signature registered under `uri`, if there is one.
 
-    A type variable is defined where it occurs inside an odd number of function parameters, and used
-    elsewhere.  Its definitions must be equivalent, and its uses assignable from them.  A variable
-    without a definition occurs once in a signature.
+    An occurrence of a type variable inside an odd number of function parameters defines it; all
+    others use it.  Its definitions must be equivalent, and its uses assignable from them.  A
+    variable without a definition occurs once in a signature.
 
-    Raises:
-      LanguageTypeError: it does not, or it still holds type variables.
+    Raises: LanguageTypeError: `concrete` is not an instance, or still holds type variables.
     """
     definition = INTRINSICS.get(uri)
     if definition is None:

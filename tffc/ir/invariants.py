@@ -162,7 +162,7 @@ def _has_own_container(node: Node) -> bool:
 
 
 def check_no_identity_maps(root: Node) -> Violation | None:
-    """Tell whether no operator maps the identity, unless for the type that its result has."""
+    """Tell whether no operator maps the identity, except to change a type."""
     node = next(filter(is_identity_map, walk(root)), None)
     if node is None:
         return None

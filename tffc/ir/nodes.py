@@ -41,7 +41,7 @@ from tffc.printable import printable
 class NodeBase(Term):
     """The base of all nodes: a type, and the text of the compact notation as `str`.
 
-    The type, the texts and the message have the names, too, by which TFF's users know them.
+    The type, the texts and the message are also available by their names in TFF.
     """
 
     __slots__ = ()
@@ -77,7 +77,7 @@ class NodeBase(Term):
         return compact(self)
 
     def __repr__(self) -> str:
-        # Not all fields, which would recurse as deep as the program is.
+        # The repr of all fields would recurse as deep as the program.
         return f"<{type(self).__name__} {self}>"
 
 
@@ -457,7 +457,7 @@ FORMER_NAMES = {"Struct": StructNode, "Placement": PlacementNode}
 
 
 def __getattr__(name: str) -> type[NodeBase]:
-    """Return a class under the name that it had once, and warn: passes elsewhere may use it."""
+    """Return a class by its former name, and warn: passes of other packages may use it."""
     if name not in FORMER_NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     today = FORMER_NAMES[name]

@@ -39,11 +39,11 @@ def bound_names(
     """Yield every scope in `root`, inner ones first and those of a block from the last to the
     first.
 
-    At the end `free` has the names that nothing binds.  With `only_needed`, what is bound and not
-    used counts as if it was not there.
+    At the end, `free` has the names that nothing binds.  With `only_needed`, uses inside bindings
+    that are not used themselves do not count.
 
-    The names of a node become those of the node around it, and the fewer are added to the more, so
-    that the time grows with the program, also where many names are used deep inside.
+    The names of a node become those of its parent, the smaller set merged into the larger one, so
+    that the time stays linear in the program, also where many names are used deep inside.
     """
     nodes = tuple(postorder(root))
     names = _Names(nodes)
@@ -73,7 +73,7 @@ def bound_names(
 
 
 class _Names:
-    """The names that are free in nodes, `known` for those whose parents were not all seen yet."""
+    """The free names of nodes; `known` has them until all parents of a node have been visited."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         children = itertools.chain.from_iterable(node.children() for node in nodes)
@@ -81,20 +81,20 @@ class _Names:
         self.known: dict[int, Uses] = {}
 
     def join(self, uses: Uses, node: Node) -> Uses:
-        """Return the names in `uses`, which is used up, and those in `node`, for one of its
-        parents."""
+        """Return the union of `uses`, which must not be used any more, and the free names of
+        `node`, for one of its parents."""
         more = self.known.get(id(node))
         if more is None:
             return uses
-        # The last parent takes the names over and changes them; one before it needs a copy, for
-        # what it binds must not be missing in the others.
+        # The last parent takes over the set and changes it.  Earlier parents need a copy, because
+        # the names that they bind must stay free for the others.
         if self._takers[id(node)] == 1:
             del self.known[id(node)]
         else:
             self._takers[id(node)] -= 1
             more = {name: set(types) for name, types in more.items()}
-        # The fewer into the more: so a name is moved only where the set that it is in at least
-        # doubles, which is at most so often as the logarithm of the program's size.
+        # Merging the smaller set into the larger one moves a name only into a set at least twice as
+        # large, so at most as often as the logarithm of the program's size.
         if len(uses) < len(more):
             uses, more = more, uses
         for name, types in more.items():
@@ -109,7 +109,7 @@ def free_references(root: Node) -> frozenset[tuple[str, Type]]:
     """Return the names that `root` uses and does not bind, each with every type it is used at."""
     free: Uses = {}
     for _ in bound_names(root, free):
-        pass  # what is bound is not asked for
+        pass  # only the free names are needed
     return frozenset((name, used) for name, uses in free.items() for used in uses)
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from tffc.errors import LanguageTypeError
 
 Shape = tuple[int | None, ...] | None
-"""Sizes of the dimensions, None for one that is unknown; None in place of all: unknown rank."""
+"""The sizes of the dimensions, None for an unknown size; None alone for an unknown rank."""
 
 
 def to_shape(source: Any) -> Shape:

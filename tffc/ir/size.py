@@ -1,12 +1,13 @@
 """Limits on the size of what is made of a program, checked before it is made.
 
 A small program may stand for an astronomically large one: values that are shared between places,
-functions that call others twice, struct types that hold one type twice.  What has to write out what
-is shared counts it first, in time of what is shared, and refuses what is larger than the bound.
+functions that call others twice, struct types that hold one type twice.  Code that writes out
+shared parts counts them first, in time linear in the shared program, and refuses what is larger
+than the bound.
 
-The bound is a number of parts, which is one for all: a part is a node of a program, a tensor in a
-type, a step of an evaluation or so many characters of a text.  It is `MAX_SIZE` unless a scope of
-`size_limit` allows more, or less.
+There is one bound, a number of parts: a part is a node of a program, a tensor in a type, a step of
+an evaluation, or `CHARACTERS` characters of a text.  The bound is `MAX_SIZE` unless a scope of
+`size_limit` sets another.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tffc.ir.term import Term
 from tffc.ir.traverse import postorder
 
 MAX_SIZE = 4 * 2**20
-"""The most parts of what is made of a program, where nothing else is said."""
+"""The default bound."""
 
 CHARACTERS = 16
 """How many characters of a text count as a part."""
@@ -29,20 +30,20 @@ TYPE_BYTES = 64
 """How many bytes of the types in a message count as a part."""
 
 CALL = 16
-"""How many parts a call counts for that inlining makes: its name, function, operands and types."""
+"""How many parts a call counts that inlining makes, for its name, function, operands and types."""
 
 APPLICATION = 16
-"""How many steps, each a part, it takes to apply a function in place."""
+"""How many steps, each a part, the inlining of one application counts."""
 
 GROWTH = "what is shared is written out at each of its places; use it at fewer, or allow more"
 """What to do about a program that grows too large."""
 
 COUNTED_BITS = 256
-"""How long the numbers of parts get.  They may double with every step of counting, and all of them
-are kept, so that without an end they would fill memory themselves."""
+"""The longest size that is computed, in bits.  Sizes may double with each step of counting, and all
+are kept, so that without a limit the numbers alone could fill memory."""
 
 COUNTED = 1 << COUNTED_BITS
-"""What is larger counts as this."""
+"""Larger sizes are cut to this."""
 
 _limit: contextvars.ContextVar[int] = contextvars.ContextVar("size_limit", default=MAX_SIZE)
 
@@ -51,7 +52,7 @@ T = TypeVar("T", bound=Term)
 
 @contextlib.contextmanager
 def size_limit(most: int) -> Generator[None]:
-    """Allow what is made inside this scope, in this thread, to have so many parts."""
+    """Set the most parts of what is made inside this scope, in this thread."""
     token = _limit.set(most)
     try:
         yield
@@ -60,12 +61,12 @@ def size_limit(most: int) -> Generator[None]:
 
 
 def max_size() -> int:
-    """Return the most parts that what is made now may have."""
+    """Return the bound that holds now."""
     return _limit.get()
 
 
 def counted(size: int) -> int:
-    """Return a size as far as sizes are counted."""
+    """Return a size, cut to `COUNTED`."""
     return size if size < COUNTED else COUNTED
 
 
@@ -79,7 +80,7 @@ def written_size(root: T, known: dict[int, int], own: Callable[[T], int]) -> int
     children.
 
     `known` has the sizes of terms by their ids and gets those of `root`, so that no shared term is
-    measured twice; whoever passes it keeps the terms.
+    measured twice; the caller keeps the terms alive.
     """
     for term in postorder(root, known):
         inside = sum(known[id(child)] for child in term.children())

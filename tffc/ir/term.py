@@ -34,23 +34,23 @@ class Term:
         return found
 
     def own_label(self) -> Hashable:
-        """Return the content of this term besides its subtrees: the other fields that it is made
-        of, but for those that are not compared."""
+        """Return the content of this term besides its subtrees: its other fields that are
+        compared."""
         return _label(type(self), self._subtrees)(self)
 
     def rebuilt(self, children: tuple[Any, ...]) -> Term:
-        """Return the term with these subtrees, which are as many as before."""
+        """Return the term with these subtrees, of which there are as many as before."""
         raise AssertionError(f"{type(self).__name__} has no subtrees")
 
     def with_children(self, children: tuple[Any, ...]) -> Any:
-        """Return the term with these subtrees; itself where they are the ones that it has."""
+        """Return the term with these subtrees, or the term itself if it has them already."""
         return self if all(map(operator.is_, self.children(), children)) else self.rebuilt(children)
 
     def seal(self) -> None:
-        """Compute what a subclass keeps beside its fields; nothing unless it says so."""
+        """Compute what a subclass keeps beside its fields; nothing by default."""
 
     def __hash__(self) -> int:
-        # Most nodes are never asked, so that none is hashed when it is made.
+        # Most nodes are never hashed, so no node is hashed when it is made.
         try:
             return self._hash
         except AttributeError:
@@ -119,13 +119,13 @@ def _hash_all(root: Term) -> int:
     return hash(root)
 
 
-# Pickling, as flat lists: terms may be deeper than pickle can follow, and hashes are good for one
+# Pickling as flat lists: terms may be deeper than pickle can follow, and hashes are valid in one
 # process only.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Number:
-    """Stands in a flat list for the term at this place of it."""
+    """A reference to a term in a flat list, by its index."""
 
     index: int
 
@@ -133,7 +133,7 @@ class Number:
 def flatten(root: Term) -> list[tuple[type, dict[str, Any]]]:
     """Return the class and the fields of every term in `root`, each after the terms in its fields.
 
-    A shared term stands once.
+    A shared term occurs once.
     """
     numbers: dict[int, Number] = {}
     flat: list[tuple[type, dict[str, Any]]] = []
@@ -176,7 +176,7 @@ def _fields(record: Any) -> dict[str, Any]:
 
 
 def _replace(value: Any, kind: type, by: Callable[[Any], Any]) -> Any:
-    """Return what a field holds, with everything of one kind in it replaced."""
+    """Return the value of a field with everything of one kind in it replaced."""
     if isinstance(value, kind):
         return by(value)
     if isinstance(value, tuple):

@@ -22,8 +22,8 @@ def walk(
 ) -> Iterator[T]:
     """Yield every distinct term object of `root`, each before its children, in reading order.
 
-    Only what is `inside` a term is entered, which is all its children unless said otherwise.  Terms
-    whose ids are `seen` are left out, and those that are met are added.
+    `inside` gives the terms to enter, by default all children.  Terms whose ids are in `seen` are
+    left out; visited ones are added to it.
     """
     seen = set() if seen is None else seen
     stack: list[Any] = [root]
@@ -39,13 +39,13 @@ def walk(
 def postorder(root: T, known: Container[int] = ()) -> Iterator[T]:
     """Yield every distinct term object of `root`, each after its children.
 
-    Terms whose ids are `known`, and what is only in them, are left out.
+    Terms whose ids are in `known` are left out, and so is what only they contain.
     """
     seen: set[int] = set()
     stack: list[Any] = [root]
     while stack:
         term = stack.pop()
-        if term is None:  # all under the term below it is done
+        if term is None:  # the term below it comes after its children
             yield stack.pop()
         elif id(term) not in seen and id(term) not in known:
             seen.add(id(term))
@@ -60,8 +60,8 @@ def postorder(root: T, known: Container[int] = ()) -> Iterator[T]:
 def rewrite(root: T, rule: Callable[[T], T | None]) -> T:
     """Return `root` rebuilt bottom-up.
 
-    `rule(term)` is asked for each term whose children are rebuilt already and gives its
-    replacement, or None to keep it.  It must not look at scope: a term shared between two places
+    `rule(term)` is called for each term after its children are rebuilt, and returns its
+    replacement, or None to keep it.  It must not depend on scope: a term shared between two places
     is rewritten once for both.
     """
     replaced: dict[int, Any] = {}

@@ -26,7 +26,7 @@ from tffc.ir.term import Term
 from tffc.printable import printable
 
 LONGEST, SHOWN = 2**18, 1000
-"""Of a text of more pieces than the first number, the second number is shown."""
+"""Of a text with more than `LONGEST` pieces, the first `SHOWN` are shown."""
 
 MESSAGE_WIDTH = 100
 """Types whose compact text is longer than this are shown with a difference."""
@@ -36,12 +36,12 @@ MAX_FORMATTED = 500
 
 MAX_TEXT = 10_000
 """Types whose compact text is longer than this are shown without a difference, which takes long to
-find; the place that differs is named anyway."""
+compute; the place that differs is named anyway."""
 
 FLAGS = {
     name: operator.attrgetter(name) for name in ("has_container", "has_placement", "is_abstract")
 }
-"""Questions about a type, the answer to which is yes where it is for a type inside it."""
+"""Properties of a type that hold if they hold for a type inside it."""
 
 PIECES = operator.methodcaller("pieces")
 PYTHON_PIECES = operator.methodcaller("python_pieces")
@@ -56,11 +56,11 @@ FORMER_QUESTIONS = {
     "is_struct_with_python": "StructWithPythonType",
     "is_tensor": "TensorType",
 }
-"""Methods that types had in releases of TFF before 0.60, and the class that each asks for."""
+"""Methods of types in releases of TFF before 0.60, and the class that each tests for."""
 
 
 class Interning(type):
-    """Gives, for types that are made alike, the same object."""
+    """Gives equal types the same object."""
 
     _known: ClassVar[weakref.WeakKeyDictionary[Any, weakref.ref[Any]]] = weakref.WeakKeyDictionary()
 
@@ -71,7 +71,7 @@ class Interning(type):
 
     @staticmethod
     def interned(made: Any) -> Any:
-        """Return the one object that stands for all types like this one."""
+        """Return the one object for all types equal to this one."""
         known = Interning._known.get(made)
         found = None if known is None else known()
         if found is None:
@@ -93,10 +93,10 @@ class Type(Term, metaclass=Interning):
     has_container: bool
     has_placement: bool
     is_abstract: bool
-    _flag: ClassVar[str] = ""  # the one of FLAGS that is set for every type of the class
+    _flag: ClassVar[str] = ""  # the flag that is set for every type of the class
 
     def __getattr__(self, name: str) -> Any:
-        """Return what an older release had: a function that says whether the type is of a kind."""
+        """Return a method of former releases, which tells whether the type is of a class."""
         kind = FORMER_QUESTIONS.get(name)
         if kind is None:
             raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
@@ -118,8 +118,8 @@ class Type(Term, metaclass=Interning):
         return [*pieces, ")"]
 
     def pairs_with(self, source: Any) -> list[tuple[Type, Type, str]] | None:
-        """Return what must be assignable for this type to be so from `source`: a target, a source
-        and the step that leads to them; None if it never is."""
+        """Return what must be assignable so that this type is assignable from `source`: pairs of
+        target and source with the step that leads to them; None if it never is."""
         raise AssertionError(f"{type(self).__name__} does not define what is assignable to it")
 
     def seal(self) -> None:
@@ -208,7 +208,7 @@ def _shown(root: Type, pieces: Callable[[Any], list[Any]]) -> Iterator[str]:
 
 
 def _cut(root: Type, pieces: Iterator[Any]) -> Iterator[Any]:
-    """Yield the pieces; of too many only the first, and how many parts the type has."""
+    """Return the pieces, or the first ones and the number of parts if there are too many."""
     first = list(itertools.islice(pieces, LONGEST + 1))
     if len(first) <= LONGEST:
         return iter(first)
@@ -256,10 +256,11 @@ def _place_notes(place: str) -> tuple[str, ...]:
 def mismatch(
     first: Type, second: Type, relation: str, *, is_expected: bool = False, as_of_tff: bool = False
 ) -> str:
-    """Return the words for two types that are not `relation`, with a difference of long ones.
+    """Return a message about two types that are not `relation`; for long types it shows a
+    difference.
 
     `is_expected` says that the second one is what was expected; with `as_of_tff`, the difference
-    has the headers and the lines around it that TFF gives it.
+    has the headers and context lines that TFF gives it.
     """
     one, two = first.compact_representation(), second.compact_representation()
     difference = ""

@@ -16,7 +16,7 @@ def distinct_leaves(root: Type) -> list[Type]:
 
 
 UNCOUNTED = 10_000
-"""So many parts of a type are visited before anybody counts how many there are."""
+"""How many parts of a type are visited before they are counted."""
 
 
 def leaves(root: Type) -> list[Type]:
@@ -75,7 +75,7 @@ def is_all_equal(type: Type) -> bool:
 
 
 def not_all_equal(root: Type) -> Type:
-    """Return `root` with values at the clients that need not be the same for all of them."""
+    """Return `root` with its all-equal values at the clients as values that may differ."""
     return rewrite(root, lambda t: at_clients(local_type(t)) if is_all_equal(t) else None)
 
 

@@ -366,7 +366,7 @@ def at_clients(member: Any, all_equal: bool = False) -> FederatedType:
 
 
 def _instead_of_element(banned: Type) -> str:
-    """Return what to write where a sequence was to have elements of this type."""
+    """Return the help for a sequence with elements of this type."""
     match banned:
         case FederatedType():
             return "place the whole sequence, not its elements"
@@ -377,14 +377,15 @@ def _instead_of_element(banned: Type) -> str:
 
 
 def _instead_of_member(banned: Type) -> str:
-    """Return what to write where a value with this in its type was to be placed."""
+    """Return the help for a federated value with this in the type of its members."""
     if isinstance(banned, FederatedType):
         return "leave out the inner placement: a value is placed once"
     return "call the function first, and place its result"
 
 
 def _lists_to_tuples(root: Type) -> Type:
-    """Return the type with tuples for lists, which elements of datasets cannot be."""
+    """Return the type with tuples in place of lists, because elements of datasets cannot be
+    lists."""
 
     def rule(node: Type) -> Type | None:
         if isinstance(node, StructType) and node.container is list:
@@ -404,7 +405,7 @@ def to_type(source: Any) -> Type:
 
 
 def _converted(source: Any, around: set[int]) -> Task[Type]:
-    """Do as `to_type`; `around` has the identities of the containers that `source` stands in."""
+    """Convert `source` to a type; `around` has the ids of the containers around it."""
     kind = class_of(source)
     if isinstance(source, Type):
         return source

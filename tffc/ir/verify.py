@@ -1,8 +1,8 @@
 """The verifier: checks what the constructors of nodes cannot see.
 
-Types of operands are checked when nodes are made.  What is left is scope, for every reference has
-to be bound, at the type it is used at; placement, for what runs at one place must not hold values
-of another; and the invariants that passes rely on, each under its name.
+Types of operands are checked when nodes are made.  The rest is checked here: scope (every reference
+is bound, at the type of its uses), placement (code that runs at one place holds no values of
+another), and the invariants that passes rely on, by name.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def holding(root: Node) -> tuple[str, ...]:
 
 
 def _check_references(root: Node, free: Uses) -> Violation | None:
-    """Check that references have the types of what they refer to; `free` gets those of nothing."""
+    """Check that references have the types of their bindings; `free` gets those without a
+    binding."""
     for bound in bound_names(root, free):
         misfits = [used for used in bound.uses if _is_misfit(used, bound.type)]
         if misfits:
@@ -94,8 +95,8 @@ def _check_placements(root: Node) -> Violation | None:
 def _find_placed(root: Node, plain: set[int]) -> Node | None:
     """Return a term of `root` that holds a placed value, or None.
 
-    What is selected from a name counts alone, whatever else is in the struct of that name.  `plain`
-    has the nodes known to hold no placed value, and gets more.
+    Of a selection from a name, only the selected element counts.  `plain` has the ids of nodes
+    known to hold no placed value, and gets more.
     """
     return next((node for node in walk(root, _used, plain) if node.type.has_placement), None)
 

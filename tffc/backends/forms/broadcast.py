@@ -3,9 +3,9 @@
     c  = compute_server_context(s)
     yi = client_processing((c, di))
 
-What a client computes stays with it, and the state stays as it is.  Nothing that such a round
-returns can depend on an aggregation: it would have to be broadcast, which is refused when stages
-are assigned.
+What a client computes stays with it, and the state stays as it is.  The round's result cannot
+depend on an aggregation, because the aggregate would have to be broadcast again; the assignment of
+stages refuses that.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class BroadcastSteps(RoundSteps):
 
 
 def _link_graphs(form: BroadcastForm) -> ClientGraphs:
-    """Return the graphs of clients' processing; nothing is accumulated."""
+    """Return the graphs for many clients; nothing is accumulated."""
     processing, nothing = signature(form.client_processing), StructType([])
     context, data = struct(processing.parameter)
     take, merge = GraphBuilder(), GraphBuilder()

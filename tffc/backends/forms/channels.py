@@ -31,7 +31,7 @@ class Channel:
 
 
 def channels(whole: Channel) -> list[Channel]:
-    """Return the aggregations that a form carries out together, one an element of its update.
+    """Return the aggregations that a form carries out together, one for each element of its update.
 
     Element `i` stands alone if the accumulator, the merged accumulator and the report at `i` depend
     on nothing but the elements `i` of what they are made from.  Otherwise all stay together.
@@ -70,10 +70,10 @@ def _keeps_apart(section: Compiled, *sides: StructType) -> bool:
 
 
 def _narrow(section: Compiled, index: int, *sides: StructType) -> Compiled:
-    """Return element `index` of the result of a section as a section of its own, which takes the
-    elements in that position of the structs that the section takes.
+    """Return the section that computes element `index` of the result of a section from the elements
+    at the same position of its parameters.
 
-    The other elements, which this one does not need, are fed by a filler, and pruned with it.
+    A filler stands for the other elements, which this one does not need; it is pruned in the end.
     """
     builder = GraphBuilder()
     given = parameters(builder, [side.types[index] for side in sides])
@@ -88,6 +88,6 @@ def _beside(builder: GraphBuilder, side: StructType, index: int, operand: Operan
     """Return a value of the type `side` with an operand in one position and fillers elsewhere."""
     filler = builder.constant(Array(DType.INT32, (), bytes(4)))
     assert isinstance(filler, Tensor)
-    # One tensor pretends to be of any type.
+    # One constant stands for tensors of all types; it is pruned before anything could read it.
     others = rebuild(side, lambda leaf: dataclasses.replace(filler, type=leaf))
     return (*others[:index], operand, *others[index + 1 :])

@@ -21,7 +21,7 @@ from tffc.linking.operand import Operand
 
 
 class ComponentEmitter(Emitter):
-    """Evaluates local code of a component, in which the ones that weigh values are constants."""
+    """Evaluates local code of a component; the weights of plain means are constants."""
 
     def ones(self, value: Operand, kind: Type) -> Operand:
         return self.constant_ones(kind)
@@ -30,9 +30,8 @@ class ComponentEmitter(Emitter):
 class ComponentBuilder:
     """A component being linked into one graph.
 
-    The component sees its own `arguments`, of the types that it takes: several in a struct.  What
-    the round's parameter and the results of calls that ran elsewhere stand for in it is given by
-    `scope` and `give`.
+    `arguments` are the values that the component takes.  `scope` says what the round's parameter
+    stands for in it, and `give` what the results of calls stand for that ran in other components.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class SideBySide:
         return StructType([getattr(aggregation, part) for _, aggregation in self.each])
 
     def compute(self, step: str, by: Arithmetic, *structs: Operand) -> Operand:
-        """Return what a step gives, which is a method of aggregations."""
+        """Return the results of a step, which is a method of aggregations."""
         values: list[Operand] = []
         for (binding, aggregation), *own in zip(self.each, *map(elements, structs), strict=True):
             try:
@@ -115,7 +114,7 @@ def local_struct(nodes: Iterable[Node]) -> StructType:
 
 
 def parameters(builder: GraphBuilder, types: Sequence[Type]) -> tuple[Operand, ...]:
-    """Return what a section is given that takes values of these types, several in a struct."""
+    """Return the operands of a section that takes values of these types, several in a struct."""
     if len(types) > 1:
         return elements(builder.parameter(StructType(types)))
     return tuple(map(builder.parameter, types))
@@ -143,5 +142,5 @@ def argument_paths(root: Node, component: Lambda) -> set[tuple[int, ...]]:
         return node.children()
 
     for _ in walk(root, inside):
-        pass  # only the paths are asked for
+        pass  # only the paths are needed
     return paths

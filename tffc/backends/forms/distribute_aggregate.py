@@ -50,13 +50,13 @@ from tffc.ir.types import (
 
 ARGUMENTS, TEMPORARY = "intrinsic_args_from_before_comp", "intermediate_state"
 """Names of elements, as in TFF's forms: operands that another component made, and the temporary
-state.  Nothing asks for them: elements are taken by position."""
+state.  Nothing reads these names: elements are selected by position."""
 
 COMMUNICATING = {
     "server_to_client_broadcast": "broadcast",
     "client_to_server_aggregation": "aggregation",
 }
-"""The components that hold nothing but operators, and of which kind."""
+"""The components that hold operators only, and the kind of these operators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +175,8 @@ class _DistributeAggregateBuilder:
         self.temporary = _type_of(self.carried.values())
 
     def _carried(self) -> dict[Use, Node]:
-        """Return the temporary state: what later components use of the state and of the first one's
-        calls."""
+        """Return the temporary state: the parts of the state, and the results of `server_prepare`,
+        that later components use."""
         argument = Reference(self.round.parameter, StructType([self.state, self.data]))
         prepared: dict[Use, Node] = {STATE: Selection(argument, 0)}
         for call in self.round.needed([*self.sent, *self.parameters]):
@@ -279,7 +279,8 @@ class _ProgramBuilder:
         return Lambda(self.parameter.name, self.parameter.type, body)
 
     def communicate(self, calls: Sequence[StagedCall], moved: Iterable[Node]) -> Lambda:
-        """Return the component of these operators only; `moved` are their operands that come in."""
+        """Return the component that holds these operators only; `moved` are the operands that other
+        components computed."""
         waiting = iter(moved)
         bindings: list[Binding] = []
         for call in calls:
@@ -329,7 +330,7 @@ def _substitute(root: Node, values: Mapping[str, Node]) -> Node:
 
 
 class DistributeAggregateSteps(RoundSteps):
-    """Every client's work is evaluated by itself."""
+    """The work of each client is evaluated alone."""
 
     def __init__(self, form: DistributeAggregateForm, runtime: Runtime) -> None:
         self._form = form

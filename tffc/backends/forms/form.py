@@ -33,8 +33,8 @@ class Side(enum.Enum):
 def runs_at(side: Side, again_for: str | None = None) -> dict[str, Any]:
     """Return the metadata of a component's field.
 
-    `again_for` says for what the component runs several times in a round; at the clients it does so
-    for each of them.
+    `again_for` says what makes the component run several times in a round, such as every client; a
+    component at the clients always runs for each of them.
     """
     return {"side": side, "again_for": again_for}
 
@@ -60,13 +60,13 @@ class Form(abc.ABC):
     """The kind of the components: TensorFlow graphs, or programs of the language."""
 
     output: ClassVar[Placement] = SERVER
-    """The placement of what a round puts out."""
+    """The placement of a round's output."""
 
     connections: ClassVar[tuple[Connection, ...]]
     """The types that have to fit."""
 
     sizes: ClassVar[Mapping[str, int]] = {}
-    """How many elements there are at an end of which one is connected, where it is not two."""
+    """The number of elements of a struct at an end, where it is not two."""
 
     type_signature: FunctionType
 

@@ -33,9 +33,10 @@ def load_form(name: str) -> type[Form]:
 
 
 def is_round(program: Node, name: str | None = None) -> bool:
-    """Return whether a program has the type that a form needs; one of the forms if none is named.
+    """Return whether a program has the type that a form needs, or that any form needs if none is
+    named.
 
-    That is not all that a form asks for.
+    A program of this type can still be refused by the form.
     """
     for each in FORMS if name is None else (name,):
         with contextlib.suppress(FormError):
@@ -45,7 +46,7 @@ def is_round(program: Node, name: str | None = None) -> bool:
 
 
 def form_for(program: Node) -> str:
-    """Return the form that a round is compiled to unless told: by where it leaves its output."""
+    """Return the default form of a round, which depends on the placement of its output."""
     from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType
 
     result = program.type.result if isinstance(program.type, FunctionType) else None

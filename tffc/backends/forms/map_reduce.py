@@ -71,7 +71,7 @@ BOUNDS = ("secure_sum_bitwidth", "secure_sum_max_input", "secure_modular_sum_mod
 """The components that give the bounds of secure sums."""
 
 AGGREGATES = ("report.result", "work.result.1", "work.result.2", "work.result.3")
-"""What gives what `update` takes of the aggregations."""
+"""The ends that give the aggregates which `update` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +112,13 @@ class MapReduceForm(Form):
 
     @property
     def bounds(self) -> tuple[Compiled, ...]:
-        """Return what gives the bounds of the three secure sums."""
+        """Return the components that give the bounds of the three secure sums."""
         return tuple(getattr(self, name) for name in BOUNDS)
 
     @property
     def summed(self) -> list[int]:
-        """Return which elements of what `work` returns have tensors that go into secure sums."""
+        """Return the indices of the elements of the result of `work` whose tensors go into secure
+        sums."""
         worked = struct(signature(self.work).result).types
         return [index for index in (1, 2, 3) if leaves(worked[index])]
 
@@ -146,7 +147,7 @@ class MapReduceForm(Form):
     def decompile(self) -> Lambda:
         """Return the round that the form was, or could have been, compiled from.
 
-        Its aggregations are taken apart again wherever the form's graphs keep them apart.
+        Aggregations that the form's graphs keep apart become separate operators again.
         """
         writer = RoundWriter(self.type_signature)
         state, data = writer.state(), writer.data()
@@ -231,8 +232,8 @@ class _MapReduceBuilder:
         return component.finish(result, StructType(types))
 
     def _aggregator(self, step: str, result: Type, *taken: Type) -> Compiled:
-        """Return the component that does one step of all plain aggregations; it takes values of
-        these types."""
+        """Return the component that does one step of all plain aggregations; `taken` are the types
+        of its arguments."""
         component = self._component(step, *taken)
         component.run(node for _, each in self.together.each for node in each.operands_of(step))
         values = self.together.compute(step, component.emitter, *component.arguments)
@@ -352,7 +353,7 @@ class _SecureSums:
         return self._runtime.secure_sum(uri, uri, self._type, limit, bound_type)
 
     def zero(self, kept: Value) -> Value:
-        _ = self._sum  # so that its bound is made before and not within the work of a client
+        _ = self._sum  # computes the bound now, not within the work of a client
         return self._runtime.no_sum(self._type)
 
     def accumulate(self, accumulator: Value, update: Value, kept: Value, client: str) -> Value:
@@ -372,8 +373,8 @@ class _SecureSums:
 def _link_graphs(form: MapReduceForm) -> ClientGraphs:
     """Return the graphs of a client's work with its accumulation, and of merging.
 
-    A system that sends updates from clients to a server needs work and accumulation by themselves.
-    Where they run in one place, one call into TensorFlow takes half as long as two.
+    A system that sends updates from clients to a server needs work and accumulation as separate
+    graphs.  Where both run in one place, one call into TensorFlow takes half as long as two.
     """
     accumulate, worked = signature(form.accumulate), struct(signature(form.work).result)
     totals = StructType([struct(accumulate.parameter)[0]])

@@ -2,7 +2,7 @@
 
 A call that draws random numbers, reads a clock or keeps state outside itself has to run once in a
 round, or once at every client if that is where it was placed.  Where components are graphs, this is
-judged of the single operations that are left in each.
+checked for each operation that is left in them.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Purity:
         self._ran: dict[str, list[tuple[str, Left]]] = {}
 
     def record(self, component: str, call: StagedCall, left: Left = lambda: WHOLE) -> None:
-        """Note that a component runs a call, of which these operations are left.
+        """Note that a component runs a call; `left` gives the operations of it that are left there.
 
-        That is asked only of a call that runs several times.
+        `left` is called only for a call that runs several times.
 
         Raises:
           FormError: an impure operation of it is left in another component too, or would run again

@@ -1,7 +1,6 @@
 """Checks of the types of programs that several forms share.
 
-A refusal points at what the program returns wrongly, where a binding makes that, and otherwise at
-the program's definition.
+A refusal points at the binding that makes the wrong result, or else at the program's definition.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ ROUND = "(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)"
 
 
 def check_state(program: Node) -> Type:
-    """Check all but the output of a round that updates its state, and return the output's type.
+    """Check the type of a round that updates its state, except its output, and return the output's
+    type.
 
     Raises:
       FormError: the program is not such a round, naming the first part of its type that differs.
@@ -100,7 +100,7 @@ def _definition(program: Node) -> Span | None:
 
 
 def place_of_result(program: Node, *path: int) -> Span | None:
-    """Return where the program makes what it returns, or an element of that, if it tells."""
+    """Return where the program makes its result, or an element of it; None if that is not known."""
     node = program.result if isinstance(program, Lambda) else program
     places: dict[str, Span | None] = {}
     while isinstance(node, Block):

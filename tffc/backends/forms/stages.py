@@ -51,7 +51,7 @@ class Stage(enum.IntEnum):
 
 
 class Half(enum.Enum):
-    """A half of the round's parameter, which no call can have the name of."""
+    """A half of the round's parameter.  It is not a string, so that no call can have its name."""
 
     STATE = "state"
     DATA = "data"
@@ -67,7 +67,7 @@ class StagedCall:
     """One call of the program and the stage it runs in.
 
     `uses` are the names of the calls it needs, and STATE and DATA for the parameters; `because` is
-    the one among them that keeps it from running earlier.
+    the one of them that decides how early it can run.
     """
 
     name: str
@@ -142,11 +142,11 @@ class StagedRound:
             return each.children()
 
         for _ in walk(node, inside):
-            pass  # what is used is noted on the way
+            pass  # `inside` notes the uses
         return tuple(found)
 
     def available(self, use: Use | None) -> Stage:
-        """Return the earliest stage that can use a call or a half of the parameter; any for
+        """Return the earliest stage that can use a call or a half of the parameter; `ANYWHERE` for
         None."""
         if not isinstance(use, str):
             return {None: Stage.ANYWHERE, STATE: Stage.PREPARE, DATA: Stage.WORK}[use]
@@ -260,8 +260,7 @@ def _too_late(binding: Binding, what: str, code: str, why: Iterable[str]) -> For
 def _chain(name: Use | None, calls: dict[str, StagedCall], shown: Span | None) -> Iterator[str]:
     """Yield why a call runs as late as it does: a note for each call back to where that begins.
 
-    Each has the call's line in the user's source, but not where the call before it, which is at
-    `shown`, is on that line too.
+    Each note has the call's line in the user's source, unless that is `shown` already.
     """
     while isinstance(name, str) and name in calls:
         staged = calls[name]

@@ -25,7 +25,7 @@ from tffc.ir.nodes import Compiled, Lambda
 from tffc.ir.types import Type
 
 Value: TypeAlias = Any
-"""A value that only what runs components looks into."""
+"""A value that only the runtime of components can read."""
 
 
 class SecureSumSteps(Protocol):
@@ -35,7 +35,7 @@ class SecureSumSteps(Protocol):
     limits: list[Value]
 
     def contribution(self, value: Value, client: str) -> Value:
-        """Return what stands for a client's value in sums.
+        """Return the addend for a client's value.
 
         Raises:
           ExecutionError: it is above the bound.
@@ -47,11 +47,11 @@ class SecureSumSteps(Protocol):
         ...
 
     def report(self, total: Value) -> Value:
-        """Return the sum of the values, of a sum of all contributions."""
+        """Return the sum of the values from the sum of all contributions."""
         ...
 
     def modulus(self, leaf: Value, limit: Value) -> int:
-        """Return what sums of a leaf under a limit are modulo."""
+        """Return the modulus of sums of a leaf under a limit."""
         ...
 
 
@@ -63,7 +63,7 @@ class AggregationSteps(Protocol):
         ...
 
     def accumulate(self, accumulator: Value, update: Value, kept: Value, client: str) -> Value:
-        """Return an accumulator that has taken in what one client contributes.
+        """Return the accumulator with what one more client contributes.
 
         Raises:
           ExecutionError: a value is above the bound of its secure sum.
@@ -71,11 +71,11 @@ class AggregationSteps(Protocol):
         ...
 
     def merge(self, first: Value, second: Value, kept: Value) -> Value:
-        """Return the accumulator of the clients of two."""
+        """Return the accumulator of two groups of clients."""
         ...
 
     def report(self, accumulator: Value, kept: Value) -> Value:
-        """Return what the aggregation gives in the end."""
+        """Return the result of the aggregation."""
         ...
 
     def secure_sum(self, kept: Value) -> SecureSumSteps | None:
@@ -92,10 +92,10 @@ class CannotBatchError(Exception):
 class ClientGraphs:
     """The clients' part of a round as graphs, for engines that compute many clients at once.
 
-    `take` is a section `(<A,<D,C>> -> <A,S...>)`: from the accumulator of some clients, what one
-    more holds and what is sent, the accumulator of them all and what that one gives by itself,
-    which goes into secure sums or stays with it.  `merge` is a section `(<A,A> -> A)`.  `A` has an
-    element for each aggregation that is not a secure sum.
+    `take` is a section `(<A,<D,C>> -> <A,S...>)`.  It takes the accumulator of some clients, the
+    data of one more client and what the server sends.  It gives the accumulator of all these
+    clients, and what that client adds to secure sums or keeps.  `merge` is a section `(<A,A> ->
+    A)`.  `A` has an element for each aggregation that is not a secure sum.
     """
 
     take: Compiled
@@ -105,9 +105,8 @@ class ClientGraphs:
 class BatchSteps:
     """The clients' part of a round in terms of its `graphs`.
 
-    To make these raises:
-      CannotBatchError: it is not made of graphs alone.
-      TffcError: no graph can hold it.
+    Linking the graphs raises: CannotBatchError: the components are not made of graphs alone.
+    TffcError: no graph can hold them.
     """
 
     def __init__(
@@ -117,7 +116,8 @@ class BatchSteps:
         self._aggregations = aggregations
 
     def graph_accumulator(self, totals: Sequence[Value], kept: Value) -> Value:
-        """Return of the accumulators of all aggregations what the graphs take."""
+        """Return the accumulator that the graphs take, from the accumulators of all
+        aggregations."""
         pairs = zip(self._aggregations, totals, strict=True)
         return tuple(total for each, total in pairs if each.secure_sum(kept) is None)
 
@@ -129,8 +129,9 @@ class BatchSteps:
         clients: Sequence[str],
         kept: Value,
     ) -> list[Value]:
-        """Return the accumulators of all aggregations with some clients more than `before`, from
-        the one that the graphs give for them and what each of them gives by itself.
+        """Return the accumulators of all aggregations after some more clients.  `before` has those
+        before these clients, `accumulator` the one that the graphs gave, and `given` what each
+        client adds to secure sums.
 
         Raises:
           ExecutionError: a value is above the bound of a secure sum.
@@ -153,10 +154,10 @@ class RoundSteps(abc.ABC):
     """The steps of the rounds of one form; see the picture at the top of this module.
 
     Types: `data_type` of what each client holds, `output_type` of the server output,
-    `client_output_type` of what each client has in the end, or None if the round aggregates.  If it
-    is a type, an engine delivers updates instead of accumulating them.  Each of the `aggregations`
-    of all updates may be carried out by itself.  `batches` is there where many clients can be
-    computed at once.
+    `client_output_type` of what each client has in the end, or None if the round aggregates.  Where
+    it is a type, an engine returns the updates instead of accumulating them.  The `aggregations`
+    are independent of each other.  `batches` is None where clients cannot be computed many at a
+    time.
     """
 
     state_type: Type
@@ -172,8 +173,8 @@ class RoundSteps(abc.ABC):
         client."""
 
     def shared(self, kept: Value) -> Value:
-        """Return what aggregations take of `kept`, in its place, for engines that carry them out
-        where the rest of it has no business to be."""
+        """Return `kept` with only the parts that aggregations need, for engines that aggregate
+        outside the server."""
         return None
 
     @abc.abstractmethod
@@ -183,10 +184,10 @@ class RoundSteps(abc.ABC):
     def work_and_accumulate(
         self, totals: list[Value], data: Value, sent: Value, kept: Value, client: str
     ) -> list[Value]:
-        """Return the accumulators of all aggregations with what `work` gives taken in.
+        """Return the accumulators of all aggregations after the work of one client.
 
-        A form may do both in less time than one after the other, for engines that run both in one
-        place.
+        A form can do this faster than `work` and `accumulate` one after the other, for engines that
+        run both in one place.
 
         Raises:
           ExecutionError: a value is above the bound of a secure sum.
@@ -200,15 +201,14 @@ class RoundSteps(abc.ABC):
 
 
 class Runtime(Protocol):
-    """Runs single components for steps, which say in which order and on what."""
+    """Runs single components; the steps decide the order and the arguments."""
 
     def run(self, section: Compiled, argument: Value) -> Value:
         """Return the result of a graph; its argument is None where it takes none."""
         ...
 
     def evaluate(self, program: Lambda, argument: Value, clients: int) -> Value:
-        """Return the result of a program whose values are placed, where there are so many
-        clients."""
+        """Return the result of a program of placed values for this number of clients."""
         ...
 
     def placed(self, value: Value, type: Type) -> Value:
@@ -231,8 +231,8 @@ class Runtime(Protocol):
         ...
 
     def aggregations(self, program: Lambda) -> Sequence[AggregationSteps]:
-        """Return the operators of a component that holds aggregations only, which takes what the
-        server keeps and the clients' updates."""
+        """Return the aggregations of a component that holds nothing else; it takes what the server
+        keeps and the clients' updates."""
         ...
 
     def link(self, work: Lambda, aggregation: Lambda) -> ClientGraphs:

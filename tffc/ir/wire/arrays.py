@@ -111,7 +111,7 @@ def _read_elements(data: bytes, place: Place, dtype: DType) -> bytes | tuple[byt
         return b"".join(values)
     if dtype is DType.BOOL:
         return bytes(map(bool, values))
-    # Of a number of up to 32 bits that a varint holds, the bits above are not looked at.
+    # Higher bits of a varint for a number of up to 32 bits are ignored.
     bits = 64 if dtype.size == 8 else 32
     if dtype.kind == "uint":
         numbers = [number & ((1 << bits) - 1) for number in values]

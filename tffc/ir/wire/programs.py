@@ -91,7 +91,7 @@ class _ProgramReader(TypeReader):
                     f"this {kind} is stored with a type that it does not have\n"
                     + mismatch(node.type, declared, "equivalent"),
                 )
-            # One object for equal types makes the comparison one step in the node around this one.
+            # Sharing one object for equal types makes comparing them in the parent one step.
             object.__setattr__(node, "type", declared)
         if key:
             self._shared[key] = node
@@ -158,9 +158,8 @@ def to_bytes(node: Node) -> bytes:
     that elements were selected by, contexts of references, names of sections and places in the
     user's source are not part of the format.
 
-    Raises:
-      OversizeError: what the program shares makes it too large when it is written out.
-      WireError: the program is larger than protobuf can read, or has an abstract type.
+    Raises: OversizeError: the program is too large when its shared parts are written out.
+    WireError: the program is larger than protobuf can read, or has an abstract type.
     """
     size = tree_size(node)
     if size > max_size():

@@ -65,7 +65,7 @@ class XlaSection:
     """The content of an XLA section; `hlo_module` is a serialized HloModuleProto.
 
     `stablehlo` is the same module as a portable artifact of StableHLO, which TensorFlow graphs can
-    hold; empty where whoever wrote the section did not add it.  TensorFlow Federated skips it.
+    hold; empty if the writer of the section did not add it.  TensorFlow Federated skips it.
     """
 
     hlo_module: bytes

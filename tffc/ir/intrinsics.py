@@ -166,7 +166,8 @@ def check_instance(uri: str, concrete: Type) -> None:
     others use it.  Its definitions must be equivalent, and its uses assignable from them.  A
     variable without a definition occurs once in a signature.
 
-    Raises: LanguageTypeError: `concrete` is not an instance, or still holds type variables.
+    Raises:
+      LanguageTypeError: `concrete` is not an instance, or still holds type variables.
     """
     definition = INTRINSICS.get(uri)
     if definition is None:

@@ -66,10 +66,10 @@ class Arithmetic(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Aggregation(abc.ABC):
-    """One aggregation, as its call.
+    """One aggregation, given by its call.
 
-    Types: `update` of what a client contributes, `zero_type` and `accumulator` of the running
-    value, `report_type` of what leaves the aggregation.
+    `update` is the type of what a client contributes, `zero_type` and `accumulator` are those of
+    the running value, and `report_type` is that of the report.
     """
 
     call: Call
@@ -80,7 +80,8 @@ class Aggregation(abc.ABC):
         return operands(self.call)[:1]
 
     def operands_of(self, part: str) -> tuple[Node, ...]:
-        """Return the program's expressions that zero, accumulate, merge or report uses."""
+        """Return the expressions of the program that a part uses: zero, accumulate, merge or
+        report."""
         return ()
 
     @property
@@ -100,7 +101,7 @@ class Aggregation(abc.ABC):
         return self.accumulator
 
     def contribute(self, by: Arithmetic) -> Value:
-        """Return what one client contributes, whose values the operands stand for."""
+        """Return what one client contributes; the operands stand for its values."""
         return by.operand(operands(self.call)[0])
 
     @abc.abstractmethod
@@ -109,14 +110,14 @@ class Aggregation(abc.ABC):
 
     @property
     def has_zero(self) -> bool:
-        """Return whether zero clients have an accumulator; not where a shape is not known before
-        the first client, whose update is the first accumulator then."""
+        """Return whether there is an accumulator of no client.  There is none if a shape is not
+        known before the first client; then the first update is the first accumulator."""
         tensors = (leaf for leaf in distinct_leaves(self.zero_type) if isinstance(leaf, TensorType))
         return all(leaf.is_fully_defined() for leaf in tensors)
 
     @abc.abstractmethod
     def accumulate(self, by: Arithmetic, accumulator: Value, update: Value) -> Value:
-        """Return the accumulator with one more client."""
+        """Return the accumulator after one more client."""
 
     def merge(self, by: Arithmetic, first: Value, second: Value) -> Value:
         """Return the accumulator of two groups of clients."""
@@ -155,7 +156,7 @@ class Mean(Sum):
         return self.weigh(by, value, weight), weight
 
     def weight(self, by: Arithmetic, value: Value) -> Value:
-        """Return how much a client's value counts."""
+        """Return the weight of a client's value."""
         return by.ones(value, local_type(operands(self.call)[0].type))
 
     def weigh(self, by: Arithmetic, value: Value, weight: Value) -> Value:
@@ -167,7 +168,7 @@ class Mean(Sum):
 
 
 class WeightedMean(Mean):
-    """The mean in which each client's value counts as much as its weight says."""
+    """The mean of values that clients give weights."""
 
     @property
     def values(self) -> tuple[Node, ...]:

@@ -119,8 +119,8 @@ class GraphArithmetic:
         allowed: Collection[str],
         computed_in: Callable[[DType], DType] = lambda dtype: dtype,
     ) -> Operand:
-        """Return what an operation gives for each leaf of the first operand and what meets it, both
-        cast to the element type that it is `computed_in`."""
+        """Return the results of an operation on each leaf of the first operand and its counterpart
+        in the second, both cast to the element type of `computed_in`."""
         for tensor in (*tensors(first), *tensors(second)):
             _check(op, tensor.type, allowed)
         match second:
@@ -165,7 +165,7 @@ class GraphArithmetic:
 
 
 def _pairs(op: str, first: Operand, second: Operand) -> list[tuple[Tensor, Tensor]]:
-    """Return the leaves of two operands that meet.
+    """Return the pairs of leaves at the same places of two operands.
 
     Raises:
       LanguageTypeError: the structures differ, or the types of two leaves.

@@ -1,4 +1,4 @@
-"""Attributes of nodes that say of which type values are, and constants."""
+"""Attributes of nodes for types of values and for constants."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ VARIANT = 21
 
 
 def type_number(kind: TensorType | SequenceType) -> int:
-    """Return TensorFlow's number for the element type of what holds a value of this type."""
+    """Return TensorFlow's number for the element type of the tensor that holds a value of this
+    type."""
     return kind.element_type.number if isinstance(kind, TensorType) else VARIANT
 
 
 def type_attribute(kind: TensorType | SequenceType) -> Any:
-    """Return the element type of what holds a value of this type."""
+    """Return the element type of the tensor that holds a value of this type."""
     return AttrValue(type=type_number(kind))
 
 
@@ -30,7 +31,7 @@ def types_attribute(kinds: Iterable[TensorType | SequenceType]) -> Any:
 
 
 def shape_attribute(kind: TensorType | SequenceType) -> Any:
-    """Return the shape of what holds a value of this type."""
+    """Return the shape of the tensor that holds a value of this type."""
     return AttrValue(shape=_shape(kind))
 
 
@@ -46,8 +47,8 @@ def array_attribute(array: Array) -> Any:
 
 
 def filled_attribute(kind: TensorType, number: int | float) -> Any:
-    """Return a constant of a fully defined shape whose elements are all `number`, which for halves
-    stands for their sixteen bits."""
+    """Return a constant of a fully defined shape whose elements are all `number`; for halves,
+    `number` is their sixteen bits."""
     numbers = (number, 0) if kind.element_type.kind == "complex" else (number,)
     field, _ = STRUCT_CODES[kind.element_type.number]
     return _constant(kind, **{field: numbers})

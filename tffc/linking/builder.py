@@ -1,8 +1,8 @@
-"""Linking: sections copied into one graph, with what stands between them made as nodes.
+"""Linking: sections are copied into one graph, and the code between them becomes nodes.
 
-A copy's nodes get names with the prefix of its call, `c1/`, `c2/`, ..., and the places of its
-parameter are taken by the tensors of the argument.  Nothing is traced, and TensorFlow is not
-needed.  What no result needs is left out in the end.
+The nodes of a copy get the prefix of their call, `c1/`, `c2/`, ..., and the tensors of the argument
+replace those of the parameter.  Nothing is traced, and TensorFlow is not needed.  In the end, nodes
+that no result needs are left out.
 """
 
 from __future__ import annotations
@@ -56,19 +56,18 @@ SEQUENCE_DEVICE = "/device:CPU:0"
 SESSION_TOKEN = "session_token_tensor"
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-]")
 NODE = 4
-"""The parts that a node counts for that is copied from a section."""
+"""How many parts a node counts that is copied from a section; see `tffc.ir.size`."""
 
 MAX_NAME = 100
-"""Names of parameters do not grow beyond this, however deep their types are nested."""
+"""The longest name of a parameter, in characters, however deep its type nests."""
 
 
 class GraphBuilder:
     """One TensorFlow section under construction.
 
-    `templates` has those of the sections met so far, by the section and whether it is to be
-    self-contained; builders whose graphs have sections in common may share it.  `computing` has the
-    names of the nodes that sections brought and of those that call functions, in order: all that
-    can do more than compute.
+    `templates` has the templates so far, by section and whether they are self-contained; builders
+    of graphs with common sections may share it.  `computing` has the names, in order, of the nodes
+    that may have effects: copies from sections and calls of functions.
     """
 
     prefix = ""
@@ -107,7 +106,7 @@ class GraphBuilder:
 
         Raises:
           GraphError: the section is malformed, the argument does not fit its parameter, or the
-            graph gets larger than it may.
+            graph gets too large.
         """
         assert isinstance(section.type, FunctionType)
         template = self.template(section)
@@ -132,7 +131,7 @@ class GraphBuilder:
         return self.templates[key]
 
     def _take_room(self, size: int) -> None:
-        """Check that so many nodes more are not too many."""
+        """Check that this many more nodes are not too many."""
         most = max_size() // NODE
         self._copied += size
         if self._copied > most:
@@ -181,7 +180,7 @@ class GraphBuilder:
     def finish(self, result: Operand, result_type: Type) -> Compiled:
         """Return the section that returns `result`, of type `(parameter -> result_type)`.
 
-        What the result does not need is left out, but for the parameter.
+        Nodes that the result does not need are left out, except the parameter.
 
         Raises:
           GraphError: the result does not fit its type, or a graph cannot hold it.
@@ -204,7 +203,7 @@ class GraphBuilder:
         )
 
     def session_token(self) -> Tensor:
-        """Return the token of the session that the section runs in, as a string; made at first
+        """Return the token of the session that the section runs in, a string tensor made at first
         use."""
         if self._session_token is None:
             self._session_token = self._placeholder(SESSION_TOKEN, TensorType(DType.STRING))
@@ -216,8 +215,8 @@ class GraphBuilder:
         return f"{self.prefix}f{self._function_count}/"
 
     def adopt(self, functions: Iterable[Function], versions: Any) -> None:
-        """Note functions that this graph may call, and the versions of the graph that they are
-        from, which those of this graph have to fit."""
+        """Note functions that this graph may call, and raise its versions to those of the graph
+        that they come from."""
         self._functions.update((function.name, function) for function in functions)
         mine = self.versions
         mine.producer = max(mine.producer, versions.producer)
@@ -227,12 +226,12 @@ class GraphBuilder:
     def _needed(self, roots: Iterable[str]) -> set[str]:
         """Return the names of the nodes that `roots` need.
 
-        A section is initialized if a node of it is needed that may have to do with state.
+        A section is initialized if a needed node of it may use state.
         """
 
         def needs(name: str) -> Iterator[str]:
             node = self._nodes[name]
-            # Most edges are names of nodes as they are, port 0, which saves taking them apart.
+            # Most edges are the name of a node, for port 0, and need not be split.
             for edge in node.inputs:
                 yield edge if edge in self._nodes else source(edge)
             if node.call is not None and self._initializers[node.call] and _may_use_state(node.op):
@@ -243,7 +242,7 @@ class GraphBuilder:
     def _given(
         self, template: Template, expected: Type | None, argument: Operand | None
     ) -> dict[str, str]:
-        """Return the edges that take the place of those from the template's parameter and token."""
+        """Return the edges that replace those from the template's parameter and session token."""
         whole = StructType([]) if expected is None else expected
         taken = check_structure(() if argument is None else argument, whole, "the argument")
         pairs = list(zip(template.parameter, taken, strict=True))
@@ -265,8 +264,8 @@ class GraphBuilder:
         kind: TensorType | SequenceType,
         attributes: Callable[[TensorType | SequenceType], Mapping[str, Any]],
     ) -> Any:
-        """Return what the nodes of an operation at a type share: most of a graph has few kinds of
-        them, and a message of its own for each takes twice the time."""
+        """Return the message that all nodes of an operation at a type share; a message for each
+        node takes twice the time."""
         if (op, kind) not in self._rests:
             self._rests[op, kind] = new_rest(op, attributes(kind), [kind])
         return self._rests[op, kind]
@@ -282,7 +281,7 @@ class GraphBuilder:
     def _new(
         self, wanted: str, rest: Any, edges: list[str], functions: tuple[str, ...] = ()
     ) -> str:
-        """Make a node and return its name, which is `wanted`, or else that with a number.
+        """Make a node and return its name, which is `wanted`, with a number if that is taken.
 
         Names of copied nodes have a `/`, so they are never taken by a new node.
         """
@@ -291,8 +290,8 @@ class GraphBuilder:
         return name
 
     def _initialize_op(self, needed: set[str]) -> str:
-        """Return the node that initializes all sections of which something is needed, if there is
-        one."""
+        """Return the name of the node that initializes all needed sections; empty if none needs
+        it."""
         initializers = [f"^{name}" for name in self._initializers if name in needed]
         if not initializers:
             return ""
@@ -304,7 +303,7 @@ class GraphBuilder:
         """Return the serialized GraphDef of the needed nodes and the parameter."""
         kept = needed.union(tensor.node for tensor in self._parameter)
         nodes = [node for node in self._nodes.values() if node.name in kept]
-        # Nodes are written one by one, which takes less memory than a message of all.
+        # Writing nodes one by one takes less memory than one message of all.
         pieces = [content_field(1, node.encode(kept)) for node in nodes]
         beside = GraphDef(versions=self.versions)
         for function in self._called(nodes):
@@ -320,7 +319,7 @@ class GraphBuilder:
 def new_rest(
     op: str, attributes: Mapping[str, Any], types: Iterable[TensorType | SequenceType] = ()
 ) -> Any:
-    """Return what a node whose outputs are of these types has beside name and inputs."""
+    """Return the message of a node without name and inputs; its outputs are of these types."""
     on_cpu = any(isinstance(kind, SequenceType) for kind in types)
     return NodeDef(op=op, device=SEQUENCE_DEVICE if on_cpu else "", attr=attributes)
 

@@ -1,4 +1,4 @@
-"""Local code as TensorFlow graphs: evaluates what runs at one place into a graph being built.
+"""Local code as TensorFlow graphs: evaluates the code of one place into a graph being built.
 
 Placements are gone here: a federated value is the operand of its member, a map applies its
 function, a zip is the struct of its operands.  The walk meets call-dominant code only, so every
@@ -66,7 +66,7 @@ class Emitter(GraphArithmetic):
     def emit(self, bindings: Iterable[Binding]) -> None:
         """Evaluate bindings in order, each under its name.
 
-        What each made is noted in `made`, as places in the builder's `computing`.
+        `made` notes the nodes of each, as a range of the builder's `computing`.
         """
         computing = self.builder.computing
         for binding in bindings:
@@ -128,8 +128,8 @@ class Emitter(GraphArithmetic):
         return (yield self._evaluate(node.source))[node.index]
 
     def _elements(self, node: StructNode, known: dict[int, Value]) -> Task[Any]:
-        """Return the struct's operand.  Structs in it that stand in several places are `known`
-        after the first: they make no calls, as all operands of a flat program."""
+        """Return the struct's operand.  `known` has the structs in it that were evaluated before:
+        like all operands of a flat program they make no calls."""
         values: list[Any] = []
         for value in node.values:
             if not isinstance(value, StructNode):

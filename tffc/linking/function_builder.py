@@ -20,8 +20,8 @@ from tffc.proto import FunctionDef, OpDef
 class FunctionBuilder(GraphBuilder):
     """One function under construction, which the graph of `parent` is going to call.
 
-    It takes its parameter and, after that, the tensors of the parent that it captures.  Sections
-    that are called in it are initialized again each time that the function runs.
+    It takes its parameter and then the tensors of the parent that it captures.  Sections called in
+    it are initialized each time the function runs.
     """
 
     is_self_contained = True
@@ -47,10 +47,10 @@ class FunctionBuilder(GraphBuilder):
         return [outer for outer, _ in self._captured.values()]
 
     def define(self, parameter: Sequence[Tensor], result: Sequence[Tensor]) -> Function:
-        """Return the function from these leaves of its parameter, and what it captures, to
-        `result`.
+        """Return the function of these leaves of its parameter, and the captured tensors, that
+        gives `result`.
 
-        The parent's graph has it in its library then.
+        It is added to the library of the parent's graph.
 
         Raises:
           GraphError: it uses an output that its node does not have, or one of an operation that
@@ -83,7 +83,7 @@ class FunctionBuilder(GraphBuilder):
             return edges[name][port]
 
         for message in messages.values():
-            # Arguments are there before any node runs, so nothing has to wait for them.
+            # Arguments exist before any node runs, so nothing has to wait for them.
             waits = [edge for edge in message.input if edge[0] == "^" and edge[1:] in messages]
             given = [data(edge, message.name) for edge in message.input if edge[0] != "^"]
             message.input[:] = [*given, *waits]

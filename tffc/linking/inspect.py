@@ -50,21 +50,21 @@ def inspect(section: Compiled) -> Facts:
 
 
 def is_pure(section: Compiled) -> bool:
-    """Tell whether a run of the section gives nothing but results, the same ones for the same
-    argument.
+    """Tell whether a run of the section has no effects and always gives the same results for the
+    same argument.
 
     A run begins with the section's initialization and with all state new: variables, tables, and
-    random generators, which then draw the same numbers from a fixed seed.  So state that nothing
+    random generators, which then draw the same numbers from a fixed seed.  State that nothing
     outside the run can see does not count.  Raises as `inspect` does.
     """
     return not any(map(_is_impure, inspect(section).effects.values()))
 
 
 def impure_nodes(section: Compiled) -> frozenset[str]:
-    """Return the needed nodes of a TensorFlow section that do more than compute and keep state of
-    their own, themselves or in functions that they call.
+    """Return the needed nodes of a TensorFlow section with effects beyond state of their own, in
+    themselves or in functions that they call.
 
-    A section without any is pure.  Raises as `inspect` does.
+    A section without such nodes is pure.  Raises as `inspect` does.
     """
     content = read_section(section)
     library = Library(content.graph.library)
@@ -85,7 +85,7 @@ def result_dependencies(section: Compiled) -> list[frozenset[int]]:
     """Return for each leaf of the result, the leaves of the parameter that it may depend on, by
     position.
 
-    What the initialization depends on, every leaf depends on.  Raises as `inspect` does.
+    Every leaf depends on what the initialization depends on.  Raises as `inspect` does.
     """
     assert isinstance(section.type, FunctionType)
     if section.kind == "xla":
@@ -100,8 +100,8 @@ def result_dependencies(section: Compiled) -> list[frozenset[int]]:
 
 
 def _uses(content: SectionContent) -> dict[str, int]:
-    """Return the leaves of the parameter that each edge depends on, as the bits of a number; of
-    nodes, the edges from their first outputs."""
+    """Return the leaves of the parameter that each edge depends on, as the bits of a number; the
+    edge of a node's first output stands for all its outputs."""
     uses: dict[str, int] = collections.defaultdict(int)
     for position, name in enumerate(content.parameter):
         uses[name] = 1 << position
@@ -145,12 +145,12 @@ def _tensorflow(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
 
 
 def _needed(content: SectionContent, library: Library) -> Iterator[tuple[Any, Effect | None]]:
-    """Yield the needed nodes of a section and what each does besides computing."""
+    """Yield the needed nodes of a section and the effect of each."""
     return _effects(map(content.nodes.__getitem__, content.needed()), content.own_nodes(), library)
 
 
 def _body(name: str, library: Library) -> Iterator[tuple[Any, Effect | None]]:
-    """Yield the nodes of a function and what each does besides computing."""
+    """Yield the nodes of a function and the effect of each."""
     nodes = library.body(name)
     return _effects(nodes, {node.name: node for node in nodes}, library)
 
@@ -158,7 +158,7 @@ def _body(name: str, library: Library) -> Iterator[tuple[Any, Effect | None]]:
 def _effects(
     nodes: Iterable[Any], beside: Mapping[str, Any], library: Library
 ) -> Iterator[tuple[Any, Effect | None]]:
-    """Yield the nodes, each with what it does itself besides computing; see `effect_of`."""
+    """Yield the nodes, each with its own effect, without those of functions; see `effect_of`."""
     for node in nodes:
         yield node, None if node.op in library.functions else effect_of(node, beside)
 

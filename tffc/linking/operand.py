@@ -68,8 +68,8 @@ def from_leaves(root: Any, values: Iterable[Any]) -> Any:
 
 
 def elements_of(part: Any) -> tuple[Any, ...] | None:
-    """Return the elements of a struct, which is a type, a binding or, of values, a tuple; None for
-    a leaf."""
+    """Return the elements of a struct, which is a type, a binding or a tuple of values; None for a
+    leaf."""
     if isinstance(part, StructType):
         return part.types
     if isinstance(part, StructBinding):
@@ -80,8 +80,8 @@ def elements_of(part: Any) -> tuple[Any, ...] | None:
 def rebuild(
     root: Any, leaf: Callable[[Any], Any], struct: Callable[[tuple[Any, ...]], Any] = tuple
 ) -> Any:
-    """Return what `struct` makes of the elements of each struct in `root` and `leaf` of the other
-    parts, which it is given in order."""
+    """Return `root` rebuilt: `leaf` is called for its leaves, in order, and `struct` for the
+    rebuilt elements of each struct."""
     made: list[Any] = []
     stack = [(root, False)]
     while stack:
@@ -99,10 +99,10 @@ def rebuild(
 
 
 def matched(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the parts of two structs that meet, in order.
+    """Yield the pairs of parts at the same places of two structs, in order.
 
-    Both are taken apart as long as they have as many elements, so that what is yielded are leaves
-    where the structs are alike.
+    Structs with equal numbers of elements are entered, so that the pairs are leaves where the
+    structs are alike.
     """
     stack = [(first, second)]
     while stack:

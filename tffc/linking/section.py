@@ -1,5 +1,5 @@
-"""Compiled sections read and checked: a graph, and the tensors in it that the section's type
-speaks of."""
+"""Compiled sections, read and checked: a graph, and its tensors that hold the parameter and the
+result."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ REFERENCE_TYPES = 100
 class SectionContent:
     """A section's content.
 
-    Tensors are written as nodes write their inputs: `node` for port 0, else `node:port`.
-    `parameter` and `result` are those of the leaves of the type, in order; `initialize_op` and
-    `session_token` are empty where there is none.
+    Tensors are written like inputs of nodes: `node` for port 0, else `node:port`.  `parameter` and
+    `result` have those of the leaves of the type, in order; `initialize_op` and `session_token` are
+    empty where there is none.
     """
 
     graph: Any
@@ -54,15 +54,15 @@ class SectionContent:
         return self.argument_edges().union(_edges_of((self.session_token,)))
 
     def own_nodes(self) -> dict[str, Any]:
-        """Return the nodes by name, without those whose outputs an argument or the session token
-        takes the place of."""
+        """Return the nodes by name, without those that an argument or the session token
+        replaces."""
         replaced = {source(edge) for edge in self.given_edges()}
         return {name: node for name, node in self.nodes.items() if name not in replaced}
 
     def needed(self) -> dict[str, list[str]]:
         """Return the nodes that results and initialization need, in order, each with its inputs.
 
-        What is given is not among them.
+        Replaced nodes are not among them.
 
         Raises:
           GraphError: the graph does not have one of them.
@@ -85,7 +85,7 @@ class SectionContent:
 
 
 def missing_input(node: str, edge: str) -> GraphError:
-    """Return the refusal of a node's input that no node gives."""
+    """Return the refusal of an input that no node gives."""
     return GraphError(
         "E313", f"node {node!r} has the input {edge!r}, which the graph does not have"
     )

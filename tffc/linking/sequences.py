@@ -66,8 +66,8 @@ def sequence_reduce(
     zero: Operand,
     accumulator: Type,
 ) -> Operand:
-    """Return what is left of the sequence when the function, of `<accumulator, element>`, has been
-    applied to `zero` and each element in turn; its results are of type `accumulator`.
+    """Return the reduction of the sequence by the function `(<accumulator,element> ->
+    accumulator)`, from `zero` on.
 
     Raises:
       GraphError: zero or the function's results do not fit the type.
@@ -149,8 +149,8 @@ def _attributes(
 
 
 def in_component_order(element: Type, leaves: list[Any]) -> list[Any]:
-    """Return what belongs to the leaves of a sequence's element, in the order of a dataset's
-    tensors.
+    """Return items, one for each leaf of a sequence's element, in the order of the tensors of a
+    dataset.
 
     Raises:
       GraphError: a struct in the element has a name for some of its elements only.

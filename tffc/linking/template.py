@@ -1,4 +1,4 @@
-"""Sections made ready to be copied into graphs any number of times."""
+"""Sections prepared for copying into graphs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ from tffc.linking.section import SectionContent, read_section
 class Template:
     """The nodes of a section that each call copies: all that its results need, but the parameter.
 
-    A section is initialized either before the graph that it is copied into computes anything, then
-    `initialize_op` names the node for that, or within the copy, each time that it runs.  The latter
-    is so if `self_contained` asks for it, and if what is initialized depends on the argument.  Then
-    variables and tables are new in each run, so that runs at the same time do not meet either.
-    `size` is how many nodes a copy has.
+    A section is initialized before the graph around it computes anything (`initialize_op` names the
+    node for that), or within the copy each time it runs.  The latter happens if `self_contained` is
+    set, or if the initialization depends on the argument; then variables and tables are new in each
+    run, so that simultaneous runs do not share them.  `size` is how many nodes a copy has.
     """
 
     def __init__(self, section: Compiled, *, self_contained: bool) -> None:
@@ -43,7 +42,7 @@ class Template:
         self.result = content.result
         self.session_token = content.session_token
         self.initialize_op = content.initialize_op
-        # A copy, for a part of a message keeps the whole alive.
+        # A copy, because a part of a message keeps the whole message alive.
         self.versions = copied_message(content.graph.versions)
         inputs = content.needed()
         given = content.given_edges()
@@ -111,11 +110,10 @@ class Copy:
 def _initialized_within(
     content: SectionContent, inputs: Mapping[str, list[str]], before: Iterable[str]
 ) -> dict[str, list[str]]:
-    """Return the inputs with an order in which all that initialization does not need comes after
-    it.
+    """Return the inputs with control inputs by which all other nodes run after the initialization.
 
-    Only nodes wait all of whose inputs are there before, for the others wait for these; and no edge
-    is added to the inside of a loop, where none may come from outside.
+    Only nodes whose inputs all come from before it have to wait, because the others wait for these;
+    so no edge from outside is added to the inside of a loop.
     """
     given = content.given_edges()
     early = set(before).union(name for name, edges in inputs.items() if not edges)
@@ -129,7 +127,7 @@ def _initialized_within(
 
 
 def _rest(node: Any) -> Any:
-    """Return what is beside a node's name and inputs, without the graph around it."""
+    """Return a copy of a node's message without name and inputs."""
     rest = copied_message(node)
     rest.ClearField("name")
     rest.ClearField("input")
@@ -137,11 +135,11 @@ def _rest(node: Any) -> Any:
 
 
 def _adapted(rest: Any, prefix: str, given: Mapping[str, str], functions: Mapping[str, str]) -> Any:
-    """Return what is beside the name and the inputs of a copy that differs in more than these."""
+    """Return the message of a copy of a node that differs in more than name and inputs."""
     adapted = copied_message(rest)
     scope_state(adapted, prefix)
     scope_loop(adapted, prefix)
     rename_calls(adapted, functions)
-    # What has taken the place of a parameter stands for it.
+    # The node that replaces a parameter stands for it.
     rename_colocations(adapted, lambda name: given.get(f"^{name}", f"^{prefix}{name}")[1:])
     return adapted

@@ -23,8 +23,7 @@ from tffc.printable import printable
 from tffc.proto import AttrValue
 
 CONVENTION = 9
-"""The version of the convention by which XlaCallModule calls a module; TensorFlow reads it since
-2.15."""
+"""The version of the calling convention of XlaCallModule; TensorFlow reads it since 2.15."""
 
 PLATFORM_CHECK = b"platform"
 """The name of the check that a module runs on the platform that it was made for.  It is left out:
@@ -33,13 +32,13 @@ a module that calls nothing outside of itself runs on all."""
 
 @functools.lru_cache(maxsize=256)
 def tensorflow_section(section: Compiled) -> Compiled:
-    """Return the TensorFlow section that computes what a section does; a section of TensorFlow's is
-    that itself.
+    """Return the TensorFlow section that computes the same as a section; a TensorFlow section is
+    returned as it is.
 
     Raises:
       FormError: the section has no StableHLO.
       GraphError: its StableHLO cannot be part of a graph.
-      ExecutionError: it is bound otherwise than its type says.
+      ExecutionError: its binding does not match its type.
       WireError: its message is malformed.
     """
     if section.kind == "tensorflow":
@@ -116,7 +115,8 @@ def _check(section: Compiled, content: XlaSection) -> None:
 
 
 def _needed(operations: Iterable[str], content: XlaSection) -> list[str]:
-    """Return the functions that a module calls outside of itself, if that is what it does."""
+    """Return the names of the functions outside of the module that it calls, or else its
+    operations."""
     targets = {target for _, target in hlo.instructions(content.hlo_module) if target}
     called = sorted(target for target in targets if target.encode() in content.stablehlo)
     return called or sorted(operations)

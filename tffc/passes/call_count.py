@@ -1,9 +1,9 @@
 """The number of calls after inlining the functions of a program, found without inlining them.
 
-Which calls there are does not depend on data.  So the program is evaluated on values of which only
-the structs and the lambdas are known, and all else is one and the same unknown.  A function applied
-again to such a value makes as many calls as before: each pair is evaluated once, and numbers are
-added up where inlining would repeat the work.
+The calls do not depend on data.  So the program is evaluated on abstract values: structs and
+lambdas are known, and everything else is one unknown.  A function applied again to the same value
+makes as many calls as before, so each such pair is evaluated once, and counts are added where
+inlining would repeat the work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def check_calls(root: Node) -> None:
     """Check that inlining the functions of a closed program makes no more calls than it may.
 
     Raises:
-      VerificationError: it makes more, or to count them takes more steps than there may be.
+      VerificationError: it makes more, or counting them takes too many steps.
     """
     counter = _Counter()
     run(counter.reify(run(counter.evaluate(root, Frame()))))
@@ -31,10 +31,10 @@ def check_calls(root: Node) -> None:
 
 
 UNKNOWN = Atom(StructNode(()))
-"""Any value that is neither a struct nor a closure as far as is known; nobody asks for its node."""
+"""Any value that is not known to be a struct or a closure; its node is not used."""
 
 TERM = object()
-"""Stands beside a value for the calls that its term holds, where others have a frame."""
+"""The key, in place of a frame, for the calls that the term of a value holds."""
 
 
 class _Counter(Evaluator):
@@ -70,7 +70,7 @@ class _Counter(Evaluator):
         if made > self.most and self._first is None:
             self._first = self.name_of(function), made
         if made.bit_length() > COUNTED_BITS:
-            # What is evaluated is counted in the end, so the program makes at least as many.
+            # Everything evaluated is counted, so the program makes at least as many calls.
             raise self.refusal(f"at least 2^{COUNTED_BITS}")
         return value
 

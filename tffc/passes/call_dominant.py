@@ -13,9 +13,9 @@ binding.  Inlining, selecting, flattening and renaming are what that does, in ti
 program and in the calls that it makes; what nothing uses is dropped in the end.  Calls are never
 merged: two calls of a random section are two draws.
 
-What makes no calls is evaluated once: a function applied again to the same value, and a node that
-stands in two places of one scope.  Functions that call others twice can still make astronomically
-many calls; a walk that gets long has them counted, and goes on only if they are not too many.
+Code that makes no calls is evaluated once: a function applied again to the same value, and a node
+shared within one scope.  Functions that call others twice can still make astronomically many calls;
+a long walk has the calls counted, and continues only if there are not too many.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def call_dominant(root: Node) -> Node:
 
 
 UNCOUNTED = 10_000
-"""So many calls are made before anybody counts how many there will be."""
+"""How many calls are made before all calls of the program are counted."""
 
 
 class _Normalizer(Evaluator):
@@ -113,9 +113,9 @@ class _Normalizer(Evaluator):
         return Atom(Reference(name, call.type))
 
     def _count(self, is_long: bool) -> None:
-        """Have the calls of the whole program counted, once, where the walk gets long."""
+        """Count the calls of the whole program, once, if the walk is long."""
         if is_long and not self._is_counted:
-            from tffc.passes.call_count import check_calls  # which few programs need
+            from tffc.passes.call_count import check_calls  # needed by few programs
 
             self._is_counted = True
             check_calls(self._root)
@@ -149,8 +149,7 @@ class _Normalizer(Evaluator):
         return made
 
     def close(self, value: SymbolicClosure) -> Task[Any]:
-        """Return the lambda of a closure; its calls, after those in the sink already, are its
-        block."""
+        """Return the lambda of a closure; its block has the calls in the sink and then its own."""
         node = value.node
         frame = Frame(value.frame)
         name = None

@@ -46,7 +46,7 @@ def _desugared(binding: Binding, names: Names) -> list[Binding]:
     value, *weights = mean.values
     member = local_type(value.type)
     if not weights:
-        # A value that weighs one is added as it is.
+        # A value of weight one is added unchanged.
         ones = _section(member, member, mean.weight)
         weight = bind("weights", apply(ones, value))
     else:
@@ -64,6 +64,6 @@ def _desugared(binding: Binding, names: Names) -> list[Binding]:
 
 
 def _section(parameter: Type, result: Type, compute: Callable[[Emitter, Any], Operand]) -> Compiled:
-    """Return the section of what is computed of its parameter."""
+    """Return the section that computes `compute` of its parameter."""
     by = Emitter()
     return by.builder.finish(compute(by, by.builder.parameter(parameter)), result)

@@ -37,7 +37,7 @@ def verify_step(finished: Finished) -> None:
 
 
 def _duty(finished: Finished, place: str, invariant: str | None) -> str:
-    """Return what a step should have done about an invariant, in the words of a note."""
+    """Return a note on what a step has to do about an invariant."""
     if invariant is None:
         return f"after {place}"
     does = "ensures" if invariant in finished.step.each.ensures else "has to keep"

@@ -54,7 +54,7 @@ def _lowered(select: Binding, names: Names) -> list[Binding]:
     both = bind("keys", zip_placed(pack((keys, sent)), CLIENTS))
     selection: Node = _selection(local_type(both.type), function, names, select.name)
     if not free_names(selection):
-        # As one section it runs where sequence operators are not known.
+        # One section runs also where sequence operators are not known.
         selection = extract_local_processing(selection)
     return [*made, dataclasses.replace(select, value=apply(selection, both))]
 

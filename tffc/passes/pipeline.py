@@ -135,16 +135,16 @@ class Finished:
 
 
 Observer = Callable[[Finished], None]
-"""Told of each step that has run; verifying, printing and timing are observers."""
+"""Called after each step; verifying, printing and timing are observers."""
 
 _observers: ContextVar[tuple[Observer, ...]] = ContextVar("tffc_observers", default=())
 
 
 @contextlib.contextmanager
 def observing(*observers: Observer) -> Generator[None]:
-    """Tell these observers of each step of each pipeline that is run meanwhile.
+    """Call these observers after each step of each pipeline that runs inside this scope.
 
-    They are told after those that the run is given.
+    They are called after the observers of the run itself.
     """
     token = _observers.set((*_observers.get(), *observers))
     try:
@@ -154,7 +154,8 @@ def observing(*observers: Observer) -> Generator[None]:
 
 
 OnFailure = Callable[["Pipeline", Node, Exception], None]
-"""Told of a failure: the steps from the one that failed on, the program before it, the error."""
+"""Called on a failure with the steps from the failed one on, the program before it, and the
+error."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -199,9 +200,9 @@ class Pipeline:
         observers: Iterable[Observer] = (),
         on_failure: OnFailure = lambda rest, program, error: None,
     ) -> Node:
-        """Return the program after all steps; the observers are told of each.
+        """Return the program after all steps; the observers are called after each.
 
-        Where a step or an observer of it fails, `on_failure` is told before the error leaves.
+        If a step or an observer fails, `on_failure` is called before the error is raised.
 
         Raises:
           PassError: a pass of another package failed.

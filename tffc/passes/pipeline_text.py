@@ -25,13 +25,13 @@ from tffc.errors import PipelineError, Span
 from tffc.passes.pipeline import GIVEN, Pass, PassStep, Pipeline, TextPlace, nearest
 
 KEYS = ("name", "passes")
-"""What a pipeline file says."""
+"""The keys of a pipeline file."""
 
 WORD = re.compile(r"[\w.+\-]+")
 
 
 DEFAULT = pathlib.Path(__file__).with_name("pipelines") / "default.yaml"
-"""The file of the pipeline that ships, which every form is compiled with unless told otherwise."""
+"""The file of the default pipeline."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Entry:
 
 
 def default_text() -> str:
-    """Return the text of the pipeline that ships."""
+    """Return the text of the default pipeline."""
     return DEFAULT.read_text(encoding="utf-8")
 
 

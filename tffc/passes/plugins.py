@@ -28,8 +28,8 @@ def with_plugins(passes: Mapping[str, Pass]) -> dict[str, Pass]:
     """Return these passes and those of the packages that are installed.
 
     Raises:
-      PipelineError: a package offers something that is not a pass, a pass of a name that is taken,
-        or one that speaks of an invariant that there is not.
+      PipelineError: a package offers something that is not a pass, a pass whose name is taken, or a
+        pass with an unknown invariant.
     """
     import importlib.metadata  # takes longer to import than a small program to compile
 

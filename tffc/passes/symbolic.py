@@ -1,8 +1,8 @@
 """Evaluates the lambda calculus of a program on symbolic values.
 
 A value is a struct of values, a closure, or an atom, which is a term that cannot be reduced.
-Applying a closure evaluates its body; what becomes of the application of an atom, which is a call
-that stays, is said by whoever derives from `Evaluator`.
+Applying a closure evaluates its body; classes derived from `Evaluator` define what the application
+of an atom becomes, which is a call that stays.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tffc.trampoline import Task
 
 
 class Frame:
-    """The values of names in one scope, which begins with those of the scope around it.
+    """The values of names in one scope, at first those of the scope around it.
 
-    It is one object while names are bound in it, so that its id stands for the scope.
+    It stays one object while names are bound in it, so that its id identifies the scope.
     """
 
     __slots__ = ("_values",)
@@ -32,11 +32,11 @@ class Frame:
         self._values: Environment[Value] = Environment() if around is None else around._values
 
     def bind(self, name: str, value: Value) -> None:
-        """Give a name a value here, and in scopes that are made inside this one from now on."""
+        """Bind a name here and in scopes that are made inside this one later."""
         self._values = self._values.bind(name, value)
 
     def find(self, name: str) -> Value | None:
-        """Return the value of a name here, or None without any."""
+        """Return the value of a name, or None if it has none."""
         return self._values.find(name)
 
 
@@ -49,7 +49,7 @@ class Atom:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Pack:
-    """A struct of values.  `node` is its term, once somebody asked for it."""
+    """A struct of values.  `node` is its term, once it has been made."""
 
     values: tuple[Value, ...]
     type: StructType
@@ -81,7 +81,7 @@ class Hint:
     span: Span | None
 
     def inner(self) -> Hint:
-        """Return what is said to the parts of the expression."""
+        """Return the hint for the parts of the expression."""
         return self if self.name is None else Hint(None, self.span)
 
 
@@ -92,14 +92,15 @@ class Evaluator:
     """One evaluation.  Equal structs of values are one object, so that ids stand for values."""
 
     repeats_calls = True
-    """Whether what made calls is evaluated again where it is needed again."""
+    """Whether code that makes calls is evaluated again for each use."""
 
     def __init__(self) -> None:
         self.calls: int = 0
         """How many calls that stay have been made."""
         self.steps = Steps()
-        # The value that a node had in a frame, or a closure for an argument, and the calls made to
-        # have it, by the ids of the two; which are kept, so that no other object gets their ids.
+        # The value of a node in a frame, or of a closure for an argument, and the number of calls
+        # made for it, by the ids of the two objects, which are kept so that no other object gets
+        # their ids.
         self._known: dict[tuple[int, int], tuple[object, object, Value, int]] = {}
         self._packs: dict[tuple[Any, ...], Pack] = {}
         self._function_names: dict[int, str] = {}
@@ -121,7 +122,7 @@ class Evaluator:
                 return self.atom(node)
 
     def recall(self, first: object, second: object) -> Value | None:
-        """Return what was kept for two objects, if anything, and count its calls once more."""
+        """Return the value kept for two objects, or None, and count its calls again."""
         known = self._known.get((id(first), id(second)))
         if known is None:
             return None
@@ -129,7 +130,7 @@ class Evaluator:
         return known[2]
 
     def keep(self, first: object, second: object, before: int, value: Value) -> Value:
-        """Keep the value for two objects; so many calls had been made before it was evaluated."""
+        """Keep the value for two objects; `before` is the number of calls before its evaluation."""
         if self.calls == before or not self.repeats_calls:
             self._known[id(first), id(second)] = first, second, value, self.calls - before
         return value
@@ -211,7 +212,7 @@ class Evaluator:
         return self.inline(function, argument, hint) if known is None else known
 
     def inline(self, function: SymbolicClosure, argument: Value | None, hint: Hint) -> Task[Any]:
-        """Return the result of a closure for an argument that it has not been kept for."""
+        """Return the result of a closure for an argument, which is not known yet."""
         name, steps, calls = self.name_of(function), self.steps.taken, self.calls
         self.steps.apply(name)
         frame, node = Frame(function.frame), function.node
@@ -224,17 +225,17 @@ class Evaluator:
         return self.keep(function, argument, calls, value)
 
     def name_of(self, function: SymbolicClosure) -> str:
-        """Return what messages call a function."""
+        """Return the name of a function in messages."""
         return self._function_names.get(id(function), function.node.parameter_name or "( -> ...)")
 
-    # What derived classes say.
+    # Defined by derived classes.
 
     def look_up(self, node: Reference, frame: Frame) -> Value:
         """Return the value of a name."""
         raise NotImplementedError
 
     def atom(self, node: Node) -> Atom:
-        """Return the value of a node that is neither evaluated nor holds what is."""
+        """Return the value of a node of any other kind."""
         raise NotImplementedError
 
     def select(self, value: Any, index: int) -> Value:
@@ -251,13 +252,12 @@ class Evaluator:
 
 
 NOTABLE = 8
-"""What takes more than this part of all steps is named."""
+"""An application that takes more than one in so many steps is named."""
 
 
 class Steps:
-    """The steps of evaluating functions in place: one for each element of a struct that is made,
-    and `APPLICATION` for each time that a function is applied; but one where that makes calls, for
-    those are counted themselves."""
+    """The steps of inlining: one for each element of a new struct, and `APPLICATION` for each
+    application of a function, but one if it makes calls, which are counted themselves."""
 
     def __init__(self) -> None:
         self.most = max_size()
@@ -277,7 +277,7 @@ class Steps:
             raise self._too_many()
 
     def applied(self, name: str, before: int, *, makes_calls: bool) -> None:
-        """Take note that the application that began with so many steps taken has ended."""
+        """Note the end of an application that began after `before` steps."""
         if makes_calls:
             self.taken -= APPLICATION - 1
         self._longest = max(self._longest, (self.taken - before, name))

@@ -95,7 +95,7 @@ def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipelin
     Raises:
       PipelineError: the file cannot be read, or what it says is not a pipeline.
     """
-    from tffc.files.yaml_file import MAX_BYTES  # which loads PyYAML, for those who have a file
+    from tffc.files.yaml_file import MAX_BYTES  # loads PyYAML, which only a file needs
 
     try:
         content = read_named(path, MAX_BYTES).decode(errors="replace")

@@ -1,7 +1,7 @@
 """The messages of programs and types: their protobuf classes, and descriptions of their fields.
 
 tffc reads and writes programs by the descriptions, because protobuf's own parsers refuse deep
-messages.  The classes are for code that takes messages apart.
+messages.  The classes are for users, as the `proto` of nodes.
 """
 
 from __future__ import annotations

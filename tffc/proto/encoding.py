@@ -1,6 +1,6 @@
 """The protobuf encoding of messages, read and written without protobuf.
 
-Protobuf's parsers refuse messages nested more than 100 levels deep, and programs soon are.  A
+Protobuf's parsers refuse messages nested more than 100 levels deep, and programs easily are.  A
 message is therefore read one level at a time: the messages in it stay places in the input until
 they are read themselves.  Messages are written from the inside out, because each begins with the
 length of its content.

@@ -29,7 +29,7 @@ from tffc.trampoline import Task
 ANY = "google.protobuf.Any"
 
 OPTIONAL = frozenset({"argument", "cache_key", "instance_label", "parameter", "shape"})
-"""The message fields, besides those in a oneof, that may be missing."""
+"""The message fields outside of oneofs that may be missing."""
 
 
 class FieldReader:

@@ -105,8 +105,9 @@ class ClientGraphs:
 class BatchSteps:
     """The clients' part of a round in terms of its `graphs`.
 
-    Linking the graphs raises: CannotBatchError: the components are not made of graphs alone.
-    TffcError: no graph can hold them.
+    Linking the graphs raises:
+      CannotBatchError: the components are not made of graphs alone.
+      TffcError: no graph can hold them.
     """
 
     def __init__(
@@ -173,8 +174,8 @@ class RoundSteps(abc.ABC):
         client."""
 
     def shared(self, kept: Value) -> Value:
-        """Return `kept` with only the parts that aggregations need, for engines that aggregate
-        outside the server."""
+        """Return `kept` with only the parts that aggregations need, None if they need nothing, for
+        engines that aggregate outside the server."""
         return None
 
     @abc.abstractmethod

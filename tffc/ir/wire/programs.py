@@ -158,8 +158,9 @@ def to_bytes(node: Node) -> bytes:
     that elements were selected by, contexts of references, names of sections and places in the
     user's source are not part of the format.
 
-    Raises: OversizeError: the program is too large when its shared parts are written out.
-    WireError: the program is larger than protobuf can read, or has an abstract type.
+    Raises:
+      OversizeError: the program is too large when its shared parts are written out.
+      WireError: the program is larger than protobuf can read, or has an abstract type.
     """
     size = tree_size(node)
     if size > max_size():

@@ -26,7 +26,7 @@ from tffc.values.concrete import to_python, to_value
 
 
 def load(bundle: str | os.PathLike[str], *, allow_effects: Collection[str] = ()) -> Process:
-    """Return the rounds of the bundle in a folder; nothing in it is run as Python.
+    """Return a process that runs the bundle in a folder; nothing in it is run as Python.
 
     `allow_effects` are the kinds of side effects that the bundle may have: "files", "network",
     "python", "unknown".
@@ -34,7 +34,7 @@ def load(bundle: str | os.PathLike[str], *, allow_effects: Collection[str] = ())
     Raises:
       BundleError: there is no bundle, or it is damaged or of a newer format.
       ConsentError: the bundle has an effect that is not allowed.
-      LanguageValueError: there is no such kind.
+      LanguageValueError: `allow_effects` names an unknown kind.
     """
     return Process(read_bundle(pathlib.Path(bundle)), allow_effects)
 
@@ -42,13 +42,13 @@ def load(bundle: str | os.PathLike[str], *, allow_effects: Collection[str] = ())
 def load_state(path: str | os.PathLike[str], type: Any = None) -> Any:
     """Return the server state that a run has saved, in Python containers, with NumPy tensors.
 
-    `path` is the file of the state or the folder of the run.  `type` is the type of the state, or
-    anything that `to_type` takes; its containers are used for the result, so that named tuples are
-    possible.  Without it, a struct is an OrderedDict if its elements have names and a tuple if they
-    have none.
+    `path` is the state file or the folder of the run.  `type` is the type of the state, or anything
+    that `to_type` takes; the result has its containers, named tuples for example.  Without `type`,
+    a struct becomes an OrderedDict if its elements have names, and otherwise a tuple.
 
     Raises:
-      DataError: the file cannot be read, holds a state of another type, or does not say of which.
+      DataError: the file cannot be read, holds a state of another type, or does not record its
+        type.
       LanguageTypeError: `type` cannot be converted to a type.
     """
     file = find_state(pathlib.Path(path))
@@ -79,17 +79,18 @@ def run(
     """Run rounds of a bundle and yield each when it is finished; its output is in Python
     containers.
 
-    `data` is where clients' data is, as `tffc run --data` takes it, a source, a `ClientData` of
-    `tff.simulation.datasets`, or one value for each client.  `engine_options` are the words of the
-    engine's options.  Rounds continue from `state`, by default the first one.  `batching` is how
-    many clients are computed in one call: "off" for one, "auto" for as many as pay off, or a
-    number.  `device` is the one that TensorFlow computes batches on, such as "GPU:0".
+    `data` is a location as for `tffc run --data`, a source, a `ClientData` of
+    `tff.simulation.datasets`, or a list with one value for each client.  `engine_options` are the
+    engine's command-line options, split into words.  Rounds continue from `state`, by default the
+    initial one.  `batching` is how many clients are computed in one call: "off" for one, "auto" to
+    decide by measuring, or a number.  `device` is the one that TensorFlow computes batches on, such
+    as "GPU:0".
 
     `deliver` is called with the name and final value of each client after a round of a
     BroadcastForm.  The state after every `evaluate_every` rounds, and after the last one, is
-    evaluated by a round of the bundle `evaluate` with all clients of `evaluate_data`; the output of
-    that is the `evaluation` of the round that is yielded.  `allow_effects` applies to bundles in
-    folders, as for `load`.
+    evaluated by a round of the bundle `evaluate` with all clients of `evaluate_data`; its output is
+    the `evaluation` of the round that is yielded.  `allow_effects` applies to bundles in folders,
+    as for `load`.
 
     Raises:
       TffcError: the bundle, the data or a step is refused; see the classes in `tffc.errors`.

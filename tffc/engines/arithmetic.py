@@ -21,7 +21,7 @@ from tffc.values.concrete import unflatten
 from tffc.values.refusals import mean_of_integers, not_numbers, nothing_to_start_from
 
 NOT_NUMBERS = frozenset("bOSU")
-"""The `kind` codes of NumPy's types of booleans and strings."""
+"""The `kind` codes of NumPy's boolean, string and object types."""
 
 
 class ValueArithmetic:
@@ -29,8 +29,7 @@ class ValueArithmetic:
     `tffc.linking.aggregations.Arithmetic`.
 
     Raises:
-      ExecutionError: a leaf is not a tensor of numbers, or the shape of zeros or limits is not
-        known.
+      ExecutionError: a leaf is not a numeric tensor, or the shape of zeros or limits is unknown.
     """
 
     def zeros(self, kind: Type) -> Any:

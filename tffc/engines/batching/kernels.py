@@ -1,9 +1,9 @@
 """Compiled functions for batches of clients: their work and its accumulation in one call.
 
 A kernel takes clients whose data has the same shapes, or whose sequences have runs of the same
-sizes, and gives one accumulator for all of them, what each of them gives by itself, and whether all
-checks hold.  It comes in two kinds: a loop over the clients, for work that keeps a core busy, and
-work that is vectorised over them, for the smallest models.
+sizes.  It returns one accumulator for all of them, each client's own values, and whether all checks
+hold.  It comes in two kinds: a loop over the clients, for work that keeps a core busy, and work
+vectorised over the clients, for the smallest models.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tffc.linking.section import read_section
 from tffc.values.concrete import layout
 
 MOST_TOLD = 200
-"""So many characters are told of TensorFlow's reasons."""
+"""The number of characters after which TensorFlow's reasons are cut off."""
 
 
 class Mode(enum.Enum):
@@ -42,7 +42,7 @@ class Mode(enum.Enum):
 
 
 def types_of(graphs: ClientGraphs) -> tuple[Type, Type, Type, Type]:
-    """Return the types A, D, C and of what a client gives by itself; see `ClientGraphs`."""
+    """Return the types A, D and C of `ClientGraphs`, and the type of a client's own values S."""
     signature = graphs.take.type
     assert isinstance(signature, FunctionType)
     accumulator, given = _pair(signature.parameter)
@@ -61,10 +61,10 @@ def _pair(type: Type | None) -> tuple[Type, Type]:
 class Key:
     """The key of a kernel, which is equal for all clients that it can compute.
 
-    `shapes` are those of the arrays of a client, as they are given to the kernel.  Where sequences
-    differ in length, `sizes` are the sizes of the runs of each order that the kernel reads, and
-    arrays have room for the longest.  `lengths` are those of the sequences of all clients, or where
-    they differ of one.
+    `shapes` are those of a client's arrays as the kernel takes them.  If sequences differ in
+    length, `sizes` has the sizes of the runs of each order that the kernel reads, and arrays have
+    room for the longest sequence.  `lengths` are those of every client's sequences, or of one
+    client's if they differ.
     """
 
     shapes: tuple[tuple[int, ...], ...]
@@ -84,8 +84,8 @@ class Key:
 class DataLayout:
     """The layout of a client's data: its leaves, and the arrays of each.
 
-    `arrays` are the types of all arrays, as columns of a group are, and `places` has for each leaf
-    the places of its own among them.
+    `arrays` are the types of all arrays, in the order of a group's columns.  `places` has the range
+    of array indices of each leaf.
     """
 
     def __init__(self, type: Type) -> None:
@@ -103,7 +103,7 @@ class DataLayout:
     def padded(
         self, shapes: Sequence[tuple[int, ...]], rooms: Sequence[int]
     ) -> tuple[tuple[int, ...], ...]:
-        """Return the shapes with room for so many elements of each sequence."""
+        """Return the shapes with room for `rooms` elements of the sequences."""
         found, left = list(shapes), iter(rooms)
         for leaf, at in zip(self.leaves, self.places, strict=True):
             if isinstance(leaf, SequenceType):
@@ -112,14 +112,14 @@ class DataLayout:
         return tuple(found)
 
     def lengths(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        """Return how many elements each sequence of a client has whose arrays have these shapes."""
+        """Return the length of each sequence of a client whose arrays have these shapes."""
         pairs = zip(self.leaves, self.places, strict=True)
         return tuple(shapes[at[0]][0] for leaf, at in pairs if isinstance(leaf, SequenceType))
 
 
 class BatchResult(NamedTuple):
-    """The result of a batch: the accumulator of its clients, the values of each client apart, and
-    whether the kernel had to be compiled for it."""
+    """The result of a batch: the accumulator of its clients, each client's own values, and whether
+    the kernel had to be compiled for it."""
 
     accumulator: Any
     apart: list[Any]
@@ -129,9 +129,9 @@ class BatchResult(NamedTuple):
 class Devices:
     """The devices that batches are computed on, and how many calls run on each.
 
-    Calls that run at once on one device share its threads, and wait for one another; with as many
-    devices as workers each has one to itself.  The first devices are preferred, because each
-    compiles a kernel for itself.  Several threads may share them.
+    Concurrent calls on one device share its threads and wait for one another; with as many devices
+    as workers, each worker has its own.  The first devices are preferred, because a kernel is
+    compiled once for each device.  Thread-safe.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -141,7 +141,7 @@ class Devices:
 
     @contextlib.contextmanager
     def least_busy(self) -> Iterator[str]:
-        """Have the device with the fewest calls, the first of them, run one more in the block."""
+        """Yield the first device with the fewest calls, and count one more call in the block."""
         with self._lock:
             device = min(self._running, key=self._running.__getitem__)
             self._running[device] += 1
@@ -159,7 +159,7 @@ def _all_devices(tf: Any) -> Devices:
 
 
 class Kernel:
-    """A compiled function of batches of at most so many clients; see `compute`.
+    """A compiled function of batches of at most `size` clients; see `compute`.
 
     Raises:
       CannotBatchError: the graphs cannot be compiled for batches.
@@ -184,18 +184,17 @@ class Kernel:
             traced = self._tf.function(compute, jit_compile=True, autograph=False)
             try:
                 concrete = traced.get_concrete_function(*self._signature())
-            except Exception as error:  # noqa: BLE001  (clients can be computed without)
+            except Exception as error:  # noqa: BLE001  (clients can be computed one by one)
                 raise CannotBatchError(_reason(error)) from None
-        # Calling what was traced takes a millisecond longer, in which arguments are looked at.
+        # Calling the traced function takes a millisecond longer, because it checks its arguments.
         self._compute = concrete.inference_fn.call_flat
 
     def compute(
         self, zero: Any, sent: Any, batch: Sequence[Any], clients: int
     ) -> BatchResult | None:
-        """Return what a batch gives, from the accumulator of no client; None if a check does not
-        hold.
+        """Return the result of a batch, or None if a check does not hold.
 
-        `batch` is what `tensors` made of the clients.
+        `zero` is the accumulator of no clients, and `batch` the tensors that `tensors` returned.
 
         Raises:
           CannotBatchError: XLA cannot compile the graphs.
@@ -226,8 +225,8 @@ class Kernel:
     ) -> list[Any]:
         """Return the clients of a batch as tensors, which may be kept for the next round.
 
-        `columns` have an axis of clients, `lengths` a row of the lengths of a client's sequences,
-        and `counts` an array for each order: how many elements are in each run of a client.
+        The first axis of every array is the clients.  `lengths` has the lengths of their sequences,
+        and `counts` has an array for each order, with the number of elements in each run.
         """
         tf, size = self._tf, self.size
         padded = [_padded(np.asarray(each), size) for each in (*columns, lengths, *counts)]
@@ -235,8 +234,8 @@ class Kernel:
             return [tf.constant(clients, tf.int32), *map(tf.constant, padded)]
 
     def _signature(self) -> list[Any]:
-        """Return the types of the arguments: accumulator, what is sent, number of clients, their
-        arrays, lengths and counts."""
+        """Return the types of the arguments: accumulator, values sent by the server, number of
+        clients, and the clients' arrays, lengths and counts."""
         tf = self._tf
         fixed = [
             tf.TensorSpec(_known(leaf), _dtype(tf, leaf))
@@ -252,7 +251,8 @@ class Kernel:
         return [*fixed, tf.TensorSpec((), tf.int32), *columns, lengths, *counts]
 
     def _parts(self, arguments: Sequence[Any]) -> tuple[list[Any], list[Any], Any, list[Any]]:
-        """Return accumulator, what is sent, the number of clients, and the rest."""
+        """Return the accumulator, the values sent by the server, the number of clients, and the
+        rest."""
         first = len(leaves(self._types[0]))
         second = first + len(leaves(self._types[2]))
         rest = list(arguments)
@@ -261,7 +261,7 @@ class Kernel:
     def _take(
         self, retrace: Retrace, accumulator: Sequence[Any], given: list[Any], sent: Sequence[Any]
     ) -> list[Any]:
-        """Return what `take` gives for one client, whose arrays, lengths and counts are given."""
+        """Return the results of `take` for one client, given its arrays, lengths and counts."""
         data: list[Any] = []
         columns = len(self._key.shapes)
         number = 0
@@ -286,7 +286,7 @@ class Kernel:
                 if order not in self._key.orders:
                     raise CannotBatchError("sequences are read in ways that depend on their length")
                 own, runs = counts[self._key.orders.index(order)], order.runs(like) or ()
-                # Without arrangements of batches, there is one smaller batch if there is any.
+                # Batches that are not rearranged end with at most one smaller batch.
                 return [1 if run and not order.batches else own[run] for run in range(len(runs))]
 
             rows = Rows(number, arrays, lengths[number], most, like, told)
@@ -335,7 +335,7 @@ class Kernel:
         return [*total, *outputs[len(zero) :], tf.reduce_all(holds | ~is_client)]
 
     def _merged(self, accumulators: list[Any], is_client: Any) -> list[Any]:
-        """Return the accumulator of all clients, merging those of neighbours."""
+        """Return the accumulator of all clients, by merging neighbours pairwise."""
         tf, count = self._tf, self.size
 
         @tf.autograph.experimental.do_not_convert
@@ -364,7 +364,7 @@ class Kernel:
 
 @contextlib.contextmanager
 def _silent(tf: Any) -> Iterator[None]:
-    """Have TensorFlow not log what it cannot vectorise."""
+    """Keep TensorFlow from logging what it cannot vectorise."""
     logger = tf.get_logger()
     before = logger.level
     logger.setLevel(logging.CRITICAL + 1)
@@ -375,21 +375,21 @@ def _silent(tf: Any) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Return why something cannot be traced; TensorFlow puts the places in the code before it."""
+    """Return why tracing failed: the last line, because TensorFlow puts a stack trace before it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     last = lines[-1] if lines else type(error).__name__
     return last.removeprefix(f"{CannotBatchError.__name__}: ")[:MOST_TOLD]
 
 
 def _padded(array: Any, size: int) -> Any:
-    """Return an array with its last row again until it has so many."""
+    """Return an array with its last row repeated until it has `size` rows."""
     if len(array) == size:
         return array
     return np.concatenate([array, np.repeat(array[-1:], size - len(array), axis=0)])
 
 
 def check_types(graphs: ClientGraphs) -> None:
-    """Check that what clients take and give can be in a batch.
+    """Check that a batch can hold what clients take and return.
 
     Raises:
       CannotBatchError: it cannot.
@@ -410,7 +410,7 @@ def _dtype(tf: Any, leaf: Type) -> Any:
 
 
 def _known(leaf: Type) -> list[int]:
-    """Return the shape of a tensor that is part of a batch."""
+    """Return the shape of a tensor in a batch, which must be fully defined."""
     if not isinstance(leaf, TensorType) or not leaf.is_fully_defined():
         raise CannotBatchError(f"its work takes or gives a tensor of type {leaf}, of any shape")
     return [size for size in leaf.shape or () if size is not None]

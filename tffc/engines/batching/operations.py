@@ -1,10 +1,10 @@
-"""The operations that are computed for many clients at once, and what has to hold for it.
+"""The operations that may be computed for many clients at once, and checks of their inputs.
 
-TensorFlow's operations refuse some values, such as an index that there is not; compiled by XLA the
-same operations give something instead.  So beside each such operation a check is computed, and a
-batch in which one does not hold is done again, client by client, which fails where it should.
+TensorFlow's operations fail on some values, such as an index out of range; compiled by XLA, they
+return arbitrary results instead.  So each such operation comes with a check, and if a check fails
+in a batch, its clients are computed again one by one, so that the right client fails.
 
-Operations that are not here, such as those that draw or print, have their clients done one by one.
+Programs with other operations, such as those that draw or print, are computed client by client.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 Check: TypeAlias = Callable[[Any, Any, Sequence[Any]], Any]
-"""Returns a boolean tensor, given TensorFlow, a node and its inputs: whether TensorFlow takes these
-values."""
+"""A function of TensorFlow, a node and its inputs.  It returns a boolean tensor: whether TensorFlow
+accepts these values and computes what XLA does.  None if that is always so."""
 
 PLAIN = frozenset(pathlib.Path(__file__).with_suffix(".txt").read_text().split())
-"""Operations without effects, state and draws: those in `operations.txt`."""
+"""Operations without side effects, state or randomness: those in `operations.txt`."""
 
 ALL_FIXED = frozenset({"Range", "Fill", "Slice", "StridedSlice", "StridedSliceGrad", "LinSpace"})
-"""Operations that are told by their inputs which shape they give, or which part they take."""
+"""Operations whose inputs decide the shape of the result, so that XLA must know them."""
 
 DRAWN = frozenset(
     [
@@ -34,8 +34,8 @@ DRAWN = frozenset(
         "StatelessTruncatedNormalV2",
     ]
 )
-"""Operations that XLA computes otherwise than TensorFlow; they are computed when the graph is made,
-where the seed is known."""
+"""Random operations, for which XLA gives other numbers than TensorFlow.  TensorFlow computes them
+when the graph is built, which needs a constant seed."""
 
 CONVOLUTIONS = frozenset(name for name in PLAIN if "onv2" in name or "Pool" in name)
 
@@ -53,8 +53,11 @@ def _indices(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _places(params: int, indices: int) -> Check:
-    """Return the check that rows of indices are of places in a tensor; both are named by their
-    position among the inputs, and a tensor of places by -1 is one that is told by its shape."""
+    """Return the check that rows of indices are in range of a tensor.
+
+    `params` and `indices` are the positions of the two among the inputs.  With -1 for `params`, the
+    third input is the shape of the tensor.
+    """
 
     def check(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
         rows = inputs[indices]
@@ -79,13 +82,13 @@ def _segments(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
 
 
 def _not_nan(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
-    """Check that nothing is not a number; XLA has some operations lose it, or spread it further."""
+    """Check that no input has a NaN; under XLA some operations lose NaNs or spread them further."""
     found = [tf.reduce_any(tf.math.is_nan(each)) for each in inputs if each.dtype.is_floating]
     return tf.logical_not(tf.reduce_any(tf.stack(found))) if found else None
 
 
 def _in_range(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
-    """Check that there is a whole number of the type; otherwise it is made into any."""
+    """Check that an integer type can hold the values; otherwise the result is undefined."""
     wanted = tf.as_dtype(node.attr["DstT"].type)
     if not inputs[0].dtype.is_floating or not wanted.is_integer:
         return None
@@ -108,4 +111,4 @@ CHECKS: dict[str, Check] = {
     "SparseSoftmaxCrossEntropyWithLogits": _labels,
     "UnsortedSegmentSum": _segments,
 }
-"""What TensorFlow checks, or gives otherwise than XLA; None where it cannot fail."""
+"""The checks of the operations for which TensorFlow fails, or differs from XLA, on some values."""

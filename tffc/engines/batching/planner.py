@@ -1,10 +1,10 @@
 """Plans of batches: the clients that are computed together, and whether that is faster.
 
-With a number of clients a call, batches are made from the first round on.  Otherwise clients are
-computed one at a time, until those that a kernel would be for have taken as long as compiling it
-does; then it is compiled, and used if it takes less time a client.
+If the number of clients a call is given, batches are made from the first round on.  Otherwise
+clients are computed one at a time, until those that could share a kernel have taken as long as
+compiling it would.  Then it is compiled, and used if it takes less time per client.
 
-Batches depend on the clients of a round and their data alone, not on the number of workers.
+Batches depend only on the clients of a round and their data, not on the number of workers.
 """
 
 from __future__ import annotations
@@ -33,32 +33,35 @@ from tffc.ir.types import TensorType
 from tffc.linking.section import read_section
 
 PATIENCE = 2.0
-"""How many seconds the work of clients takes before a kernel is compiled for them: about as long as
-that, or as it last took."""
+"""How many seconds clients must take one by one before a kernel is compiled for them: about as long
+as compiling takes.  If the last compilation took longer, its time counts instead."""
 
 TRIALS = 3
-"""So many calls of a kernel are measured, beside those that compile it, before it is used for
-good."""
+"""The number of calls of a kernel that are measured before it is used for good, not counting those
+that compile it."""
 
 SHARES = 8
-"""Into how many batches a round is divided at least, so that there is work for many cores."""
+"""The least number of batches that a round is divided into, so that many cores have work."""
 
 LEAST_CLIENTS = 16
-"""But no batch is made smaller than this for it: a call takes as long as the work of a tiny one."""
+"""`SHARES` does not make batches smaller than this, because then the call itself would take as long
+as the clients' work."""
 
 MOST_CLIENTS = 4096
 MOST_BYTES = 2**25
-"""The largest batch that is chosen: of so many clients, whose data is so large."""
+"""The largest batch that is chosen without a given size, in clients, and the most bytes of data in
+any batch."""
 
 MOST_KERNELS = 12
-"""So many kernels are compiled for a program; clients for others are computed one by one."""
+"""The most kernels that are compiled for a program; clients that need another are computed one by
+one."""
 
 MOST_KEPT = 2**28
-"""Batches of clients who take part in every round are kept if their data is not larger."""
+"""If all clients take part in a round, its batches are kept for the next, up to so many bytes."""
 
 TINY = 512
-"""Models of so many numbers are vectorised over clients of equal shapes; larger ones are not, for
-the arrays of all clients' steps would not stay in the processor's caches."""
+"""The most numbers in a model that is vectorised over clients of equal shapes.  The arrays of all
+clients' steps with a larger model would not stay in the processor's caches."""
 
 Seconds: TypeAlias = float
 
@@ -80,12 +83,12 @@ class OneByOne:
 
 
 Piece: TypeAlias = Batch | OneByOne
-"""What one worker computes at a time."""
+"""The unit of work of one worker."""
 
 
 class PlannedPiece(NamedTuple):
-    """A piece, its number in the window of clients that it is planned with, the number of that
-    window, and whether it is the last piece there."""
+    """A piece, with the number of its window of clients, its number in that window, and whether it
+    is the last piece there."""
 
     window: int
     number: int
@@ -94,8 +97,10 @@ class PlannedPiece(NamedTuple):
 
 
 def place(windows: Iterable[Iterable[Piece]]) -> Iterator[PlannedPiece]:
-    """Yield the pieces of windows, none of which is without a piece, each when the next of its
-    window is there."""
+    """Yield the pieces of windows, each of which has at least one.
+
+    A piece is yielded when it is known whether its window has another.
+    """
     for window, pieces in enumerate(windows):
         before: Piece | None = None
         number = -1
@@ -108,8 +113,10 @@ def place(windows: Iterable[Iterable[Piece]]) -> Iterator[PlannedPiece]:
 
 
 def _shared_equally(clients: int, most: int) -> int:
-    """Return into how many batches of at most so many clients are divided: a power of two, which
-    workers share equally."""
+    """Return the least power of two of batches with at most `most` clients each.
+
+    It is a power of two so that workers get equal shares.
+    """
     return 1 << (-(-clients // most) - 1).bit_length()
 
 
@@ -121,9 +128,9 @@ def _load_kernel(graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: 
 class Planner:
     """Plans the rounds of one process.
 
-    `told` has what was decided and why, in words, in the order in which it was, and `known` what
-    was measured, in this run or before it: whether each kind of batch pays.  `first_count` is the
-    number of clients of the first round.
+    `told` lists the decisions so far and their reasons, in words.  `known` says whether each kind
+    of batch pays off, as measured in this run or before it.  `first_count` is the number of clients
+    of the first round.
     """
 
     def __init__(self, steps: RoundSteps, batching: Batching) -> None:
@@ -167,20 +174,24 @@ class Planner:
         return [f"one client a call so far: clients have taken {so_far}"]
 
     def _begin(self) -> None:
-        """Have decided nothing about clients."""
+        """Reset all decisions about clients."""
         self._kernels: dict[Key, Kernel | None] = {}
         self._most: dict[int, int] = {}
         self._is_tiny: bool | None = None
         self._orders: tuple[Order, ...] | None = None
 
     def forget(self) -> None:
-        """Have what is planned from now on not depend on what was before."""
+        """Forget earlier decisions, so that later plans do not depend on them."""
         self._begin()
         self._graphs = self._known_graphs
         self.told.clear()
 
     def _check(self) -> None:
-        """Find out what can be known before there is data."""
+        """Check what can be checked before there is data.
+
+        Raises:
+          CannotBatchError: the program cannot be computed in batches, or would be slower.
+        """
         if self._graphs is None:
             raise CannotBatchError("its form has no graphs for many clients")
         self._layout = DataLayout(self._type)
@@ -199,7 +210,7 @@ class Planner:
             )
 
     def give_up(self, reason: str) -> None:
-        """Have all clients computed one by one from now on."""
+        """Compute all clients one by one from now on."""
         self._graphs = None
         if self.told[-1:] == [_refusal(Mode.VECTOR, reason)]:
             self.told.pop()
@@ -210,7 +221,7 @@ class Planner:
     def makes_batches(self) -> bool:
         """Whether the next round is computed in batches where possible.
 
-        With a number of clients a call that is so for all rounds or for none.
+        If the number of clients a call is given, the answer is the same for all rounds.
         """
         if not self._measures:
             return self._known_graphs is not None
@@ -223,7 +234,7 @@ class Planner:
         return self._choice.size is None
 
     def measured_alone(self, clients: int, seconds: Seconds) -> None:
-        """Take note of how long clients have taken that were computed one after another."""
+        """Record how long some clients took, computed one after another."""
         if self._graphs is None or not self._measures or not clients:
             return
         with self._lock:
@@ -231,15 +242,15 @@ class Planner:
             self._done += clients
 
     def compiled(self, seconds: Seconds) -> None:
-        """Take note of how long a batch has taken for which its kernel was compiled."""
+        """Record how long a batch took, including the compilation of its kernel."""
         with self._lock:
             self._patience = max(PATIENCE, seconds)
 
     def measured(self, batch: Batch, seconds: Seconds, time_alone: Callable[[], Seconds]) -> None:
-        """Take note of how long a batch has taken, whose kernel was there.
+        """Record how long a batch took with a kernel that was compiled before.
 
-        `time_alone` computes clients of it one by one, too, and gives how long one takes.  Both are
-        measured one after the other, so that other work on the machine slows both.
+        `time_alone` computes some of its clients one by one, and returns the time of one client.
+        It is called right after the batch, so that other work on the machine slows both.
         """
         taken = self._taken.setdefault(batch.kernel, [])
         if self._graphs is None or not self._measures or len(taken) >= TRIALS:
@@ -258,9 +269,9 @@ class Planner:
             self.refuse(batch, "that takes less time")
 
     def pieces(self, cohort: Cohort, reads: ClientSource) -> Iterator[PlannedPiece]:
-        """Return the work of a round in pieces, in an order that depends on its clients alone.
+        """Yield the work of a round in pieces, in an order that depends only on its clients.
 
-        Their values are asked of `reads`, which has those of the cohort's source.
+        Clients are read from `reads`, which has the same values as the cohort's source.
         """
         source, clients = cohort.source, cohort.clients
         if self._kept is not None and self._kept[0] is source and self._kept[1] is clients:
@@ -283,13 +294,13 @@ class Planner:
             self._kept = source, clients, kept
 
     def windows(self, clients: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        """Return the clients of a round divided into those that are planned together."""
+        """Yield the clients of a round in windows, each of which is planned together."""
         size = SHARES * self._sizes_for(len(clients))[Mode.LOOP]
         for start in range(0, len(clients), size):
             yield clients[start : start + size]
 
     def _sizes_for(self, count: int) -> dict[Mode, int]:
-        """Return how many clients are in a batch, which the first round, of so many, decides."""
+        """Return each mode's number of clients in a batch, set by the first round's `count`."""
         if not self._sizes:
             self.first_count = count
             most = self._choice.size or MOST_CLIENTS
@@ -301,7 +312,7 @@ class Planner:
         return self._sizes
 
     def window(self, source: ClientSource, clients: tuple[str, ...], count: int) -> Iterator[Piece]:
-        """Return the work of a window of clients, of a round of so many, in pieces."""
+        """Yield the work of a window of clients in pieces; the round has `count` clients."""
         self._sizes_for(count)
         if self._graphs is None:
             yield from self._shares(clients)
@@ -312,7 +323,7 @@ class Planner:
             positions, (columns, lengths, counts) = group
             calls = -(-len(positions) // kernel.size)
             if kernel.mode is Mode.LOOP:
-                # The other computes all that it has room for, so smaller batches take as long.
+                # A vectorised kernel always computes `size` clients: smaller batches save nothing.
                 calls = _shared_equally(len(positions), kernel.size)
             for call in range(calls):
                 part = slice(call * len(positions) // calls, (call + 1) * len(positions) // calls)
@@ -334,8 +345,7 @@ class Planner:
     def _kerneled(
         self, groups: Sequence[ClientGroup], alone: list[int]
     ) -> list[tuple[Kernel, Any]]:
-        """Return the groups of clients that share a kernel, with it; the others are added to those
-        that are computed alone."""
+        """Return the kernels with the clients that share each; add all other clients to `alone`."""
         keyed: dict[Key | None, list[ClientGroup]] = {}
         mode = Mode.VECTOR if self._is_vectorised(groups) else Mode.LOOP
         if mode is Mode.LOOP:
@@ -347,7 +357,7 @@ class Planner:
         try:
             kernels = [key and self._kernel(mode, key, _clients_in(each)) for key, each in made]
         except CannotBatchError as error:
-            # Only what vectorises raises it.
+            # Only vectorised kernels raise it.
             self._is_tiny = False
             self.told.append(_refusal(mode, str(error)))
             return self._kerneled(groups, alone)
@@ -372,8 +382,8 @@ class Planner:
         return bool(self._is_tiny) and len(groups) <= MOST_KERNELS // 2
 
     def _make_room(self, groups: Sequence[ClientGroup]) -> None:
-        """Have the arrays of kernels hold the longest sequences of all groups, and look at how
-        sequences are read."""
+        """Give the arrays of kernels room for the longest sequences of all groups, and find the
+        orders in which sequences are read."""
         lengths = [self._layout.lengths(_shapes(group)) for group in groups]
         for each in lengths:
             for at, length in enumerate(each):
@@ -388,7 +398,7 @@ class Planner:
         return Key(shapes, self._layout.lengths(shapes))
 
     def _loop_key(self, group: ClientGroup) -> Key | None:
-        """Return the key of the kernel that loops over clients of a group; None for no kernel."""
+        """Return the key of the kernel that loops over a group's clients, or None if none can."""
         if self._orders is None:
             return None
         shapes = _shapes(group)
@@ -401,8 +411,8 @@ class Planner:
         return Key(padded, lengths, self._orders, sizes)
 
     def _find_orders(self, key: Key) -> tuple[Order, ...] | None:
-        """Return the orders in which clients' sequences are read; None if they cannot be in a
-        batch."""
+        """Return the orders in which clients' sequences are read, or None if the clients cannot be
+        computed in batches."""
         if self._graphs is None:
             return None
         try:
@@ -412,8 +422,14 @@ class Planner:
             return None
 
     def _kernel(self, mode: Mode, key: Key, clients: int) -> Kernel | None:
-        """Return the kernel for a key; None if it cannot be had, there are many already, or it is
-        not worth it yet for so many clients in this round."""
+        """Return the kernel for a key.
+
+        None if it cannot be compiled, does not pay off yet for `clients` in this round, or would
+        exceed `MOST_KERNELS`.
+
+        Raises:
+          CannotBatchError: a vectorised kernel cannot be compiled, or is known to be slower.
+        """
         if key in self._kernels:
             return self._kernels[key]
         if self._graphs is None:
@@ -453,8 +469,8 @@ class Planner:
         return kernel
 
     def _stacked(self, key: Key, groups: Sequence[ClientGroup]) -> Any:
-        """Return the positions of the clients of some groups, and what a kernel takes of each:
-        arrays, lengths and counts."""
+        """Return the positions of the clients of some groups, and their arrays, lengths and counts
+        as a kernel takes them."""
         positions = np.concatenate([group.positions for group in groups])
         order = np.argsort(positions, kind="stable")
         columns = [
@@ -475,7 +491,11 @@ class Planner:
         return positions[order], (columns, lengths, counts)
 
     def refuse(self, batch: Batch, reason: str) -> None:
-        """Have the clients that a kernel is for computed one by one from now on."""
+        """Stop using the kernel of a batch.
+
+        If it loops, its clients are computed one by one from now on; if it is vectorised, kernels
+        that loop are tried instead.
+        """
         with self._lock:
             self._kept = None
             keys = [key for key, kernel in self._kernels.items() if kernel is batch.kernel]
@@ -483,13 +503,13 @@ class Planner:
             if not keys:
                 return
             if batch.kernel.mode is Mode.VECTOR:
-                # A loop may do.
+                # A loop may be faster.
                 self._is_tiny = False
                 self._kernels.clear()
             self.told.append(_refusal(batch.kernel.mode, reason))
 
     def failed(self) -> None:
-        """Take note of a batch in which something does not hold."""
+        """Record that a check failed in a batch."""
         told = "clients of a batch in which a check fails are computed again, one by one"
         with self._lock:
             if told not in self.told:
@@ -510,7 +530,7 @@ def _shapes(group: ClientGroup) -> tuple[tuple[int, ...], ...]:
 
 
 def _fitted(column: Any, shape: tuple[int, ...]) -> Any:
-    """Return an array of clients with room for more elements, which do not count."""
+    """Return an array of clients padded with zeros to rows of this shape."""
     if column.shape[1:] == shape:
         return column
     made = np.zeros((len(column), *shape), column.dtype)

@@ -1,8 +1,7 @@
-"""Programs of a round as graphs, so that many clients are computed together.
+"""Graphs for forms whose components are programs, so that many clients are computed together.
 
-A form whose components are programs has no graphs of its own.  Programs that call nothing but
-sections, and aggregations whose functions do, are linked into one graph of a client's work and its
-accumulation, and one that merges.
+If the programs and the functions of their aggregations call only sections, these are linked into
+two graphs: one of a client's work and its accumulation, and one that merges accumulators.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from tffc.trampoline import Task
 
 
 def link_programs(work: Lambda, component: Lambda) -> ClientGraphs:
-    """Return the graphs of the components that work and aggregate; see `ClientGraphs`.
+    """Return the graphs of the components `work` and `aggregate`; see `ClientGraphs`.
 
     Raises:
-      CannotBatchError: what they call is not sections alone.
+      CannotBatchError: they call more than sections, or an aggregation uses server values.
       TffcError: no graph can hold them.
     """
     for each in (work, component):
@@ -39,14 +38,14 @@ def link_programs(work: Lambda, component: Lambda) -> ClientGraphs:
     bindings = component.result.locals if isinstance(component.result, Block) else ()
     calls = [(each, each.value) for each in bindings if isinstance(each.value, Call)]
     plain = SideBySide([(each, PLAIN[uri_of(c)](c)) for each, c in calls if uri_of(c) in PLAIN])
-    # What each client contributes to a secure sum is given by itself.
+    # Contributions to secure sums are returned for each client, not summed.
     secure = SideBySide([(each, Sum(c)) for each, c in calls if uri_of(c) not in PLAIN])
     _check(component, [aggregation for _, aggregation in (*plain.each, *secure.each)])
     return ClientGraphs(_link_take(work, component, plain, secure), _link_merge(plain))
 
 
 def _check(component: Lambda, aggregations: Iterable[Aggregation]) -> None:
-    """Check that aggregations take nothing but what clients contribute."""
+    """Check that aggregations use only clients' contributions, and have a zero."""
     for each in aggregations:
         functions = [*each.operands_of("accumulate"), *each.operands_of("merge")]
         uses = {name for node in functions for name in free_names(node)}
@@ -79,8 +78,8 @@ def _link_merge(plain: SideBySide) -> Compiled:
 
 
 class _WholeEmitter(Emitter):
-    """Evaluates local code into a graph that computes all of each section, also what nothing uses,
-    for that may fail, as it does where sections run one after another."""
+    """Evaluates local code into a graph that computes every result of each section, even unused
+    ones: they may fail, as they do when sections run one after another."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,7 +92,7 @@ class _WholeEmitter(Emitter):
         return result
 
     def finish(self, result: Operand, type: Type) -> Compiled:
-        """Return the section that gives `result` when all sections in it have run."""
+        """Return the section that returns `result` after all sections in it have run."""
         results = tensors(result)
         if not results:
             if self._given:

@@ -1,9 +1,9 @@
-"""A section computed again, operation by operation, inside a graph that is being made.
+"""Tracing a section again, operation by operation, into a graph for batches of clients.
 
-What is made so can be computed for many clients at once, and compiled by XLA, which the section as
-it is cannot: variables are values that are handed on, sequences are index arithmetic on arrays, and
-reductions of them loops whose shapes are known.  A section with anything else is refused with a
-`CannotBatchError` that says what it is.
+Unlike the section itself, the new graph can be computed for many clients at once and compiled by
+XLA: variables become values that are passed on, sequences become index arithmetic on arrays, and
+their reductions become loops with known shapes.  A section for which this cannot be done is refused
+with a `CannotBatchError` that says why.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from tffc.linking.section import SectionContent
 from tffc.operations import op_table
 
 MOST_NESTED = 40
-"""So many calls of functions may be inside one another; following them takes Python's own stack."""
+"""The most function calls that may be nested; following each uses Python's own stack."""
 
 UNROLLED = 4
-"""So many elements of a sequence whose length is known are computed without a loop."""
+"""The most elements of a sequence of known length that are computed without a loop."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Dataset:
-    """Rows in an order, to which functions are applied: the node of each, and what it is given."""
+    """Rows in an order, with the functions applied to them: each as its node and other inputs."""
 
     rows: Rows
     order: Order
@@ -42,7 +42,7 @@ class Dataset:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of the section, by its name."""
+    """The name of a variable of the section."""
 
     name: str
 
@@ -52,10 +52,10 @@ Value: TypeAlias = Any
 
 
 class Retrace:
-    """Computes sections again in the graph that is current.
+    """Traces sections into TensorFlow's current graph.
 
-    With `selects`, both branches of an If are computed, and what one of them gives is selected:
-    nothing else can be vectorised for XLA.
+    With `selects`, both branches of an If are computed, and the results of one are selected: XLA
+    cannot compile a vectorised If otherwise.
     """
 
     def __init__(self, *, selects: bool = False) -> None:
@@ -68,10 +68,10 @@ class Retrace:
         self._branches = 0
         self._uses: set[tuple[str, bool]] = set()
         self.orders: dict[Order, None] = {}
-        """The orders in which elements are read, as far as sections have been computed."""
+        """The orders in which elements are read by the sections traced so far."""
 
     def run(self, content: SectionContent, arguments: Sequence[Value]) -> list[Any]:
-        """Return the leaves of the result of a section for those of the argument."""
+        """Return the leaves of a section's result, given the leaves of its argument."""
         graph = self._tf.compat.v1.GraphDef.FromString(content.graph.SerializeToString())
         self._library = {each.signature.name: each for each in graph.library.function}
         self._variables = {}
@@ -85,14 +85,14 @@ class Retrace:
         return [self._tensor(found[edge]) for edge in content.result]
 
     def holds(self) -> Any:
-        """Return whether all checks hold of what has been computed since this was last asked."""
+        """Return whether all checks traced since the last call hold, as a boolean tensor."""
         checks, self._checks = self._checks, []
         return self._tf.reduce_all(self._tf.stack([self._tf.constant(True), *checks]))
 
     def _evaluate(
         self, roots: Sequence[str], nodes: Mapping[str, Any], given: Mapping[str, Value]
     ) -> dict[str, Value]:
-        """Return the values of all edges that lead to some nodes of a graph."""
+        """Return the values of all edges of the nodes `roots` and their ancestors."""
         found = dict(given)
         known = {source(edge) for edge in given}
 
@@ -104,7 +104,7 @@ class Retrace:
         return found
 
     def _call(self, name: str, arguments: Sequence[Value]) -> list[Value]:
-        """Return what a function of the library gives."""
+        """Return the results of a function of the library."""
         function = self._library.get(name)
         if function is None:
             raise CannotBatchError(f"the function {name!r} is not in the graph")
@@ -128,11 +128,11 @@ class Retrace:
         found: dict[str, Value],
         edges: Callable[[Any], Iterator[str]],
     ) -> None:
-        """Compute nodes in an order, and add the values of their edges to those that are known.
+        """Compute nodes in an order, and add the values of their edges to `found`.
 
         Raises:
-          CannotBatchError: a variable is written and used by two nodes of which none waits for the
-            other, so that nothing says which comes first.
+          CannotBatchError: one node writes a variable that another uses, and neither waits for the
+            other, so that their order is undefined.
         """
         before: dict[str, int] = {}
         uses: dict[str, list[tuple[int, bool]]] = {}
@@ -174,7 +174,7 @@ class Retrace:
         return self._add(node, tensors)
 
     def _known(self, node: Any, tensors: Sequence[Any]) -> Sequence[Any]:
-        """Return the outputs of a node as constants, which TensorFlow computes at once."""
+        """Return the outputs of a node as constants, which TensorFlow computes now."""
         tf = self._tf
         values = [tf.get_static_value(tensor) for tensor in tensors]
         if any(value is None for value in values):
@@ -192,7 +192,7 @@ class Retrace:
             )
 
     def _add(self, node: Any, tensors: Sequence[Any]) -> Sequence[Any]:
-        """Return the outputs of a node like this one in the graph that is being made."""
+        """Add a copy of a node to the current graph, and return its outputs."""
         graph = self._tf.compat.v1.get_default_graph()
         attributes = {name: value for name, value in node.attr.items() if name[0] != "_"}
         try:
@@ -252,13 +252,13 @@ class Retrace:
         return self._return(outputs, names)
 
     def _leave(self, names: Sequence[str]) -> list[Any]:
-        """Return what goes on behind a branch or a step: variables, and whether checks hold."""
+        """Return what a branch or loop step passes on: variables, and whether checks hold."""
         if set(self._variables) - set(names):
             raise CannotBatchError("a variable is made in a branch or a loop")
         return [*(self._variables[name] for name in names), self.holds()]
 
     def _return(self, outputs: list[Any], names: Sequence[str]) -> list[Any]:
-        """Take what `_leave` gave, and return the outputs before it."""
+        """Take over what `_leave` returned from the end of `outputs`, and return the rest."""
         count = len(outputs) - len(names) - 1
         self._variables.update(zip(names, outputs[count:-1], strict=True))
         self._checks.append(outputs[-1])
@@ -295,7 +295,7 @@ class Retrace:
         again: Callable[[Sequence[Any]], Any],
         step: Callable[[Sequence[Any]], list[Any]],
     ) -> list[Any]:
-        """Return what the loop's own tensors are in the end."""
+        """Return the final values of the loop's tensors."""
         tf, names = self._tf, list(self._variables)
         before = self._variables, self._checks
         if self._branches:
@@ -450,7 +450,7 @@ class Retrace:
     def _is_assigned(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
         return [self._tf.constant(getattr(inputs[0], "name", None) in self._variables)]
 
-    # Checks of the program's own.
+    # The program's own checks.
 
     def _assert(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
         self._checks.append(self._tensor(inputs[0]))
@@ -466,7 +466,7 @@ class Retrace:
 
 
 def _inputs_in(nodes: Mapping[str, Any]) -> Callable[[str], Iterator[str]]:
-    """Return what gives the nodes that one in a function waits for."""
+    """Return a function from a node's name to the nodes of the same function that it waits for."""
 
     def inputs(name: str) -> Iterator[str]:
         return (source(edge) for edge in nodes[name].input if source(edge) in nodes)
@@ -475,18 +475,18 @@ def _inputs_in(nodes: Mapping[str, Any]) -> Callable[[str], Iterator[str]]:
 
 
 def _found(found: Mapping[str, Value], edge: str) -> Value:
-    """Return the value of an edge; graphs leave out the number of the first one."""
+    """Return the value of an edge; a node's first output may be written without its `:0`."""
     return found[edge] if edge in found else found[edge.removesuffix(":0")]
 
 
 def _numbered_edges(name: str) -> Iterator[str]:
-    """Yield the edges from a node of a graph."""
+    """Yield the output edges of a node of a graph, without end."""
     yield name
     yield from (f"{name}:{port}" for port in itertools.count(1))
 
 
 def _output_edges(node: Any) -> Iterator[str]:
-    """Yield the edges from a node in a function, as its outputs are numbered."""
+    """Yield the output edges of a node of a function, in the notation of functions."""
     operation = op_table.find(node.op)
     assert operation is not None
     for output, index, _ in operation.ports(node.attr):

@@ -1,9 +1,8 @@
-"""Sequences of clients as index arithmetic: which rows of their arrays each element has.
+"""Clients' sequences as index arithmetic: the rows of the arrays that each element consists of.
 
-Clients of a batch may hold different numbers of elements, but what XLA compiles has one shape.  So
-the elements of a sequence are divided into runs of one size: the whole batches, of which a client
-has as many as it has, and the smaller one at the end.  Clients with the same sizes of runs share
-what is compiled.
+Clients of a batch may hold different numbers of elements, but XLA compiles for fixed shapes.  So
+the elements of a sequence are divided into runs of equal size: any number of whole batches, and the
+smaller batch at the end.  Clients whose runs have the same sizes share compiled code.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from tffc.engines.reductions.slices import Arrangement, arranged
 from tffc.frameworks.tensorflow.load import load_tensorflow
 
 Run: TypeAlias = tuple[int, int]
-"""How many elements of how many rows each follow one another; 0 rows is a row by itself."""
+"""A number of consecutive elements, and the rows of each; 0 rows for a row without a batch axis."""
 
 MOST_RUNS = 8
-"""Each run is compiled by itself, so that there may not be many."""
+"""The most runs of a sequence; each is compiled separately."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    """The elements of a sequence of rows: rows are arranged, divided into batches of `size` rows if
-    it is not 0, and the batches arranged again.
+    """The way in which elements are made from a sequence of rows.
 
-    `number` says which sequence of the client's data has the rows.  With `whole`, a smaller batch
-    at the end is left out.
+    Rows are arranged, then divided into batches of `size` rows (unless it is 0), and the batches
+    are arranged again.  `number` is the index of the sequence among those of the client's data.
+    With `whole`, a smaller batch at the end is dropped.
     """
 
     number: int
@@ -41,15 +40,15 @@ class Order:
     batches: tuple[Arrangement, ...] = ()
 
     def arranged(self, operation: str, number: int) -> Order:
-        """Return the elements of this order repeated, or some of them."""
+        """Return this order with one more arrangement: repeat, skip or take."""
         if self.size:
             return dataclasses.replace(self, batches=(*self.batches, (operation, number)))
         return dataclasses.replace(self, rows=(*self.rows, (operation, number)))
 
     def runs(self, length: int) -> tuple[Run, ...] | None:
-        """Return the runs of a sequence of so many rows; None if they are too many.
+        """Return the runs of a sequence of `length` rows, or None if there are too many.
 
-        Where whole batches can come first there is a run of them, if only of none.
+        If batches are not rearranged, the first run is the whole batches, even if there are none.
         """
         total = lengths(length, self.rows)[-1]
         if not self.size:
@@ -67,11 +66,11 @@ class Order:
         return tuple(zip(counts.tolist(), sizes[starts].tolist(), strict=True))
 
     def counts(self, length: int) -> list[int]:
-        """Return how many elements are in each of the runs, empty if they are too many."""
+        """Return the number of elements in each run; empty if there are too many runs."""
         return [count for count, _ in self.runs(length) or ()]
 
     def begin(self, index: Any, length: Any) -> Any:
-        """Return where the element at an index begins, among the rows as they are arranged."""
+        """Return where the element at an index begins among the arranged rows."""
         if not self.size:
             return index
         total = lengths(length, self.rows)[-1]
@@ -81,14 +80,14 @@ class Order:
 
     @property
     def is_cyclic(self) -> bool:
-        """Whether neighbours among the arranged rows are neighbours among the rows, where the first
-        row follows the last."""
+        """Whether neighbouring arranged rows are neighbouring rows, if the first row is taken to
+        follow the last."""
         operations = [operation for operation, _ in self.rows]
         return "RepeatDataset" not in operations[1:]
 
 
 def lengths(length: Any, arrangements: Sequence[Arrangement]) -> list[Any]:
-    """Return how many things there are before the first arrangement and after each."""
+    """Return the number of items before the first arrangement and after each."""
     found = [length]
     for operation, number in arrangements:
         if operation == "RepeatDataset":
@@ -101,11 +100,11 @@ def lengths(length: Any, arrangements: Sequence[Arrangement]) -> list[Any]:
 
 
 def places(place: Any, arrangements: Sequence[Arrangement], length: Any) -> Any:
-    """Return which of so many things comes at a place of their arrangement."""
+    """Return the index, among `length` items, of the one at `place` after the arrangements."""
     before = lengths(length, arrangements)
     for (operation, number), count in reversed(list(zip(arrangements, before, strict=False))):
         if operation == "RepeatDataset":
-            # There is no place among no things, which need not be looked for.
+            # Without items there is no valid place; only a division by zero has to be avoided.
             place = place % (_minimum(count, 1) * (count - 1) + 1)
         elif operation == "SkipDataset":
             place = place + number
@@ -120,10 +119,11 @@ def _minimum(first: Any, second: int) -> Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rows:
-    """A sequence of a client as it is given: its arrays, in the order of a dataset's components.
+    """A client's sequence: its arrays, in the order of a dataset's components.
 
-    `length` is how many rows count, and `most` how many the arrays have.  `counts` has, for an
-    order of the rows, how many elements are in each of its runs.  Each of them may be a tensor.
+    The arrays have `most` rows, of which the first `length` are the sequence.  `counts` returns the
+    number of elements in each run of an order.  `length` and the counts may be tensors.  `like` is
+    the length of a sequence with the same sizes of runs.
     """
 
     number: int
@@ -135,7 +135,7 @@ class Rows:
 
 
 class RowElements:
-    """The elements of a dataset, by their index; they are of at most so many rows."""
+    """The elements of a dataset, by index; each has at most `most` rows."""
 
     def __init__(self, rows: Rows, order: Order, most: int) -> None:
         self._tf = load_tensorflow()
@@ -143,20 +143,21 @@ class RowElements:
         self._order = order
         self._is_fixed = isinstance(rows.length, int)
         self._columns = rows.columns
-        # Also where all sequences are shorter than a batch, so that one can be cut out of them.
+        # Also if the arrays are shorter than a batch, so that a batch can be sliced out of them.
         if most and order.is_cyclic and (order.rows or most > rows.most):
             self._columns = self._cycle(most)
 
     def _cycle(self, most: int) -> tuple[Any, ...]:
-        """Return the columns with the first rows again behind the last that counts, so that rows
-        which follow one another can be cut out."""
+        """Return the columns with the sequence's first rows repeated after its last, so that
+        consecutive rows can be sliced out."""
         tf, rows = self._tf, self._rows
         length = tf.maximum(tf.cast(rows.length, tf.int64), 1)
         at = tf.range(rows.most + most - 1, dtype=tf.int64) % length
         return tuple(tf.gather(column, at) for column in rows.columns)
 
     def take(self, index: Any, size: int) -> tuple[Any, ...]:
-        """Return the components of an element of so many rows; of one row by itself if it is 0."""
+        """Return the components of an element of `size` rows; with 0, of a row without a batch
+        axis."""
         tf, order, length = self._tf, self._order, self._rows.length
         begin = order.begin(index, length)
         if isinstance(begin, int) and self._is_fixed:
@@ -181,6 +182,6 @@ class RowElements:
         shape = [size, *column.shape[1:]]
         if self._is_fixed:
             return self._tf.slice(column, begin, shape)
-        # XLA compiles a Slice again for each place that an argument tells.
+        # XLA compiles a Slice again for each start that depends on an argument.
         operations = importlib.import_module("tensorflow.compiler.tf2xla.ops.gen_xla_ops")
         return operations.xla_dynamic_slice(column, begin, self._tf.constant(shape))

@@ -2,10 +2,10 @@
 
 The driver (this process) prepares a round, ships it, runs a pipeline for it, and finishes it from
 the reports of the aggregations.  Distributed runners repeat the work of a worker that dies, and
-count it once.  Runners on one machine do not, so there the whole pipeline is run again; it has no
-effects but its own results, which are read at the end.
+count it once.  Runners on one machine do not, so there the whole pipeline is run again; its only
+effect is its result files, which are read at the end.
 
-Secure sums are plain sums here, which keeps nothing secret; their bounds are checked.
+Secure sums are plain sums here: their bounds are checked, but nothing is kept secret.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class BeamEngine(RemoteEngine):
         self._shared = given["temp_location"]
         self._processes: int | None = None
         if given["runner"] == IN_PROCESS and given["direct_running_mode"] == "multi_processing":
-            # Of ours, for those of Beam's end with their pipeline.
+            # Use processes of our own: Beam's end with each pipeline.
             self._processes = given["direct_num_workers"] or os.cpu_count() or 1
             self._options = self._transforms.in_memory(self._options)
         runner = given["runner"].rpartition(".")[2]
@@ -139,8 +139,8 @@ class BeamEngine(RemoteEngine):
     def _folder(self, scratch: str) -> Iterator[str]:
         """Yield the folder that workers read from.
 
-        On one machine that is the given one, otherwise a new one that all can read, deleted at the
-        end.
+        If there is a shared location, it is a new folder there, deleted at the end; otherwise it is
+        `scratch`.
         """
         if self._shared is None:
             yield scratch
@@ -180,7 +180,7 @@ class BeamEngine(RemoteEngine):
         ) from failure
 
     def _runner(self) -> Any:
-        """Return what runs a pipeline; None for what the options name."""
+        """Return the runner of a pipeline, or None for the one that the options name."""
         if self._processes is None:
             return None
         runners = importlib.import_module("apache_beam.runners.portability.fn_api_runner")

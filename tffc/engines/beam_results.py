@@ -1,7 +1,6 @@
 """The results of a round's pipeline, as records in Avro files.
 
-An error of tffc is a result too: it would happen again, so the runner must not see it as a failure
-to retry.
+An error of tffc is a result too: it would happen again, so the runner must not retry it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class ResultKind(enum.StrEnum):
     """The kind of a result."""
 
     UPDATE = "update"
-    """The accumulators of a window, which go on to the aggregations."""
+    """The accumulators of a window, which are the input of the aggregations."""
 
     CLIENT = "client"
     """A client's final value."""
@@ -43,10 +42,10 @@ class ResultKind(enum.StrEnum):
     """The error of a client's work or of an aggregation."""
 
     SPENT = "spent"
-    """Where the time of a worker went, and what was decided about batches."""
+    """The times that a worker measured, and its decisions about batches."""
 
     REPORT = "report"
-    """An aggregation's report, named by its position."""
+    """An aggregation's report, named by the index of the aggregation."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from tffc.engines.shipment import (
 )
 
 KEPT = 2
-"""So many bundles and sources stay loaded: those of a run and of its evaluation."""
+"""The number of bundles and sources that stay loaded: those of a run and of its evaluation."""
 
 ROUND = "round"
 BROADCAST = "broadcast"
@@ -48,7 +48,7 @@ class Shipment:
     skip_bad_clients: bool
     batches: Batches | None = None
     window: int = 1
-    """How many clients are planned together, and are one element of the pipeline."""
+    """The number of clients that are planned together; they form one element of the pipeline."""
 
     def to_bytes(self) -> bytes:
         """Return the content of the file `round`.
@@ -89,7 +89,7 @@ _loading = threading.Lock()
 
 
 def unload(folder: str) -> Shipment:
-    """Return the shipment in a folder with its graphs loaded, once for each process."""
+    """Return the shipment in a folder; each process loads it and its graphs only once."""
     with _loading:
         return _unload(folder)
 

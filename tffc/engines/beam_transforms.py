@@ -4,12 +4,12 @@
                           ▲  └─▶ clients' values, skipped clients, errors ──▲
                       broadcast
 
-A window is a client or some clients that make batches together, by the position of the first in the
-round; its update is the accumulator of all of them.  So batches depend only on the clients of the
-round, not on the runner.
+A window is a single client, or several whose batches are planned together; in the pipeline it is
+the position of its first client in the round.  Its update is the accumulator of all its clients.
+So batches depend only on the clients of the round, not on the runner.
 
-Nothing is secret from workers: they see updates, also those of secure sums.  Only this module needs
-Beam for its import.
+Nothing is secret from workers: they see updates, also those of secure sums.  This is the only
+module that cannot be imported without Beam.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tffc.engines.speed import Stopwatch
 from tffc.errors import TffcError
 
 CHUNK = 1000
-"""How many clients an element of the first collection stands for."""
+"""The number of clients in an element of the first collection."""
 
 
 class RoundOptions(PipelineOptions):
@@ -160,7 +160,7 @@ def _windows(start: int, clients: int, chunk: int, window: int) -> Iterable[int]
 
 
 class Work(beam.DoFn):
-    """Yields what the clients of a window contribute together and each has in the end, or the
+    """Yields the update of a window, its clients' final values and its skipped clients, or the
     error."""
 
     def __init__(self, folder: str) -> None:

@@ -1,12 +1,13 @@
-"""Processes for workers of Beam, which stay between pipelines with all that they have loaded.
+"""Processes for Beam's workers, which outlive pipelines and keep all that they have loaded.
 
-Beam starts workers for a pipeline and ends them with it, or asks a service for them.  Here this
-process is that service, and hands each worker to one of its processes, which runs it in a thread:
+Beam either starts workers for a pipeline and ends them with it, or asks a service for them.  This
+process is such a service, and hands each worker to one of its child processes, which runs it in a
+thread:
 
     python -m tffc.engines.beam_workers ADDRESS
 
-is such a process, which ends when its stdin does.  Addresses are sockets in a folder that no other
-user can read, for whoever reaches one can run code.
+is such a child process; it ends when its stdin is closed.  Addresses are sockets in a folder that
+no other user can read, because whoever can connect to one can run code.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ from tffc.frameworks.tensorflow.quiet import may_speak
 API = "apache_beam.portability.api"
 
 START = 300
-"""How many seconds a process may take until it is there."""
+"""How many seconds a process may take to start."""
 
 
 @functools.cache
 def worker_processes(count: int) -> WorkerProcesses:
-    """Return so many processes, the same for all engines of this process."""
+    """Return `count` processes, shared by all engines of this process."""
     return WorkerProcesses(count)
 
 
 class WorkerProcesses:
-    """So many processes, and at `address` the service that hands workers to them in turn.
+    """A number of processes, and the service at `address` that hands workers to them in turn.
 
     A process that has died is replaced when its turn comes.
     """
@@ -56,7 +57,7 @@ class WorkerProcesses:
         self._server = _serve(self._start, self.address)
 
     def _start(self, request: Any, context: Any) -> Any:
-        """Have the next process start a worker, and return its answer."""
+        """Ask the next process to start a worker, and return its answer."""
         turn = next(self._turns)
         if self._processes[turn].has_ended():
             self._processes[turn] = _Process(next(self._addresses))
@@ -77,12 +78,12 @@ class _Process:
             stdin=subprocess.PIPE,
             stdout=said,
             stderr=said,
-            # So that an interruption is for the driver alone.
+            # So that only the driver receives an interruption from the terminal.
             start_new_session=True,
         )
 
     def has_ended(self) -> bool:
-        """Return whether it has ended, and give up its pipe then."""
+        """Return whether the process has ended; if so, close its pipe."""
         if self._process.poll() is None:
             return False
         with self._process:
@@ -94,7 +95,7 @@ def _services() -> Any:
 
 
 def _serve(start: Callable[[Any, Any], Any], address: str) -> Any:
-    """Have a function start the workers that are asked for at an address."""
+    """Start a server at an address that calls `start` for each worker that is requested."""
     service = _services().BeamFnExternalWorkerPoolServicer()
     service.StartWorker = start
     server = importlib.import_module("grpc").server(concurrent.futures.ThreadPoolExecutor(1))
@@ -105,12 +106,12 @@ def _serve(start: Callable[[Any, Any], Any], address: str) -> Any:
 
 
 def main(address: str) -> None:
-    """Take workers until stdin ends."""
+    """Run workers until stdin is closed."""
     messages = importlib.import_module(API).beam_fn_api_pb2
     harness = importlib.import_module("apache_beam.runners.worker.sdk_worker").SdkHarness
 
     def start(request: Any, context: Any) -> Any:
-        # Beam's own service keeps every worker for good.
+        # Beam's own service would keep every worker for good.
         worker = harness(request.control_endpoint.url, worker_id=request.worker_id)
         threading.Thread(target=worker.run, daemon=True).start()
         return messages.StartWorkerResponse()
@@ -118,7 +119,7 @@ def main(address: str) -> None:
     server = _serve(start, address)
     sys.stdin.read()
     server.stop(None)
-    # Threads of Beam's would go on.
+    # A normal exit would wait for Beam's threads.
     os._exit(0)
 
 

@@ -1,8 +1,8 @@
 """Values as bytes, for sending them to other processes.
 
 Every value that `tffc.backends.forms.steps` allows has exactly one encoding, so equal values have
-equal bytes; and decoding runs no code from the bytes, as unpickling does.  Each part consists of a
-letter, the counts of what follows, and the content:
+equal bytes.  Unlike unpickling, decoding runs no code from the bytes.  Each part consists of a
+letter, counts and the content:
 
     N                           None
     B length bytes              a byte string
@@ -10,7 +10,7 @@ letter, the counts of what follows, and the content:
     F all_equal count           a federated value: the members follow
     A dtype rank sizes bytes    an array, or a scalar of rank 0; its numbers in row-major order
     S rank sizes                an array of strings, which follow as parts
-    R                           the next of the arrays that travel beside the bytes
+    R                           the next of the arrays that are sent beside the bytes
 
 Numbers are little-endian; counts have eight bytes.
 """
@@ -39,11 +39,11 @@ NUMBERS = {dtype: number for number, dtype in NUMBERED.items()}
 def encode(value: Any, beside: list[Any] | None = None) -> bytes:
     """Return the encoding of a value.
 
-    If `beside` is given, arrays whose element types NumPy has itself are appended to that list
-    instead of being encoded.
+    If `beside` is given, arrays of NumPy's own element types are appended to that list instead of
+    being encoded.
 
     Raises:
-      TypeError: it contains something that is not part of a value.
+      TypeError: the value contains an object of a class that has no encoding.
     """
     parts: list[Any] = []
     stack = [value]
@@ -55,7 +55,7 @@ def encode(value: Any, beside: list[Any] | None = None) -> bytes:
 
 
 def _encode_one(item: Any, parts: list[Any], beside: list[Any] | None) -> Sequence[Any]:
-    """Append the encoding of an item, without that of the items inside it, which are returned."""
+    """Append the encoding of an item to `parts`, except for its inner items, which are returned."""
     match item:
         case None:
             parts.append(b"N")
@@ -86,7 +86,7 @@ def _little_endian(item: Any) -> Any:
 
 
 def decode(data: bytes, beside: Iterable[Any] = ()) -> Any:
-    """Return the value encoded in bytes, with the arrays beside them.
+    """Return the value encoded in bytes, and in the arrays `beside` them.
 
     Raises:
       ValueError: the bytes are not the result of `encode`.

@@ -24,9 +24,9 @@ OFF, AUTO = "off", "auto"
 class Batching:
     """The number of clients that one call computes, or None to decide by measuring.
 
-    `device` is the one that TensorFlow computes batches on, such as `GPU:0`; empty for its own
-    choice.  `known` are earlier measurements: whether each kind of batch pays off, by its
-    description.
+    `device` is the one that TensorFlow computes batches on, such as `GPU:0`; if it is empty,
+    TensorFlow chooses.  `known` has earlier measurements: whether each kind of batch pays off, by
+    its description.
     """
 
     size: int | None = 1
@@ -56,7 +56,8 @@ ONE_A_CALL = Batching()
 """No batches: one client in each call."""
 
 Deliver = Callable[[str, Any], None]
-"""Is called with the name and final value of each client in a round that does not aggregate."""
+"""A function that is called with the name and final value of each client, in a round that does not
+aggregate."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,8 +80,8 @@ class Cohort:
 class RoundResult:
     """The result of a round: the state, the server output, and the clients that were left out.
 
-    If the engine knows them, `parts` are the seconds of its workers spent in each part, and `known`
-    its measurements about batches so far.
+    If the engine knows them, `parts` has the seconds that its workers spent in each part of the
+    round, and `known` its measurements about batches so far.
     """
 
     state: Any
@@ -100,9 +101,8 @@ class Engine(Protocol):
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """Run one round from the value of a state, with the clients of a cohort.
 
-        If the round does not aggregate, every client's output is delivered once, in any order.  An
-        interruption leaves nothing running, except for a function of the user's that does not
-        return.
+        If the round does not aggregate, every client's output is delivered once, in any order.
+        After an interruption nothing keeps running, except a user's function that does not return.
 
         Raises:
           DataError: a client's data cannot be read, and bad clients are not skipped.
@@ -112,7 +112,7 @@ class Engine(Protocol):
 
 
 class ExplainsSpeed(Engine, Protocol):
-    """An engine that can tell where the time of its rounds went, as those of the table do."""
+    """An engine that can tell where the time of its rounds went, like all that `table` lists."""
 
     def explain_speed(self) -> list[str]:
         """Return lines that say how long each part took, how clients were computed, and why."""

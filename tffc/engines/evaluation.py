@@ -29,7 +29,7 @@ class Evaluation:
 
         Raises:
           LanguageValueError: `every` is not positive.
-          FormError: the round has no output at the server.
+          FormError: the round's output is at the clients.
         """
         if self.every < 1:
             raise LanguageValueError(
@@ -51,7 +51,7 @@ class Evaluation:
         return self.engine.process.output_type
 
     def check(self, state_type: Type) -> None:
-        """Check that the evaluation takes the states of a process.
+        """Check that the evaluation takes states of a type.
 
         Raises:
           FormError: it takes states of another type.
@@ -73,5 +73,5 @@ class Evaluation:
         return number % self.every == 0 or number == last
 
     def measure(self, state: Any) -> Any:
-        """Evaluate the value of a state; raises as a round does."""
+        """Evaluate the value of a state; raises the same errors as a round."""
         return self.engine.run_round(state, Cohort(self.source, self.source.clients)).output

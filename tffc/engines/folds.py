@@ -1,8 +1,7 @@
 """Running the aggregations of a component that is a program, one client at a time.
 
-Such a component is a block of operators on what the server keeps and what clients contribute.  The
-reference interpreter takes all clients' values at once; here each operator is folded over the
-clients, with the same result.
+Such a component is a block of aggregation operators.  The reference interpreter takes all clients'
+values at once; here each operator is folded over the clients, with the same result.
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ MakeInterpreter: TypeAlias = Callable[[int], Interpreter]
 
 
 class Operands(ValueArithmetic):
-    """Evaluates the operands in a component for what the server keeps and the update of one client.
+    """Evaluates operands in a component, given its argument: the server's values and one client's
+    update.
 
     `client` is that client's name.
     """
@@ -75,7 +75,7 @@ class SecureFold(Sum):
         return self.secure_sum(by).report(super().report(by, accumulator))
 
     def secure_sum(self, by: Arithmetic) -> SecureSum:
-        """Return the sum with the bound that its operand has."""
+        """Return the secure sum with the value of its bound."""
         assert isinstance(by, Operands)
         _, bound = operands(self.call)
         return by.make_sum(

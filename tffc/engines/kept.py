@@ -1,6 +1,7 @@
 """Reading the files that a run keeps: states, outputs, and clients' final values.
 
-The files may be anybody's: they are read with the limits of clients' data, and without a program.
+The files may come from anybody, so they are read under the limits of clients' data.  Reading them
+does not need the program.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tffc.files.reading import Identity
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KeptFile:
-    """An `.npz` file: its arrays, and what it says of the state, if it holds one."""
+    """An `.npz` file: its arrays, and if it holds a state, what it says about that."""
 
     path: pathlib.Path
     identity: Identity
@@ -30,7 +31,7 @@ class KeptFile:
     about: About | None
 
     def read(self, fields: list[Field]) -> list[Any]:
-        """Return some arrays in the form that tensors have in memory.
+        """Return some arrays as tensors are in memory.
 
         Raises:
           DataError: the file cannot be read, has changed, or takes too much memory.
@@ -57,7 +58,7 @@ def open_kept(path: pathlib.Path) -> KeptFile:
     """Open an `.npz` file, without reading its arrays yet.
 
     Raises:
-      DataError: it cannot be read, or holds something that is not a tensor.
+      DataError: the file cannot be read, or holds an array that is not a tensor.
     """
     with open_npz(path) as file:
         return KeptFile(path, file.identity, file.fields(), about_state(path, file.text(MEMBER)))

@@ -1,14 +1,13 @@
-"""The engine in this process: clients in several threads, memory for those in flight alone.
+"""The engine in this process: clients in several threads, only those in flight in memory.
 
 A round's clients are divided into shards, in their order.  A worker takes a shard, reads its
-clients one after another, and accumulates what they give; the accumulators of shards are merged as
-a tree, those of two neighbours by the worker that comes second.  Shards and tree depend on the
-number of clients alone, so the result does not depend on the number of workers.
+clients one after another, and accumulates their updates.  The accumulators of shards are merged as
+a tree, those of two neighbours by the worker that finishes last.  Shards and tree depend only on
+the number of clients, so the result does not depend on the number of workers.
 
-Where it pays, clients are computed many in a call; see `tffc.engines.batching`.
+Where it pays off, many clients are computed in one call; see `tffc.engines.batching`.
 
-Secure sums are plain sums here, which keeps no secret, unless they are masked sums; their bounds
-are checked.
+The bounds of secure sums are checked, but unless sums are masked, nothing is kept secret.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ from tffc.engines.speed import ROUND, SERVER, STACK, Stopwatch
 T = TypeVar("T")
 
 GRACE = 1.0
-"""How many seconds an interrupted round waits for clients' work that goes on in other threads."""
+"""How many seconds an interrupted round waits for clients' work in other threads to end."""
 
 
 class LocalEngine:
-    """Runs rounds of one process with so many workers, by default one for each core.
+    """Runs rounds of one process with a number of workers, by default one for each core.
 
-    The thread that asks for a round is one of them; the others live as long as the engine.  With
+    The thread that calls `run_round` is one of them; the others live as long as the engine.  With
     `masks_sums`, secure sums are masked sums between the clients of a round.
     """
 
@@ -88,7 +87,7 @@ class LocalEngine:
             work.run()
             wait(others)
         except BaseException:
-            # An interruption.  A thread that does not return is left to itself.
+            # An interruption.  A thread that does not return in time is abandoned.
             work.stop()
             if wait(others, GRACE).not_done:
                 self._others = _Threads()
@@ -106,17 +105,16 @@ class LocalEngine:
         return RoundResult(new_state, output, work.skipped(), self.workers, parts, known)
 
     def explain_speed(self) -> list[str]:
-        """Return in lines where the time of the rounds so far has gone, how clients were computed
-        and why."""
+        """See `ExplainsSpeed`; the times are those of all rounds so far."""
         lines = self.stopwatch.table(self._rounds, self.workers)
         return [*lines, *(f"batching: {line}" for line in self.planner.reasons())]
 
 
 class _Threads:
-    """Threads that wait for something to call, and end with this object.
+    """Threads that wait for calls, and end with this object.
 
-    They are daemons, so that one that hangs in a function of the user's does not keep the process
-    from its end, as those of Python's executors do.
+    They are daemons, unlike those of Python's executors, so that one that hangs in a user's
+    function does not keep the process from exiting.
     """
 
     def __init__(self) -> None:
@@ -128,7 +126,7 @@ class _Threads:
             self._calls.put(None)
 
     def call(self, function: Callable[[], T], threads: int) -> Future[T]:
-        """Call a function in one of at least so many threads; return its future result."""
+        """Call a function in one of at least `threads` threads; return its future result."""
         while self._count < threads:
             serve = threading.Thread(target=_serve, args=(self._calls,), daemon=True)
             serve.start()
@@ -147,14 +145,17 @@ def _serve(calls: queue.SimpleQueue[_Call | None]) -> None:
 
 
 def _serve_one(calls: queue.SimpleQueue[_Call | None]) -> bool:
-    """Make the next call, and keep nothing of it; return False if there are no more."""
+    """Make the next call; return False if there are no more.
+
+    This is a function of its own so that a waiting thread keeps no references to its last call.
+    """
     call = calls.get()
     if call is None:
         return False
     function, done = call
     try:
         done.set_result(function())
-    except BaseException as error:  # noqa: BLE001  (it is raised where the result is asked for)
+    except BaseException as error:  # noqa: BLE001  (raised where the result is read)
         done.set_exception(error)
     return True
 
@@ -198,7 +199,7 @@ class _Work:
             try:
                 goes_on = functools.partial(self._goes_on, number)
                 self._merges.add(placed, self._clients.run(placed.piece, self._tell, goes_on))
-            except Exception as error:  # noqa: BLE001  (it is raised by `totals`)
+            except Exception as error:  # noqa: BLE001  (raised by `totals`)
                 self._fail(number, error)
 
     def _goes_on(self, number: int) -> bool:
@@ -213,16 +214,16 @@ class _Work:
             try:
                 with self._stopwatch.measure(STACK):
                     placed = next(self._pieces, None)
-            except Exception as error:  # noqa: BLE001  (it is raised by `totals`)
+            except Exception as error:  # noqa: BLE001  (raised by `totals`)
                 self._fail(number, error)
                 return None
         return None if placed is None else (number, placed)
 
     def run_aside(self) -> None:
-        """Take shards as a thread of its own, which has nobody to raise anything to."""
+        """Do what `run` does in another thread, and record any exception for `totals`."""
         try:
             self.run()
-        except BaseException as error:  # noqa: BLE001  (it is raised by `totals`)
+        except BaseException as error:  # noqa: BLE001  (raised by `totals`)
             self._fail(-1, error)
 
     def stop(self) -> None:
@@ -230,9 +231,9 @@ class _Work:
         self._end = 0
 
     def totals(self) -> Any:
-        """Return the accumulators of all clients, once there are no more shards.
+        """Return the accumulators of all clients, when all threads are done.
 
-        Raises what the first shard that failed did.
+        If a piece failed, raises the error of the first one that did.
         """
         if self._failure is not None:
             raise self._failure
@@ -244,8 +245,7 @@ class _Work:
         return tuple(client for client in self._cohort.clients if client in self._skipped)
 
     def _tell(self, clients: Sequence[str], outputs: Sequence[Any] | None) -> None:
-        """Deliver what clients have in the end and count them; the round's owner is told by one
-        thread at a time."""
+        """Deliver clients' final values and count the clients, in one thread at a time."""
         with self._lock:
             if outputs is None:
                 self._skipped.update(clients)
@@ -255,17 +255,17 @@ class _Work:
             self._cohort.progress(self._done, len(self._cohort.clients))
 
     def _fail(self, number: int, error: BaseException) -> None:
-        """End the work from a shard on; those before it go on, and may fail too."""
+        """End the work from a piece on; earlier pieces continue, and may fail too."""
         with self._lock:
             if number < self._end:
                 self._end, self._failure = number, error
 
 
 class _Merges:
-    """Merges accumulators as they come, so that few of them are held at a time: those of a window
-    one after another, and those of windows pairwise.
+    """Merges accumulators as they arrive, so that few are held at a time: those of a window in
+    order, and those of windows pairwise.
 
-    Several threads may add to it.  None is the accumulator of no client.
+    Several threads may call `add`.  None is the accumulator of no clients.
     """
 
     def __init__(self, merge: Merge) -> None:
@@ -302,9 +302,10 @@ class _Merges:
             number //= 2
 
     def total(self) -> Any:
-        """Return the accumulator of all that were added."""
+        """Return the accumulator of everything that was added."""
         total: Any = None
-        # Those that have no neighbour: the lower ones come later, and are merged first.
+        # Only subtrees without a neighbour are left.  The lower ones hold later windows, and are
+        # merged first.
         for at in sorted(self._waiting):
             total = self._merge(self._waiting[at], total)
         return total
@@ -312,8 +313,11 @@ class _Merges:
 
 @dataclasses.dataclass(slots=True)
 class _Window:
-    """The accumulators of the pieces of a window: `total` is that of the first `done`, and `count`
-    how many there are, once that is known."""
+    """The accumulators of the pieces of a window.
+
+    `total` is that of the first `done` pieces, `waiting` has those of later ones, and `count` is
+    the number of pieces once it is known.
+    """
 
     waiting: dict[int, Any] = dataclasses.field(default_factory=dict)
     done: int = 0

@@ -1,10 +1,10 @@
 """Secure sums of a round as masked sums between its clients, to test programs with the protocol.
 
-Every secure sum is a masked sum of its own: when the first client contributes to it, all clients of
-the round agree on masks, and those that are left out of the round have dropped out.  A masked value
-has the type of the value, so accumulators carry it like any other; the remaining masks are
-subtracted from the final sum.  Sums modulo a number are masked modulo that, all others modulo the
-range of their element type, in which they wrap around.
+Each secure sum is a separate masked sum: when the first client contributes to it, all clients of
+the round agree on masks, and those that are left out of the round count as dropouts.  A masked
+value has the type of the value, so accumulators hold it like any other; the remaining masks are
+subtracted from the final sum.  Sums modulo a number are masked modulo that number, all others
+modulo the range of their element type, where they wrap around.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tffc.masking.vectors import Segment, Vector, subtract
 from tffc.values.concrete import flatten, unflatten
 
 DEMANDS = Demands(participants=1, fraction=0.5)
-"""The demands of clients in one process, where nobody lies to them: any number may be in a round,
+"""The demands of clients in one process, who can trust the server: any number may be in a round,
 and up to half of them may be left out."""
 
 
 class MaskedRound:
-    """The clients of one round and their masked sums; used by several threads."""
+    """The clients of one round and their masked sums; `masked` is thread-safe."""
 
     def __init__(self, clients: Sequence[str]) -> None:
         self._clients = clients
@@ -44,7 +44,7 @@ class MaskedRound:
         """Return the vector that a client sends for the secure sum at a place of the program.
 
         Raises:
-          ExecutionError: clients' values differ in number.
+          ExecutionError: clients' vectors differ in length.
         """
         with self._lock:
             if place not in self._sums:
@@ -54,8 +54,8 @@ class MaskedRound:
             return self._sums[place].masked(client, values)
 
     def masks(self, place: Hashable) -> tuple[Vector, tuple[Segment, ...]]:
-        """Return the masks in the sum of the vectors sent, and their segments; both are empty if
-        none was.
+        """Return the masks left in the sum of the masked vectors, and their segments; both are
+        empty if no vector was sent.
 
         Raises:
           ExecutionError: too few clients sent a value.

@@ -1,10 +1,10 @@
 """The results of rounds (the whole server output) as rows for other programs.
 
-The metrics, whose names are the user's, have a namespace of their own:
+The user names the metrics, so they have a namespace of their own:
 
     {"round": 3, "clients": 20, "skipped": 0, "metrics": {"loss": 0.25, "counts": [3, 1, 4]}}
 
-So has the result of an evaluation of the state: `"evaluation": {"loss": 0.5}`, null after a round
+The same holds for the result of an evaluation: `"evaluation": {"loss": 0.5}`, or null after a round
 without one.
 
 Values are written as `tffc.data.json_values` describes.
@@ -34,16 +34,16 @@ from tffc.printable import json_text, printable
 from tffc.values.concrete import flatten
 
 PREFIX = "metrics."
-"""The prefix of a metric's name where it shares a namespace with others."""
+"""The prefix of metrics' names where they share a namespace with other names."""
 
 EVALUATION = "evaluation."
-"""The prefix of the names in an evaluation, likewise."""
+"""The prefix of the names of an evaluation's results there."""
 
 ABOUT = ("round", "clients", "skipped")
 """The fields of a row about its round."""
 
 LONGEST = 4096
-"""The most elements and bytes of strings of an output in the file of a run's metrics."""
+"""The most elements and bytes of strings that a value may have to be written to a run's metrics."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class MetricsRow:
     """A round: its number, how many clients took part and were left out, and its metrics.
 
     A metric is a Python number, or the JSON of another value.  `evaluation` has the results of an
-    evaluation of the state by name, None after a round without one; it is empty if there are no
+    evaluation by name; after a round without one, they are None.  It is empty if the run has no
     evaluations.
     """
 
@@ -123,8 +123,8 @@ def row_of(
     """Return a round as a row, with the whole server output.
 
     `evaluation` is the type of evaluations' results, if there are any.  If `files` names the files
-    that also hold the output and the evaluation, a long value is replaced by its type and that
-    name.
+    that also hold the output and the evaluation, a long value is replaced by its type and the name
+    of its file.
     """
     file, evaluation_file = files
     measured: dict[str, Any] = {}
@@ -150,7 +150,7 @@ def _metric(value: Any, type: Type, file: str | None) -> Any:
         if type.element_type.is_floating and np.ndim(value) == 0:
             return float(value)
         type = TensorType(type.element_type, np.shape(value))
-        # Decided before converting it: a model would make every line huge.
+        # Check the size before converting the value, because it may be a whole model.
         if file is not None and extent(np.shape(value)) > LONGEST:
             return _place(type, file)
     written = to_json(value, type)
@@ -162,7 +162,7 @@ def _place(type: Type, file: str) -> dict[str, str]:
 
 
 def _is_long(written: Any) -> bool:
-    """Return whether a JSON value has more elements and bytes of strings than a line should."""
+    """Return whether a JSON value has more elements and bytes of strings than `LONGEST`."""
     left = LONGEST
     stack = [written]
     while stack and left >= 0:
@@ -192,9 +192,9 @@ class JsonStream:
 class CsvStream:
     """Rows as comma-separated values on stdout, below a header line.
 
-    The names of metrics begin with `metrics.`, those of the other columns do not.  Numbers and
-    strings are written as they are, everything else as JSON, as are strings that begin like JSON or
-    have unprintable characters.
+    The names of metrics begin with `metrics.`, those of evaluations with `evaluation.`.  Numbers
+    and strings are written unchanged, everything else as JSON, as are strings that begin like JSON
+    or have unprintable characters.
     """
 
     def __init__(self, stream: IO[str] | None = None) -> None:
@@ -214,9 +214,9 @@ class CsvStream:
 
 
 class TensorBoard:
-    """The numbers of rows as TensorBoard scalars, written by its own writer.
+    """The numbers of rows as TensorBoard scalars, written by TensorFlow's writer.
 
-    The tags of metrics begin with `metrics/`, those of the others with `round/`.
+    Tags begin with `metrics/`, `evaluation/` or, for the numbers of clients, `round/`.
 
     Raises:
       ExecutionError: TensorBoard is not installed.
@@ -248,8 +248,8 @@ class TensorBoard:
 
 
 def curves(rows: Iterable[MetricsRow]) -> dict[str, list[tuple[int, float]]]:
-    """Return the points of each metric over the rounds, without values that are not finite
-    numbers."""
+    """Return the points of each metric over the rounds; values that are not finite numbers are left
+    out."""
     found: dict[str, list[tuple[int, float]]] = {}
     for row in rows:
         evaluation = {EVALUATION + name: value for name, value in row.evaluation.items()}

@@ -1,4 +1,4 @@
-"""The file of a run's metrics: one row for each line, of which those of finished rounds count."""
+"""The file of a run's metrics: one row on each line; only those of finished rounds count."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Extent(NamedTuple):
 
 
 class MetricsFile:
-    """A file with one JSON object on each line, appended at once."""
+    """A file with one JSON object on each line, each written to disk when it is added."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
@@ -35,7 +35,7 @@ class MetricsFile:
     def is_as_written(self, extent: Extent) -> bool:
         """Continue at `extent`; return whether the file still has that content.
 
-        The row of an unfinished round may follow, whole or in part; it is removed.
+        If the row of an unfinished round follows, whole or in part, it is removed.
 
         Raises:
           DataError: a line is not a row.
@@ -74,7 +74,7 @@ class MetricsFile:
 
 
 def read_rows(path: pathlib.Path, content: bytes) -> list[MetricsRow]:
-    """Parse the rows in whole lines; `path` says in errors where they are from.
+    """Parse the rows in complete lines; errors name the file `path`.
 
     Raises:
       DataError: a line is not a row.

@@ -5,8 +5,8 @@ A file with one JSON object on each line, appended after each round:
     {"round": 3, "seconds": 0.25, "evaluation": null, "workers": 2,
      "parts": {"reading data": 0.01}, "skipped": ["eve"]}
 
-Only reports depend on it.  A damaged line is ignored, and of two lines about one round the last
-counts, because the first is of a round that was repeated.
+Only reports read it.  Damaged lines are ignored.  If a round was repeated, it has two lines, and
+the last one counts.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ LONGEST = 2**28
 """The limit on the bytes of a file."""
 
 MOST_NAMES = 100
-"""How many of the clients that a round left out are named."""
+"""The most left-out clients that are named for a round."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Observed:
     """The observations of a round.
 
-    These are the seconds that it took and those of its evaluation, if any; the number of workers
-    and their seconds spent in each part, if known; and the clients left out, or the first of them.
+    These are the seconds that it took, and those of its evaluation, if any; the number of workers
+    and the seconds that they spent in each part, if known; and the first `MOST_NAMES` clients that
+    were left out.
     """
 
     round: int
@@ -62,7 +63,7 @@ class Observed:
         )
 
     def to_json(self) -> str:
-        """Return it as one line of JSON."""
+        """Return the observations as one line of JSON."""
         return json_text(dataclasses.asdict(self)) + "\n"
 
 
@@ -76,7 +77,7 @@ def add_observed(folder: pathlib.Path, seen: Observed) -> None:
     descriptor = os.open(folder / OBSERVED, flags, 0o666)
     try:
         size = os.fstat(descriptor).st_size
-        # Keep a line that was cut off on a line of its own.
+        # End a line that was cut off, so that only that one is damaged.
         is_cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
         os.write(descriptor, (is_cut * "\n" + seen.to_json()).encode())
     finally:

@@ -72,8 +72,7 @@ def plot(rows: Iterable[MetricsRow]) -> str:
 def draw_panel(name: str, series: Sequence[Points], area: PlotArea, top: int = 0) -> list[str]:
     """Return SVG elements for the curves of a metric over rounds, placed below `top`.
 
-    The n-th curve has the classes `curve` and `curve-n`, its dots `dot` and `dot-n`, counted from
-    0.
+    Curve n, counted from 0, has the classes `curve` and `curve-n`, and its dots `dot` and `dot-n`.
     """
     top += area.above
     rounds = [number for points in series for number, _ in points]
@@ -86,7 +85,7 @@ def draw_panel(name: str, series: Sequence[Points], area: PlotArea, top: int = 0
         return area.left + area.width * ((number - first) / (last - first) if last > first else 0.5)
 
     def y_of(value: float) -> float:
-        # Halved, because the difference of two floats may overflow.
+        # Halve both, because the difference of two floats may overflow.
         return top + area.height * (1 - (value / 2 - low / 2) / (high / 2 - low / 2))
 
     shown = escape(printable(name))
@@ -152,7 +151,7 @@ def _ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
     step = max(1.0, step) if whole else step
     begin, end = math.floor(low / step), math.ceil(high / step)
     ticks = [number * step for number in range(begin, end + 1)]
-    # Near the limits of floats, or if the step vanishes beside the numbers.
+    # This happens near the limits of floats, or if the step is lost in rounding.
     if len(ticks) < 2 or not all(map(math.isfinite, ticks)) or ticks[0] >= ticks[-1]:
         return [low, high] if low < high else [low]
     return ticks

@@ -23,15 +23,15 @@ from tffc.values.concrete import to_python, to_value
 
 
 class Process:
-    """The rounds of a bundle: its steps, its first state, and the digests of its programs.
+    """A bundle ready to run: its steps, its initial state, and the digests of its programs.
 
-    A bundle may be anybody's, so its side effects need consent: `allow_effects` are kinds, of those
-    in `tffc.effects.consent.KINDS`.
+    A bundle may come from anybody, so its side effects need consent: `allow_effects` names the
+    allowed kinds, from `tffc.effects.consent.KINDS`.
 
     Raises:
       FormError: the bundle does not hold the components of its form.
       ConsentError: it has an effect that is not allowed.
-      LanguageValueError: there is no such kind.
+      LanguageValueError: `allow_effects` names an unknown kind.
     """
 
     def __init__(self, bundle: Bundle, allow_effects: Collection[str] = ()) -> None:
@@ -90,8 +90,8 @@ class Process:
         """Return the state before the first round.
 
         Raises:
-          BundleError: the bundle does not say how to make it, and it is not empty.
-          ExecutionError: making it fails.
+          BundleError: the state is not empty, and the bundle does not say how to make it.
+          ExecutionError: making the state fails.
         """
         if self.bundle.initialize is not None:
             return State(run_section(self.bundle.initialize, None), self.program, 0)
@@ -104,16 +104,16 @@ class Process:
         return to_python(state.value, self.state_type)
 
     def state_from_python(self, value: Any, rounds: int = 0) -> State:
-        """Return the state held by Python containers, after that many rounds.
+        """Return the state held by Python containers, as the one after `rounds` rounds.
 
         Raises:
-          LanguageTypeError: it is not of the type of the state.
+          LanguageTypeError: the value does not have the type of the state.
         """
         return State(to_value(value, self.state_type, "the state"), self.program, rounds)
 
 
 def steps_of_bundle(bundle: Bundle) -> RoundSteps:
-    """Return the steps of a round of a bundle, with components run as engines run them.
+    """Return the steps of a bundle's rounds, with components run as engines run them.
 
     Raises:
       FormError: the bundle does not hold the components of its form.
@@ -122,7 +122,7 @@ def steps_of_bundle(bundle: Bundle) -> RoundSteps:
 
 
 def check_beginning(bundle: Bundle) -> None:
-    """Check that a bundle says how the state begins, or that its state is empty.
+    """Check that a bundle says how its initial state is made, or that its state is empty.
 
     Raises:
       BundleError: neither is the case.

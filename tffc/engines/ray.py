@@ -1,14 +1,15 @@
 """The engine on Ray: clients' work and merges in actors, which keep their graphs between rounds.
 
-The driver, which is this process, prepares a round and puts what it keeps and sends into Ray's
-object store once.  It divides the clients into shards as the local engine does and hands some to an
-actor that is idle: neighbours that are a subtree of the tree of merges, and as many as take longer
-than a message.  Accumulators come back as bytes at once, so a machine that dies takes nothing with
-it that is finished.  A shard is recorded once, and given to another actor if its result never came.
-The accumulators of neighbours are merged in groups, in the order of the local engine's tree,
-by an actor where they are large; so for the same shards the result is the same bit for bit.
+The driver (this process) prepares a round and puts the values that it keeps and sends into Ray's
+object store once.  It divides the clients into shards as the local engine does.  An idle actor gets
+several neighbouring shards at a time: a subtree of the tree of merges, large enough that its work
+takes longer than a message.  Accumulators come back as bytes at once, so when a machine dies,
+finished work is not lost.  If the result of shards never arrives, another actor gets them; each
+result is recorded once.  The accumulators of neighbours are merged in groups, by an actor if they
+are large, in the order of the local engine's tree.  So for the same shards the result is the same,
+bit for bit.
 
-Secure sums are plain sums here, which keeps no secret; their bounds are checked.
+Secure sums are plain sums here: their bounds are checked, but nothing is kept secret.
 """
 
 from __future__ import annotations
@@ -36,23 +37,23 @@ from tffc.engines.speed import MERGE, SERVER, WAIT, RemoteSpeed
 from tffc.errors import ExecutionError, LanguageValueError, TffcError
 
 ATTEMPTS = 3
-"""How often a shard may be begun by actors that die."""
+"""The number of lost actors after which a job is given up."""
 
 LARGE = 2**24
-"""Accumulators of so many bytes together are merged by an actor."""
+"""A group of accumulators of at least so many bytes is merged by an actor, not by the driver."""
 
 LONG = 0.2
-"""Shards are handed out together until they take so many seconds."""
+"""The most seconds of work in shards that are handed out together."""
 
 UNEVEN = 1.3
-"""But an actor that has most of them has at most so many times its share."""
+"""The most work of an actor, as a multiple of its fair share, that handing out shards together may
+cause."""
 
 SMALL = 2**16
-"""What the server keeps and sends goes with each call, and not to Ray's store, up to so many
-bytes."""
+"""Up to so many bytes, the server's values are sent with each call, not through Ray's store."""
 
 PAUSE = 0.5
-"""So many seconds are between two times that an actor which was lost is asked for."""
+"""The seconds between two attempts to reach a lost actor, and the longest wait for results."""
 
 
 LOGS = "the logs of the worker's machine, in Ray's folder session_latest/logs, tell more"
@@ -71,18 +72,18 @@ class RayOptions(NamedTuple):
 
 
 def load_ray() -> Any:
-    """Return the module `ray`, which reports nothing to its makers unless the environment asks."""
+    """Return the module `ray`, with usage reports off unless the environment turns them on."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # What Ray will do one day, said at each start.
+    # Without this, Ray warns at each start about a future change of behaviour.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     return importlib.import_module("ray")
 
 
 def parse_options(words: Sequence[str]) -> RayOptions:
-    """Return the options that words are.
+    """Parse the words of the options.
 
     Raises:
-      LanguageValueError: they cannot be understood.
+      LanguageValueError: they cannot be parsed.
     """
     parser = _OptionParser(prog="ray", add_help=False, allow_abbrev=False)
     parser.add_argument("--address")
@@ -127,11 +128,11 @@ def _number(text: str, kind: Any, holds: Callable[[Any], bool], expected: str) -
 
 
 class RayEngine(RemoteEngine):
-    """Runs rounds of one process in actors, which all engines of the same options share.
+    """Runs rounds of one process in actors, which all engines with the same options share.
 
     Raises:
-      LanguageValueError: the options cannot be understood.
-      ExecutionError: Ray cannot be started, or not be found at the address.
+      LanguageValueError: the options cannot be parsed.
+      ExecutionError: Ray cannot be started, or is not found at the address.
     """
 
     def __init__(
@@ -176,7 +177,7 @@ class RayEngine(RemoteEngine):
         except TffcError:
             raise
         except BaseException:
-            # An interruption: no actor goes on with a round that nobody waits for.
+            # After an interruption no actor may continue with the round.
             self._pool.close()
             raise
         if work.failure is not None:
@@ -189,8 +190,8 @@ class RayEngine(RemoteEngine):
             return aggregation.report(totals, kept), work.skipped
 
     def _together(self, shards: int) -> int:
-        """Return how many of so many shards are handed out together, a power of two, from how long
-        one took in the round before."""
+        """Return how many of `shards` are handed out together: a power of two, chosen by how long a
+        shard took in the last round."""
         if not self._shard_seconds:
             return 1
         actors = self._pool.size()
@@ -203,7 +204,7 @@ class RayEngine(RemoteEngine):
 
 
 class _Job(NamedTuple):
-    """Shards to be worked on, or at a height above 0 a group of accumulators to be merged."""
+    """Shards to be computed, or, at a height above 0, a group of accumulators to be merged."""
 
     height: int
     number: int
@@ -211,11 +212,11 @@ class _Job(NamedTuple):
 
 
 class _RoundWork:
-    """The clients' part of one round: what is to be done, and what has been.
+    """The clients' part of one round: the jobs to be done, and the results so far.
 
-    `hands` are the shards that are handed out together; their clients make batches, or none.
-    `jobs` are those that no actor has, the most urgent first.  `failure` is the error of the first
-    shard that has one, and `total` the accumulators of all clients, as bytes.
+    `hands` are the groups of shards that are handed out together.  `jobs` are those that no actor
+    has, the most urgent first.  `failure` is the error of the first group of shards that has one,
+    and `total` the accumulators of all clients, as bytes.
     """
 
     def __init__(
@@ -249,7 +250,7 @@ class _RoundWork:
         cohort.progress(0, len(cohort.clients))
 
     def start(self, actor: Any, job: _Job) -> Any:
-        """Give a job to an actor; return where its result will be."""
+        """Give a job to an actor; return the reference of its result."""
         if job.height:
             return actor.merge.remote(self.refs, list(job.parts))
         shards = [[os.fsencode(client) for client in each] for each in self._hands[job.number]]
@@ -257,10 +258,10 @@ class _RoundWork:
         return actor.run_shards.remote(self.refs, shards, skips, self._batches)
 
     def repeat(self, job: _Job, reason: str) -> None:
-        """Take a job back whose result never came, which may be for a reason that passes.
+        """Queue a job again whose result never arrived, because the reason may be temporary.
 
         Raises:
-          ExecutionError: it has been begun too often.
+          ExecutionError: the job has lost too many actors.
         """
         self.attempts[job] += 1
         if self.attempts[job] < ATTEMPTS:
@@ -276,7 +277,7 @@ class _RoundWork:
         )
 
     def record(self, job: _Job, content: bytes) -> None:
-        """Take in the result of a job, once."""
+        """Record the result of a job."""
         result = ShardResult.from_bytes(content)
         self.speed.take(result.times, result.told)
         self._take(job, result)
@@ -300,11 +301,11 @@ class _RoundWork:
         self._add(0, job.number, result.totals)
 
     def shard_seconds(self) -> float:
-        """Return how long a shard took on average."""
+        """Return how many seconds a shard took on average."""
         return self._seconds / max(1, self._shards_done)
 
     def _add(self, height: int, number: int, totals: bytes) -> None:
-        """Put accumulators into their group, and merge the group when it is whole."""
+        """Put accumulators into their group, and merge the group when it is complete."""
         count = len(self._hands)
         for _ in range(height):
             count = -(-count // self._fanout)
@@ -326,7 +327,7 @@ class _RoundWork:
         self._take(job, ShardResult.from_bytes(content))
 
     def _fail(self, job: _Job, error: TffcError) -> None:
-        """End the work from a shard on; those before it go on, and may fail too."""
+        """End the work from a job on; earlier shards continue, and may fail too."""
         number = -1 if job.height else job.number
         if number < self._end:
             self._end, self.failure = number, error
@@ -336,8 +337,7 @@ class _RoundWork:
 
 
 class _Pool:
-    """Actors of one kind, all on one Ray, which stay until the process ends or a round is given
-    up."""
+    """Actors with the same options, which live until the process ends or a round is interrupted."""
 
     def __init__(self, ray: Any, options: RayOptions) -> None:
         self._ray = ray
@@ -349,7 +349,8 @@ class _Pool:
         """Carry out the jobs of a round.
 
         Raises:
-          ExecutionError: a job fails, actors die at it again and again, or there is none for long.
+          ExecutionError: a job fails, a job loses too many actors, or no actor answers for too
+            long.
         """
         wanted = min(self.size(), max(1, len(work.jobs)))
         while len(self._actors) < wanted:
@@ -400,7 +401,7 @@ class _Pool:
         )
 
     def _first_of(self, flying: Iterable[Any]) -> list[Any]:
-        """Wait a while for one of the results of calls; return it, if it is there."""
+        """Wait at most `PAUSE` for any call; return the references of results that are there."""
         refs = list(flying)
         if not refs:
             time.sleep(PAUSE)
@@ -420,7 +421,7 @@ class _Pool:
         self._idle = []
 
     def size(self) -> int:
-        """Return how many actors are wanted."""
+        """Return the number of actors to use."""
         if self._options.workers is not None:
             return self._options.workers
         cpus = self._ray.cluster_resources().get("CPU", 1)
@@ -458,7 +459,7 @@ _pools: dict[RayOptions, _Pool] = {}
 
 
 def _pool_of(ray: Any, options: RayOptions) -> _Pool:
-    """Return the actors for these options, on a Ray that is started or joined unless one is."""
+    """Return the actors for these options; start or join Ray if this process has not yet."""
     if not ray.is_initialized():
         _pools.clear()
         _start(ray, options)

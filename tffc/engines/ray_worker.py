@@ -1,6 +1,6 @@
 """An actor of Ray, which computes shards and merges in a process that keeps its graphs.
 
-See `tffc.engines.shards` for what a call gives.
+See `tffc.engines.shards` for the results of calls.
 """
 
 from __future__ import annotations
@@ -27,12 +27,15 @@ from tffc.errors import TffcError
 from tffc.frameworks.tensorflow.load import use_threads
 
 KEPT = 4
-"""So many bundles, rounds and sources stay loaded: those of a run and of its evaluation."""
+"""The number of bundles, of rounds and of sources that stay loaded."""
 
 
 class RoundRefs(NamedTuple):
     """References to the parts of a round in Ray's object store: the bundle, the values that the
-    server keeps and sends (themselves if they are bytes), and the source of clients' data."""
+    server keeps and sends, and the source of clients' data.
+
+    If `context` is bytes, these are the server's values themselves.
+    """
 
     bundle: Any
     context: Any
@@ -40,9 +43,10 @@ class RoundRefs(NamedTuple):
 
 
 class Worker:
-    """Works on shards of any rounds, in a folder that the driver's paths are relative to.
+    """Computes shards and merges of any rounds.
 
-    TensorFlow computes an operation in so many threads.
+    `folder` is the one that the driver's paths are relative to, and `threads` the number of threads
+    in which TensorFlow computes an operation.
     """
 
     def __init__(self, folder: str, threads: int) -> None:
@@ -53,7 +57,7 @@ class Worker:
         self._refs: RoundRefs | None = None
 
     def ping(self) -> None:
-        """Return, which shows that this worker lives."""
+        """Return at once, to show that this worker is alive."""
 
     def run_shards(
         self,
@@ -62,8 +66,8 @@ class Worker:
         skip_bad: bool,
         batches: Batches | None,
     ) -> bytes:
-        """Return the result of the work of some clients, in neighbouring shards."""
-        # Held, for to be told of a reference and to give it up is work for Ray at each call.
+        """Return the result of neighbouring shards, as bytes."""
+        # Hold the references, because Ray has work whenever it gets or drops one.
         self._refs = refs
         _, steps = self._load(refs.bundle, load_bundle)
         kept, sent = self._context(refs)
@@ -82,19 +86,19 @@ class Worker:
         return self._loaded[key]
 
     def merge(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
-        """Return the result in which the accumulators of several are merged."""
+        """Return the merge of several accumulators; see `merged_bytes`."""
         _, steps = self._load(refs.bundle, load_bundle)
         kept, _ = self._context(refs)
         return merged_bytes(steps, kept, parts)
 
     def _context(self, refs: RoundRefs) -> tuple[Any, Any]:
-        """Return what the server keeps and sends."""
+        """Return the values that the server keeps and sends."""
         if isinstance(refs.context, bytes):
             return decode(refs.context)
         return self._load(refs.context, decode)
 
     def _load(self, ref: Any, load: Callable[[bytes], Any]) -> Any:
-        """Return what is loaded from an object in the store, which is fetched once."""
+        """Return what `load` makes of an object in the store; recent results are kept."""
         key = ref.hex()
         if key in self._loaded:
             self._keep(key, self._loaded.pop(key))
@@ -103,14 +107,14 @@ class Worker:
         return self._loaded[key]
 
     def _keep(self, key: str, value: Any) -> None:
-        """Keep something as the one that was used last."""
+        """Keep a value as the most recently used one, and drop the oldest if there are too many."""
         while len(self._loaded) >= 3 * KEPT:
             del self._loaded[next(iter(self._loaded))]
         self._loaded[key] = value
 
 
 def merged_bytes(steps: RoundSteps, kept: Any, parts: Sequence[bytes]) -> bytes:
-    """Return the result, as bytes, in which accumulators that are bytes are merged."""
+    """Return the `ShardResult`, as bytes, that merges encoded accumulators."""
     stopwatch = Stopwatch()
     try:
         with stopwatch.measure(MERGE):

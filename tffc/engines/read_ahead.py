@@ -1,7 +1,7 @@
-"""Clients that are read before a worker asks for them, where reading them waits.
+"""Reading clients ahead of the workers, if reading waits for a disk or a network.
 
-A disk or a network can fetch the next clients while this one is computed.  Where reading keeps a
-core busy, as parsing does, handing clients over between threads would only take longer.
+Then the next clients can be fetched while others are computed.  If reading keeps a core busy, for
+example by parsing, passing clients between threads would only cost time.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from typing import Any
 from tffc.data.source import ClientSource
 
 AHEAD = 32
-"""So many clients are read ahead at most: that is how many are in memory beside those at work."""
+"""The most clients that are read ahead, and so are in memory beside those being computed."""
 
 READERS = 8
-"""So many clients are read at once."""
+"""The number of clients that are read at once."""
 
 LEAST_WAIT = 0.001
-"""Clients are read ahead where reading one waits for so many seconds, on average."""
+"""Clients are read ahead if reading one waits at least so many seconds, on average."""
 
 WEIGHT = 0.2
-"""How much the last client that was read counts in that average."""
+"""The weight of the last client in that average, an exponential moving average."""
 
 
 class Waits:
-    """The seconds that reading a client has waited lately; several threads may measure."""
+    """The seconds that reading a client waits, on average; several threads may measure."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def read(self, source: ClientSource, client: str) -> Any:
-        """Read a client, and take note of the time in which its thread did nothing."""
+        """Read a client, and record how long its thread was idle."""
         begun, busy = time.perf_counter(), time.thread_time()
         try:
             return source.read(client)
@@ -45,10 +45,10 @@ class Waits:
 
 
 class ReadAhead:
-    """A source of the clients of one round, each of which is asked for once, about in their order.
+    """A source of the clients of one round, each read once and roughly in their order.
 
-    `call` has a function called in one of at least so many other threads, and returns its future
-    result.  What reading a client raises is raised where it is asked for.
+    `call` calls a function in one of at least so many other threads, and returns its future result.
+    If reading a client ahead fails, `read` raises the error.
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class ReadAhead:
         """See `ClientSource`."""
         with self._lock:
             if not self._has_begun:
-                # Not before, for a round whose batches are there already asks for nobody.
+                # Not in `__init__`, because a round whose batches are kept reads no clients.
                 self._has_begun = True
                 self._places = {each: place for place, each in enumerate(self.clients)}
-            # One that is asked for again, or is not a client of the round, is read here.
+            # A client that was read before, or is not in the round, is read in this thread.
             place = self._places.pop(client, -1)
             reading = self._begun.pop(client, None)
             if place >= 0 and self._waits.seconds >= LEAST_WAIT:
@@ -85,13 +85,13 @@ class ReadAhead:
         return reading.result()
 
     def close(self) -> None:
-        """Read nothing more."""
+        """Stop reading ahead."""
         with self._lock:
             self._is_closed = True
             self._begun.clear()
 
     def _begin_until(self, place: int) -> None:
-        """Have those after a place read that have not been asked for."""
+        """Start reading the next clients after a place that nobody has read yet."""
         self._next = max(self._next, place + 1)
         end = min(place + 1 + AHEAD, len(self.clients))
         for client in self.clients[self._next : end]:

@@ -31,8 +31,8 @@ class RemoteEngine(abc.ABC):
     def _aggregate(
         self, cohort: Cohort, kept: Any, sent: Any
     ) -> tuple[Sequence[Any], Collection[str]]:
-        """Have the clients do their work; return the report of each aggregation, and the clients
-        that were left out."""
+        """Run the clients' work; return the report of each aggregation, and the clients that were
+        left out."""
 
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """See `Engine`."""
@@ -51,8 +51,8 @@ class RemoteEngine(abc.ABC):
         return self.speed.lines(self._workers)
 
     def _windows(self, clients: tuple[str, ...]) -> tuple[Batches | None, list[tuple[str, ...]]]:
-        """Return how batches are made and the clients that are planned together; None and nothing
-        where no batches are made."""
+        """Return the numbers for batches and the windows of clients, or None and no windows if no
+        batches are made."""
         if not self._planner.makes_batches or self._batching.size is None:
             return None, []
         windows = list(self._planner.windows(clients))

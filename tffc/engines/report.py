@@ -29,8 +29,7 @@ LONGEST_METRICS = 2**31
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunReport:
-    """A named run: its record, the rows of its finished rounds, and the observations, as far as
-    known."""
+    """A named run: its record, the rows of its finished rounds, and the observations there are."""
 
     name: str
     record: RunRecord
@@ -45,7 +44,7 @@ class RunReport:
         rows: Sequence[MetricsRow],
         observed: Sequence[Observed],
     ) -> RunReport:
-        """Return the report of rounds for which no folder was kept."""
+        """Return the report of a run that kept no folder."""
         rounds = rows[-1].round if rows else 0
         source = sha256(encode_source(identity.source))
         record = RunRecord(identity, source, rounds, None, Extent(0, sha256(b"")))
@@ -53,10 +52,10 @@ class RunReport:
 
 
 def read_report(folder: pathlib.Path) -> RunReport:
-    """Return the report of the run in a folder, also while somebody writes to it.
+    """Return the report of the run in a folder, even while the run continues.
 
     Raises:
-      DataError: there is no run, or its files were changed.
+      DataError: there is no run, or its files were changed or cannot be read.
     """
     record = read_record(folder)
     if record is None:

@@ -23,7 +23,7 @@ MOST_PANELS = 200
 """The most metrics that are drawn."""
 
 MOST_POINTS = 500
-"""The most points of a curve that are drawn; of more, the extremes of neighbours."""
+"""The most points of a curve that are drawn; if there are more, see `_thinned`."""
 
 MOST_ROWS = 200
 """The most rows of a table of rounds (the last ones) or of left-out clients."""

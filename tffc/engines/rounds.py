@@ -19,8 +19,8 @@ from tffc.errors import DataError, LanguageValueError
 class Spent:
     """The seconds that a round took, and those of its evaluation.
 
-    If the engine knows them: the number of workers, their seconds spent in each part, and
-    measurements about batches.
+    The number of workers, the seconds that they spent in each part, and measurements about batches
+    are given if the engine knows them.
     """
 
     seconds: float = 0.0
@@ -34,8 +34,8 @@ class Spent:
 class Round:
     """A finished round.
 
-    It has its number, the clients that took part and those left out, the state after it, the server
-    output, the result of an evaluation if there was one, and the time it took.
+    It has its number, the clients that took part and those left out, the state after the round, the
+    server output, the result of an evaluation if there was one, and the time that was spent.
     """
 
     number: int
@@ -85,13 +85,13 @@ def run_rounds(
 ) -> Iterator[Round]:
     """Run rounds from `state` on, each with the clients sampled for it, and yield them.
 
-    The state after a round with an `evaluation` is evaluated before the round is yielded.
+    If an evaluation is due after a round, it is done before the round is yielded.
 
-    The sample depends on the seed, the number of the round and the clients' names alone, so rounds
+    A sample depends only on the seed, the number of the round and the clients' names, so rounds
     continued from a saved state are the same as without interruption.
 
     Raises:
-      DataError: there are too few clients, or the data of one does not fit.
+      DataError: there are too few clients, or a client's data cannot be read.
       ExecutionError: a component fails.
       FormError: the evaluation takes states of another type.
     """
@@ -120,10 +120,10 @@ def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) 
     """Return the clients that take part in round `number`, sorted by name.
 
     They are those with the lowest hashes of seed, round and name.  So a client can compute its own
-    rank, and nothing depends on a library's random numbers.
+    hash, and nothing depends on a library's random numbers.
 
     Raises:
-      DataError: there are fewer than `count`.
+      DataError: there are fewer than `count` clients.
     """
     if count is None:
         return clients

@@ -1,6 +1,6 @@
-"""The folder that a run keeps: enough to continue after it was stopped at any moment.
+"""The folder that a run keeps, so that it can continue after being stopped at any moment.
 
-    run.json               what the run is, how many rounds are finished, digests of what follows
+    run.json               the run's identity, the number of finished rounds, digests of other files
     source.json            the clients and the files of the data
     state.npz              the state after the last finished round
     outputs/round-N.npz    the server output of round N
@@ -10,10 +10,11 @@
     observed.jsonl         a line for each round: how long it took, which clients were left out
     run.lock               exists while a process writes to the folder
 
-Every file is written atomically.  The files of a round are written first, its state beside that of
-the round before.  Then `run.json` is replaced, which commits the round.  Last, the new state
-replaces the old one.  Continuing a run completes that last step if necessary, and removes the files
-of an unfinished round.  `observed.jsonl` is written after the commit, on a best-effort basis.
+The `.json` and `.npz` files are written atomically; the `.jsonl` files are appended to.  The files
+of a round are written first, its state beside that of the round before.  Then `run.json` is
+replaced, which commits the round.  Last, the new state replaces the old one.  Continuing a run
+completes that last step if necessary, and removes the files of an unfinished round.
+`observed.jsonl` is written after the commit, on a best-effort basis.
 """
 
 from __future__ import annotations
@@ -60,14 +61,13 @@ OUTPUTS, EVALUATIONS, CLIENTS = "outputs", "evaluations", "clients"
 
 
 def find_state(path: pathlib.Path) -> pathlib.Path:
-    """Return the file of a state: the path itself, or the one in it if it is the folder of a
-    run."""
+    """Return the state file at a path, or in it if the path is the folder of a run."""
     file = path / STATE
     return file if file.is_file() else path
 
 
 class RunFolder:
-    """The folder of one run of a process, which nobody else writes to until it is closed.
+    """The folder of one run of a process, locked against other writers until it is closed.
 
     `evaluation` is the type of evaluations' results, if there are any.
     """
@@ -91,8 +91,8 @@ class RunFolder:
         A new run begins with the state `given`, if there is one.
 
         Raises:
-          DataError: the folder holds a run and `resume` is not set, or another run; somebody writes
-            to it; its files were changed; or it cannot be read or written.
+          DataError: the folder holds a run and `resume` is not set, or it holds another run;
+            another process writes to it; its files were changed; or it cannot be read or written.
         """
         self._take()
         try:
@@ -118,15 +118,15 @@ class RunFolder:
             self._lock = None
 
     def abandon(self) -> None:
-        """Undo what `begin` wrote, if the run was begun here and no round was finished."""
+        """Undo what `begin` wrote, if it began a new run and no round has written files."""
         state = self.path / STATE
         kept = (OUTPUTS, EVALUATIONS, CLIENTS)
         if not self._is_new or any((self.path / name).exists() for name in kept):
             return
         with contextlib.suppress(OSError):
             if state.exists():
-                # The same intermediate state as within `_commit`, so that a kill here leaves
-                # nothing new to handle.
+                # Pass through the same intermediate state as `_commit`, so that a kill here leaves
+                # nothing that continuing cannot handle.
                 os.replace(state, atomic.staged(state))
             (self.path / RUN).unlink()
             (self.path / SOURCE).unlink()
@@ -136,7 +136,7 @@ class RunFolder:
         """Write the results of a round.
 
         Raises:
-          DataError: it cannot be written; the round before it is unchanged.
+          DataError: they cannot be written; the round before is kept.
         """
         type = self.process.output_type
         name = f"round-{finished.number}.npz"
@@ -158,7 +158,7 @@ class RunFolder:
             add_observed(self.path, Observed.of(finished))
 
     def save_client(self, number: int, client: str, value: Any) -> None:
-        """Write a client's value after a round; raises as `save` does."""
+        """Write a client's value after a round; raises the same errors as `save`."""
         type = self.process.client_output_type
         assert type is not None
         file = urllib.parse.quote(client, safe=" ", errors="surrogateescape") + ".npz"

@@ -1,7 +1,7 @@
-"""The identity of a run: the program, the participants and the data, which continuing it must
-match.
+"""The identity of a run: the program, the sampling of clients and the data.
 
-Options of engines and of printing do not count.
+A run can only be continued with the same identity.  Options of engines and of printing are not part
+of it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RunIdentity:
 
 
 def differences(begun: RunIdentity, now: RunIdentity) -> list[str]:
-    """Describe how the identity of a begun run differs from the one that would continue it."""
+    """Describe how a run's identity differs from `now`, the one it would be continued with."""
     found: list[str] = []
     if begun.programs["computation"] != now.programs["computation"]:
         found.append("the bundle is that of another program")

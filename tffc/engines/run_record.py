@@ -1,7 +1,7 @@
-"""The files `run.json`, a run's identity and progress, and `source.json`, its data.
+"""The files `run.json` (a run's identity and progress) and `source.json` (its data).
 
-The first is replaced atomically for each round, which commits the round.  It holds digests of the
-files that change from round to round, to detect other versions of them.
+`run.json` is replaced atomically after each round, which commits the round.  It holds digests of
+`source.json`, the state and the metrics, to detect other versions of them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
     """Return the record of the run in a folder, or None if there is none.
 
     Raises:
-      DataError: it is malformed, or of another format version.
+      DataError: it is malformed, of another format version, does not match `source.json`, or cannot
+        be read.
     """
     file = folder / RUN
     content = _read(file, LONGEST_RUN)
@@ -113,8 +114,11 @@ def encode_batching(known: Mapping[str, bool]) -> bytes:
 
 
 def read_batching(folder: pathlib.Path) -> dict[str, bool]:
-    """Return the content of `batching.json`, empty if there is none; raises as `read_record`
-    does."""
+    """Return the measurements in `batching.json`, empty if there is none.
+
+    Raises:
+      DataError: it is malformed, of another format version, or cannot be read.
+    """
     file = folder / BATCHING
     content = _read(file, LONGEST_RUN)
     if content is None:
@@ -155,7 +159,7 @@ def digest_of(file: pathlib.Path) -> str | None:
 
 @contextlib.contextmanager
 def reading(file: pathlib.Path) -> Iterator[None]:
-    """Turn OSError into our error.
+    """Turn an OSError of the block into an error of tffc.
 
     Raises:
       DataError: the file cannot be read.

@@ -43,7 +43,7 @@ class EngineRuntime:
     def secure_sum(
         self, place: Hashable, uri: str, type: Type, bound: Any, bound_type: Type
     ) -> SecureSum:
-        """See `Runtime`; the addends of the sum are not hidden."""
+        """See `Runtime`; this sum keeps no values secret."""
         return SecureSum(uri, type, bound, bound_type)
 
     def run(self, section: Compiled, argument: Any) -> Any:

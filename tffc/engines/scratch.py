@@ -1,7 +1,7 @@
 """Temporary folders that are always removed, even after an error or a kill.
 
-A process holds a lock in each of its folders.  So the folders of killed processes can be told from
-those in use, and are removed when the next one is made.
+A process holds a lock in each of its folders.  So folders of killed processes can be told from
+those in use; they are removed when any process makes its next folder.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def scratch_folder() -> Iterator[str]:
     folder = os.path.join(root, os.path.basename(made).replace(NEW, KEPT, 1))
     with contextlib.ExitStack() as held:
         held.callback(shutil.rmtree, made, ignore_errors=True)
-        # Without locks, the leftovers of a kill stay.
+        # On file systems without locks, the folders of killed processes remain.
         with contextlib.suppress(OSError):
             held.callback(locks.take(pathlib.Path(made, LOCK), wait=False).release)
         os.rename(made, folder)

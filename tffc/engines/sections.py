@@ -1,7 +1,7 @@
-"""Running sections as engines do; the interpreter runs them unchanged.
+"""Running sections as engines do, unlike the interpreter, which runs them unchanged.
 
-TensorFlow runs everything it can, XLA sections too, so that running rounds needs no JAX; and its
-graphs are rewritten to run faster.
+XLA sections are run by TensorFlow if possible, so that running rounds needs no JAX, and
+TensorFlow's graphs are rewritten to run faster.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ def load_section(section: Compiled) -> sections.Runner:
 
 @functools.lru_cache(maxsize=sections.CACHED_SECTIONS)
 def _graph(section: Compiled) -> Compiled:
-    """Return the section as a TensorFlow graph; an XLA section that has no graph is returned as it
-    is."""
+    """Return the section as a TensorFlow graph, or unchanged if XLA code has no such graph."""
     try:
         return tensorflow_section(section)
     except (FormError, GraphError):

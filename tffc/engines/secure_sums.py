@@ -1,6 +1,6 @@
-"""Secure sums, computed like others: nothing is kept secret here.
+"""Secure sums computed as plain sums: nothing is kept secret here.
 
-A protocol that keeps values secret relies on bounds, so these are checked all the same.
+Bounds are still checked, because protocols that keep values secret rely on them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ BITWIDTH, _, MODULAR = SECURE
 class SecureSum:
     """A secure sum, by the operator `uri`, of values of a type under a bound; see `SecureSumSteps`.
 
-    The `limits` are the greatest values of its leaves, or their moduli where it `is_modular`.  One
-    bound may stand for all tensors of a struct.
+    The `limits` are the greatest values of its leaves, or their moduli if it `is_modular`.  One
+    bound may apply to all tensors of a struct.
 
     Raises:
       ExecutionError: the bound has too many bits, or is a modulus of 0.
@@ -57,16 +57,16 @@ class SecureSum:
                 )
 
     def contribution(self, value: Any, client: str) -> Any:
-        """Return what stands for a client's value in sums; raises as `check` does."""
+        """Return the value that is added for a client; raises the same errors as `check`."""
         self.check(value, client)
         return value
 
     def report(self, total: Any) -> Any:
-        """Return the sum of the values, of a sum of all contributions."""
+        """Return the sum of the values, given the sum of all contributions."""
         return total
 
     def modulus(self, leaf: Any, limit: Any) -> int:
-        """Return what sums of a leaf are modulo: its limit, or as many values as it has."""
+        """Return the modulus of sums of a leaf: its limit, or the range of its element type."""
         return int(limit) if self.is_modular else 256 ** np.asarray(leaf).dtype.itemsize
 
     def merge(self, first: Any, second: Any) -> Any:
@@ -77,19 +77,18 @@ class SecureSum:
 
 
 MakeSecureSum: TypeAlias = Callable[[Hashable, str, Type, Any, Type], SecureSum]
-"""Given the place of a sum in its program, and what `SecureSum` takes."""
+"""A function that takes a sum's place in its program and the arguments of `SecureSum`."""
 
 
 def _largest_of_bits(bits: Any) -> Any:
-    """Return the greatest number of so many bits."""
+    """Return the greatest number with `bits` bits."""
     if np.any(np.greater(bits, MAX_BITWIDTH)):
         raise too_many_bits(np.max(bits))
     return 2 ** np.asarray(bits, np.int64) - 1
 
 
 def zero_of(type: Type) -> Any:
-    """Return the sum of no values of a type; where a shape is not known yet, one zero stands for
-    all."""
+    """Return the sum of no values of a type; a leaf of unknown shape is a scalar zero."""
     return unflatten(map(_zero, leaves(type)), type)
 
 
@@ -106,13 +105,13 @@ def _add(total: Any, leaf: Any, limit: Any) -> Any:
 
 
 def _add_modulo(total: Any, leaf: Any, modulus: Any) -> Any:
-    # In 64 bits: the sum of two numbers below the modulus may need one bit more than they do.
+    # Add in 64 bits, because the sum may need one bit more than the element type has.
     wide = np.add(np.asarray(total, np.int64), np.asarray(leaf, np.int64))
     return np.mod(wide, np.asarray(modulus, np.int64)).astype(leaf.dtype)[()]
 
 
 def _spread(bound: Any, bound_type: Type, contributions: Type) -> Iterator[Any]:
-    """Give the bound of each tensor of the contributions."""
+    """Yield the bound of each tensor of the contributions."""
     stack = [(bound, bound_type, contributions)]
     while stack:
         value, value_type, type = stack.pop()

@@ -1,4 +1,4 @@
-"""A worker's part of a round, wherever it runs: the work of some clients, folded, and merges.
+"""A worker's part of a round, wherever it runs: computing clients, folding and merging updates.
 
 A shard returns the accumulators of its clients and has no other effect, so it may be repeated.  An
 error of tffc is returned as a result too, because repeating the shard would not help.
@@ -22,10 +22,10 @@ from tffc.engines.speed import ALONE, BATCHED, MERGE, READ, STACK, Stopwatch
 from tffc.errors import DataError, ExecutionError, TffcError
 
 SHARDS = 32
-"""How many shards a small cohort is divided into, so that there is work for many cores."""
+"""The number of shards of a small cohort, so that many cores have work."""
 
 SHARD = 32
-"""The most clients in a shard, so that there is progress to show soon."""
+"""The most clients in a shard, so that progress can be shown soon."""
 
 LEAST_ALONE = 8
 """How many clients of a batch are also computed one by one while it is measured."""
@@ -33,8 +33,8 @@ LEAST_ALONE = 8
 Merge: TypeAlias = Callable[[Any, Any], Any]
 
 Tell: TypeAlias = Callable[[Sequence[str], Sequence[Any] | None], None]
-"""Is called with clients that are done and their outputs, empty if the round aggregates; or with
-None if they are left out."""
+"""A function that is called with clients that are done, and with their outputs (empty if the round
+aggregates), or None if the clients are left out."""
 
 
 def shards_of(clients: Sequence[str], most: int | None = None) -> list[tuple[str, ...]]:
@@ -46,10 +46,10 @@ def shards_of(clients: Sequence[str], most: int | None = None) -> list[tuple[str
 class ShardResult(NamedTuple):
     """The result of a shard.
 
-    It has the accumulators (None if there are none), the clients' final values, who was left out,
-    the error that ended it, if any, and the seconds it took.  `times` says where they went, as
-    `Stopwatch.times` does, and `told` what was decided about batches.  After `from_bytes`, the
-    accumulators are still encoded.
+    It has the accumulators (None if there are none), the clients' final values, the clients left
+    out, the error that ended the shard, if any, and the seconds that it took.  `times` divides them
+    into parts (see `Stopwatch.times`); `told` lists decisions about batches.  After `from_bytes`,
+    the accumulators are still encoded.
     """
 
     totals: Any
@@ -71,7 +71,7 @@ class ShardResult(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ShardResult:
-        """Restore a result from that of `to_bytes`."""
+        """Restore a result from the bytes of `to_bytes`; the accumulators stay encoded."""
         totals, outputs, skipped, error, times, told = decode(data)
         seconds, *times = times.tolist()
         return cls(
@@ -86,16 +86,16 @@ class ShardResult(NamedTuple):
 
 
 class Batches(NamedTuple):
-    """The number of clients that one call computes, and the number in the first round."""
+    """The number of clients that one call computes, and that of the clients in the first round."""
 
     size: int
     clients: int
 
 
 class WindowPlanner:
-    """Plans the work of windows of clients, in batches if they are made.
+    """Plans the work of windows of clients, in batches if `batches` is given.
 
-    What is planned depends on a window alone, not on those before it.
+    The plan of a window does not depend on earlier windows.
     """
 
     def __init__(self, steps: RoundSteps, batches: Batches | None) -> None:
@@ -117,7 +117,7 @@ class WindowPlanner:
         self._told.update(dict.fromkeys(self.planner.told))
 
     def news(self) -> list[str]:
-        """Return what was decided that has not been told before."""
+        """Return the decisions since the last call."""
         told = list(self._told)[self._known :]
         self._known += len(told)
         return told
@@ -155,8 +155,8 @@ class ClientWork:
         """Return the accumulators of a piece; None if all clients are left out or the round does
         not aggregate.
 
-        A batch with a failed check is computed again, one client at a time.  `goes_on` is asked
-        before each client; no more are read once it returns False.
+        A batch with a failed check is computed again, one client at a time.  `goes_on` is called
+        before each client, and once it returns False, no more clients are read.
 
         Raises:
           DataError: the data of a client cannot be read.
@@ -230,7 +230,7 @@ class ClientWork:
     def time_alone(self, clients: Sequence[str], seconds: float) -> float:
         """Return the seconds that one of these clients takes when computed alone.
 
-        It computes clients, without using the results, for about as long as they all took together:
+        It computes clients and discards the results, for about `seconds`.  This is safe because
         work that can be batched has no side effects.
         """
         spent, done = 0.0, 0
@@ -248,8 +248,8 @@ class ClientWork:
 def run_shards(work: ClientWork, shards: Iterable[Iterable[Piece]]) -> ShardResult:
     """Return the result of neighbouring shards, up to the first error if there is one.
 
-    The pieces of a shard are merged in order, and the shards pairwise, so the result does not
-    depend on how many shards are run at a time, if that is a power of two.
+    The pieces of a shard are merged in order, and the shards pairwise.  So the result does not
+    depend on the number of shards in a call, provided it is a power of two.
     """
     begun = time.perf_counter()
     outputs: list[tuple[str, Any]] = []

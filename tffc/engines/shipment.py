@@ -1,6 +1,7 @@
 """Data for workers in other processes: a bundle's programs, and the source of clients' data.
 
-The bundle is sent as its messages; only the source is pickled, which is the user's own object.
+The bundle is sent as Protocol Buffers messages.  Only the source is pickled, because it may be the
+user's own object.
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ from tffc.ir.traverse import walk
 
 
 def bundle_to_bytes(bundle: Bundle) -> bytes:
-    """Encode the form and the programs that rounds run, without the one that makes the first
-    state."""
+    """Encode a bundle's form and programs, except for the one that makes the initial state."""
     programs = {"": bundle.computation, **bundle.components}
     encoded = [(name.encode(), wire.to_bytes(node)) for name, node in programs.items()]
     return encode((bundle.form.encode(), encoded))
@@ -38,8 +38,10 @@ def bundle_from_bytes(data: bytes) -> Bundle:
 
 
 def load_bundle(data: bytes) -> tuple[Bundle, RoundSteps]:
-    """Restore a bundle, with its steps; the graphs that workers run are loaded, so that no client
-    waits for that."""
+    """Restore a bundle, with its steps.
+
+    The graphs that workers run are loaded here, so that the first client does not wait for them.
+    """
     bundle = bundle_from_bytes(data)
     at_server = bundle.read_form().names_at(Side.SERVER)
     for name, component in bundle.components.items():
@@ -50,10 +52,10 @@ def load_bundle(data: bytes) -> tuple[Bundle, RoundSteps]:
 
 
 def source_to_bytes(source: ClientSource, pickler: str) -> bytes:
-    """Pickle a source with a module such as `cloudpickle`.
+    """Pickle a source with the module named `pickler`, such as `cloudpickle`.
 
     Raises:
-      DataError: it cannot be pickled.
+      DataError: the source cannot be pickled.
     """
     try:
         return importlib.import_module(pickler).dumps(source)

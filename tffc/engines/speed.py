@@ -35,7 +35,7 @@ class Stopwatch:
         self._lock = threading.Lock()
 
     def add(self, part: str, seconds: float, clients: int = 0) -> None:
-        """Add seconds to a part, in which so many clients were done."""
+        """Add seconds to a part, and the number of clients that were done in them."""
         with self._lock:
             self.seconds[part] += seconds
             self.clients[part] += clients
@@ -50,7 +50,7 @@ class Stopwatch:
             self.add(part, time.perf_counter() - begun, clients)
 
     def measured(self, part: str, items: Iterable[T]) -> Iterator[T]:
-        """Yield items, and add the seconds that they take to come to a part."""
+        """Yield items, and add the seconds that it takes to get them to a part."""
         source = iter(items)
         end: Any = object()
         while True:
@@ -65,12 +65,12 @@ class Stopwatch:
         return [each[part] for each in (self.seconds, self.clients) for part in PARTS]
 
     def add_times(self, times: Sequence[float]) -> None:
-        """Add what `times` of another one gave; nothing where there are none."""
+        """Add the result of another stopwatch's `times`; an empty one adds nothing."""
         for part, seconds, clients in zip(PARTS, times, times[len(PARTS) :], strict=False):
             self.add(part, float(seconds), int(clients))
 
     def since(self, before: Mapping[str, float]) -> dict[str, float]:
-        """Return the seconds of each part since `seconds` was as it is in `before`."""
+        """Return the seconds of each part since `before`, an earlier copy of `seconds`."""
         return {
             part: seconds
             for part in PARTS
@@ -78,9 +78,10 @@ class Stopwatch:
         }
 
     def table(self, rounds: int, workers: int | None, driver: Stopwatch | None = None) -> list[str]:
-        """Return in lines how long each part took in a round, by as many workers if that is known.
+        """Return lines that say how long each part of a round took.
 
-        `driver` is that of a process that works beside them, and has measured whole rounds then.
+        `workers` is their number, if it is known.  `driver` is the stopwatch of a process that
+        works beside them; if given, it has measured whole rounds.
         """
         whole = (driver or self).seconds[ROUND]
         who = "all" if workers is None else workers
@@ -95,11 +96,10 @@ class Stopwatch:
         return lines
 
     def _lines(self, rounds: int, whole: float | None, parts: Sequence[str]) -> Iterator[str]:
-        """Yield a line for each part, the last of which is what remains of the whole, if that is
-        known."""
+        """Yield a line for each part; the last part is the rest of `whole`, if that is known."""
         found = [(part, self.seconds[part]) for part in parts if self.seconds[part]]
         if whole is not None:
-            # While a thread makes a batch or waits for one, all others may compute.
+            # Not below 0: while one thread makes a batch, the others may compute.
             found.append((parts[-1], max(0.0, whole - sum(seconds for _, seconds in found))))
         for part, seconds in found:
             share = "" if whole is None else f", {seconds / whole if whole else 0:.0%}"
@@ -110,7 +110,7 @@ class Stopwatch:
 class RemoteSpeed:
     """The time of rounds whose workers are other processes, and of the driver.
 
-    `told` has what was decided about batches and why, in words.
+    `told` has the decisions about batches and their reasons, in words.
     """
 
     def __init__(self, told: Iterable[str]) -> None:
@@ -121,14 +121,14 @@ class RemoteSpeed:
 
     @contextlib.contextmanager
     def measure_round(self, clients: int) -> Iterator[None]:
-        """Measure a round, with so many clients."""
+        """Measure a round with a number of clients."""
         self._rounds += 1
         self._before = self._seconds()
         with self.driver.measure(ROUND, clients):
             yield
 
     def take(self, times: Sequence[float], told: Iterable[str]) -> None:
-        """Take in what a worker has measured and decided."""
+        """Add a worker's measurements and decisions."""
         self.workers.add_times(times)
         self.told.update(dict.fromkeys(told))
 
@@ -138,7 +138,7 @@ class RemoteSpeed:
         return {part: found[part] - self._before[part] for part in PARTS if found[part]}
 
     def lines(self, workers: int | None) -> list[str]:
-        """Return in lines where the time has gone, and why."""
+        """Return lines that say where the time went, and why."""
         lines = self.workers.table(self._rounds, workers, self.driver)
         return [*lines, *(f"batching: {line}" for line in self.told)]
 

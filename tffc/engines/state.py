@@ -27,7 +27,7 @@ FORMAT = "1.0"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class State:
-    """A state, the digest of its program, and the number of rounds since its beginning."""
+    """A state, the digest of its program, and the number of rounds before it."""
 
     value: Any
     program: str
@@ -38,7 +38,7 @@ def write_state(path: pathlib.Path, state: State, type: Type) -> None:
     """Replace the file at `path` by one that holds the state.
 
     Raises:
-      DataError: the file cannot be written; what was there is unchanged.
+      DataError: the file cannot be written; an earlier file is unchanged.
     """
     content = encode_state(state, type, str(path))
     try:
@@ -71,10 +71,10 @@ def encode_state(state: State, type: Type, file: str) -> bytes:
 
 
 def read_state(path: pathlib.Path, type: Type, program: str) -> State:
-    """Return the state in the file at `path`; its rounds count only if its program is `program`.
+    """Return the state in the file at `path`; unless `program` made it, its number of rounds is 0.
 
     Raises:
-      DataError: the file cannot be read or holds no state of this type.
+      DataError: the file cannot be read or does not hold a state of this type.
     """
     text = read_text(path, MEMBER)
     said = _stated_type(path, text)
@@ -92,7 +92,7 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
 
 
 def read_type(path: pathlib.Path) -> Type:
-    """Return the type stated in a file with a state; it names no Python containers.
+    """Return the type that a state file states, which has no Python containers.
 
     Raises:
       DataError: the file cannot be read, or does not state a type.
@@ -118,10 +118,10 @@ class About(NamedTuple):
 
 
 def about_state(path: pathlib.Path, text: str | None) -> About | None:
-    """Parse the member of a file about its state; None if there is no member.
+    """Parse the member `state.json` of a file; return None if there is none.
 
     Raises:
-      DataError: it is malformed.
+      DataError: the member is malformed, or of another format version.
     """
     about = _read_about(path, text)
     if about is None:

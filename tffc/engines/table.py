@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 
 class EngineKind(NamedTuple):
-    """An engine: its name, the place of its class, and its description in help texts.
+    """An engine: its name, the module and name of its class, and its description in help texts.
 
-    `packages` are the import names of what it needs, which `extra` installs.  The class is loaded
-    when it is used, and called with a process, `batching`, and those of `workers`, `masks_sums` and
-    `options` that it takes; `options` describes its options.
+    `packages` maps the import names of the packages that it needs to their titles; `extra` installs
+    them.  The class is imported only when the engine is used, and is called with a process,
+    `batching`, and those of `workers`, `masks_sums` and `options` that it takes.  The field
+    `options` describes its options.
     """
 
     name: str
@@ -31,13 +32,12 @@ class EngineKind(NamedTuple):
     summary: str
     takes_workers: bool = False
     measures_batches: bool = False
-    """Whether it can decide by measuring how many to compute in a call, and has a choice of
-    devices."""
+    """Whether it can choose the size of batches by measuring, and takes a device for them."""
     masks_sums: bool = False
     """Whether it can mask secure sums between the clients of a round."""
     options: str | None = None
     workers_option: str | None = None
-    """The engine's own option for the number of workers, with {} for the number."""
+    """The engine's own options for the number of workers, with {} for the number."""
     packages: Mapping[str, str] = MappingProxyType({})
     extra: str | None = None
 
@@ -86,9 +86,9 @@ def share_cores(
     """Make TensorFlow divide the cores between the given number of clients of a round.
 
     Only the first call with a number counts, and it must precede any computation.  With as many
-    clients as cores, each operation runs in one thread: passing parts of small operations to other
-    threads takes longer than they do, and the clients keep the cores busy.  If clients are computed
-    in batches, each worker, by default one for each core, gets a TensorFlow processor of its own.
+    clients as cores, each operation runs in one thread: the clients keep the cores busy, and small
+    operations are not worth dividing between threads.  If clients are computed in batches, each
+    worker, by default one for each core, gets a virtual CPU device of TensorFlow.
     """
     cores = len(os.sched_getaffinity(0))
     if clients is not None:
@@ -109,8 +109,8 @@ def make_engine(
     """Return the engine of this name for a process.
 
     Raises:
-      LanguageValueError: there is none, or it takes no workers, no such batching, or not these
-        options, or it cannot mask sums.
+      LanguageValueError: there is no such engine, or it does not take the workers, options or
+        batching, or it cannot mask sums.
       MissingExtraError: a package that it needs is not installed.
     """
     if name not in ENGINES:

@@ -1,7 +1,7 @@
 """Translation validation: tests that compiled programs compute what the traced program does.
 
-The traced program, the result of each pass, and the form run on arguments generated from the type
-of the program, or on real data, and their results are compared.
+The traced program, the result of each pass, and the form are run on the same arguments, which are
+generated from the program's type or taken from real data, and their results are compared.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from tffc.validation.watched import AGGREGATE, Watched
 class AlgebraWatch(Watched):
     """An interpreter that tests the laws on the values that are aggregated.
 
-    `warn` is called with an error for each law that does not hold.
+    `warn` is called with a `ValidationError` for each law that does not hold.
     """
 
     def __init__(self, clients: int, warn: Callable[[ValidationError], None]) -> None:
@@ -90,7 +90,7 @@ class AlgebraWatch(Watched):
 
 
 def violation(law: str, span: Span | None) -> ValidationError:
-    """Return the finding that the aggregation at a source position breaks a law."""
+    """Return the warning that the aggregation at a source position breaks a law."""
     return ValidationError(
         "E901",
         f"in this aggregation, {law}",

@@ -54,7 +54,8 @@ class Numbers(enum.Enum):
 class ArgumentCase:
     """An argument, and whether its numbers may be summed in another order.
 
-    They may not near the ends of a range, where sums in another order may overflow.
+    They may not if they are infinite, NaN, or near the ends of a range, where the order of a sum
+    decides whether it overflows.
     """
 
     argument: Any
@@ -70,14 +71,13 @@ FIRST = (
     (2, Numbers.EXTREME),
     (2, Numbers.SPECIAL),
 )
-"""The numbers of clients and the kinds of numbers of the first cases; later ones are random."""
+"""The number of clients and the kind of numbers of each of the first cases; later ones are random.
+"""
 
 
 def usual_trials(program: Node) -> int:
-    """Return how many arguments of a program are tried by default.
-
-    That is `TRIALS`, or fewer if the program or the type of a value in it is large.
-    """
+    """Return the default number of arguments to try: `TRIALS`, or fewer if the program or the type
+    of a value in it is large."""
     nodes = tuple(walk(program))
     types = tuple(node.type for node in nodes)
     known: dict[int, int] = {}
@@ -86,7 +86,7 @@ def usual_trials(program: Node) -> int:
 
 
 def cases(type: Type | None, count: int, seed: int) -> Iterator[ArgumentCase]:
-    """Yield `count` cases for a parameter type; the same ones for the same seed.
+    """Yield `count` cases for a parameter type, determined by a seed.
 
     Raises:
       ValidationError: a part of the type is a function, for which no values can be made.
@@ -111,7 +111,7 @@ def case(type: Type, clients: int, numbers: Numbers, source: random.Random) -> A
 
 
 class _Maker:
-    """A maker of random values; tensors of a type have one shape, so that they can be added."""
+    """A maker of random values; all tensors of a type get the same shape, so they can be added."""
 
     def __init__(self, clients: int, numbers: Numbers, source: random.Random) -> None:
         self.clients = clients

@@ -15,8 +15,8 @@ from tffc.trampoline import Task
 class Bounded(Interpreter):
     """An interpreter for a single run, with a limited number of calls.
 
-    A function of the program that runs no section and no operator is pure, so the result of a call
-    is kept for later calls with the same argument.
+    A call of one of the program's functions that runs no section and no operator is pure, so its
+    result is kept for later calls with the same argument.
     """
 
     def __init__(self, clients: int) -> None:

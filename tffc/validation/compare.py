@@ -20,7 +20,7 @@ RESULT_ROUNDINGS = 4
 
 
 def rounding_of_sums(addends: Sequence[np.ndarray], unit: float) -> Any:
-    """Return how far sums of these addends can differ when they are added in another order."""
+    """Return how far sums of these addends may differ if they are added in another order."""
     return SUM_ROUNDINGS * unit * max(map(_largest, addends), default=0.0)
 
 
@@ -50,8 +50,8 @@ def first_difference(
 ) -> str | None:
     """Return the place of the first difference between two results of a type, or None.
 
-    NaN equals NaN.  With a tolerance, floating-point numbers may differ by the distance that it
-    returns for the corresponding numbers of the values `among`.
+    NaN equals NaN.  With a `tolerance`, floating-point numbers may differ by the distance that it
+    returns for the corresponding numbers in the values `among`.
     """
     values = [to_value(value, type) for value in among]
     stack: list[tuple[Any, Any, list[Any], Type, str]] = [

@@ -1,8 +1,8 @@
-"""Reproducible random draws, which depend on where and how often a program draws, not on arguments.
+"""Reproducible random draws.
 
 The result of a draw depends only on its place in the program, the party that draws, and the number
-of earlier draws at that place: see `Draws`.  So a program and its compiled form draw the same
-numbers, even if rounding makes other values differ.
+of earlier draws at that place, not on arguments; see `Draws`.  So a program and its compiled form
+draw the same numbers, even if rounding makes other values differ.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Calls:
 class Numbering:
     """The rule by which calls at a place draw equal or different numbers.
 
-    With `by_order`, each call draws its own numbers, and the n-th call of every run draws the same.
-    Otherwise all calls draw the same, except that of `apart` at `position`.  With `by_all`, all
-    parties draw the same.
+    With `by_order`, each call draws other numbers, but the n-th call draws the same in every run.
+    Otherwise all calls draw the same numbers, except those of `apart` at `position`.  With
+    `by_all`, all parties draw the same numbers.
     """
 
     by_order: bool = False
@@ -96,7 +96,7 @@ class Draws:
         return dict(self._next)
 
     def repeat_from(self, position: dict[tuple[str, Who], int]) -> None:
-        """Continue at earlier positions, where the next draws are further steps."""
+        """Go back to earlier positions; the next draws are further steps of these."""
         self._next = collections.Counter(position)
 
     def run(
@@ -105,9 +105,10 @@ class Draws:
         argument: Any,
         run_section: Callable[[Compiled, Any], Any] = run_section,
     ) -> Any:
-        """Return the result of a section whose draws are made here.
+        """Return the result of a section, with its draws made by this object.
 
-        `run_section` runs it, by default without changes, as the interpreter does.
+        `run_section` runs the section; the default does so without rewriting it, as the interpreter
+        does.
         """
         self.loose.update(loose_operations(section))
         made = runnable(section)

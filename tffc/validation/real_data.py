@@ -1,4 +1,4 @@
-"""Test arguments with real clients' data; the server state is made from its type."""
+"""Test arguments with real clients' data; the server state is generated from its type."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def cases_of_clients(
     """Yield `count` cases of up to `MAX_CLIENTS` clients drawn from a data set by a seed.
 
     Raises:
-      ValidationError: the program is not a round, so the type of clients' data is not known.
-      DataError: the clients' data does not fit.
+      ValidationError: the program does not take a state and clients' data.
+      DataError: the clients' data cannot be read, or does not fit its type.
     """
     state, data = _parts(type)
     source = open_source(location, local_type(data))

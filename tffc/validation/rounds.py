@@ -42,7 +42,7 @@ class _DrawingRuntime(EngineRuntime):
         return self._draws.run(section, argument, run_section)
 
     def interpreter(self, clients: int) -> Interpreter:
-        # Engines evaluate the work of one client at a time: its number says whose draws they are.
+        # Engines evaluate one client at a time, so its number is needed to identify its draws.
         return _DrawingInterpreter(clients, self._draws, first=self._draws.who.index)
 
 

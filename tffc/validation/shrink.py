@@ -1,7 +1,7 @@
-"""Shrinking of an argument that shows a difference to a small one that still does.
+"""Shrinking an argument that shows a difference to a small one that still does.
 
 As in tools for property-based testing, this is greedy: it tries simpler variants, the most drastic
-first, continues from the first that still fails, and stops when none does.
+first, continues from the first that still fails, and stops when none of them fails.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tffc.values.concrete import Federated, flatten, to_python, to_value, unflat
 
 MAX_TRIES = 200
 MAX_ELEMENTS = 16
-"""The most elements of a tensor that are simplified one by one: each try runs the program."""
+"""The most elements of a tensor that are simplified one by one; each try runs the program."""
 
 
 def shrink(argument: Any, type: Type, fails: Callable[[Any], bool]) -> Any:
-    """Return an argument that also `fails`, and fails no more if a part is dropped or simplified.
+    """Return an argument that also `fails`, but passes if any part is dropped or simplified.
 
     After `MAX_TRIES` calls of `fails`, it is the simplest failing one so far.
     """

@@ -1,13 +1,13 @@
 """Python calls in place of the random draws of sections.
 
-A draw is an operation whose result differs each time: random numbers without a seed, or the time.
-A call of a Python function with the place of the draw and its operands replaces it; `sample`
-computes what the operation would return for a seed.
+A draw is an operation whose result varies from run to run: random numbers without a fixed seed, or
+the time.  It is replaced by a call of a Python function with the draw's place and operands.
+`sample` computes what the operation would return for a seed.
 
 The place of a draw consists of what linking preserves: the operation, its attributes, and its name
-without the prefixes of copies.  So the place of a draw in a component is that in the program.
+without the prefixes of copies.  So a draw has the same place in a component as in the program.
 Functions that lead to draws are copied for each call, so that each call has separate draws, and
-sequential operations replace parallel ones.
+parallel operations are replaced by sequential ones.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Draw:
     place: str
     rank: int
     operation: bytes
-    """The NodeDef, without name and inputs; empty where two seeds are drawn instead."""
+    """The NodeDef, without name and inputs; empty if two seeds are drawn for the operation."""
 
 
 Answer: TypeAlias = Callable[[Draw, Sequence[Any]], Sequence[Any]]
@@ -59,7 +59,7 @@ COMPILED = "_XlaMustCompile"
 """The attribute of functions and calls that XLA compiles; XLA cannot call Python."""
 
 MAX_FUNCTIONS = 4096
-"""The limit on copies of functions for one section; beyond it, calls share one."""
+"""The limit on copies of functions for one section; beyond it, calls use the original function."""
 
 SEQUENTIAL = {
     "ParallelInterleaveDatasetV2": ("InterleaveDataset", 1),
@@ -68,8 +68,8 @@ SEQUENTIAL = {
     "ParallelMapDataset": ("MapDataset", 1),
     "ParallelMapDatasetV2": ("MapDataset", 1),
 }
-"""For each operation that applies functions to elements in parallel, the sequential one that
-replaces it, and how many of its last inputs that one lacks."""
+"""For each operation that applies functions to elements in parallel, the sequential operation that
+replaces it, and the number of its last inputs to drop."""
 
 SHUFFLING_QUEUES = frozenset({"RandomShuffleQueue", "RandomShuffleQueueV2"})
 """Queues that shuffle; they get a fixed seed, because their draws cannot be replaced."""
@@ -105,7 +105,7 @@ def runnable(section: Compiled) -> RunnableSection:
 
 
 def loose_operations(section: Compiled) -> dict[str, int]:
-    """Count the operations whose results may vary although draws are replaced.
+    """Count the operations whose results may vary even though draws are replaced.
 
     These are calls of Python, operations that depend on other machines or sessions, unknown
     operations, and all random ones of XLA.
@@ -257,7 +257,7 @@ def _by_itself(draw: Draw, operands: Sequence[Any]) -> Sequence[Any]:
 
 
 _answers: list[Answer] = [_by_itself]
-"""A stack of functions that answer draws; the last one is active."""
+"""A stack of functions that answer draws; the last is active."""
 
 _kept: list[Any] = []
 

@@ -57,13 +57,13 @@ class Mismatch:
 
     @property
     def failed(self) -> bool:
-        """Return whether one of the two runs failed."""
+        """Whether one of the two runs failed."""
         return self.found.failure is not None or self.expected.failure is not None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidate:
-    """A program or form compiled from the program, and a function that runs it in shards."""
+    """A compiled program or form: its name, and a function that runs it with a number of shards."""
 
     name: str
     run: Callable[[ArgumentCase, Draws, int], Any]
@@ -94,12 +94,12 @@ def validate(
     """Run the program, the result of each pass, and the form on all arguments, and compare the
     results.
 
-    All of these draw the same random numbers: see `tffc.validation.draws`.  `progress` is called
-    after each run.  `compile` makes the form, as `compile_form` does.
+    All of these draw the same random numbers; see `tffc.validation.draws`.  `progress` is called
+    before each run.  `compile` makes the form, as `compile_form` does.
 
     Raises:
-      ValidationError: a result differs; it has the smallest argument found.
-      VerificationError: the program, or the result of a pass, is not sound.
+      ValidationError: a result differs; the error shows the smallest argument found.
+      VerificationError: the program, or the result of a pass, is malformed.
       FormError: the program cannot be expressed in the form.
     """
     verify(program)
@@ -120,7 +120,7 @@ def validate(
         for index, trial in enumerate(trials):
             progress(position * len(trials) + index, runs)
             found = trial.difference(candidate)
-            # A difference that does not occur again is not a fault of the candidate.
+            # Ignore a difference that does not occur again: it is not the candidate's fault.
             if found is not None and trial.fresh().difference(candidate) is not None:
                 raise _finding(candidate, trial, found)
     names = tuple(candidate.name for candidate in stages)
@@ -181,7 +181,7 @@ class _Trial:
         self._expected: dict[tuple[int, Numbering], TrialOutcome] = {}
 
     def fresh(self, case: ArgumentCase | None = None) -> _Trial:
-        """Return the same trial without remembered results, or one of another case."""
+        """Return a trial of the same case, or of another, without remembered results."""
         return _Trial(self.program, case or self.case, self.index, self.numbering)
 
     def difference(self, candidate: Candidate) -> Mismatch | None:
@@ -234,7 +234,7 @@ class _Trial:
     ) -> str | None:
         """Return the place of the first difference of two outcomes.
 
-        With `beside`, only differences that are larger than those of these outcomes count.
+        With `beside`, only differences larger than those between these outcomes count.
         """
         if found.failure is not None or expected.failure is not None:
             agree = found.failure is not None and expected.failure is not None
@@ -276,8 +276,8 @@ class _Trial:
         """Return whether a candidate only makes the draws of some places in another order.
 
         First, the results must be equal if all draws of a place are equal.  Then one draw of a
-        place at a time differs from the others, and the set of the candidate's results must be that
-        of the program's.
+        place at a time is made different, and the candidate must have the same set of results as
+        the program.
         """
         repeated = self.expected(shards).draws.repeated()
         if not repeated or self.numbering.by_all:

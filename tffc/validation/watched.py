@@ -33,8 +33,8 @@ T = TypeVar("T")
 class Watched(Bounded):
     """An interpreter with random numbers from `draws` that merges partial aggregates of `shards`.
 
-    Sums of clients' values are shifted by `shift` times the bound of their rounding in any order.
-    `first` is the number of the first client, which identifies its draws.
+    Sums of clients' values are shifted by `shift` times the bound of their rounding error.  `first`
+    is the number of the first client, which identifies its draws.
     """
 
     def __init__(

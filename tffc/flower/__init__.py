@@ -5,14 +5,14 @@
     grid         the federation reached through Flower's grid
     records      our messages as Flower's records
     pauses       how long to wait between polls
-    supernode, superexec   Flower's node with shorter pauses; these five alone import flwr
+    supernode, superexec   Flower's node with shorter pauses
     asking       sending requests to nodes, and checking their untrusted replies
     engine       the server's part of a round: ask nodes, merge their replies in a fixed order
     rounds       one round after another, each repeated if too few nodes reply
     tasks        messages to a node, independent of the process that handles them
     node         a node's part of a round: check, fold its clients, reply with one accumulator
     worker       a process that does a node's part and keeps TensorFlow loaded
-    warm         the socket to it
+    warm         the socket between a node and its worker
     masked_engine, masked_node, masked_steps   both parts if secure sums are masked
     secured      the secure sums in accumulators
     store        a node's copies of bundle files that are too large for an app
@@ -20,6 +20,8 @@
     messages     requests and replies, and strict parsing of them
     bundle_file  the one file that holds a bundle in an app
     app_folder   the folder of an app, as `tffc export --to flower` writes it
+
+Only sides, grid, records, supernode and superexec import flwr.
 
 A node is a silo with many clients, or a device with one.  It sends the accumulator of all its
 clients, or an error code; never a path, a client's name, or a client's value.

@@ -18,7 +18,7 @@ PACKAGE = "tffc_app"
 PROJECT = "pyproject.toml"
 
 TEMPLATES = pathlib.Path(__file__).with_name("app")
-"""The folder of the app's files, with names in place of what differs between apps."""
+"""The folder of the templates for the app's files."""
 
 FILES = re.compile(rf"{PROJECT}|README\.md|LICENSE|{PACKAGE}/(\w+\.(py|json)|__pycache__/.*)")
 """The files that the folder of an app may hold."""
@@ -28,7 +28,7 @@ def app_files(bundle: Bundle, name: str) -> dict[str, bytes]:
     """Return the files of the app of a bundle, by their paths in its folder.
 
     Raises:
-      BundleError: it has more files than an app can name.
+      BundleError: the bundle has more files than an app can name.
     """
     usual = RunSettings()
     about = {field: json.dumps(getattr(usual, field)) for field in _SHOWN}

@@ -39,7 +39,7 @@ class Federation(Protocol):
         ...
 
     def receive(self, timeout: float) -> Iterator[Arrival]:
-        """Yield what arrives within `timeout` seconds, and stop early once everybody has replied.
+        """Yield what arrives within `timeout` seconds; stop early once everybody has replied.
 
         Messages may be duplicates, or replies to earlier requests.
         """
@@ -143,22 +143,22 @@ def _fits(process: Process, reply: Reply, kept: Any) -> bool:
         if len(zero) != len(reply.totals) or not all(map(_is_alike, zero, reply.totals)):
             return False
         aggregation.merge(reply.totals, reply.totals, kept)
-    except Exception:  # noqa: BLE001  (what a node sends may fail in any way)
+    except Exception:  # noqa: BLE001  (untrusted values may fail in any way)
         return False
     return True
 
 
 def _said(code: str) -> str:
-    """Return the error that a node replied with; of its content only the code is trusted."""
+    """Return a text for the error code that a node replied with, if the code is known here."""
     if CODE.fullmatch(code) is None or not has_page(code):
         return "it answers an error that is not known here"
     return f"{code}, {read_page(code).title}"
 
 
 def _is_alike(zero: Any, totals: Any) -> bool:
-    """Return whether an accumulator has the structure and element types of an empty one.
+    """Return whether an accumulator has the structure and element types of `zero`.
 
-    If that one is None, its structure is unknown and anything matches.
+    Where `zero` is None, the structure is unknown and anything matches.
     """
     stack = [(zero, totals)]
     while stack:

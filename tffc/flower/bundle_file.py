@@ -1,4 +1,4 @@
-"""The single file that holds a bundle in a Flower app, which may contain only some kinds of files.
+"""The single file that holds a bundle in a Flower app, because apps allow only some kinds of files.
 
     {
       "format_version": "1.0",
@@ -9,7 +9,8 @@
     }
 
 It lists every file of the bundle's folder.  If the app would exceed Flower's limit, the largest
-files are only named, with their hashes; the server sends those to each node once, which keeps them.
+files are only named, with their hashes; the server sends them to each node once, and nodes keep
+them.
 """
 
 from __future__ import annotations
@@ -37,20 +38,20 @@ ROOM = 2**18
 """The part of the limit reserved for the app's other files and the archive's overhead."""
 
 MOST = 2**31 - 1
-"""The limit on the bytes of one file of a bundle: that of any message."""
+"""The limit on the bytes of one file of a bundle, which is also that of a message."""
 
 PATH = re.compile(r"(components/)?[a-z][a-z0-9_]*\.[a-z]+")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 Fetch = Callable[[str, int], bytes]
-"""Returns the content of a file that is only named, given its SHA-256 and size."""
+"""A function that returns the content of a file that is only named, given its SHA-256 and size."""
 
 
 def encode_bundle_file(files: Mapping[str, bytes], limit: int = LIMIT - ROOM) -> bytes:
     """Return the file that holds a bundle's files, of at most `limit` bytes.
 
     Raises:
-      BundleError: it is too large even with all contents left out.
+      BundleError: it exceeds the limit even without the contents of the files.
     """
     sizes = {path: len(base64.b64encode(content)) for path, content in files.items()}
     held = set(files)
@@ -83,10 +84,10 @@ def _encode(files: Mapping[str, bytes], held: set[str]) -> bytes:
 
 
 def decode_bundle_file(content: bytes, name: str, fetch: Fetch | None = None) -> dict[str, bytes]:
-    """Return the files of a bundle, each checked against its hash; `name` says where it is from.
+    """Return the files of a bundle, each checked against its hash; errors call the content `name`.
 
     Raises:
-      BundleError: the content is not such a file, or a file is only named and there is no `fetch`.
+      BundleError: the content is damaged, or a file that is only named cannot be fetched.
     """
     entries = _entries(content, name)
     return {path: _content(path, entry, name, fetch) for path, entry in entries.items()}
@@ -147,11 +148,12 @@ def _content(path: str, entry: Mapping[str, Any], name: str, fetch: Fetch | None
 
 @functools.lru_cache(maxsize=4)
 def read_app_bundle(path: pathlib.Path, fetch: Fetch | None = None) -> Bundle:
-    """Return the bundle of an app, cached: Flower installs each app under its hash, so it never
-    changes.
+    """Return the bundle of an app.
+
+    It can be cached, because Flower installs each app under its hash, so the file never changes.
 
     Raises:
-      BundleError: it is damaged, or a file of it is not in the app and there is no `fetch`.
+      BundleError: it is damaged, or a file that is only named cannot be fetched.
     """
     content = read_regular(path, LIMIT)
     return decode_bundle(decode_bundle_file(content, str(path), fetch), path)
@@ -178,7 +180,7 @@ def fetch_from(folder: pathlib.Path | None) -> Fetch | None:
                 content = read_regular(path, size)
                 if hashlib.sha256(content).hexdigest() == digest:
                     return content
-        # Empty content does not have the hash either, so the caller refuses it.
+        # The caller refuses empty content, because its hash or size differs.
         return b""
 
     return fetch

@@ -1,8 +1,8 @@
 """The server's part of a round on a federation: asking nodes and merging their replies.
 
-Accumulators are merged in the order of the nodes' names, so the result does not depend on which
-reply came first.  Only the first reply to the current attempt counts, and only from a node that was
-asked.  If too few nodes reply there is no new state; `tffc.flower.rounds` then repeats the round.
+Accumulators are merged in the order of the nodes' names, so the result does not depend on the order
+of replies.  Only the first reply to the current attempt counts, and only from a node that was
+asked.  If too few nodes reply, there is no new state, and `tffc.flower.rounds` repeats the round.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Nodes:
 class FlowerEngine:
     """Runs rounds of one process, each with a cohort of nodes; `tell` receives lines for the log.
 
-    `large` are the files of the bundle that the app does not hold, by hash.
+    `large` has the files of the bundle that the app does not hold, by hash.
 
     Raises:
       ExecutionError: the program has secure sums, and the configuration does not say how to add

@@ -1,7 +1,7 @@
 """The nodes reached through Flower's grid, as a `Federation`.
 
-A registered node has its registered name.  Others, as in tests and simulations, are asked for a
-name once.
+A registered node has its registered name.  Others, for example in simulations, are asked for their
+names once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LONGEST = 1.0
 """The most seconds between two polls for replies."""
 
 GRACE = 30.0
-"""How many seconds longer than the wait for its reply a message lives."""
+"""The seconds between the end of the wait for a reply and the expiry of the message."""
 
 NAMING = 120.0
 """The seconds that a node has to reply with its name."""
@@ -81,7 +81,7 @@ class GridFederation:
     def _push(
         self, kind: str, records: Mapping[int, Record], names: Sequence[Any] | Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Send requests; return the nodes asked, by the ids of the messages."""
+        """Send requests; return the names of the nodes by the ids of the messages."""
         contents: dict[int, Any] = {}
         messages: list[Message] = []
         for node, record in records.items():
@@ -120,8 +120,7 @@ class GridFederation:
 
 def _arrival(node: Any, message: Message) -> Arrival:
     if message.has_error():
-        # The text of the error may be the node's traceback, with its paths, so only the code is
-        # used.
+        # Use only the code, because the text may be the node's traceback, with its paths.
         return Arrival(node, None, f"Flower reports its error {message.error.code}")
     try:
         return Arrival(node, from_flower(message.content))

@@ -1,8 +1,7 @@
 """The server's part of a round with masked secure sums: five steps with all nodes.
 
-The server learns the sum of the survivors' vectors, and gets accumulators in which the parts of
-secure sums are masked.  If too few nodes are left in any step, the round begins again with new
-keys.
+The server gets accumulators whose secure sums are masked, and learns only the sum of the survivors'
+vectors.  If too few nodes are left in any step, the round begins again with new keys.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from tffc.masking.aggregator import Aggregator
 from tffc.masking.terms import Demands, Terms
 
 Finish = Callable[[list[Any]], list[Any]]
-"""Returns merged accumulators with the true sums in place of the masked ones."""
+"""A function that replaces the masked sums in merged accumulators by the true ones."""
 
 
 def add_masked(
@@ -92,7 +91,7 @@ class _Sum:
         return chosen, lambda merged: self._parts.with_vector(merged, total)
 
     def _work(self, shares: Mapping[str, Mapping[str, bytes]]) -> dict[str, Reply]:
-        """Ask nodes to work; the vectors in valid replies are added to the sum."""
+        """Ask nodes to work, and add the vectors of valid replies to the sum."""
         sent = self._request.sent
         requests = {
             name: self._asked(MaskedStep.WORK, kept=self._request.kept, sent=(pack_table(s), sent))
@@ -123,8 +122,7 @@ class _Sum:
                 self._asking.tell(f"{name} does not take part: {error.message}")
 
     def _asked(self, step: MaskedStep, **given: Any) -> Request:
-        """Return the request for a step, with an attempt of its own so that no other step's reply
-        matches."""
+        """Return the request for a step; its attempt id does not match replies to other steps."""
         attempt = attempt_of(self._request.attempt, step)
         return dataclasses.replace(self._request, attempt=attempt, **given)
 

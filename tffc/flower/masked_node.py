@@ -1,7 +1,7 @@
-"""A node's part of masked sums: one participant at a time, whose steps each happen once.
+"""A node's part of masked sums: one participant at a time, which takes each step only once.
 
-Between messages the participant is kept in the node's state, secrets included; it never leaves the
-node.
+Between messages the participant, with its secrets, is kept in the node's state, and never leaves
+the node.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ class MaskedNode:
 
         Raises:
           ExecutionError: it is not the next step of the sum, or a message from the server or
-            another
-            participant is wrong.
+            another participant is wrong.
         """
         if step is MaskedStep.KEYS:
             name, terms = unpack_terms(request.sent, _label(request))
@@ -70,10 +69,13 @@ class MaskedNode:
     def work(
         self, request: Request, steps: RoundSteps, work: Callable[[Any], list[Any] | None]
     ) -> list[Any]:
-        """Return the accumulators of all clients, computed from what was sent to them, masked.
+        """Return the masked accumulators of all clients.
+
+        `work` computes the accumulators from the values sent to clients, or returns None if there
+        are none.
 
         Raises:
-          ExecutionError: as `step` does, or the sums are of another size than the terms say.
+          ExecutionError: as for `step`, or the sums have another size than the terms say.
         """
         participant = self._participant(MaskedStep.WORK, request)
         if not isinstance(request.sent, tuple) or len(request.sent) != 2:
@@ -104,9 +106,10 @@ class MaskedNode:
         return Participant.from_bytes(content, self._signer(), self._known())
 
     def _keep(self, step: MaskedStep, request: Request, participant: Participant, said: Any) -> Any:
-        """Save the participant after a step, before its message is sent.
+        """Save the participant after a step, and return the step's message.
 
-        So the step cannot be taken again with other data, which could reveal more than the sum.
+        It is saved before the message is sent, so that the step cannot be repeated with other data,
+        which could reveal more than the sum.
         """
         content = participant.to_bytes().decode()
         label = label_of(request.attempt)

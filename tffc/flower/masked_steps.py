@@ -1,7 +1,7 @@
-"""The messages of masked sums: what each side sends the other in each step.
+"""The messages of masked sums between the server and the nodes.
 
-The five steps are those of `tffc.masking`.  The third one is the request to work: besides what
-clients are sent it has the sealed shares of the others, and the reply has masked values.
+The five steps are those of `tffc.masking`.  The third is the request to work: besides the values
+sent to clients it has the sealed shares of other nodes, and the reply has masked accumulators.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_SEGMENTS, MOST_VALUES = 2**16, 2**40
 
 
 class MaskedStep(enum.StrEnum):
-    """The steps in order, by the kinds of their requests."""
+    """The steps in order; the values are the kinds of their requests."""
 
     KEYS = "keys"
     SHARES = "shares"
@@ -48,16 +48,16 @@ def pack_terms(name: str, terms: Terms) -> Any:
 
 
 def unpack_terms(packed: Any, label: bytes) -> tuple[str, Terms]:
-    """Unpack what `pack_terms` packed.
+    """Unpack the result of `pack_terms`.
 
     Raises:
-      ExecutionError: it is something else.
+      ExecutionError: `packed` is malformed.
     """
     try:
         name, threshold, pairs = packed
         segments = tuple(Segment(int(modulus), int(size)) for modulus, size in pairs)
         is_right = all(1 <= s.modulus <= 2**64 and 0 <= s.size < MOST_VALUES for s in segments)
-        # A modulus that no mask can be drawn for has no element type.
+        # This includes `dtype`, which fails for moduli that masks cannot be drawn for.
         is_right = is_right and len(segments) < MOST_SEGMENTS and all(s.dtype for s in segments)
         if is_right:
             return name.decode(), Terms(label, int(threshold), segments)
@@ -72,7 +72,7 @@ def pack_keys(keys: Keys) -> Any:
 
 
 def unpack_keys(packed: Any) -> Keys:
-    """Unpack what `pack_keys` packed; raises as `unpack_terms` does."""
+    """Unpack the result of `pack_keys`; raises the same error as `unpack_terms`."""
     if not isinstance(packed, tuple) or len(packed) != 3 or not _are_bytes(packed):
         raise malformed("it does not hold the keys of a participant")
     return Keys(*packed)
@@ -84,7 +84,7 @@ def pack_table(table: Mapping[str, Any]) -> Any:
 
 
 def unpack_table(packed: Any) -> dict[str, Any]:
-    """Unpack what `pack_table` packed; raises as `unpack_terms` does."""
+    """Unpack the result of `pack_table`; raises the same error as `unpack_terms`."""
     found: dict[str, Any] = {}
     for pair in packed if isinstance(packed, tuple) else (None,):
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], bytes):
@@ -94,7 +94,7 @@ def unpack_table(packed: Any) -> dict[str, Any]:
 
 
 def unpack_bytes(packed: Any) -> dict[str, bytes]:
-    """Unpack a mapping with values of bytes; raises as `unpack_terms` does."""
+    """Unpack a table whose values are bytes; raises the same error as `unpack_terms`."""
     found = unpack_table(packed)
     if not _are_bytes(tuple(found.values())):
         raise malformed("it does not hold a table of bytes")
@@ -107,7 +107,7 @@ def pack_revealed(revealed: Revealed) -> Any:
 
 
 def unpack_revealed(packed: Any) -> Revealed:
-    """Unpack what `pack_revealed` packed; raises as `unpack_terms` does."""
+    """Unpack the result of `pack_revealed`; raises the same error as `unpack_terms`."""
     if not isinstance(packed, tuple) or len(packed) != 2:
         raise malformed("it does not hold shares")
     seeds, secrets = map(unpack_bytes, packed)

@@ -1,7 +1,7 @@
 """Messages between the server and its nodes.
 
-A message is a `Record`: named texts, numbers and bytes, and arrays beside them.  How it travels is
-not decided here.  Either side may run modified code, so everything received is parsed strictly.
+A message is a `Record`: named texts, numbers and bytes, and arrays beside them.  Other modules send
+it.  Either side may run modified code, so everything received is parsed strictly.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Record(NamedTuple):
 class Request:
     """A request of the server to a node in an attempt at a round.
 
-    `program` identifies the programs that both have to run; `attempt` is unique to the request.
-    `kept` is the part of the server's values that aggregations need, and `sent` what clients
-    receive.
+    `program` is the digest of the programs that both have to run; `attempt` is the id that the
+    reply must have.  `kept` is the part of the server's values that aggregations need, and `sent`
+    has the values for the clients.
     """
 
     program: str
@@ -83,9 +83,10 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reply:
-    """A node's reply: the accumulators of that many clients, or an error code.
+    """A node's reply: the accumulators of its clients, or an error code.
 
-    `totals` is None if no client took part, or if rounds do not aggregate.
+    `clients` took part and `skipped` were left out.  `totals` is None if no client took part, or if
+    rounds do not aggregate.
     """
 
     program: str
@@ -126,7 +127,7 @@ _ABOUT_REPLY = ("program", "round", "attempt", "clients", "skipped", "error")
 
 
 def program_digest(process: Process) -> str:
-    """Return the digest, included in every message, of all programs that rounds run."""
+    """Return the digest of all programs of the bundle, which every message includes."""
     lines = (f"{name} {digest}\n" for name, digest in sorted(process.digests.items()))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -147,7 +148,7 @@ class _Fields:
         found = self._record.entries.get(name)
         if not is_count(found):
             raise malformed(f"its {name!r} is not a count")
-        # The value was checked to be a count.
+        # `is_count` has checked the type.
         return int(found)  # pyright: ignore[reportArgumentType]
 
     def value(self) -> Any:
@@ -161,7 +162,7 @@ class _Fields:
 
 
 def malformed(reason: str) -> ExecutionError:
-    """Return the error for a message that is not one of ours."""
+    """Return the error for a message that is malformed, or not one of tffc's."""
     return ExecutionError(
         "E763",
         f"a message of the federation is not one of tffc's: {reason}",

@@ -1,9 +1,9 @@
 """A node's part of a round: checking a request and folding its clients.
 
 A node decides for itself what it takes part in.  It runs only the programs of its own copy of the
-bundle, and if it has a policy, only if they are proved to be what the audited program compiles to.
-Errors are sent back as codes, because their texts may contain paths and values; the node's operator
-sees them whole.
+bundle.  If it has a policy, the program must satisfy it, and compile to exactly these components.
+Errors are sent back as codes, because their texts may contain paths and values; only the node's
+operator sees the texts.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from tffc.ir import wire
 from tffc.ir.types import Type
 
 UNFORESEEN = "E772"
-"""The code sent for anything that is not an error of ours."""
+"""The code sent for any exception that is not an error of tffc."""
 
 
 class Node:
     """One node, with its copy of the bundle.
 
-    `read` returns that, given a function that fetches files from the node's store; `settle` returns
-    its configuration.  Both may raise.  `tell` receives errors, whole, for the node's operator.
-    `open_source` opens the data that the configuration names.
+    `read` returns the bundle, given a function that fetches files from the node's store; `settle`
+    returns the node's configuration.  Both may raise.  `tell` receives the texts of errors, for the
+    node's operator.  `open_source` opens the data that the configuration names.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Node:
         self.memory = Memory()
 
     def answer(self, record: Record, kind: str = WORK) -> Record:
-        """Return the reply to a request of a kind, whatever happens."""
+        """Return the reply to a request of a kind; errors become replies too."""
         request: Request | None = None
         try:
             request = Request.from_record(record)
@@ -68,7 +68,7 @@ class Node:
         except TffcError as error:
             self._tell(str(error))
             reply = refusal(error.code, request)
-        except Exception as error:  # noqa: BLE001  (nothing of it may reach the server)
+        except Exception as error:  # noqa: BLE001  (its text must not reach the server)
             self._tell(f"{type(error).__name__}: {error}")
             reply = refusal(UNFORESEEN, request)
         return reply.to_record()
@@ -128,7 +128,7 @@ class Node:
         """Check that a round satisfies the node's policy.
 
         Raises:
-          PolicyError: it does not, or the components are not those of the audited program.
+          PolicyError: it does not, or the audited program compiles to other components.
         """
         if self._audit is None:
             self._audit = _audited(bundle)
@@ -183,7 +183,7 @@ def _audited(bundle: Bundle) -> Audit:
 
 
 def _unmasked(channel: Channel) -> Channel:
-    """Return a channel's protection as it is if secure sums are added like other sums."""
+    """Return a channel with the protection that it has if secure sums are not masked."""
     if channel.protection is not Protection.SECURE:
         return channel
     return dataclasses.replace(channel, protection=Protection.SYSTEM)

@@ -1,6 +1,6 @@
 """Polling intervals: a tenth of the time waited so far.
 
-Long waits poll rarely, and polling makes no wait longer by more than a tenth.
+So long waits poll rarely, and polling lengthens a wait by at most a tenth, or `SHORTEST`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ def pause_after(waited: float, longest: float) -> float:
 
 
 class Pauses:
-    """Replaces the module `time` in Flower's code, to sleep shorter.
+    """Replaces the module `time` in Flower's code, with shorter pauses.
 
-    The duration that Flower asks for identifies what it waits for, and is the longest pause.
+    The duration that Flower asks for is the longest pause, and tells different waits apart.
     """
 
     def __init__(
@@ -40,5 +40,5 @@ class Pauses:
         self._sleep(pause_after(now - self._begun, longest))
 
     def came(self) -> None:
-        """Record that what was waited for arrived, so that the next wait starts again."""
+        """Record that the wait is over, so that the next one starts with short pauses."""
         self._begun = self._clock()

@@ -1,8 +1,8 @@
-"""Our records as Flower's: arrays as Flower's arrays, which it sends in chunks, and the rest
-beside.
+"""Conversion between our records and Flower's.
 
-Flower transfers each array with requests of its own, so all arrays of one element type are joined
-into one, named after the type.  The arrays' types and shapes are in an entry of their own.
+Arrays become Flower's arrays, which it sends in chunks.  Because it makes separate requests for
+each array, all arrays of one element type are joined into one, named after the type.  Their types
+and shapes are in a separate entry.
 """
 
 from __future__ import annotations
@@ -83,5 +83,5 @@ def _apart(together: Mapping[str, Any], shapes: list[Any]) -> list[Any]:
 def _numpy(array: Any) -> Any:
     try:
         return array.numpy()
-    except Exception as error:  # noqa: BLE001  (what was sent may fail in any way)
+    except Exception as error:  # noqa: BLE001  (untrusted content may fail in any way)
         raise malformed(f"one of its arrays cannot be read, {type(error).__name__}") from None

@@ -26,7 +26,7 @@ def run_federation(
 ) -> Iterator[Round]:
     """Run the rounds from `state` on, up to the configured number.
 
-    A round with too few replies begins again from the same state, with the nodes connected then.
+    A round with too few replies is repeated from the same state, with the nodes connected by then.
     Which nodes are asked depends on the seed, the round's number and the names of the connected
     nodes.
 

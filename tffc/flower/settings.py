@@ -64,11 +64,11 @@ _Effects: TypeAlias = Annotated[
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunSettings:
-    """The configuration of a run; its entries have these names, with hyphens.
+    """The configuration of a run; entries are named like these fields, but with hyphens.
 
     A round begins once `min_nodes` are connected, asks the given fraction of them, and counts if
     `min_replies` reply within `timeout` seconds.  Otherwise it begins again after `pause` seconds,
-    up to `attempts` times in all.
+    for at most `attempts` attempts in all.
     """
 
     rounds: _Positive = 1
@@ -97,14 +97,14 @@ class RunSettings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """The configuration of a node; its entries have these names, with hyphens.
+    """The configuration of a node; entries are named like these fields, but with hyphens.
 
-    `data` says where its clients' data is, as `tffc run --data` does.  With `partition_id` and
-    `num_partitions` the node has only every n-th of the clients.  `policy` is a file that says what
-    may leave the node.  `out` is the folder for the clients' final values, if rounds do not
-    aggregate, `worker` one for the process that stays loaded, and `cache` one for bundle files that
-    are too large for an app.  In masked sums the node signs with its private `key`, and takes part
-    only with nodes whose public keys are in the folder `known`.
+    `data` is the location of its clients' data, as for `tffc run --data`.  With `partition_id` and
+    `num_partitions`, the node has only every n-th of the clients.  `policy` is a file that says
+    what may leave the node.  `out` is the folder for the clients' final values, if rounds do not
+    aggregate; `worker` is the folder of its worker process, and `cache` the folder for bundle files
+    that are too large for an app.  In masked sums the node signs with its private `key`, and takes
+    part only with nodes whose public keys are in the folder `known`.
     """
 
     data: _Text = ""
@@ -124,8 +124,8 @@ class NodeSettings:
     def read(cls, config: Config, run: Config) -> NodeSettings:
         """Parse the configuration of a node.
 
-        Nobody configures the nodes of a simulation: they have a partition but no data, and take
-        `data` and `out` from the configuration of the run, which no other node does.
+        The nodes of a simulation cannot be configured: they have a partition but no data.  Only
+        they take `data` and `out` from the configuration of the run.
 
         Raises:
           LanguageValueError: an entry is invalid.
@@ -150,7 +150,7 @@ class NodeSettings:
 
 
 def _read(kind: type[T], what: str, config: Config) -> T:
-    """Return the settings of a kind, from the entries that are there and not empty."""
+    """Return the settings of a kind; entries that are missing or empty have defaults."""
     given: dict[str, Any] = {}
     for field, annotated in get_type_hints(kind, include_extras=True).items():
         name = field.replace("_", "-")

@@ -37,7 +37,7 @@ BUNDLE = "bundle.json"
 """The file of the bundle, in the folder of the app's modules."""
 
 STATE = "tffc"
-"""The record with what a node keeps between the messages of a run."""
+"""The record of a node's memory between the messages of a run."""
 
 LOG = logging.getLogger("flwr")
 """Flower's log, which operators read."""
@@ -134,10 +134,10 @@ def _memory(context: Context) -> Memory:
 
 
 def _reply(message: Message, answered: Callable[[], Record]) -> Message:
-    """Return a reply, whatever happens; an unexpected error is not described in it."""
+    """Return a reply; if `answered` fails, it is empty."""
     try:
         record = answered()
-    except Exception as error:  # noqa: BLE001  (nothing of it may reach the server)
+    except Exception as error:  # noqa: BLE001  (its text must not reach the server)
         LOG.error("%s", error)
         record = Record({}, ())
     return Message(to_flower(record), reply_to=message)
@@ -149,9 +149,9 @@ def _store(context: Context) -> Store:
 
 @functools.cache
 def _do_here() -> Callable[[Task], Done]:
-    """Return a function that handles tasks in this process, which all nodes of a simulation may
-    share."""
-    # A node with a worker does without this import.
+    """Return the function that handles tasks in this process, which several nodes of a simulation
+    may share."""
+    # Imported late, because a node with a worker does not need it.
     from tffc.flower.worker import KeptNodes
 
     return KeptNodes().do
@@ -168,8 +168,8 @@ def _done(task: Task) -> Done:
 def _outputs(
     process: Process, settings: RunSettings
 ) -> Iterator[tuple[State, Callable[[Round], None]]]:
-    """Yield the state to continue from, and a function that saves rounds in the run's folder, if it
-    has one."""
+    """Yield the state to continue from, and a function that saves rounds in the run's folder, if
+    there is one."""
     if settings.out is None:
         yield process.first_state(), lambda finished: None
         return

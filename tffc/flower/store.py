@@ -22,7 +22,7 @@ from tffc.flower.messages import Record, malformed
 from tffc.flower.settings import NodeSettings
 
 LACKS, KEEP = "lacks", "keep"
-"""The kinds of requests that ask which files a node lacks, and that bring some."""
+"""The kinds of requests that ask which files a node lacks, and that send it files."""
 
 
 class Store:
@@ -76,8 +76,8 @@ def answer_keep(store: Store, named: Mapping[str, int], record: Record) -> Recor
     """Save the files that the server sends; reply with their hashes.
 
     Raises:
-      ExecutionError: one of them is not a file that the app names.
-      DataError: one cannot be written.
+      ExecutionError: the app does not name one of the files.
+      DataError: a file cannot be written.
     """
     kept: list[str] = []
     for array in record.arrays:
@@ -96,7 +96,7 @@ def read_digests(record: Record) -> list[str]:
 
 
 def files_record(files: Sequence[bytes]) -> Record:
-    """Return files as a record: as arrays of bytes, because Flower sends arrays in chunks."""
+    """Return a record of files, as arrays of bytes because Flower sends arrays in chunks."""
     return Record({}, [np.frombuffer(content, np.uint8) for content in files])
 
 

@@ -1,9 +1,8 @@
-"""Flower's SuperExec, which polls for messages and starts processes for them, with shorter pauses.
+"""Flower's SuperExec with shorter pauses; it polls for messages and starts processes for them.
 
     python -m tffc.flower.superexec --runtime-api-address ...
 
-The processes are forked from one that has imported Flower and tffc's side of an app, and has done
-nothing else.
+The processes are forked from one that has only imported Flower and tffc's side of an app.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ COMMAND = "flwr-clientapp"
 """Flower's command that handles a message with the app."""
 
 IMPORTED = ("flwr.supernode.cli", "tffc.flower.sides")
-"""The modules already imported in processes for messages."""
+"""The modules that are imported before processes for messages are forked."""
 
 
 def run_command(command: list[str]) -> None:
@@ -50,9 +49,9 @@ class Forks:
         self._server = multiprocessing.get_context("forkserver")
         self._server.set_forkserver_preload(list(IMPORTED))
 
-    # The name is that in `subprocess`.
+    # Named as in `subprocess`.
     def Popen(self, command: Sequence[str], **options: Any) -> Any:
-        """Start a command; the one for messages in a forked process."""
+        """Start a command; use a forked process for the command that handles messages."""
         self._pauses.came()
         if command[0] != COMMAND:
             return subprocess.Popen(command, **options)

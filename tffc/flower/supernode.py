@@ -1,14 +1,13 @@
 """A Flower SuperNode that loses little time between messages.
 
-Flower's own polls for messages every three seconds, and starts a process for each, which imports
-Flower again.  This one takes the same arguments:
+Flower's own SuperNode polls for messages every three seconds, and starts a process for each, which
+imports Flower again.  This one takes the same arguments:
 
     python -m tffc.flower.supernode --superlink ...
 
-It polls often after a message, and less and less often while none comes.  For a part of a message
-that is not there yet, where Flower waits a second, it polls soon again.  And
-`tffc.flower.superexec` forks the process for a message from one that has imported what it needs.
-Nothing else differs.
+It polls often after a message, and less and less often while none arrives.  If a part of a message
+is missing, it polls again soon, where Flower waits a second.  And `tffc.flower.superexec` forks the
+process for a message from one that has already imported Flower.  Nothing else differs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tasks: messages to a node, handled by the node's process or by a worker beside it.
 
-A process for one message imports this, and not `tffc.flower.node`, if there is a worker.
+If there is a worker, the process for a message imports only this module, not `tffc.flower.node`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ WORK = "work"
 """The kind of request for which a node folds its clients."""
 
 MASKED_STEPS = ("keys", "shares", "confirmed", "revealed")
-"""The kinds of requests for the steps of masked sums, except that of work."""
+"""The kinds of requests for the other steps of masked sums."""
 
 
 class Memory(NamedTuple):
-    """The memory of a node between the messages of a run: the highest round number, and its
-    participant in masked sums."""
+    """The memory of a node between the messages of a run: the number of the last round, and the
+    serialized participant in masked sums."""
 
     last_round: int = 0
     participant: bytes = b""
@@ -52,5 +52,5 @@ def reply_to(request: Request, **given: Any) -> Reply:
 
 
 def refusal(code: str, request: Request | None = None) -> Reply:
-    """Return a reply with an error code, to a request unless that could not be parsed."""
+    """Return a reply with an error code; `request` is None if it could not be parsed."""
     return Reply("", 0, "", error=code) if request is None else reply_to(request, error=code)

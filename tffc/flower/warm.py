@@ -1,7 +1,7 @@
 """Tasks over a Unix socket, between a node's process and its worker; see `tffc.flower.worker`.
 
-The socket is in a folder that only the node's user can open.  A worker ends by itself after a while
-without messages.  If it cannot be reached, the task is done without it.
+The socket is in a folder that only the node's user can open.  A worker ends after `IDLE` seconds
+without messages.  If it cannot be reached, the node's process handles the task.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Start = Callable[[pathlib.Path], None]
 
 
 def start_worker(folder: pathlib.Path) -> None:
-    """Start a worker, which outlives the process of this message."""
+    """Start a worker, which outlives this process."""
     appended = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     os.posix_spawn(
         sys.executable,
@@ -62,8 +62,9 @@ def start_worker(folder: pathlib.Path) -> None:
 def ask_worker(
     folder: pathlib.Path, task: Task, sleep: Sleep = time.sleep, start: Start = start_worker
 ) -> Done | None:
-    """Return the result of a task from the folder's worker, started if necessary; None if that
-    fails.
+    """Return the result of a task from the folder's worker, started if necessary.
+
+    Returns None if the worker cannot be reached.
 
     Raises:
       ExecutionError: the folder is open to others, or its path is too long.
@@ -75,13 +76,13 @@ def ask_worker(
                 _send(connection, _encode_task(task))
                 return _decode_done(_receive(connection))
         except (OSError, ValueError, TypeError, EOFError):
-            # It ended meanwhile; start another one.
+            # The worker may just have ended; try again, which starts another.
             continue
     return None
 
 
 def serve(folder: pathlib.Path, work: Work, idle: float = IDLE) -> None:
-    """Handle tasks, one after another, until none comes for a while.
+    """Handle tasks, one after another, until none arrives for `idle` seconds.
 
     Returns at once if another worker serves the folder.
 
@@ -155,7 +156,7 @@ def _connected(folder: pathlib.Path, sleep: Sleep, start: Start) -> socket.socke
     raise TimeoutError("the worker does not begin")
 
 
-# The protocol: a size of eight bytes, then that many bytes.
+# A message is a size in eight bytes, followed by that many bytes.
 
 
 def _send(connection: socket.socket, content: bytes) -> None:
@@ -208,7 +209,7 @@ def _json(value: Any) -> bytes:
 
 
 def _record_parts(record: Record) -> tuple[bytes, bytes, list[Any]]:
-    """Return the entries as JSON, their bytes values concatenated, and the arrays."""
+    """Return the entries as JSON without `rest`, the bytes of `rest`, and the arrays."""
     entries = dict(record.entries)
     rest = entries.pop("rest", b"")
     return _json(entries), rest, list(record.arrays)

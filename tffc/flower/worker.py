@@ -1,8 +1,8 @@
 """A process beside a node that keeps TensorFlow and the graphs of its apps loaded between messages.
 
 Flower starts a process for every message, which would load TensorFlow each time.  If the node's
-operator configures a folder for it, as `worker`, that process passes the message on to a worker,
-which it starts if necessary:
+configuration has a folder as `worker`, that process passes the message on to a worker, which it
+starts if necessary:
 
     python -m tffc.flower.worker FOLDER
 """
@@ -21,11 +21,11 @@ from tffc.flower.settings import NodeSettings
 from tffc.flower.tasks import Done, Task
 
 KEPT = 4
-"""How many nodes, each of one app and configuration, stay loaded."""
+"""The most nodes, each of one app and configuration, that stay loaded."""
 
 
 class KeptNodes:
-    """Handles tasks, reusing the node of the last task with the same app and configuration."""
+    """Handles tasks, reusing the nodes of recent tasks with the same app and configuration."""
 
     def __init__(self) -> None:
         self._nodes: collections.OrderedDict[str, tuple[Node, list[str]]]

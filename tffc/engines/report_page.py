@@ -1,6 +1,6 @@
 """The report of a run as one self-contained page without scripts.
 
-It depends on the report alone, so the same folder gives the same bytes.
+It depends only on the report, so the same folder always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _panel(name: str, points: Points, evaluated: Points = ()) -> str:
 
 
 def _thinned(points: Points) -> Points:
-    """Return fewer points with the same look: the extremes of neighbours."""
+    """Return at most `MOST_POINTS` points that look the same: the extremes of neighbours."""
     if len(points) <= MOST_POINTS:
         return points
     found: list[tuple[int, float]] = []
@@ -278,7 +278,7 @@ def _numbers_of(row: MetricsRow) -> Mapping[str, float]:
 def _table(
     about: str, head: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str]
 ) -> list[str]:
-    """Return a table that scrolls by itself; its cells are HTML."""
+    """Return a table that scrolls separately from the page; its cells are HTML."""
     lines = list(rows)
     kind = "wide tall" if len(lines) > TALL else "wide"
 

@@ -39,7 +39,7 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
     _Rewriting(graph, graph.node, "", columns).replace_all(signatures)
     for name, function in functions.items():
         if _Rewriting(graph, function.node_def, name, {}).replace_all(signatures):
-            # A reduction has become a loop, which calls its outputs otherwise.
+            # A reduction has become a loop, whose outputs have other names.
             rename_outputs(function, "While", "components")
     # Inline the calls in the loops' functions.  TensorFlow would do it too, but with additional
     # nodes that run in each step.
@@ -82,7 +82,7 @@ class _Elements(Protocol):
         ...
 
     def more(self, condition: Any) -> str:
-        """Add nodes to the condition that tell whether there is a further element."""
+        """Add nodes to the condition that compute whether there is another element."""
         ...
 
     def take(self, body: Any) -> tuple[list[str], list[str]]:

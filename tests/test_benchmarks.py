@@ -101,7 +101,7 @@ def test_the_page_keeps_one_section_about_rounds(tmp_path: pathlib.Path) -> None
     page = write_report([], tmp_path, versions={}, has_peer=False, runs=1, seconds=1)
     text = page.read_text()
     assert text.startswith(before.rstrip())
-    assert text.count("## Rounds beside other libraries") == 1
+    assert text.count("## Rounds compared with other libraries") == 1
     assert "| tffc, memory | 255 ms (10–500) | 20 ms (20–20) | 1 | 0e+00 |" in text
     assert "| jax, scan | 510 ms (510–510) | 40 ms (40–40) | 2 | 1e-08 |" in text
 

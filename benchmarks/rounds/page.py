@@ -18,24 +18,24 @@ BEGIN, END = "<!-- rounds -->", "<!-- end of rounds -->"
 IMAGE = "performance/rounds.svg"
 
 TEXT = """\
-## Rounds beside other libraries
+## Rounds compared with other libraries
 
 Made by `python -m benchmarks.rounds`.
 
-Federated averaging in tffc's local engine, with `--batching auto`, beside the same mathematics by
-hand and in other libraries: clients train with plain gradient descent, and the server adds the mean
-of their changes.  Weights after three rounds agree: *difference* is the largest between a side and
-tffc.  All sides run in turn, each in an environment of its own, after some seconds of rounds.  A
-run is at least one round, or as many in a row as take 0.2 s; figures are medians of runs.  Other
-work slows the clock more than it adds processor time, so *ratio* is processor time beside tffc's
-with clients in memory: above 1 is slower than tffc.
+Federated averaging in tffc's local engine, with `--batching auto`, compared with the same algorithm
+written by hand and in other libraries: clients train with plain gradient descent, and the server
+adds the mean of their changes.  Weights after three rounds agree: *difference* is the largest
+difference between a side and tffc.  All sides run in turn, each in its own environment, after a few
+seconds of warm-up rounds.  A run is at least one round, or as many in a row as take 0.2 s; figures
+are medians of runs.  Other work slows the clock more than it adds processor time, so *ratio* is
+processor time relative to tffc's with clients in memory: above 1 is slower than tffc.
 
-tffc parses each file of a *folder* of `.npz` files, one for each client, once, and keeps what it
-read in memory; *packed* data stays on disk and is memory-mapped.  tffc has one worker for each
-core, or *one worker*.  An operation takes one thread in tffc, as in `tffc run`, and in PyTorch; JAX
-and TensorFlow Federated choose for themselves.  FedJAX fills up the last batch of a client, so W1
-differs there.  NumPy's own threads wait busily, which takes processor time where other work has the
-cores.
+tffc parses each file of a *folder* of `.npz` files, one for each client, once, and keeps the values
+in memory; *packed* data stays on disk and is memory-mapped.  tffc has one worker for each core, or
+*one worker*.  An operation takes one thread in tffc, as in `tffc run`, and in PyTorch; JAX and
+TensorFlow Federated choose for themselves.  FedJAX fills up a client's last batch with its first
+examples, so W1 differs there.  NumPy's own threads wait busily, which takes processor time while
+other work uses the cores.
 """
 
 

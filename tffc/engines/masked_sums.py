@@ -28,7 +28,7 @@ from tffc.values.concrete import flatten, unflatten
 
 DEMANDS = Demands(participants=1, fraction=0.5)
 """The demands of clients in one process, who can trust the server: any number may be in a round,
-and up to half of them may be left out."""
+and fewer than half of them may be left out."""
 
 
 class MaskedRound:

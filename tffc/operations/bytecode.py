@@ -1,7 +1,7 @@
-"""Modules in the bytecode of MLIR, of which the names of their operations are read.
+"""Reading the names of the operations in a module of MLIR bytecode.
 
-A portable artifact of StableHLO is such a module; its operations are those of the dialect `vhlo`,
-with the version of each.  https://mlir.llvm.org/docs/BytecodeFormat describes the format.
+A portable artifact of StableHLO is such a module.  Its operations belong to the dialect `vhlo`, and
+their names end in their versions. https://mlir.llvm.org/docs/BytecodeFormat describes the format.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from collections.abc import Iterator
 
 MAGIC = b"ML\xefR"
 STRINGS, DIALECTS = 0, 1
-"""The sections with the strings, and with the names of dialects and operations."""
+"""The numbers of the section of strings, and of that of dialects and operations."""
 
 VERSIONS = range(6, 7)
-"""The versions of the format that are read: the one that StableHLO has written since 1.0."""
+"""The supported versions of the format: the one that StableHLO has written since 1.0."""
 
 
 class BytecodeError(ValueError):
-    """Bytes are not a module in a version of the format that is read."""
+    """Bytes are not a module in a supported version of the format."""
 
 
 def operations(module: bytes) -> list[str]:
     """Return the operations that a module may use, each once, such as `vhlo.add_v1`.
 
     Raises:
-      BytecodeError: it is not a module, or has what artifacts of StableHLO do not have.
+      BytecodeError: it is not a module, or has parts that artifacts of StableHLO never have.
     """
     if not module.startswith(MAGIC):
         raise BytecodeError
@@ -70,7 +70,8 @@ class _BytecodeReader:
         return self._data[self.at - count : self.at]
 
     def number(self) -> int:
-        """Return a number of one to nine bytes; as many zeros end the first as bytes follow it."""
+        """Return a number of one to nine bytes; the trailing zero bits of the first count the
+        others."""
         first = self.take(1)[0]
         if not first:
             return int.from_bytes(self.take(8), "little")
@@ -78,7 +79,7 @@ class _BytecodeReader:
         return int.from_bytes(bytes([first]) + self.take(more), "little") >> more + 1
 
     def count(self) -> int:
-        """Return how many things follow, each of a byte at least."""
+        """Return the number of items that follow, each of at least one byte."""
         value = self.number()
         if value > len(self._data) - self.at:
             raise BytecodeError
@@ -91,13 +92,13 @@ class _BytecodeReader:
 
     def section(self) -> tuple[int, bytes]:
         number = self.take(1)[0]
-        if number >> 7:  # it is aligned, as sections of resources are
+        if number >> 7:  # an aligned section; only resources have these
             raise BytecodeError
         return number, self.take(self.number())
 
 
 def _strings(reader: _BytecodeReader) -> list[str]:
-    """Return the strings, whose lengths stand before them in the opposite order."""
+    """Return the strings; their lengths precede them in reverse order."""
     lengths = [reader.number() for _ in range(reader.count())]
     return [
         reader.take(length).removesuffix(b"\0").decode(errors="backslashreplace")
@@ -106,14 +107,14 @@ def _strings(reader: _BytecodeReader) -> list[str]:
 
 
 def _operations(reader: _BytecodeReader, strings: list[str]) -> Iterator[str]:
-    """Yield the operations, which stand in groups after the names of the dialects."""
+    """Yield the operations, which follow the names of the dialects, grouped by dialect."""
     dialects: list[str] = []
     for _ in range(reader.count()):
         name, has_version = reader.flagged()
         dialects.append(_string(strings, name))
         if has_version:
             reader.section()
-    reader.number()  # of operations
+    reader.number()  # the number of operations
     while not reader.is_at_end():
         dialect = _string(dialects, reader.number())
         for _ in range(reader.count()):

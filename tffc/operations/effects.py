@@ -1,14 +1,14 @@
 """Effects: the operations that do more than compute their outputs from their inputs.
 
-`effects.txt` names those that are known.  One that TensorFlow marks as stateful and that is not
-among them counts as having effects, and so does one that TensorFlow does not have.
+`effects.txt` lists the known ones.  Any other operation counts as having effects if TensorFlow
+marks it as stateful or does not have it.
 
-State that nothing outside a run can see is called a section's own, such as variables that the
-section initializes.  Some operations are marked as stateful for other reasons, and what is in the
-functions that they call is looked at for itself.
+State that nothing outside a run can see, such as variables that the section initializes, is the
+section's own.  Operations that are marked as stateful for other reasons, such as control flow,
+count as keeping own state; the functions that they call are examined separately.
 
-Some effects reach outside of TensorFlow: `OUTSIDE` says which, and what each is called where a user
-consents to it.
+`OUTSIDE` lists the effects that reach outside of TensorFlow, with the kinds of effects that users
+consent to.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tffc.proto import NodeDef
 
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
 MODULE_TABLE = pathlib.Path(__file__).with_name("stablehlo.txt")
-"""The operations of StableHLO, without their versions; another one counts as having effects."""
+"""The operations of StableHLO, without their versions; others count as having effects."""
 
 MODULE = "XlaCallModule"
-"""The operation whose attribute `module` is a portable artifact of StableHLO, which it runs."""
+"""The operation that runs the portable artifact of StableHLO in its attribute `module`."""
 
 
 class Effect(enum.Enum):
@@ -49,8 +49,8 @@ class Effect(enum.Enum):
 
 
 HEADINGS = {effect.name.lower().replace("_", " "): effect for effect in Effect}
-"""What the headings in the table say of the operations under them, but for those of `SEEDED` and
-`UNNAMED`, and the one for operations that take their seeds as attributes."""
+"""The effects of the operations under a heading of the table.  The headings of `SEEDED` and
+`UNNAMED`, and that of operations that take their seeds as attributes, are not among them."""
 
 OUTSIDE = {
     Effect.FILES: "files",
@@ -59,21 +59,21 @@ OUTSIDE = {
     Effect.PYTHON: "python",
     Effect.OTHER: "unknown",
 }
-"""The effects that reach outside of TensorFlow, and the kind that each is of."""
+"""The effects that reach outside of TensorFlow, and the kind of each."""
 
 OWN_STATE_FAMILIES = ("ResourceApply", "ResourceScatter", "ResourceSparseApply")
-"""What the names of the operations that update variables begin with."""
+"""The prefixes of the names of operations that update variables."""
 
 SEEDED = "seeded by inputs from "
-"""The heading of operations that take two seeds as inputs, before the position of the first."""
+"""The heading of operations that take two seeds as inputs; the position of the first follows."""
 
 UNNAMED = "files unless empty is input "
-"""The heading of operations that use a file unless its name is empty, before the position of that
-input."""
+"""The heading of operations that use a file unless its name is empty; the position of the input
+with the name follows."""
 
 
 class Address(NamedTuple):
-    """An attribute that may name a file or an address, and what it is where there is none."""
+    """An attribute that may name a file or an address; values that match `harmless` name none."""
 
     effect: Effect
     attribute: str
@@ -96,15 +96,15 @@ ADDRESSES = {
         Address(Effect.NETWORK, "debug_urls"),
     ),
 }
-"""Operations that reach outside only with some values of an attribute."""
+"""Operations that reach outside only with certain values of an attribute."""
 
 ELSEWHERE = re.compile(r"/job:(?!localhost(/|$))", re.IGNORECASE)
-"""What is in the names of other processes' devices."""
+"""Found in the names of devices of other processes."""
 
 
 @functools.cache
 def read_table(path: pathlib.Path) -> dict[str, str]:
-    """Return the heading in a table that each name stands under."""
+    """Return the heading of each name in a table."""
     headings: dict[str, str] = {}
     heading = ""
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -116,10 +116,10 @@ def read_table(path: pathlib.Path) -> dict[str, str]:
 
 
 def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
-    """Return what a node of a graph or of a function's body does besides computing; None for
-    nothing.
+    """Return the effect that a node of a graph or of a function's body has besides computing, or
+    None.
 
-    `nodes` has all nodes beside it by name.
+    `nodes` has all nodes of that graph or body by name.
     """
     op = node.op
     if op == MODULE:
@@ -134,7 +134,7 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
         return Effect.OWN_STATE if any(seeds) else Effect.RANDOM
     first = first_seed(op)
     if first is not None:
-        # One that is known not to be zero is enough: TensorFlow computes the other from it.
+        # One seed that is known not to be zero is enough: TensorFlow computes the other from it.
         seeds = [_constant(edge, nodes) for edge in node.input[first : first + 2]]
         return Effect.OWN_STATE if any(seeds) else Effect.RANDOM
     if heading.startswith(UNNAMED):
@@ -150,9 +150,9 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
 
 @functools.lru_cache(maxsize=256)
 def effect_of_module(module: bytes) -> Effect | None:
-    """Return what a portable artifact of StableHLO does besides computing; None for nothing.
+    """Return the effect that a portable artifact of StableHLO has besides computing, or None.
 
-    A call of a function that is not in it, `custom_call`, may do anything.
+    A `custom_call`, of a function outside of the artifact, may do anything.
     """
     try:
         effects = set(effects_in_module(module).values())
@@ -162,7 +162,8 @@ def effect_of_module(module: bytes) -> Effect | None:
 
 
 def effects_in_module(module: bytes) -> dict[str, Effect]:
-    """Return the operations in a portable artifact of StableHLO that do more than compute.
+    """Return the operations in a portable artifact of StableHLO that do more than compute, with
+    their effects.
 
     Raises:
       BytecodeError: it is not an artifact.
@@ -177,19 +178,19 @@ def effects_in_module(module: bytes) -> dict[str, Effect]:
 
 
 def first_seed(op: str) -> int | None:
-    """Return the position of the first of the two inputs that are an operation's seeds, if any."""
+    """Return the position of the first of an operation's two inputs that are seeds, or None."""
     heading = read_table(TABLE).get(op, "")
     return int(heading.removeprefix(SEEDED)) if heading.startswith(SEEDED) else None
 
 
 def is_told_by_inputs(op: str) -> bool:
-    """Tell whether what an operation does depends on what its inputs are."""
+    """Tell whether the effect of an operation depends on the values of its inputs."""
     return read_table(TABLE).get(op, "").startswith((SEEDED, UNNAMED))
 
 
 def outside_kind(node: Any, nodes: Mapping[str, Any]) -> str | None:
-    """Return the kind of what a node does outside of TensorFlow, one of those in `OUTSIDE`; None
-    for nothing.  For `nodes` see `effect_of`."""
+    """Return the kind of a node's effect outside of TensorFlow, one of those in `OUTSIDE`, or None.
+    For `nodes` see `effect_of`."""
     if node.device and ELSEWHERE.search(node.device):
         return OUTSIDE[Effect.NETWORK]
     if not _may_reach_outside(node.op):
@@ -199,8 +200,7 @@ def outside_kind(node: Any, nodes: Mapping[str, Any]) -> str | None:
 
 
 def has_outside(graph: Any) -> bool:
-    """Tell whether a GraphDef has anything that has to be looked at to know what it does
-    outside."""
+    """Tell whether a GraphDef has nodes that must be examined for effects outside of TensorFlow."""
     library = graph.library.function
     called = {function.signature.name for function in library}
     for nodes in (graph.node, *(function.node_def for function in library)):
@@ -219,7 +219,7 @@ def is_call(op: str, functions: Container[str]) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _may_reach_outside(op: str) -> bool:
-    """Tell whether a node of this operation has to be looked at."""
+    """Tell whether nodes of this operation must be examined."""
     return op in ADDRESSES or effect_of(NodeDef(op=op), {}) in OUTSIDE
 
 
@@ -228,7 +228,7 @@ def _has_address(node: Any, address: Address) -> bool:
         return False
     value = node.attr[address.attribute]
     text = b"".join((value.s, *value.list.s))
-    # What is a placeholder is given by the caller of a function.
+    # A placeholder gets its value from the caller of the function.
     return value.placeholder or not re.fullmatch(address.harmless, text, re.DOTALL)
 
 
@@ -239,7 +239,7 @@ def _is_unordered(attributes: Any) -> bool:
 
 
 def _constant(edge: str, nodes: Mapping[str, Any]) -> int | bytes | None:
-    """Return the scalar that an input is, if it is a constant integer or string."""
+    """Return the value of an input that is a constant integer or string scalar, or None."""
     node = nodes.get(edge.partition(":")[0])
     if node is None or node.op != "Const":
         return None

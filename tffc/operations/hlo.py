@@ -1,6 +1,6 @@
-"""The instructions of XLA modules, and what they do besides computing.
+"""The instructions of XLA modules, and their effects besides computing.
 
-`hlo.txt` names those that are known; another one counts as having effects.
+`hlo.txt` lists the known ones; others count as having effects.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ COMPUTATION = schema(instructions=(2, Kind.MESSAGES))
 INSTRUCTION = schema(opcode=(2, Kind.STRING), target=(28, Kind.STRING))
 
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
-"""The instructions of XLA but `custom-call`, under headings as in the table of operations."""
+"""The instructions of XLA except `custom-call`, under headings like those of `effects.txt`."""
 
 CUSTOM_CALL = "custom-call"
 
@@ -25,15 +25,15 @@ OF_JAX = re.compile(
     r"ApproxTopK|SPMDFullToShardShape|SPMDShardToFullShape|Sharding|TopK|cpu_csr_sparse_dense_ffi|"
     r"lapack_[a-z0-9]+_ffi|tridiagonal_solve_perturbed_ffi"
 )
-"""The functions of JAX's own libraries that `custom-call` calls, and that only compute."""
+"""Matches the targets of `custom-call` in JAX's own libraries that only compute."""
 
 PYTHON = re.compile(r"xla(_ffi)?(_partitioned)?_python_\w*callback")
-"""The functions that call Python."""
+"""Matches the targets that call Python."""
 
 
 def instructions(module: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the opcode of each instruction of a serialized HloModuleProto, and the function that a
-    `custom-call` calls.
+    """Yield the opcode of each instruction of a serialized HloModuleProto, and the target of each
+    `custom-call`: the function that it calls.
 
     Raises:
       WireError: the module is malformed.
@@ -47,7 +47,7 @@ def instructions(module: bytes) -> Iterator[tuple[str, str]]:
 
 
 def effect_of(opcode: str, target: str) -> Effect | None:
-    """Return what an instruction does besides computing; None for nothing."""
+    """Return the effect that an instruction has besides computing, or None."""
     if opcode == CUSTOM_CALL:
         if OF_JAX.fullmatch(target):
             return None

@@ -12,7 +12,7 @@
     name@TYPES               one of each type in the attribute TYPES
 
 where TYPE is the number of an element type or the attribute that gives it.  The script
-`tests/operations/write_op_table.py` writes it again.
+`tests/operations/write_op_table.py` generates the table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ OUTPUT = re.compile(r"(?P<name>\w+)(:(?P<type>\w+)(\*(?P<repeats>\w+))?|@(?P<typ
 
 
 class OperationOutput(NamedTuple):
-    """An output of an operation, which may stand for several tensors; see the module's text."""
+    """An output of an operation, which may consist of several tensors; see the module's
+    docstring."""
 
     name: str
     type: str
@@ -35,8 +36,8 @@ class OperationOutput(NamedTuple):
     types: str
 
     def dtypes(self, attributes: Any) -> list[int | None]:
-        """Return the types of the tensors it stands for in a node with these attributes, None for
-        one that the attributes do not tell."""
+        """Return the types of the output's tensors in a node with these attributes; None for each
+        that the attributes do not tell."""
         if self.types:
             return list(attributes[self.types].list.type) if self.types in attributes else []
         dtype: int | None = None
@@ -59,8 +60,8 @@ class Operation(NamedTuple):
     outputs: tuple[OperationOutput, ...]
 
     def ports(self, attributes: Any) -> list[tuple[str, int, int | None]]:
-        """Return the output tensors of a node with these attributes: the output that each belongs
-        to, its position in it, and its type if that is known."""
+        """Return the output tensors of a node with these attributes: for each its output, its index
+        there, and its type if known."""
         return [
             (output.name, index, dtype)
             for output in self.outputs
@@ -76,7 +77,7 @@ def _rows() -> dict[str, str]:
 
 @functools.lru_cache(maxsize=2048)
 def find(name: str) -> Operation | None:
-    """Return the operation of this name, or None for one that TensorFlow 2.21 does not have."""
+    """Return the operation of this name, or None if TensorFlow 2.21 has none."""
     row = _rows().get(name)
     if row is None:
         return None
@@ -91,21 +92,21 @@ def find(name: str) -> Operation | None:
 
 
 def function_edges(node: Any) -> list[str]:
-    """Return the edges from a node of a known operation as functions write them, in the order in
-    which graphs count the outputs: of each output its tensors, as in `node:output:index`."""
+    """Return the edges from a node of a known operation in the notation of function bodies,
+    `node:output:index`, in the order in which graphs number output tensors."""
     operation = find(node.op)
     assert operation is not None
     return [f"{node.name}:{output}:{index}" for output, index, _ in operation.ports(node.attr)]
 
 
 def is_stateful(op: str) -> bool:
-    """Tell whether an operation keeps state or has effects, as one may that is not known."""
+    """Tell whether an operation keeps state or has effects; an unknown one may."""
     operation = find(op)
     return operation is None or operation.is_stateful
 
 
 def names_functions(op: str) -> bool:
-    """Tell whether an operation names functions, as one may that is not known."""
+    """Tell whether an operation names functions; an unknown one may."""
     operation = find(op)
     return operation is None or operation.names_functions
 

@@ -6,9 +6,9 @@
     typed       the formatted one, with all that is needed to parse it
 
 The first three are byte for byte what TensorFlow Federated 0.87 prints, except that compiled
-sections are named by the fingerprint of their content and data by a hash of theirs.  The text
-depends on the program alone.  A node that is shared between places is printed at each of them; a
-program whose text would be longer than `MAX_TEXT` characters is refused.
+sections are named by the fingerprint of their content, and data by its hash.  The text depends on
+the program alone.  A node that is shared between places is printed at each of them; a program whose
+text would be longer than `MAX_TEXT` characters is refused.
 
     parse(typed(node), sections(node)) == node
 """
@@ -38,8 +38,8 @@ _MODULES = {
     "typed": "typed_text",
     "write_sections": "section_folder",
 }
-"""The modules of names, loaded at first use: what types and nodes are printed with comes from this
-package, and printing does without the parser."""
+"""The modules that define the names.  They are loaded at first use, because types and nodes print
+themselves with this package, and printing does not need the parser."""
 
 __all__ = [
     "MAX_TEXT",
@@ -56,7 +56,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Return a name of one of the modules, which is loaded when it is used."""
+    """Return the object of this name, loading the module that defines it."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,8 +1,8 @@
 """Drawings of text, put together from smaller ones.
 
-A drawing is a rectangle of characters.  It is kept as the segments of its rows, so that putting
-two drawings side by side costs as many steps as the flatter of them has rows, and moving a
-drawing costs nothing.  The operations are those of the structural form: see `join`.
+A drawing is a rectangle of characters.  It is kept as the segments of its rows, so that putting two
+drawings side by side takes as many steps as the flatter one has rows, and moving a drawing takes
+one.  The operations are those that the structural form needs.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import dataclasses
 from tffc.ir.notation.pieces import check_length, max_text
 
 NEAR = 0
-"""The least distance of a drawing and the bracket, comma or name it touches."""
+"""The least distance between a drawing and a bracket, comma or name next to it."""
 
 APART = 4
-"""The least distance of two drawings in the rows below their first."""
+"""The least distance between two drawings in the rows below their first."""
 
 
 @dataclasses.dataclass(slots=True)
 class CanvasRow:
-    """One row: where its text starts and ends, and the segments in between, in no order.
+    """One row: where its text starts and ends, and the segments in between, in any order.
 
     A row of nothing but spaces has no segments.
     """
@@ -33,7 +33,7 @@ class CanvasRow:
 class Canvas:
     """A drawing of at least one row, `width` characters wide.
 
-    It is used up by the operations that it is given to.
+    Joining two drawings changes both; afterwards only the result may be used.
     """
 
     __slots__ = ("_origin", "_rows", "width")
@@ -45,7 +45,7 @@ class Canvas:
         self._rows = [
             CanvasRow(start, start + len(inner), segments)
         ]  # from the last row to the first
-        self._origin = 0  # what is added to the columns that the rows hold
+        self._origin = 0  # added to the columns in all rows
         self.width = len(text)
 
     def lead(self, depth: int = 0) -> int:
@@ -59,7 +59,7 @@ class Canvas:
         return self.width - row.end - self._origin if row.segments else self.width
 
     def put_above(self, column: int, text: str) -> None:
-        """Add a row on top, with `text` at `column`, which may be -1: then all moves right."""
+        """Add a row on top, with `text` at `column`; -1 moves all other rows right."""
         if column < 0:
             self._move(-column)
             column = 0
@@ -72,24 +72,24 @@ class Canvas:
         self.width += columns
 
     def join(self, right: Canvas, distance: int, least: int = APART) -> Canvas:
-        """Return this drawing and `right` beside it, their first rows `distance` apart.
+        """Return this drawing with `right` beside it, their first rows `distance` apart.
 
-        They are moved towards each other until that distance is reached, or until they come
-        `least` close in one of the rows below that both have.
+        They are moved towards each other until their first rows reach that distance, or another row
+        that both have reaches the distance `least`.
         """
         # How far `right` may be pushed into the rectangle of this drawing: as far as their first
-        # rows allow, but no further than any two rows below do.  An empty row counts as spaces all
-        # along, so that the other one may be pushed through it.
+        # rows allow, but no further than any two rows below do.  An empty row consists of spaces
+        # only, so the other drawing may be pushed through it.
         inset = self.trail() + right.lead() - distance
         both = min(len(self._rows), len(right._rows))
         for depth in range(1, both):
             inset = min(inset, self.trail(depth) + right.lead(depth) - least)
-        offset = self.width - inset  # negative where `right` reaches out to the left
+        offset = self.width - inset  # negative if `right` begins further left
         # The flatter drawing is drawn into the taller one, so that a tall one is not copied for
-        # each flat one that is put beside it.
+        # each flat one placed beside it.
         if len(self._rows) >= len(right._rows):
             self._absorb(right, offset)
-            # Where it has no rows below those of `right`, its own spaces at the ends do not count.
+            # If it has no rows below those of `right`, its own trailing spaces do not count.
             self.width = max(self.width if len(self._rows) > both else 0, offset + right.width)
             return self
         width = max(right.width, offset + right.width)
@@ -112,7 +112,7 @@ class Canvas:
             row.segments.extend((column + offset, text) for column, text in added.segments)
 
     def text(self) -> str:
-        """Return the rows as lines, without the spaces at their ends.
+        """Return the rows as lines without trailing spaces.
 
         Raises:
           NotationError: the text is longer than MAX_TEXT characters.

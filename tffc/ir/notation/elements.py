@@ -1,7 +1,7 @@
-"""Constants in the typed form: every element exactly.
+"""Constants in the typed form, with every element exact.
 
-A number has the text that it is printed with, where reading that gives the same bits, and else its
-bits in hexadecimal.
+A number is written as usual if reading that gives the same bits, and otherwise as its bits in
+hexadecimal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COMPLEX_CODES = {DType.COMPLEX64: "<ff", DType.COMPLEX128: "<dd"}
 
 
 def constant_text(array: Array) -> str:
-    """Return the elements of a constant, an array's in brackets."""
+    """Return the text of a constant's elements; those of an array are in brackets."""
     if isinstance(array.content, tuple):
         texts = [repr(item) for item in array.content]
     else:
@@ -39,7 +39,7 @@ def constant_text(array: Array) -> str:
 
 
 def _texts(array: Array) -> list[str]:
-    """Return the texts of all elements; most numbers are written together, which takes a tenth of
+    """Return the texts of all elements; most numbers are converted together, which takes a tenth of
     the time."""
     dtype, size, content = array.dtype, array.dtype.size, array.content
     assert isinstance(content, bytes)
@@ -58,8 +58,8 @@ def _texts(array: Array) -> list[str]:
 
 
 def _usual_texts(array: Array) -> list[str | None]:
-    """Return the texts of numbers that are finite, as `_element_text` gives them; None
-    elsewhere."""
+    """Return the texts of finite numbers, as `_element_text` gives them, or None for elements that
+    need it."""
     from tffc.ir.notation.numbers import complex_text, finite_texts  # which loads NumPy
 
     numbers = array.numpy().ravel()
@@ -72,7 +72,7 @@ def _usual_texts(array: Array) -> list[str | None]:
 
 
 def nested(texts: list[str], shape: tuple[int, ...], separator: str) -> str:
-    """Return the texts in brackets that show the shape; `[]` where there are none."""
+    """Return the texts in brackets that show the shape; `[]` for no texts."""
     if not texts:
         return "[]"
     for size in reversed(shape):
@@ -89,7 +89,7 @@ def _element_text(item: bytes, dtype: DType) -> str:
 
 
 def default_dtype(text: str) -> DType | None:
-    """Return the element type of a scalar that is written without one; None where it must be."""
+    """Return the element type of a scalar whose text states none; None if it must be stated."""
     if text in ("True", "False"):
         return DType.BOOL
     if text[0] == "b":
@@ -102,7 +102,7 @@ def default_dtype(text: str) -> DType | None:
 
 
 def element_content(text: str, dtype: DType) -> bytes:
-    """Return the element that a word stands for, as `Array` keeps it.
+    """Return the element that a word denotes, as `Array` stores it.
 
     Raises:
       ValueError, OverflowError: it is not an element of that type.
@@ -137,8 +137,8 @@ def _number_content(text: str, dtype: DType) -> bytes:
 
 
 def array_of(words: list[str], skeleton: str, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """Return the constant of these elements; `skeleton` has their brackets, and a dot for each of
-    them.
+    """Return the constant of these elements; `skeleton` has their brackets, and a dot for each
+    element.
 
     Raises:
       ValueError, OverflowError: an element is not of that type, or the brackets do not show the

@@ -1,4 +1,4 @@
-"""Places of terms in a program, as messages show them: the enclosing binding, the term marked.
+"""Places of terms in a program, as messages show them: the enclosing binding with the term marked.
 
 in the binding `y`:
     y=federated_map(<(x -> <x,z>),p[1]>)
@@ -19,13 +19,14 @@ from tffc.ir.types import Type
 from tffc.printable import printable
 
 LONGEST_MARK = 60
-"""How much of a term is marked."""
+"""The most characters of a term that are marked."""
 
 HOLE = "\0"
-"""What no name is printed as; it stands for the term while the text around it is printed."""
+"""The placeholder for the term while the text around it is printed; no name is printed like
+this."""
 
 Path: TypeAlias = tuple[tuple[Node, int], ...]
-"""The way from the root to a term: each node on it, and which of its children comes next."""
+"""The path from the root to a term: each node on it, and the index of the child that comes next."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class TermPlace:
         return next((span for span in spans if span is not None), None)
 
     def note(self) -> str | None:
-        """Return the text that shows the place; None where the program is too large to print."""
+        """Return the text that shows the place; None if the program is too large to print."""
         binding, depth = next(self._bindings(), (None, 0))
         name = "" if binding is None else printable(binding.name)
         around = "in the program" if binding is None else f"in the binding `{name}`"
@@ -54,15 +55,16 @@ class TermPlace:
         return f"{around}:\n{_marked(prefix + text, len(prefix) + start, length)}"
 
     def _bindings(self) -> Iterator[tuple[Binding, int]]:
-        """Yield the bindings around the term, innermost first, and how deep in the path each
-        begins."""
+        """Yield the bindings around the term, innermost first, and the depth in the path at which
+        the value of each begins."""
         for depth in range(len(self.path) - 1, -1, -1):
             node, index = self.path[depth]
             if isinstance(node, Block) and index < len(node.locals):
                 yield node.locals[index], depth + 1
 
     def _text(self, depth: int) -> tuple[str, int, int]:
-        """Return what is printed from so deep in the path on, and where in it the term is."""
+        """Return the text of the node at this depth of the path, and the start and length of the
+        term in it."""
         term = compact(self.term)
         hole = Compiled("xla", b"", self.term.type)
         node: Node = hole
@@ -83,15 +85,15 @@ def _marked(text: str, start: int, length: int) -> str:
 
 
 def place_of(root: Node, term: Node) -> TermPlace:
-    """Return the first place in reading order at which the node object `term` stands."""
+    """Return the first place, in reading order, of the node object `term`."""
     found = _search(root, lambda node: node is term)
     assert found is not None
     return found
 
 
 def place_of_use(root: Node, name: str, is_wrong: Callable[[Type, Type | None], bool]) -> TermPlace:
-    """Return the first reference to a name that is wrong, given its type and that of what binds
-    it."""
+    """Return the place of the first wrong reference to a name, given its type and that of its
+    binding, if any."""
     seen: set[tuple[int, int]] = set()
     stack: list[tuple[Node, _Link | None, Type | None]] = [(root, None, None)]
     while stack:
@@ -111,7 +113,7 @@ _Link: TypeAlias = tuple["_Link | None", Node, int]
 
 
 def _bound_at(node: Node, name: str, bound: Type | None) -> Iterator[Type | None]:
-    """Return for each child, the type of what `name` is bound to there."""
+    """Yield for each child the type of the value that `name` is bound to there, or None."""
     match node:
         case Lambda(parameter_name=parameter):
             yield node.parameter_type if parameter == name else bound

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tffc.ir.fingerprint import Section
 
 MAX_TEXT = MAX_SIZE * CHARACTERS
-"""The most characters that a printed form may have, where no other size is allowed."""
+"""The default limit on the characters of a printed form."""
 
 SectionName: TypeAlias = Callable[["Section"], str]
 """Gives the name that a compiled section is printed under, without `comp#`."""
@@ -35,19 +35,19 @@ def section_name(section: Section) -> str:
 
 
 def section_label(section: Section) -> str:
-    """Return the name of the section as the forms that are not typed show it."""
+    """Return the name of the section as all forms but the typed one show it."""
     return printable(section_name(section))
 
 
 def data_name(type_url: str, content: bytes) -> str:
-    """Return the first eight digits of a hash of data, which is a message of this type."""
+    """Return the first eight digits of a hash of data and the type of its message."""
     url = type_url.encode()
     return hashlib.sha256(b"%d:%b%b" % (len(url), url, content)).hexdigest()[:8]
 
 
 @functools.lru_cache(maxsize=1024)
 def literal_text(value: Array, *, drawn: bool) -> str:
-    """Return the constant as `str` prints its NumPy value, or as `format` does where it is drawn.
+    """Return the constant as `str` prints its NumPy value, or as `format` does if it is `drawn`.
 
     The two differ for scalar floats of less than 64 bits, which `format` widens first.
     """

@@ -1,4 +1,5 @@
-"""Words of the typed form: reading them from text, and writing names so that they can be read."""
+"""Words of the typed form: reading them from text, and writing names so that they can be read
+back."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ PLAIN_NAME = re.compile(NAME)
 PLAIN_KEY = re.compile(r"[\w-]+")
 RESERVED = frozenset({"let", "in", "True", "False", "CLIENTS", "SERVER", "lambda", "nan", "inf"})
 RESERVED_NUMBERS = frozenset({"nanj", "infj"})
-"""Names that mean something else where they stand bare; `<lambda>` would be a name itself."""
+"""Names that would mean something else without quotes: `lambda` because `<lambda>` is a name."""
 
 PLACEMENTS = {str(placement): placement for placement in ALL_PLACEMENTS}
 
@@ -63,7 +64,7 @@ class Word:
 
 
 class Source:
-    """A text and the words in it, for which it tells where they are."""
+    """A text and its words; it raises errors that show their places."""
 
     def __init__(self, text: str, file: str) -> None:
         self.text = text
@@ -88,7 +89,7 @@ class Source:
     def refuse(
         self, code: str, at: int, message: str, notes: tuple[str, ...] = (), help: str | None = None
     ) -> NoReturn:
-        """Raise NotationError for what stands at this character, with the line and a caret."""
+        """Raise NotationError for the character at index `at`, with its line and a caret."""
         line = self.text.count("\n", 0, at) + 1
         begin = self.text.rfind("\n", 0, at) + 1
         end = self.text.find("\n", at)
@@ -107,8 +108,8 @@ class Cursor:
         self._end_at(len(self._words), len(source.text))
 
     def _end_at(self, count: int, start: int) -> None:
-        """End the text before the word of this number, which starts there; two words mark it, for
-        there is a look at what is after the next."""
+        """End the text before the word of this number, which begins at `start`.  Two end words are
+        added, because `peek` can look past the next word."""
         self._words[count:] = [Word("end", "", start)] * 2
 
     def peek(self, ahead: int = 0) -> Word:
@@ -121,7 +122,7 @@ class Cursor:
         return word
 
     def accept(self, text: str) -> bool:
-        """Go past the next word if it is this one."""
+        """Take the next word if it is this one; return whether it is."""
         if self._words[self._at].text != text:
             return False
         self._at += 1
@@ -132,7 +133,7 @@ class Cursor:
             self.expected(f"`{text}`")
 
     def expected(self, what: str) -> NoReturn:
-        """Refuse the next word, in whose place something else must stand."""
+        """Refuse the next word, because `what` must be in its place."""
         word = self.peek()
         self._source.refuse("E237", word.start, f"expected {what}, found {word.describe()}")
 
@@ -140,7 +141,7 @@ class Cursor:
         self._source.refuse(code, word.start, message, **more)
 
     def build(self, word: Word, make: Callable[[], T]) -> T:
-        """Return what `make` makes; its refusal becomes one of the text at `word`."""
+        """Return the result of `make`; an error of it becomes one about the text at `word`."""
         try:
             return make()
         except TffcError as error:
@@ -182,13 +183,14 @@ class Cursor:
 
 
 def quoted_key(name: str) -> str:
-    """Return the name of a section as it is written after `comp#`."""
+    """Return the name of a section as the typed form writes it after `comp#`."""
     plain = PLAIN_KEY.fullmatch(name) and printable(name) == name
     return name if plain else json.dumps(name)
 
 
 def quoted(name: str) -> str:
-    """Return the name as it is written: bare, or in double quotes with the escapes of JSON."""
+    """Return the name as the typed form writes it: bare, or in double quotes with the escapes of
+    JSON."""
     if name in RESERVED or name in RESERVED_NUMBERS:
         return json.dumps(name)
     plain = PLAIN_NAME.fullmatch(name) and printable(name) == name

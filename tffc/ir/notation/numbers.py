@@ -1,8 +1,8 @@
 """The texts of float and complex constants and of arrays, as NumPy 1.25 prints them.
 
-NumPy has since changed when it turns to scientific notation.  Printed programs must not depend on
-the NumPy that is installed, so that choice is made here, and only the digits of a number and the
-rows of an array are left to NumPy.
+Later releases of NumPy use scientific notation for other numbers.  Printed programs must not depend
+on the installed release, so the notation is chosen here; NumPy only computes the digits of numbers
+and lays out the rows of arrays.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 
 PRECISION = 8
-"""The most digits after the point that the elements of an array have."""
+"""The most digits after the point in elements of arrays."""
 
 EDGE, THRESHOLD = 3, 1000
-"""Of an array with more elements than the threshold, this many are shown at each edge."""
+"""An array with more elements than `THRESHOLD` is shown with `EDGE` of them at each edge."""
 
 LAYOUT: dict[str, Any] = {
     "precision": PRECISION,
@@ -29,7 +29,7 @@ LAYOUT: dict[str, Any] = {
     "floatmode": "maxprec",
     "legacy": False,
 }
-"""NumPy's print options as they are unless a user changes them."""
+"""NumPy's default print options."""
 
 
 def scalar_text(value: Any) -> str:
@@ -46,11 +46,11 @@ def scalar_text(value: Any) -> str:
 
 
 def finite_texts(values: Any) -> list[str | None]:
-    """Return the texts of many NumPy floats, as `scalar_text` gives them; None where it has to be
-    asked.
+    """Return the texts of many NumPy floats as `scalar_text` gives them, or None for those that
+    need it.
 
-    NumPy gives the digits, which are the fewest that tell a number from its neighbours, and Python
-    writes them in the notation that does not depend on NumPy's version.
+    NumPy computes the fewest digits that tell a number from its neighbours, and Python writes them,
+    in a notation that does not depend on NumPy's version.
     """
 
     written = list(map(float, values.astype("U32").tolist()))
@@ -58,14 +58,14 @@ def finite_texts(values: Any) -> list[str | None]:
     with np.errstate(all="ignore"):
         is_read = exact.astype(values.dtype) == values
         sizes, shown = np.abs(values.astype(np.float64)), np.abs(exact)
-    # The notation is chosen by the number, and Python would choose it by the digits.
+    # `scalar_text` chooses the notation by the number, Python by the digits: both must agree.
     is_chosen = ((sizes < 1e-4) == (shown < 1e-4)) & ((sizes < 1e16) == (shown < 1e16))
     usable = (np.isfinite(values) & is_read & is_chosen).tolist()
     return [repr(each) if use else None for each, use in zip(written, usable, strict=True)]
 
 
 def complex_text(real: str, imaginary: str) -> str:
-    """Return the text of a complex number whose parts, finite ones, have these texts as floats."""
+    """Return the text of a complex number, given the texts of its finite parts as floats."""
     imaginary = imaginary.removesuffix(".0")
     if real == "0.0":
         return f"{imaginary}j"
@@ -74,7 +74,7 @@ def complex_text(real: str, imaginary: str) -> str:
 
 
 def bfloat16_text(value: Any) -> str:
-    """Return a bfloat16 number, which always has six digits at most."""
+    """Return the text of a bfloat16 number, which has at most six digits."""
     return f"{float(value):g}"
 
 
@@ -88,8 +88,8 @@ def _float_text(value: Any, *, trim: Literal["-", "0"] = "-", sign: bool = False
 
 
 def _special_text(value: Any, sign: bool) -> str:
-    """Return NaN or an infinity, with a plus where `sign` asks for it."""
-    # NumPy 1.26 warns where a signalling NaN is compared.
+    """Return the text of NaN or an infinity; with `sign`, with a plus if it is not negative."""
+    # `isnan` comes first, because NumPy 1.26 warns if a signalling NaN is compared.
     if np.isnan(value):
         return ("+" if sign else "") + "nan"
     return "-inf" if np.signbit(value) else ("+" if sign else "") + "inf"
@@ -136,8 +136,8 @@ def _shown(value: Any) -> Any:
 class _ElementFormat:
     """The format of the float elements of one array, which all have the same width.
 
-    NumPy pads each number so that points stand under one another: `_left` and `_right` are the most
-    characters before and after the point.  In scientific notation the exponent counts to the right.
+    NumPy pads each number so that the points are aligned: `_left` and `_right` are the most
+    characters before and after the point.  An exponent counts as part of the right side.
     """
 
     def __init__(self, elements: Any, *, sign: bool = False) -> None:
@@ -153,7 +153,7 @@ class _ElementFormat:
             self._left = max(len(whole) for whole, _, _ in texts)
             self._right = max(len(fraction) for _, _, fraction in texts)
         if finite.size != elements.size:
-            # NaN and infinities have no point, and stand at the right end of the whole width.
+            # NaN and infinities have no point, and are aligned to the right of the whole width.
             minus = sign or bool((elements[np.isinf(elements)] < 0).any())
             room = self._right + 1
             self._left = max(self._left, len("nan") - room, len("inf") + minus - room)

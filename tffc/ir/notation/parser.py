@@ -1,4 +1,4 @@
-"""Reads the typed form.  docs/notation.md has the grammar; each method reads one of its rules.
+"""The parser of the typed form. docs/notation.md has the grammar; each method reads one rule.
 
 Rules that contain each other are tasks of a trampoline, so that texts may be nested to any depth.
 """
@@ -40,7 +40,7 @@ def parse(text: str, sections: Mapping[str, bytes] | None = None, file: str = "<
     """Return the program that `typed` printed.
 
     `sections` gives the payloads of its compiled sections by their digests, as
-    `tffc.ir.notation.section_folder` makes them; `file` is where errors say that the text is.
+    `tffc.ir.notation.section_folder` makes them; `file` is the place of the text in errors.
 
     Raises:
       NotationError: the text is not in the grammar, does not type, or a section is missing.
@@ -58,7 +58,8 @@ class _Parser(TypeParser):
         self._table: dict[str, Node] = {}
 
     def program(self) -> Task[Node]:
-        """Return an expression and its table, which is read first, for the types in it."""
+        """Return the program: its expression, read after the table, which has the types that it
+        needs."""
         yield self._read_table()
         node = yield self.expression()
         if self.peek().kind != "end":
@@ -121,7 +122,7 @@ class _Parser(TypeParser):
         return Compiled(kind, payload, type_, name)
 
     def expression(self) -> Task[Node]:
-        """Return a primary expression, and the selections and calls after it."""
+        """Return a primary expression with the selections and calls after it."""
         first = self.peek()
         node = yield self._primary()
         while True:
@@ -270,7 +271,7 @@ class _Parser(TypeParser):
         return self.build(word, functools.partial(Literal, array, declared))
 
     def _elements(self) -> tuple[list[str], str]:
-        """Return the elements of a constant, and their brackets with a dot for each of them."""
+        """Return the elements of a constant, and their brackets with a dot for each element."""
         texts: list[str] = []
         skeleton: list[str] = []
         depth = 0

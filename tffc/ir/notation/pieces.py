@@ -1,7 +1,7 @@
 """Text put together from pieces, on one line or on several.
 
-A piece is text, a mark where a line may break, or something that an `expand` function makes pieces
-of: a node or a type.  Every printed form is such a function.
+A piece is text, a mark where a line may break, or a node or type that an `expand` function turns
+into pieces.  Every printed form is defined by such a function.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Mark(enum.Enum):
 
 
 def expanded(pieces: Iterable[Any], expand: Callable[[Any], Sequence[Any]]) -> Iterator[str | Mark]:
-    """Yield text and marks, where `expand` gives the pieces of anything else."""
+    """Yield text and marks; `expand` gives the pieces of anything else."""
     stack = list(pieces)[::-1]
     while stack:
         item = stack.pop()
@@ -37,7 +37,7 @@ def expanded(pieces: Iterable[Any], expand: Callable[[Any], Sequence[Any]]) -> I
 def listed(
     pairs: Iterable[tuple[str | None, Any]], spell: Callable[[str], str] = printable
 ) -> list[Any]:
-    """Return the pieces of a list of things with or without names, which `spell` writes."""
+    """Return the pieces of a list of values; `spell` writes the names of those that have one."""
     pieces: list[Any] = []
     for name, value in pairs:
         if pieces:
@@ -47,7 +47,7 @@ def listed(
 
 
 def bracketed(items: Sequence[Any], spell: Callable[[str], str] = printable) -> list[Any]:
-    """Return the pieces of a struct of these (name, value) pairs."""
+    """Return the pieces of a struct of these (name or None, value) pairs."""
     if not items:
         return ["<>"]
     return ["<", Mark.INDENT, *listed(items, spell), Mark.DEDENT, ">"]
@@ -73,12 +73,12 @@ def on_one_line(pieces: Iterable[str | Mark], most: int) -> str:
 def layout(
     pieces: Iterable[str | Mark], most: int | None = None, deepest: int | None = None
 ) -> str:
-    """Return the pieces as lines, without the spaces at their ends.
+    """Return the pieces as lines without trailing spaces.
 
-    Where `deepest` is given, lines are indented by so many levels at most.
+    With `deepest`, lines are indented by at most that many levels.
 
     Raises:
-      NotationError: `most` is given, and the text is longer than so many characters.
+      NotationError: `most` is given, and the text is longer than that many characters.
     """
     rows: list[str] = []
     row: list[str] = []
@@ -99,7 +99,7 @@ def layout(
 
 
 def max_text() -> int:
-    """Return the most characters that a printed form may have now."""
+    """Return the limit on the characters of a printed form that holds now."""
     return max_size() * CHARACTERS
 
 

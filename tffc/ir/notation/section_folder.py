@@ -1,4 +1,5 @@
-"""The compiled sections of a typed text, which are kept beside it by the hash of their content."""
+"""The compiled sections of a typed text, which are kept beside it in files named by their
+hashes."""
 
 from __future__ import annotations
 

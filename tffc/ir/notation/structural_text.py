@@ -30,7 +30,8 @@ from tffc.ir.notation.labels import (
 from tffc.printable import printable
 
 CALL_DISTANCE, BLOCK_DISTANCE, ITEM_DISTANCE = 4, 5, 1
-"""How far apart the arms of a call, those of a block, and two items of a list stand at the top."""
+"""The distances, in the first row, of the arms of a call, those of a block, and two items of a
+list."""
 
 
 def structural(root: Node, section_name: SectionName = section_label) -> str:

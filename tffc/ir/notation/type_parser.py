@@ -1,4 +1,4 @@
-"""Reads types.  docs/notation.md has the grammar; each method reads one of its rules."""
+"""The parser of types. docs/notation.md has the grammar; each method reads one rule."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tffc.trampoline import Task, run
 
 
 def parse_type(text: str, file: str = "<text>", variables: Container[str] = ()) -> Type:
-    """Return the type that `type_text` printed; `file` is where errors say that the text is.
+    """Return the type that `type_text` printed; `file` is its place in errors.
 
-    Names that are `variables` stand for abstract types, which are else in double quotes.
+    Names in `variables` denote abstract types, which otherwise need double quotes.
 
     Raises:
       NotationError: the text is not a type.
@@ -38,7 +38,7 @@ def parse_type(text: str, file: str = "<text>", variables: Container[str] = ()) 
 
 
 class TypeParser(Cursor):
-    """The rules of types.  Equal ones are one object, made once, however often they are written."""
+    """The rules of types.  Equal types become one object, however often they are written."""
 
     def __init__(self, source: Source, variables: Container[str] = ()) -> None:
         super().__init__(source)
@@ -58,8 +58,8 @@ class TypeParser(Cursor):
                 return made
 
     def _shared(self, key: tuple[Hashable, ...], word: Word, make: Callable[[], Type]) -> Type:
-        """Return the type that `make` makes, once.  `key` has all that makes it up, with types by
-        their ids; they are kept, for they were made here."""
+        """Return the type that `make` makes, once for each `key`.  The key has its parts, and types
+        in it by their ids, which stay valid because this parser keeps all types that it makes."""
         made = self._types.get(key)
         if made is None:
             made = self._types[key] = self.build(word, make)

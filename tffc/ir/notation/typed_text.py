@@ -1,8 +1,9 @@
-"""The typed form: all that makes up a program, so that it can be parsed again.
+"""The typed form: everything in a program, so that it can be parsed again.
 
-It is the formatted form with types at the binders and on what has no other source of a type, with
-every constant in full, and with the compiled sections in a table at the end.  Their content is
-named by a hash and kept elsewhere.  Python containers are not printed, as they are not stored.
+It is the formatted form with types at binders and at nodes whose types do not follow from others,
+with every constant in full, and with a table of the compiled sections at the end.  The table has
+the hashes of their content, which is kept elsewhere.  Python containers are not printed; the wire
+format does not store them either.
 """
 
 from __future__ import annotations
@@ -50,29 +51,29 @@ from tffc.ir.types import (
 
 
 class Bind(NamedTuple):
-    """From here on, until the `Unbind` of the same name, the name stands for a value of a type."""
+    """A mark among the pieces: from here to its `Unbind`, the name is bound to a value of this
+    type."""
 
     name: str
     type: Type
 
 
 class Unbind(NamedTuple):
-    """The end of what was begun by the last `Bind` of the name."""
+    """A mark that ends the scope of the last `Bind` of the name."""
 
     name: str
 
 
 LONGEST_TYPE = 2**16
-"""The type of a local is left out where it has more characters than this.  What it is follows from
-its value, and the types of locals that hold one another would double the text with each."""
+"""The type of a local is left out if it has more characters than this.  It follows from the local's
+value, and if each local contains the one before it twice, the text would double with each."""
 
 DEEPEST_INDENTATION = 32
 """Lines are indented no deeper than this, so that deep programs have texts of linear size."""
 
 
 def typed(root: Node) -> str:
-    """Return the program with all types, to be read by `parse`, but for the content of its
-    sections.
+    """Return the program with all types, but without the content of its sections; `parse` reads it.
 
     Raises:
       NotationError: the text is longer than MAX_TEXT characters.
@@ -93,18 +94,19 @@ class _Printer:
         self._sizes: dict[int, int] = {}
 
     def check_types(self, root: Node) -> None:
-        """Check that the text is not too long for the types in it, before any is written."""
+        """Check, before any type is written, that types alone do not make the text too long."""
         most = max_text()
         size = sum(self._length(shown) for shown in map(_shown_type, walk(root)) if shown)
         check_length(size, most, lambda: growth_notes(root, self._length, most, "characters"))
 
     def _length(self, type_: Type) -> int:
-        """Return how many characters the text of a type has."""
+        """Return the length of a type's text."""
         known = self._sizes.get(id(type_))
         return written_size(type_, self._sizes, _own_length) if known is None else known
 
     def program(self, root: Node) -> Iterator[str | Mark]:
-        """Yield the text of the program, and of the table of what its text only names."""
+        """Yield the text of the program, and that of the table of sections and data, which it only
+        names."""
         yield from expanded([root], self._expand)
         if self._table:
             yield Mark.BREAK
@@ -189,7 +191,8 @@ class _Printer:
         return [text, ":", exact]
 
     def _key(self, node: Compiled | Data) -> str:
-        """Return the key in the table; of two with one name the second has -2 after it."""
+        """Return the node's key in the table; of two nodes with one name, the second gets the
+        suffix -2."""
         if node not in self._table:
             if isinstance(node, Data):
                 prefix, name = "data#", data_name(node.type_url, node.content)
@@ -218,19 +221,20 @@ class _Printer:
 
 
 def _shown_type(node: Node) -> Type | None:
-    """Return the type that the text of a node shows wherever it stands, but for those of locals."""
+    """Return the type that the text of a node always shows, if any; types of locals do not
+    count."""
     if isinstance(node, Lambda):
         return node.parameter_type
     return node.type if isinstance(node, Intrinsic) else None
 
 
 def _own_length(node: Type) -> int:
-    """Return how many characters the text of a type has without the types in it."""
+    """Return the length of a type's text without the types inside it."""
     return sum(len(part) for part in type_pieces(node) if isinstance(part, str))
 
 
 def _same(first: Type, second: Type) -> bool:
-    """Tell whether the two types are written alike: they may differ in Python containers."""
+    """Tell whether two types have the same text: they may differ in Python containers only."""
     if first == second:
         return True
     return not (first.is_abstract or second.is_abstract) and first.is_equivalent_to(second)
@@ -242,5 +246,5 @@ def type_text(root: Type) -> str:
 
 
 def type_pieces(type_: Type) -> list[Any]:
-    """Return the pieces of a type's text, with the types in it."""
+    """Return the pieces of a type's text; the types inside it are pieces themselves."""
     return [piece for piece in type_.pieces(quoted) if not isinstance(piece, Mark)]

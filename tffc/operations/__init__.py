@@ -1,4 +1,4 @@
-"""The operations of TensorFlow, HLO and StableHLO: what they are, and do besides computing.
+"""The operations of TensorFlow, HLO and StableHLO, and their effects besides computing.
 
-What is known of them stands in tables; modules of XLA are read as far as their operations need it.
+Tables list the operations; modules of XLA are parsed only as far as needed to find theirs.
 """

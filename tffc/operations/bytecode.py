@@ -1,7 +1,7 @@
 """Reading the names of the operations in a module of MLIR bytecode.
 
 A portable artifact of StableHLO is such a module.  Its operations belong to the dialect `vhlo`, and
-their names end in their versions. https://mlir.llvm.org/docs/BytecodeFormat describes the format.
+their names end in their versions.  https://mlir.llvm.org/docs/BytecodeFormat describes the format.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class _BytecodeReader:
 
     def section(self) -> tuple[int, bytes]:
         number = self.take(1)[0]
-        if number >> 7:  # an aligned section; only resources have these
+        if number >> 7:  # aligned, as sections of resources are
             raise BytecodeError
         return number, self.take(self.number())
 

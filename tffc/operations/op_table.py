@@ -6,7 +6,7 @@
 
     S                        keeps state, or has effects
     F                        has attributes that name functions
-    N                        has a state that is found by name
+    N                        has state that is looked up by name
     name:TYPE                one output tensor
     name:TYPE*COUNT          as many as the attribute COUNT says
     name@TYPES               one of each type in the attribute TYPES

@@ -43,7 +43,7 @@ PLAIN_NAME = re.compile(NAME)
 PLAIN_KEY = re.compile(r"[\w-]+")
 RESERVED = frozenset({"let", "in", "True", "False", "CLIENTS", "SERVER", "lambda", "nan", "inf"})
 RESERVED_NUMBERS = frozenset({"nanj", "infj"})
-"""Names that would mean something else without quotes: `lambda` because `<lambda>` is a name."""
+"""Names that would mean something else without quotes; `<lambda>` would be read as a name."""
 
 PLACEMENTS = {str(placement): placement for placement in ALL_PLACEMENTS}
 

@@ -1,4 +1,4 @@
-"""The parser of the typed form. docs/notation.md has the grammar; each method reads one rule.
+"""The parser of the typed form.  docs/notation.md has the grammar; each method reads one rule.
 
 Rules that contain each other are tasks of a trampoline, so that texts may be nested to any depth.
 """

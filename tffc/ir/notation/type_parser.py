@@ -1,4 +1,4 @@
-"""The parser of types. docs/notation.md has the grammar; each method reads one rule."""
+"""The parser of types.  docs/notation.md has the grammar; each method reads one rule."""
 
 from __future__ import annotations
 

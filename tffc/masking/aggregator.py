@@ -139,8 +139,8 @@ class Aggregator:
     def masks(self) -> Vector:
         """End the sum; return the total of the masks that remain in the sum of the masked vectors.
 
-        What remains is each survivor's own mask, and the pairwise masks between survivors and those
-        who dropped out, of which only the survivors' halves were added.
+        These are each survivor's own mask, and the survivors' halves of their pairwise masks with
+        those who dropped out.
 
         Raises:
           ExecutionError: too few participants are left, or the shares are not those of this sum.

@@ -122,7 +122,7 @@ def convert(
 
 
 class _Conversion:
-    """One conversion of a whole object, with what is the same for all its elements."""
+    """One conversion of a whole object, with the settings that all its elements share."""
 
     def __init__(self, context: FederatedContext | None, zipping: bool) -> None:
         self.context = context

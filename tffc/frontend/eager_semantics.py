@@ -108,8 +108,7 @@ def _by_value(tf: Any, by_object: Callable[..., Any], operation: Callable[..., A
 def _is_in_reach(tf: Any, tensor: Any) -> bool:
     """Return whether an operation that is added now can take a tensor as an operand.
 
-    TensorFlow itself compares tensors of functions that it has finished, and then means the
-    objects.
+    TensorFlow itself compares tensors of functions that it has finished, as objects.
     """
     graph = getattr(tensor, "graph", None)
     if graph is None:

@@ -118,4 +118,4 @@ _MISTAKES: dict[str, str | Callable[[str], str]] = {
     r"'Symbolic\w*' object has no attribute 'numpy'": KEEP_A_TENSOR,
 }
 """Message patterns of exceptions from Python code that only works outside of programs, and the
-fixes, of which one depends on the source line."""
+fixes; one of them depends on the source line."""

@@ -24,7 +24,7 @@ FORMER = {
 """Today's names by those of older releases, all written without the leading `tff.`."""
 
 OPERATORS = ("federated_collect", "federated_reduce")
-"""Former names of operators that today's do not equal, but express: see `former_operators`."""
+"""Former names of operators that today's replace, but do not equal: see `former_operators`."""
 
 
 def find(name: str) -> Any:

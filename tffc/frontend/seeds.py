@@ -6,7 +6,7 @@ NumPy start from a fixed state.  For each computation they start again, from its
 type, so that its trace does not depend on what else is traced.  If the module seeds them itself,
 they continue from there.  Afterwards their state is restored.
 
-What a graph draws when it runs is unaffected: TensorFlow's own seeds are left alone.
+The numbers that a graph draws when it runs are unaffected: TensorFlow's own seeds are left alone.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def sequence_reduce(value: Any, zero: Any, op: Any) -> Value:
 def _fold(
     sequence: Node, zero: Node, zero_type: Type, function: Value, element: Type
 ) -> tuple[Call, Type]:
-    """Return the call that folds a sequence, and the type of its result: of the accumulator.
+    """Return the call that folds a sequence, and the type of its result, the accumulator.
 
     Raises:
       LanguageTypeError: function, zero and elements do not fit each other.

@@ -74,7 +74,7 @@ def exception_text(error: BaseException) -> str:
         return str(error)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # noqa: BLE001  (whatever it is, it is about words alone)
+    except BaseException:  # noqa: BLE001  (only the text of a message is lost)
         return ""
 
 

@@ -158,7 +158,7 @@ def _like(part: Any, elements: list[tuple[Any, Any]]) -> Any:
     if isinstance(part, Mapping):
         made = dict(elements)
         if isinstance(part, MutableMapping):
-            # Copying keeps what else it has, such as the default of a defaultdict.
+            # Copying keeps other state, such as the default of a defaultdict.
             like = copy.copy(cast("MutableMapping[Any, Any]", part))
             like.update(made)
             return like

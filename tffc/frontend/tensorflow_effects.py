@@ -30,12 +30,12 @@ def free_initializers(graph_def: Any, initialize_op: str) -> None:
 
 
 def release_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str]:
-    """Make nothing wait for nodes that cannot run; return their names.
+    """Make no node wait for nodes that cannot run; return the names of the latter.
 
-    Those are all that need a placeholder other than the `given` ones.  Keras first calls the layers
-    of a model on placeholders of its own.  What that changes, such as the averages of a
-    normalization, precedes the model's use in the order of effects.  Nodes that waited for such a
-    node wait for what it waited for instead.
+    These are all nodes that need a placeholder other than the `given` ones.  Keras first calls the
+    layers of a model on placeholders of its own; changes made there, such as to the averages of a
+    normalization, precede the model's use in the order of effects.  A node that waited for such a
+    node waits for its predecessors instead.
     """
     stuck = _computed_from_placeholders(graph_def, given)
     nodes = {node.name: node for node in graph_def.node}

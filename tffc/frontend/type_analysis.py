@@ -1,4 +1,4 @@
-"""Questions about the tensors in a type that aggregations ask."""
+"""Predicates that aggregations apply to the tensors in a type."""
 
 from __future__ import annotations
 

@@ -143,8 +143,8 @@ def is_single_integer_or_matches_structure(type_sig: Type, shape_type: Type) -> 
 def is_binary_op_with_upcast_compatible_pair(
     possibly_nested_type: Type | None, type_to_upcast: Type | None
 ) -> bool:
-    """Return whether an operator takes the two types element by element, or every tensor of the
-    first one with the scalar that the second one is."""
+    """Return whether an operator can combine the two types elementwise, or each tensor of the first
+    with the second as a scalar."""
     first, second = possibly_nested_type, type_to_upcast
     if first is None or second is None or not is_structure_of_tensors(first):
         return False

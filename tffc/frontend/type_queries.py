@@ -158,6 +158,6 @@ def is_shape_fully_defined(shape: Any) -> bool:
 
 
 def num_elements_in_shape(shape: Any) -> int | None:
-    """Return how many elements a tensor of a shape has; None where that is not known."""
+    """Return how many elements a tensor of a shape has; None if that is not known."""
     sizes = to_shape(shape)
     return None if sizes is None or None in sizes else math.prod(size or 0 for size in sizes)

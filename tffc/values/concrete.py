@@ -66,7 +66,7 @@ class Federated:
 
     @classmethod
     def everywhere(cls, member: Any) -> Federated:
-        """Return the value of which everyone at the placement holds the same member."""
+        """Return the value whose member is the same for everyone at the placement."""
         return cls((member,), all_equal=True)
 
     def at_each(self, clients: int) -> tuple[Any, ...]:

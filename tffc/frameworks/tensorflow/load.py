@@ -77,12 +77,12 @@ def use_threads(count: int) -> None:
 
 
 def use_processors(count: int) -> None:
-    """Have TensorFlow see so many processors, called `CPU:0`, `CPU:1` and so on, each of which has
-    threads of its own.
+    """Make TensorFlow divide the processor into this many devices, `CPU:0`, `CPU:1` and so on, each
+    with threads of its own.
 
-    XLA hands parts of a call to the threads of the processor that it runs on, so calls on one
-    processor wait for one another.  It has no effect once TensorFlow has looked for its devices, or
-    where the user's module has divided the processor itself.
+    XLA runs parts of a call in the threads of the call's device, so calls on one device wait for
+    one another.  No effect once TensorFlow has looked for its devices, or if the user's module has
+    divided the processor itself.
     """
     global _processors
     _processors = count
@@ -96,7 +96,7 @@ _processors = 1
 def find_devices(tf: Any) -> None:
     """Let TensorFlow find its devices, quietly; it does so once.
 
-    Must be called before anything runs: if the user imported TensorFlow, it is not quiet by itself.
+    Must be called before anything runs: a TensorFlow that the user imported would log otherwise.
     """
     # Otherwise one process takes all memory of an accelerator.
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
@@ -115,8 +115,8 @@ def _divide_processor(tf: Any) -> None:
 
 
 def devices_for_calls(tf: Any) -> list[str]:
-    """Return the devices that compiled functions run on unless told: accelerators if there are
-    any, or else the processors."""
+    """Return the devices that compiled functions run on by default: accelerators if there are any,
+    otherwise the processors."""
     found = _logical_devices(tf)
     names = [each for each in found if each.device_type == "GPU"] or [
         each for each in found if each.device_type == "CPU"

@@ -153,7 +153,7 @@ class TensorFlowRunner:
         # thread takes longer than they do, and other clients keep the other cores busy.
         config = v1.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=-1)
         # The graph runs as it was traced: optimizing it costs more than it saves in a simulation.
-        # Function calls are inlined all the same, because each one is a graph to run by itself.
+        # Function calls are inlined all the same, because each would run as a graph of its own.
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         config.graph_options.optimizer_options.opt_level = v1.OptimizerOptions.L0
         config.graph_options.optimizer_options.do_function_inlining = True

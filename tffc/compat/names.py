@@ -1,6 +1,6 @@
 """The table of replacements for the modules of TensorFlow Federated's core.
 
-Modules of rooms above are named as text, so that nothing is imported before a program needs it.
+Modules are named as text, so that none is imported before a program needs it.
 """
 
 from __future__ import annotations

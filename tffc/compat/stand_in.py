@@ -16,7 +16,7 @@ Homes = Mapping[str, Sequence[str]]
 """Names, by the modules that define them."""
 
 ALL: Sequence[str] = ()
-"""Stands for all public names of a module."""
+"""All public names of a module, in a `Homes`."""
 
 Refuse = Callable[[str, str], TffcError]
 """Makes the error for a module and a name that it does not have."""
@@ -25,8 +25,8 @@ Refuse = Callable[[str, str], TffcError]
 class StandIn(ModuleType):
     """A module whose names are those of other modules.
 
-    An unknown name is refused with an error of ours, unless it is one that Python asks every module
-    for.
+    An unknown name is refused with an error of ours, unless it begins with an underscore, as names
+    do that Python looks up in every module.
     """
 
     def __init__(self, name: str, homes: Homes, refuse: Refuse) -> None:

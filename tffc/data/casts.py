@@ -147,7 +147,7 @@ def _parts(numbers: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
 
 
 def _is_same(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any], dtype: DType) -> Any:
-    """Return for each number whether it equals what it was converted to."""
+    """Return for each number whether it equals its converted value."""
     back = after.astype(before.dtype)
     if dtype is DType.BOOL:
         return back == before

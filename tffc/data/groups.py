@@ -26,10 +26,10 @@ Array: TypeAlias = np.ndarray[Any, Any]
 class ClientGroup:
     """Clients whose values have arrays of the same shapes.
 
-    `positions` are the clients' indices in the list that was asked for, ascending.  `columns` has
-    one array for each tensor of the type, in its order: of shape (clients, ...), or (clients,
-    elements, ...) for a tensor in a sequence.  The arrays may be views of the source's own, so they
-    must not be written to.
+    `positions` are the clients' indices in the requested list, ascending.  `columns` has one array
+    for each tensor of the type, in its order: of shape (clients, ...), or (clients, elements, ...)
+    for a tensor in a sequence.  The arrays may be views of the source's own, so they must not be
+    written to.
     """
 
     positions: Array
@@ -69,8 +69,8 @@ def read_groups(source: ClientSource, type: Type, clients: Sequence[str]) -> Gro
 
 
 NO_VALUE = object()
-"""Stands for a value that cannot be read; reading the client again raises the error where it
-belongs."""
+"""A placeholder for a value that cannot be read; a second reading raises the error in the right
+place."""
 
 
 def _value(source: ClientSource, client: str) -> Any:

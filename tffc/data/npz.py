@@ -68,7 +68,7 @@ USUAL_HEAD = re.compile(
 
 
 class _ArrayHead(NamedTuple):
-    """The header of an array: what stands in the file before its elements."""
+    """The header of an array, which precedes its elements in the file."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -228,7 +228,8 @@ class NpzFile:
         return {name: self._field(name, headers[name]) for name in names}
 
     def _whole(self, name: str, headers: Mapping[str, Header]) -> str:
-        """Return the name of the strings that this array is one half of, or else its own name."""
+        """Return the name of the array, or that of the strings if they are kept as it and another
+        array."""
         for half in (".bytes", ".lengths"):
             whole = name.removesuffix(half)
             if whole != name and whole in headers and f"{whole}{SUFFIX}" not in self._members:
@@ -241,7 +242,7 @@ class NpzFile:
         if dtype.kind in "SU":
             element = DType.STRING
         elif dtype.str[1:] == "V2" and dtype.names is None:
-            element = DType.BFLOAT16  # which files do not know
+            element = DType.BFLOAT16  # files have no such type
         elif dtype.name in BY_LABEL:
             element = BY_LABEL[dtype.name]
         has_lists = 0 in shape and extent(shape) > MAX_LISTS
@@ -339,8 +340,7 @@ class NpzFile:
         return head
 
     def _parse_head(self, name: str, text: str) -> _ArrayHead:
-        """Parse a header, without NumPy's slow evaluation as Python where it is in the usual
-        form."""
+        """Parse a header; one in the usual form without NumPy's slow evaluation as Python."""
         usual = USUAL_HEAD.fullmatch(text)
         if usual is not None:
             descr, order, sizes = usual.groups()
@@ -382,8 +382,7 @@ class NpzFile:
     def _library(self) -> Generator[None]:
         """Turn any exception of zipfile or NumPy into our error.
 
-        A `with` holds calls of these libraries alone, so that a bug of ours is not taken for
-        damage.
+        Use it around calls of these libraries only, so that no bug of ours is reported as damage.
         """
         try:
             yield
@@ -494,7 +493,7 @@ def _open_unchanging(
 
 
 def _file_inside(path: pathlib.Path) -> str | None:
-    """If the path is a folder, return the question whether its latest `.npz` file was meant."""
+    """Return a help that suggests the latest `.npz` file in the folder at `path`, or None."""
     files = itertools.chain(path.glob("*.npz"), path.glob("*/*.npz")) if path.is_dir() else ()
     few = itertools.islice(files, MAX_NEAR_FILES)
     latest = max(few, key=lambda file: (_age(file), file), default=None)

@@ -48,7 +48,8 @@ INDEX = re.compile(r"__index_level_\d+__")
 """The columns that pandas adds for row labels, which are not data."""
 
 VALUE_SIZE = 16
-"""The memory that a cell takes beside its own bytes: a file may encode many equal cells in none."""
+"""The memory that a cell takes besides its content: a file may encode many equal cells in no
+bytes."""
 
 
 def _arrow() -> Any:
@@ -299,10 +300,10 @@ class ParquetFiles(Table):
         return digest
 
     def _row_group(self, number: int, group: int, columns: tuple[str, ...]) -> Any:
-        """Return some columns of a row group, which stays in memory until others are asked for.
+        """Return some columns of a row group; the last `HELD` results stay in memory.
 
-        Its rows must belong to the same clients as when the file was opened.  Where the file's
-        whole identity is known that is checked once, elsewhere each time.
+        Its rows must belong to the same clients as when the file was opened.  That is checked once
+        if the file's whole identity is known, and otherwise at each reading.
         """
         key = (number, group, columns)
         with self._lock:
@@ -372,7 +373,7 @@ class ParquetFiles(Table):
 def _library(place: str, client: str = "", column: str = "") -> Generator[None]:
     """Turn any exception of Arrow into an error about a file.
 
-    A `with` holds calls of Arrow alone, so that a bug of ours is not taken for damage.
+    Use it around calls of Arrow only, so that no bug of ours is reported as damage.
     """
     try:
         yield

@@ -126,7 +126,7 @@ def is_client_data(source: Any) -> bool:
 
 
 class _ClientDatasets(Mapping[str, Any]):
-    """The datasets of a `ClientData`, each made when it is asked for."""
+    """The datasets of a `ClientData`, each made on demand."""
 
     def __init__(self, data: Any) -> None:
         self._data = data
@@ -172,7 +172,7 @@ class PythonClients(TypedClients[PythonValues]):
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            # An object of the user's raised this while it was asked for its elements.
+            # An object of the user's raised this while its elements were read.
             if is_defect(error):
                 raise
             raise _raised(f"the data of client {client} of {self.data.target}", error) from error

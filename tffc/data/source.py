@@ -130,7 +130,7 @@ def no_indexing(done: int, total: int, things: str) -> None:
 
 
 def counted(clients: Sequence[str], progress: Progress) -> Iterator[str]:
-    """Yield the clients one by one, reporting each as done when the next is asked for."""
+    """Yield the clients one by one, reporting each as done when the next is requested."""
     for done, client in enumerate(clients):
         progress(done, len(clients))
         yield client

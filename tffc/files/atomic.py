@@ -38,8 +38,8 @@ def write_file(path: pathlib.Path, content: bytes, *, is_shared: bool = True) ->
     Raises:
       OSError: the file cannot be written; it is as it was.
     """
-    # This has to be checked before links are resolved: what a shell passes as /dev/fd/63 resolves
-    # to no path.
+    # Check this before resolving links: a pipe that a shell passes as /dev/fd/63 resolves to no
+    # path.
     if path.exists() and not path.is_file():
         write_over(path, content)
         return
@@ -53,7 +53,7 @@ def write_file(path: pathlib.Path, content: bytes, *, is_shared: bool = True) ->
 
 
 def stage_file(path: pathlib.Path, content: bytes) -> pathlib.Path:
-    """Write the replacement of `path` beside it, for a later `os.replace`, and return where it is.
+    """Write the replacement of `path` beside it, for a later `os.replace`, and return its path.
 
     Nothing is locked.
 
@@ -198,7 +198,7 @@ def _exchange(one: pathlib.Path, other: pathlib.Path) -> bool:
 
 
 def _put_back(path: pathlib.Path) -> None:
-    """Put what was moved away from `path` back, unless something is there."""
+    """Move back the folder that was moved away from `path`, unless something is there now."""
     old = _beside(path, "old")
     if not path.exists() and old.exists():
         old.rename(path)

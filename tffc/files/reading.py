@@ -147,7 +147,7 @@ def read_regular(
 def read_named(path: str | os.PathLike[str], limit: int) -> bytes:
     """Return the content of a file that a user names, a regular one of at most `limit` bytes.
 
-    What a shell passes under a name, as for `<(command)`, is read to its end instead.
+    A file that a shell has opened, as for `<(command)`, is read to its end instead.
 
     Raises:
       OSError: the file cannot be read, is not a regular one, or has more content.

@@ -120,7 +120,7 @@ def listing(programs: Mapping[str, Node], show: Callable[[Node], str] = formatte
 def is_bundle(path: pathlib.Path) -> bool:
     """Return whether `path` is a folder with a manifest.
 
-    Before, put back a bundle that a killed process has moved away without replacing it.
+    First restore a bundle that a killed process has moved away without replacing it.
     """
     atomic.recover(path)
     return (path / MANIFEST).is_file()

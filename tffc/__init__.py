@@ -57,7 +57,7 @@ def _former(name: str) -> Any:
 def _unknown(name: str) -> AttributeError:
     message = f"module 'tffc' has no attribute {name!r}"
     if name.startswith("__") or importlib.util.find_spec(f"{__name__}.{name}") is not None:
-        # Python looks up some of these in every module, and a room before it imports it.
+        # Python looks up dunder names in every module, and a submodule's name before importing it.
         return AttributeError(message)
     from tffc.errors import MissingElementError
     from tffc.frontend import types

@@ -24,7 +24,7 @@ class Span(NamedTuple):
     """A place in the user's source: a file, a line and, where known, the columns of a call.
 
     Lines count from 1 and columns, in bytes of UTF-8, from 0, as in Python's own syntax trees.
-    `text` is the line itself where no file holds it.
+    `text` is the line if it is in no file.
     """
 
     file: str
@@ -61,10 +61,9 @@ LONGEST_LINE = 100
 
 
 def excerpt(line: str, start: int, length: int, longest: int = LONGEST_LINE) -> tuple[str, int]:
-    """Return the part of a line around a mark of some length, and where in that part the mark
-    begins.
+    """Return the part of a line around a mark of some length, and the position of the mark in it.
 
-    Three dots replace what is left out at either side of the `longest` characters.
+    At most `longest` characters are kept; three dots mark text that is left out at either side.
     """
     first = max(0, min(start - (longest - length) // 2, len(line) - longest))
     before = "..." if first else ""
@@ -73,7 +72,8 @@ def excerpt(line: str, start: int, length: int, longest: int = LONGEST_LINE) -> 
 
 
 LONG_QUOTATION = re.compile(r"`([^`]{200})([^`]{200,})([^`]{100})`")
-"""Matches what is abridged: types of real models fill pages, and the message says what is wrong."""
+"""Matches the quotations to abridge: types of real models fill pages, and the rest of the message
+says what is wrong."""
 
 
 def abridge(text: str) -> str:
@@ -90,10 +90,11 @@ class Details(TypedDict, total=False):
 
 
 class TffcError(Exception):
-    """Anything that tffc refuses, with all that a person needs to correct it.
+    """The base of all errors: what tffc refuses, and how to correct it.
 
     Subclasses also derive from the builtin exception that Python would have raised, so that a
-    caller may catch either.  `message` is whole; `str` and the command line abridge what it quotes.
+    caller may catch either.  `message` is complete; `str` and the command line abridge its
+    quotations.
     """
 
     exit_code = 1
@@ -162,15 +163,15 @@ class ComputationReturnedNoneError(LanguageValueError):
 
 
 class UnsupportedError(LanguageTypeError, NotImplementedError):
-    """A Python object that does not stand for a value or an element type of the language."""
+    """A Python object that cannot be converted to a value or an element type of the language."""
 
 
 class StructureMismatchError(LanguageTypeError, ValueError):
-    """Structures that must have their leaves in the same places do not."""
+    """Structures do not have their leaves in the same places, as they must."""
 
 
 class WrongCountError(LanguageValueError, IndexError):
-    """There are more or fewer things than needed."""
+    """There is more or less of something than needed."""
 
 
 class MissingElementError(TffcError, AttributeError):
@@ -178,7 +179,7 @@ class MissingElementError(TffcError, AttributeError):
 
 
 class MissingFieldError(MissingElementError, KeyError, TypeError):
-    """A name of an element to be changed that a struct does not have."""
+    """A struct has no element of the name that was to be changed."""
 
 
 class OutOfRangeError(TffcError, IndexError):
@@ -203,7 +204,7 @@ class WireError(TffcError, ValueError):
 
 
 class OversizeError(WireError):
-    """A program whose message would be too large, because shared parts are written out there."""
+    """A program whose message would be too large, because messages repeat shared parts."""
 
 
 class UnstorableError(WireError, NotImplementedError):
@@ -235,7 +236,7 @@ class LoadError(_OneLineError):
 
 
 class FormError(TffcError, TypeError, ValueError):
-    """A program that cannot be expressed in the form that was asked for."""
+    """A program that cannot be expressed in the requested form."""
 
 
 class GraphError(TffcError, ValueError):
@@ -259,7 +260,7 @@ class ExecutionError(TffcError, RuntimeError):
 
 
 class ConsentError(TffcError, RuntimeError):
-    """A program has effects that its user has not consented to; `kinds` are theirs."""
+    """A program has effects of `kinds` that its user has not consented to."""
 
     def __init__(
         self, code: str, message: str, *, kinds: tuple[str, ...] = (), **details: Unpack[Details]
@@ -273,4 +274,4 @@ class PolicyError(TffcError, ValueError):
 
 
 class GoldenError(TffcError):
-    """Golden files that differ from what is printed."""
+    """Golden files that differ from the printed output."""

@@ -30,7 +30,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean_by(meanings: Mapping[str, str], name: str) -> str | None:
-    """Return a help for an error that asks whether the meaning of a known name was meant.
+    """Return a help for an error that suggests the meaning of the known name most similar to
+    `name`.
 
     None if no known name is similar.
     """

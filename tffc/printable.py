@@ -1,4 +1,4 @@
-"""Text with invisible characters, and those that control a terminal, escaped.
+"""Escaping of invisible characters and of those that control a terminal.
 
 Names come from the author of a program or its data.  Written as they are, they could move the
 cursor, colour or erase what is before them, set the title of a window, reverse the order of what
@@ -11,8 +11,9 @@ import json
 import re
 from typing import Any
 
-# Characters that Python counts as printable, and that show as nothing or as a blank: joiners,
-# fillers, variation selectors and the like.  What few texts need is compiled when one needs it.
+# Characters that Python counts as printable although they show as nothing or as a blank: joiners,
+# fillers, variation selectors and the like.  Few texts need the pattern, so it is compiled on first
+# use.
 _BLANKS = (
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0100-\U000e01ef]"
@@ -22,7 +23,7 @@ _LAYOUT_OF_JSON = re.compile(r"[^\n]+")
 
 
 def printable(text: str) -> str:
-    """Return the text with escapes, as in Python, for all that cannot be seen on one line.
+    """Return the text with Python's escapes for all characters that are not visible on one line.
 
     These are control and format characters, line breaks, tabs, spaces other than the usual one,
     and code points without a character.  All else, also a backslash, is unchanged.
@@ -40,7 +41,7 @@ def printable_lines(text: str) -> str:
 
 
 def json_text(value: Any, *, indent: int | None = None, allow_nan: bool = True) -> str:
-    """Return a value as JSON, with all that cannot be seen escaped.
+    """Return a value as JSON, with invisible characters escaped.
 
     Raises:
       ValueError: it holds a number that is not finite, and `allow_nan` is not set.
@@ -54,7 +55,7 @@ def json_text(value: Any, *, indent: int | None = None, allow_nan: bool = True) 
 def _json_escape(text: str) -> str:
     if printable(text) == text:
         return text
-    # As JSON writes what is not ASCII: \u202e, and two of them beyond the first 65536 characters.
+    # JSON's escapes, such as \u202e; a code point above U+FFFF takes two.
     return "".join(c if _is_seen(c) else _one_json_escape(c) for c in text)
 
 

@@ -1,4 +1,4 @@
-"""Recursive algorithms without the recursion."""
+"""Running recursive algorithms without growing Python's stack."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ T = TypeVar("T")
 Task: TypeAlias = Generator[Any, Any, T]
 """A computation that yields the tasks whose results it needs, and is sent each result.
 
-What it yields may also be a result already, and no generator; it is sent back at once.
+It may also yield a result that it has already, not a generator, which is sent back at once.
 """
 
 
 def run(task: Task[T] | T) -> T:
-    """Return the result of `task`, or `task` itself where it is a result already.
+    """Return the result of `task`, or `task` itself if it is a result already.
 
     However deep tasks nest, Python's own stack stays flat.
     """

@@ -22,7 +22,7 @@ ROOMS = {
     "E8": "Goldens and the command line",
     "E9": "Validation, audits, engines and export",
 }
-"""What the errors are about whose codes begin like this."""
+"""The subjects of errors, by the beginnings of their codes."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -160,7 +160,7 @@ def _zipped_states(
 
 
 def _values_type(process: MeasuredProcess) -> Type:
-    """Return the type of the arguments that a process takes beside its state."""
+    """Return the type of the values that a process takes beside its state."""
     parameter = process.next.type_signature.parameter
     if not isinstance(parameter, StructType) or len(parameter.types) != 2:
         raise LanguageTypeError(

@@ -34,7 +34,7 @@ def bundle_of(program: Program, kind: str, form: Form) -> Bundle:
 
 
 def _check_first_state(initialize: Type, round_type: Type) -> None:
-    """Check that a round takes the state that `( -> S)` returns."""
+    """Check that a round takes the first state; `initialize` is the type of its computation."""
     assert isinstance(initialize, FunctionType)
     assert isinstance(round_type, FunctionType)
     assert isinstance(round_type.parameter, StructType)

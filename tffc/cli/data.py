@@ -71,8 +71,8 @@ def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:
 
 
 def _kinds(data: DataSet, fit: Fit | None) -> dict[str, str]:
-    """Return a description of each part of the clients' data; empty if it cannot be read, for the
-    reason that the fit states."""
+    """Return a description of each part of the clients' data; none if `fit` already reports why the
+    data cannot be read."""
     try:
         return dict(data.kinds())
     except DataError:

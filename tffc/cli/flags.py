@@ -23,7 +23,7 @@ OPTIONS = {
     "E956": "--force replaces it",
     "E996": "tffc run --out writes one",
 }
-"""The text to append to the help of each error code."""
+"""For each error code, the text to append to the help of its errors."""
 
 
 def facts_of(error: TffcError) -> dict[str, object]:

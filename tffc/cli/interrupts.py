@@ -29,13 +29,14 @@ INTERRUPTED = 130
 """The exit code of a command that was interrupted."""
 
 GRACE = 1.0
-"""The seconds that a command has to report what is kept, and to end by itself."""
+"""The seconds that an interrupted command has to report what it saved, and to end."""
 
 SAYING = 0.3
 """The seconds that a message may take to print; it blocks if nobody reads stderr."""
 
 AFTER = 0.01
-"""The seconds after which an interruption is raised again that could not be raised at once."""
+"""The delay in seconds before an interruption is raised again, if it could not be raised at
+once."""
 
 _arrived = threading.Event()
 _told = threading.Event()
@@ -102,7 +103,7 @@ def _raise_again(report: Any) -> Any:
 
     def hook(unraisable: Any) -> None:
         if isinstance(unraisable.exc_value, KeyboardInterrupt):
-            # It came while the garbage collector ran, for example, and is raised after that.
+            # It came where nothing can be raised, for example during garbage collection.
             threading.Timer(AFTER, _interrupt_main).start()
         else:
             report(unraisable)
@@ -118,7 +119,7 @@ def _interrupt_main() -> None:
 
 def _watch(reader: int) -> None:
     while os.read(reader, 1) != bytes([signal.SIGINT]):
-        # It was another signal, which is not ours.
+        # Other signals are ignored.
         pass
     time.sleep(GRACE)
     _end()

@@ -55,8 +55,7 @@ def start_tensorflow() -> None:
 
 
 def step(text: str, things: str = "") -> Tell:
-    """Show a new step; return a callback for the number of its things that are done, and their
-    total."""
+    """Show a new step; return a callback that takes the number of things done and their total."""
     return _unseen if _line is None else _line.show_step(text, things)
 
 
@@ -72,7 +71,8 @@ def no_step() -> None:
 
 
 def show_rounds(first: int, last: int) -> Tell:
-    """Show that rounds run; return a callback for the number of a round's finished clients."""
+    """Show that rounds run; return a callback that takes a round's numbers of finished and of all
+    clients."""
     return _unseen if _line is None else _line.show_rounds(first, last)
 
 

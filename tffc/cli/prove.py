@@ -42,7 +42,8 @@ def check_proof(source: str, bundle: Bundle) -> None:
 
 
 def prove_both(program: Program, bundle: Bundle) -> tuple[Proof, Proof | None, TffcError | None]:
-    """Return the proofs of the round and of the first state, if both have one; and the refusal."""
+    """Return the proof of the round; that of the first state, if both sides have one; and the error
+    if a proof failed."""
     proof = prove(program.computation, bundle.form, bundle.components)
     first = None
     if program.initialize is not None and bundle.initialize is not None:

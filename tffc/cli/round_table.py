@@ -72,7 +72,7 @@ class RoundTable:
         yield (self._line(texts[:count]) + end).rstrip()
 
     def _cut(self, titles: list[str], values: Iterable[str], taken: int) -> Iterator[str]:
-        """Yield each value, cut to the room beside the round's number."""
+        """Yield each value, cut to the width left by the round's number and `taken` characters."""
         number = max(len("round"), len(str(self._last)))
         room = None if self.room is None else self.room - number - 2 - taken
         for title, value in zip(titles, values, strict=True):
@@ -89,7 +89,8 @@ class RoundTable:
         return max(1, sum(end - 2 + taken <= self.room for end in ends))
 
     def _measured(self, finished: Round) -> list[OutputTensor]:
-        """Return the evaluation's results with their column titles; None values if none was due."""
+        """Return the evaluation's results with their column titles; the values are None if the
+        round had no evaluation."""
         if self._evaluation is None:
             return []
         if finished.evaluation is None:

@@ -27,7 +27,8 @@ from tffc.errors import DataError, TffcError
 from tffc.ir.types import Type
 
 MOST_TRIED = 20
-"""With this many bad clients, the hint about skipping them is left out."""
+"""The most clients that are tried for good data; if all are bad, no hint suggests skipping bad
+ones."""
 
 
 def run(
@@ -179,7 +180,7 @@ def _check_engine(engine: str, workers: int | None, batching: Batching) -> None:
 
 
 def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -> None:
-    """Report where the outputs are that were too long for the table."""
+    """Report where to find the outputs that were too long for the table."""
     if not table.shortened:
         return
     if folder is None:

@@ -124,7 +124,7 @@ class RunOutputs:
         self._observed: list[Observed] = []
 
     def begin(self, source: CheckedSource, sampling: Sampling, *, skip_bad_clients: bool) -> State:
-        """Return the state to continue from, once the folder of the run is locked.
+        """Lock the folder of the run, and return the state to continue from.
 
         Raises:
           DataError: the folder of the run cannot be locked, read or written.
@@ -151,7 +151,7 @@ class RunOutputs:
         return dataclasses.replace(batching, known=self._folder.batching if self._folder else {})
 
     def end(self, state: State, rounds: int) -> None:
-        """Save the state and draw, if no round was left to run."""
+        """Draw the metrics and write the report; if no round ran, also save the state."""
         if rounds == 0 and self._options.state_out is not None:
             write_state(self._options.state_out, state, self.process.state_type)
         self.draw()
@@ -179,12 +179,12 @@ class RunOutputs:
             self._log.add(row)
 
     def save_client(self, client: str, output: Any) -> None:
-        """Save a client's value after the round that is running."""
+        """Save a client's output of the running round."""
         assert self._folder is not None
         self._folder.save_client(self.finished + 1, client, output)
 
     def abandon(self) -> None:
-        """Undo the beginning of a run whose first round could not begin, so that it can begin
+        """Undo `begin` for a run whose first round could not start, so that the run can begin
         again."""
         if self._folder is not None:
             self._folder.abandon()

@@ -157,7 +157,7 @@ def _named(name: str, known: dict[str, ShownTensor]) -> list[ShownTensor]:
 
 
 def _near_part(name: str, known: Iterable[str]) -> str | None:
-    """Return a help that suggests a tensor with a similar name, beginning or end of a name."""
+    """Return a help text that suggests a tensor whose name, or its beginning or end, is similar."""
     meant: dict[str, str] = {}
     for each in known:
         steps = each.split("/")

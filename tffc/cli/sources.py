@@ -97,7 +97,8 @@ def refuse_form_of_bundle(source: str, form: str | None) -> None:
 
 
 def read_round_or_bundle(source: str, form: str | None) -> tuple[Node, str]:
-    """Return the round of a program or a bundle, and the form to compile it to if none is given.
+    """Return the round of a program or a bundle, and the form to compile it to; by default that of
+    the bundle, or the default form of the round.
 
     Raises:
       TffcError: there is neither, or the program is not a round.

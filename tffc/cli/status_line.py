@@ -41,7 +41,7 @@ class StatusLine:
     def draw(self, text: str, end: str = "") -> None:
         """Replace the line by a text without line ends, cut to the width of the terminal.
 
-        `end` is appended; of the two it is cut last.
+        `end` is appended, and is only cut if it is too wide even without the text.
         """
         with self._lock, contextlib.suppress(OSError):
             if self._terminal is not None:

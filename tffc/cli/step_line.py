@@ -55,11 +55,13 @@ class StepLine:
                 thread.join(INTERVAL)
 
     def show_step(self, text: str, things: str) -> Tell:
-        """Show a new step; return a callback for the number of its things that are done."""
+        """Show a new step; return a callback that takes the number of things done and their
+        total."""
         return self._show(CountedStep(text, things))
 
     def show_rounds(self, first: int, last: int) -> Tell:
-        """Show that rounds run; return a callback for the number of a round's finished clients."""
+        """Show that rounds run; return a callback that takes a round's numbers of finished and of
+        all clients."""
         return self._show(RoundsStep(first, last))
 
     def show_nothing(self) -> None:
@@ -97,7 +99,7 @@ class StepLine:
 
 
 class CountedStep:
-    """A step of a command, which may have a number of things to do."""
+    """A step of a command, which may count the things it has done."""
 
     def __init__(self, text: str, things: str) -> None:
         self.text = text
@@ -106,11 +108,11 @@ class CountedStep:
         self.since = time.monotonic()
 
     def tell(self, done: int, total: int) -> None:
-        """Record the number of things that are done."""
+        """Record the number of things done and their total."""
         self.done, self.total = done, total
 
     def parts(self) -> tuple[str, str]:
-        """Return the name of the step and its progress; the latter is never cut."""
+        """Return the name of the step, which may be cut, and its progress."""
         passed = time.monotonic() - self.since
         if not self.total:
             return self.text, f" · {_clock(passed)}"

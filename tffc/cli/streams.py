@@ -73,9 +73,9 @@ def open_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # A closed descriptor must not be given to the next file opened, which would then
-            # receive stdout.  Opening takes the lowest free number, and the wrong mode keeps the
-            # error that a closed one gives.
+            # Occupy a closed descriptor; otherwise the next file opened would get its number and
+            # receive stdout.  Opening takes the lowest free number, and the wrong mode makes any
+            # use fail, as it would if closed.
             os.open(os.devnull, os.O_WRONLY if number == 0 else os.O_RDONLY)
     sys.stdin = sys.stdin or io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)))
     sys.stdout = _text(_Stdout(1, "wb", closefd=False), sys.stdout)

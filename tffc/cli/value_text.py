@@ -117,5 +117,5 @@ def _leading(array: Any, item: Callable[[Any], str]) -> str:
 
 
 def _array_of(element: Any) -> Any:
-    """Return an element of an array as an array; a string is one."""
+    """Return an element of an array as an array; a string becomes a scalar array."""
     return np.asarray(element, dtype=object) if isinstance(element, bytes) else np.asarray(element)

@@ -147,7 +147,7 @@ class _Module(_Files):
 
 
 def _watched(source: str) -> _Files:
-    # Imported late: it takes longer to load than others need.
+    # Imported late, because it takes long to load.
     from tffc.cli.sources import TEXTS
 
     if source.endswith((".pb", *TEXTS)):

@@ -23,7 +23,8 @@ Printed = Mapping[str, Mapping[str, str]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileDifference:
-    """A golden file that differs from the current output; None stands for a missing file.
+    """A golden file that differs from the current output; `golden` or `printed` is None if that
+    side lacks the file.
 
     `called` are lines about where the changed sections are called in the user's source.
     """
@@ -57,7 +58,7 @@ class FileDifference:
         return 1 + len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
     def accept(self) -> None:
-        """Write the current output to the file."""
+        """Write the current output to the file; if there is none, remove the file."""
         if self.printed is None:
             self.path.unlink()
         else:
@@ -87,7 +88,8 @@ Change = FileDifference | Orphan
 def differences(
     folder: pathlib.Path, printed: Printed, *, complete: bool = False
 ) -> Iterator[FileDifference]:
-    """Yield every file of these examples that differs from the current output, leftovers last.
+    """Yield every file of these examples that differs from the current output; of each example,
+    files that it no longer prints come last.
 
     Golden files may lack the listing of sections, which older versions did not write, unless
     `complete` is set.
@@ -177,7 +179,8 @@ def _files_in(folder: pathlib.Path) -> dict[str, str]:
 
 
 def _lines(text: str | None) -> list[str]:
-    """Return the lines of a text, and a note as `diff` prints it if the last one has no end."""
+    """Return the lines of a text, with the note that `diff` prints if the last one has no line
+    end."""
     if not text:
         return []
     *lines, last = text.split("\n")

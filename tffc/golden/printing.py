@@ -27,7 +27,7 @@ SECTIONS = "sections.txt"
 
 
 class Files(dict[str, str]):
-    """The files printed of an example, by their paths in its folder.
+    """The output for an example: its files, by their paths in its folder.
 
     `places` are the places in the user's source where the sections of `SECTIONS` are called.
     """

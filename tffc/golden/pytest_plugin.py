@@ -163,11 +163,11 @@ class _Books:
         used[name] = test
 
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
-        """Record modules some of whose tests do not run."""
+        """Record the modules with deselected tests."""
         self._incomplete.update(item.path for item in items)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record modules that have run, and those with a test that did not pass."""
+        """Record the modules that have run, and which of them have a test that did not pass."""
         module = self.root / report.nodeid.partition("::")[0]
         self._ran.add(module)
         if report.outcome != "passed":

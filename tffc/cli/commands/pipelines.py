@@ -16,7 +16,7 @@ from tffc.passes.table import default_pipeline
     "pipelines",
     cls=Commands,
     invoke_without_command=True,
-    subcommand_metavar="[COMMAND] [ARGS]...",  # which click says by itself from 8.5 on
+    subcommand_metavar="[COMMAND] [ARGS]...",  # the default from click 8.5 on
 )
 @click.pass_context
 def pipelines_command(ctx: click.Context) -> None:

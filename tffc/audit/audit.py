@@ -81,7 +81,7 @@ class Depends:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Channel:
-    """The clients' contributions to one aggregation, or their output (with the operator `output`).
+    """The clients' contributions to one aggregation or, with the operator `output`, their output.
 
     `size` is the bytes from each client, None if that is not fixed.  `goes_to` are the leaves of
     the new state and the output that may depend on it.

@@ -11,7 +11,7 @@ from tffc.linking.section import SectionContent
 from tffc.operations import op_table
 
 ANY_PORT = -1
-"""The number of an unknown output of a node, which may be any of them."""
+"""The number in an edge from an unknown output of a node; it may be any of its outputs."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _ports(node: Any, functions: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _has_loops(order: Iterable[str], inputs: Mapping[str, tuple[Edge, ...]]) -> bool:
-    """Return whether a node uses one that comes after it."""
+    """Return whether a node uses an output of a later node."""
     places = {name: place for place, name in enumerate(order)}
     return any(
         places.get(edge.node, -1) > place for name, place in places.items() for edge in inputs[name]

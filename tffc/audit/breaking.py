@@ -161,7 +161,7 @@ def _privacy(old: Audit, new: Audit) -> Iterator[Change]:
 def _inside(old: Node, new: Node, form: str) -> Iterator[Change]:
     """Yield the change between programs with the same interface, if they differ.
 
-    Whether the new components compute the old program is proved, if possible.
+    The prover decides, if it can, whether the new components compute the old program.
     """
     found = list(differences({"round": old}, {"round": new}))
     if not found:

@@ -22,8 +22,8 @@ class Flow:
     """The sources that the elements (`value`) and the shape of a tensor may depend on.
 
     For a tensor that holds a dataset, `elements` are the flows of its elements' components, if
-    known, and `value` is what determines the number and order of the elements.  `handles` names the
-    state, such as variables, that the tensor is a handle of.
+    known, and `value` holds the sources that determine the number and order of the elements.
+    `handles` names the state, such as variables, that the tensor is a handle of.
     """
 
     value: int = 0
@@ -36,7 +36,8 @@ class Flow:
         return self.value | self.shape | total_of(self.elements or ())
 
     def with_value(self, sources: int) -> Flow:
-        """Return the flow of the tensor if a choice that depends on more sources selected it."""
+        """Return the flow of the tensor after a choice that depends on `sources` has selected
+        it."""
         if not sources & ~(self.value & self.shape):
             return self
         return dataclasses.replace(self, value=self.value | sources, shape=self.shape | sources)
@@ -47,7 +48,7 @@ NOTHING = Flow()
 
 
 def join(first: Flow, second: Flow) -> Flow:
-    """Return the flow of a tensor that is either of two."""
+    """Return the flow of a tensor that may be either of two."""
     if first == second:
         return first
     value, shape = first.value | second.value, first.shape | second.shape
@@ -67,7 +68,7 @@ def _widths_differ(first: Flow, second: Flow) -> bool:
 
 
 def join_all(flows: Iterable[Flow]) -> Flow:
-    """Return the flow of a tensor that is any of several."""
+    """Return the flow of a tensor that may be any of several."""
     return functools.reduce(join, flows, NOTHING)
 
 

@@ -60,7 +60,8 @@ class Policy:
 class Violation:
     """A violation of a policy: the rule, the channel or effect, and a message.
 
-    `excepted` is the reason of an exception that allows it; `expired` the day on which one expired.
+    `excepted` is the reason given by an exception that allows it, and `expired` the last day of an
+    exception that no longer does.
     """
 
     rule: str
@@ -249,7 +250,7 @@ _Field = Callable[[_Reader, Any, tuple[Any, ...]], Any]
 def _field(
     expected: str, fits: Callable[[Any], bool], convert: Callable[[Any], Any] = lambda value: value
 ) -> _Field:
-    """Return the reader of a field whose value must fit."""
+    """Return a reader of a field, which converts values that `fits` accepts and refuses others."""
 
     def read(reader: _Reader, value: Any, path: tuple[Any, ...]) -> Any:
         if not fits(value):

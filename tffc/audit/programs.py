@@ -80,8 +80,8 @@ class Contribution:
 class RoundFlows:
     """The sources of the values of a round.
 
-    `contributions` are those to each aggregation, and `broadcasts` the sources of each broadcast,
-    both by call; `results` are the sources of each leaf of the results, as `results_of` names them.
+    `contributions` has the contribution to each aggregation, and `broadcasts` the sources of each
+    broadcast, both by call; `results` has the sources of each leaf, by the names of `results_of`.
     """
 
     sources: Sources
@@ -212,7 +212,8 @@ class _RoundWalk:
     def _concluded(self, channel: Flow, given: Type, rest: Iterable[Node]) -> Flows:
         """Return the result of the user's `report` for the total of a channel.
 
-        Totals grow until `accumulate` and `merge` add nothing, as after any number of clients.
+        The total is a fixed point: `accumulate` and `merge` are applied until they add no sources,
+        which covers any number of clients.
         """
         total, accumulate, merge, report = map(self._value, rest)
         value = _filled(given, channel)
@@ -317,7 +318,7 @@ class _RoundWalk:
 
 
 def _opaque(type: Type, given: Flows) -> Flows:
-    """Return a value whose every leaf may depend on everything in a given value."""
+    """Return a value of a type, with leaves that may depend on everything in a given value."""
     return _filled(type, Flow(total_of(flatten(given))))
 
 
@@ -345,7 +346,7 @@ def _element(sequence: Flow, type: Type) -> Flows:
 
 
 def _joined(first: Flows, second: Flows) -> Flows:
-    """Return a value that is either of two of the same structure."""
+    """Return the flows of a value that may be either of two of the same structure."""
     others = iter(flatten(second))
     return rebuild(first, lambda flow: join(flow, next(others)))
 

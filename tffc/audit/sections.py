@@ -37,10 +37,12 @@ DRAWS = re.compile(
     "UniformFullInt|Multinomial|Parameterized|RandomBinomial|Binomial).*"
     "|ParameterizedTruncatedNormal|Multinomial|.*CandidateSampler"
 )
-"""Matches operations that draw random numbers; those on datasets only draw an order."""
+"""Matches operations that draw random numbers; datasets that match are ignored, because they only
+draw an order."""
 
 TABLE = pathlib.Path(__file__).with_name("operations.txt")
-"""The operations by their rules, under the headings of `RULES` and of `SectionWalk._operation`."""
+"""The table of operations, under a heading for each rule of `RULES` and
+`SectionWalk._operation`."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -196,7 +198,8 @@ class SectionWalk:
         return (self._unknown(given),) if given else (NOTHING,)
 
     def _within(self, node: Any, inputs: list[Flow], depth: int) -> list[Flow]:
-        """Return the results of functions that an operation calls in an unknown way."""
+        """Return the results of the functions of an unknown operation, whose arguments may depend
+        on all its inputs."""
         every = self._unknown(inputs)
         return [
             flow
@@ -236,8 +239,8 @@ class SectionWalk:
                 self._grew = True
 
     def _with_state(self, node: Any, inputs: list[Flow]) -> tuple[Flow, ...]:
-        """Return the flow of an operation on state; an unknown one is assumed to read and write
-        it."""
+        """Return the results of an operation on state; an unknown one is assumed to read and write
+        the state."""
         handles = frozenset[str]().union(*(flow.handles for flow in inputs))
         held = join_all(self._memory.get(name, NOTHING) for name in handles)
         match node.op:
@@ -370,7 +373,8 @@ class SectionWalk:
     def _of_elements(
         self, node: Any, inputs: list[Flow], attribute: str, depth: int
     ) -> tuple[Flow, tuple[Flow, ...]]:
-        """Return a dataset, and the results of a function of its elements."""
+        """Return the dataset that a node reads, and the results of the node's function for its
+        elements."""
         first, *rest = inputs
         name = self.functions_of(node, attribute)[0]
         captured = rest[: len(node.attr["Targuments"].list.type)]

@@ -122,7 +122,8 @@ class _Sections:
                 yield f"{label}{self._change(old, new)}"
 
     def _is_pair(self, before: OutlineCall, after: OutlineCall) -> bool:
-        """Return whether two calls are of functions that are, or become, counterparts."""
+        """Pair the functions of two calls if neither has a counterpart; return whether they are a
+        pair."""
         old, new = before.function, after.function
         if not isinstance(old, int) or not isinstance(new, int):
             return old == new
@@ -146,7 +147,7 @@ class _Counterparts:
         self.new: dict[int, int] = {}
 
     def pair(self, old: int, new: int) -> bool:
-        """Return whether two numbers are counterparts; they become so if neither has one."""
+        """Pair two numbers if neither has a counterpart; return whether they are a pair."""
         if old not in self.new and new not in self.old:
             self.new[old], self.old[new] = new, old
         return self.new.get(old) == new
@@ -236,7 +237,8 @@ class _Pairs(_Counterparts):
                 yield f"{label} no longer after {_label(self.before.rows[each])}"
 
     def pair(self, old: int, new: int) -> bool:
-        """Return whether two rows are or become counterparts; they must have the same operation."""
+        """Pair two rows of the same operation if neither has a counterpart; return whether they are
+        a pair."""
         is_one = self.before.rows[old].operation == self.after.rows[new].operation
         return is_one and super().pair(old, new)
 
@@ -292,7 +294,8 @@ class _Pairs(_Counterparts):
         return None
 
     def _pair_rest(self, keys: Keys, step: int) -> None:
-        """Pair the rows with equal keys that have no counterpart yet, in order or (-1) reversed."""
+        """Pair the rows with equal keys that have no counterpart yet, in order, or with `step` -1
+        from the end."""
         left = [each for each in range(len(self.before.rows)) if each not in self.new]
         rest = [each for each in range(len(self.after.rows)) if each not in self.old]
         for old, new in _matched(left[::step], rest[::step], keys):
@@ -304,7 +307,7 @@ Keys: TypeAlias = Sequence[Sequence[Hashable]]
 
 
 def _matched(before: list[int], after: list[int], keys: Keys) -> Iterator[tuple[int, int]]:
-    """Yield pairs of rows with equal keys, those of one key in order."""
+    """Yield pairs of rows with equal keys; rows with the same key are paired in order."""
     old_keys, new_keys = keys
     waiting: dict[Hashable, collections.deque[int]] = collections.defaultdict(collections.deque)
     for each in after:
@@ -339,7 +342,7 @@ def _digests(scope: OutlineScope) -> list[bytes]:
 
 
 def _once(functions: list[OutlineScope]) -> dict[tuple[object, ...], int]:
-    """Return the numbers of functions whose content occurs once, by content."""
+    """Map each function content that occurs once to the function's number."""
     numbers: dict[tuple[object, ...], list[int]] = collections.defaultdict(list)
     for number, scope in enumerate(functions):
         digests = _digests(scope)

@@ -100,7 +100,7 @@ class Constant:
 
 
 def constant(number: int, shape: Sequence[int], content: bytes | Sequence[bytes]) -> Constant:
-    """Return a constant of the type with this number on the wire."""
+    """Return a constant; `number` is that of its element type on the wire."""
     held = content if isinstance(content, bytes) else tuple(content)
     return Constant(BY_NUMBER.get(number), tuple(shape), held)
 

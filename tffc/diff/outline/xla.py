@@ -152,7 +152,7 @@ class _ModuleReader:
         return OutlineCall(self._numbers[number])
 
     def _other_fields(self, place: Place) -> dict[str, str]:
-        """Return hashes of the other fields, by number, because they may matter."""
+        """Return hashes of the fields that are not read, by number: a change in them may matter."""
         parts: dict[int, bytes] = {}
         for number, _, _, value, end in read_fields(self._data, place):
             if number not in READ and self._data[value:end] != EMPTY:

@@ -33,7 +33,7 @@ HANDING_ON = {
     operation: slice(*(int(bound) if bound else None for bound in inputs.split(":")))
     for operation, inputs in read_table(TABLES / "handing_on.txt").items()
 }
-"""Operations whose output is among the strings of these inputs."""
+"""The operations that pass strings on, with the inputs that the strings come from."""
 
 JOINING = frozenset({"Add", "StringJoin"})
 """Operations that concatenate one string of each input."""
@@ -46,15 +46,15 @@ CALLS = {
     "StatelessCase": 1,
     "StatelessIf": 1,
 }
-"""Operations that pass their inputs from this index on to functions, in order."""
+"""The operations that call functions, with the index of the first input that they pass to them."""
 
 LOOPS = frozenset({"StatelessWhile", "While"})
 
 DATASETS = read_table(TABLES / "datasets.txt")
-"""The use that operations make of the elements of a dataset."""
+"""How operations use the elements of the dataset that is their first input."""
 
 APPLYING = frozenset({"maps", "flattens", "selects", "consumes"})
-"""The uses by a function whose arguments are the elements, then further inputs."""
+"""The uses that pass the elements to a function, followed by further inputs."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ COMPUTED = Texts((), all_known=False)
 class TensorPlace(NamedTuple):
     """A tensor in a function of this name, or in the graph if the name is empty.
 
-    With `part`, the tensor is a dataset, and what is meant is that component of its elements.
+    With `part`, the tensor is a dataset, and the place is that component of its elements.
     """
 
     function: str
@@ -190,7 +190,8 @@ class KnownTexts:
             yield None
 
     def _result(self, function: str, number: int, part: int | None = None) -> TensorPlace | None:
-        """Return the place of a result of a function; results are stored as edges in it."""
+        """Return the place in a function that a result of it comes from, or None if it is
+        unknown."""
         if function not in self._functions:
             return None
         content = self._functions[function]
@@ -201,7 +202,7 @@ class KnownTexts:
         return TensorPlace(function, edge, part) if edge else None
 
     def _given(self, place: TensorPlace) -> Iterator[TensorPlace | None]:
-        """Yield what the callers of a function pass as the argument of this name."""
+        """Yield the places of the values that callers pass for the argument at this place."""
         if place.function not in self._functions:
             yield None
             return
@@ -232,8 +233,8 @@ class KnownTexts:
     def _applied(
         self, caller: str, node: Any, place: TensorPlace, number: int, count: int
     ) -> Iterator[TensorPlace | None]:
-        """Yield what a dataset passes to its function: a state, an element's components, further
-        inputs."""
+        """Yield the places of what a dataset passes to its function: a state, an element's
+        components, further inputs."""
         edges = _data(node)
         states, own = _count(node, "Tstate"), _count(node, "Targuments")
         if states is None or own is None:
@@ -260,7 +261,7 @@ def _data(node: Any) -> list[str]:
 
 
 def _names(arguments: Any) -> list[str]:
-    """Return the names of arguments or results; none if one of them stands for several tensors."""
+    """Return the names of arguments or results; none if one of them is a list of tensors."""
     if any(each.number_attr or each.type_list_attr for each in arguments):
         return []
     return [each.name for each in arguments]

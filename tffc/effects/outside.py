@@ -51,7 +51,7 @@ REMOTE = re.compile(rb"(?!file:|ram:)[a-z][a-z0-9+.-]*://.", re.IGNORECASE | re.
 """The beginnings of the names of files on other machines."""
 
 MOST_CONSTANTS, LONGEST_CONSTANT, LONGEST_PATH = 5, 200, 20
-"""Limits on what is kept about an operation."""
+"""The limits of a `Use`: the number of its constants, their length, and the length of its path."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class _Calls:
             yield dataclasses.replace(use, kind=OUTSIDE[Effect.NETWORK], constants=shown)
 
     def _path(self, function: str, node: Any) -> tuple[str, ...]:
-        """See `Use`."""
+        """Return the `path` of a `Use`."""
         steps = [node.name]
         while function:
             if len(steps) > LONGEST_PATH:
@@ -191,8 +191,8 @@ class _Calls:
         named = [text for value in attributes for text in (value.s, *value.list.s) if text]
         edges = [edge for edge in node.input if not edge.startswith("^")]
         places = NAMING_INPUTS.get(node.op)
-        # The inputs that hold names are not known: take the strings of all inputs, and promise
-        # nothing.
+        # Which inputs hold names is not known: list the known strings of all inputs, and ignore
+        # computed ones.
         if places is None:
             given = (text for edge in edges for text in self._texts.of(function, edge).known)
             return [*named, *filter(None, given)], any(value.placeholder for value in attributes)

@@ -23,7 +23,7 @@ from tffc.trampoline import Task, run
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a call's result, or of half of the parameter, by its path, such as `.mean`."""
+    """A part of a call's result, or of the round's state or data, by its path, such as `.mean`."""
 
     source: Use
     path: str
@@ -36,7 +36,8 @@ Tree: TypeAlias = "Part | tuple[Tree, ...]"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wire:
-    """A part used in an operand of a call; `target` is a call, `new state` or `output`."""
+    """A part used by `target`: a call's operand, or a result, STATE for the new state and DATA for
+    the output."""
 
     part: Part
     target: str | Half

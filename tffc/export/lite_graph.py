@@ -76,7 +76,8 @@ def _drop_unread(nodes: Any) -> None:
 
 
 def _columns(graph: Any) -> dict[str, list[tuple[str, int]]]:
-    """Return, by the name of each dataset of tensor slices, the inputs that it slices."""
+    """Map each dataset of slices of the graph's inputs to these inputs, with their element
+    types."""
     inputs = {node.name: node.attr["dtype"].type for node in graph.node if node.op == "Placeholder"}
     sliced = {
         node.name: list(map(source, node.input))
@@ -179,5 +180,5 @@ COMPOSED: Mapping[str, tuple[Callable[..., Sequence[Any]], Callable[[Any], list[
     "SoftmaxCrossEntropyWithLogits": (_cross_entropy, _types("T", "T")),
     "SparseSoftmaxCrossEntropyWithLogits": (_sparse_cross_entropy, _types("T", "Tlabels")),
 }
-"""For each operation, the function that composes it of others, and a function from its attributes
-to the element types of its inputs."""
+"""For each operation, the function that computes it with other operations, and a function from its
+attributes to the element types of its inputs."""

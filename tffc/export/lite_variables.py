@@ -27,7 +27,8 @@ PARTS = {
 
 BRANCHED = frozenset({"If", "StatelessIf"})
 CHANGES = {"AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
-"""The operations that update a variable, and the operation of its value and the operand."""
+"""The operations that update a variable, each with the operation that computes the new value from
+the old one and the operand."""
 
 ACCESSES = frozenset({"ReadVariableOp", "AssignVariableOp", *CHANGES})
 
@@ -116,7 +117,8 @@ def _is_control(edge: str) -> bool:
 
 
 class _Body:
-    """The nodes of a graph or, with `is_inside`, of a function, whose edges have another format."""
+    """The nodes of a graph or, with `is_inside`, of a function; edges in functions have another
+    format."""
 
     def __init__(self, nodes: Any, library: dict[str, Any], *, is_inside: bool) -> None:
         self._nodes = nodes
@@ -149,7 +151,7 @@ class _Body:
         kind = node.attr["dtype"].type
         node.attr.clear()
         if node.op == "AssignVariableOp":
-            # Only control edges lead to this node now.
+            # Other nodes only have control edges from an assignment, so a NoOp can replace it.
             node.op = "NoOp"
             values[variable] = given[0]
             node.input[:] = [*controls, *self._waits_for(given[0])]

@@ -35,7 +35,7 @@ ARGUMENT, RESULT = "arg", "result"
 NOT_IN_PYTHON = re.compile(r"\W", re.ASCII)
 
 NOTHING = "it has no result"
-"""The reason against a signature that is not worth an error."""
+"""The only reason to leave out a component that is not an error; see `missing`."""
 
 ALL = 2**31
 """The batch size that puts all elements of a sequence in one batch."""
@@ -209,8 +209,8 @@ class _Builder(GraphBuilder):
     def _taken(
         self, leaf: TensorType | SequenceType, new: Callable[[TensorType], Tensor]
     ) -> Tensor:
-        """Return a part of the argument from new inputs: a tensor, or a dataset of stacked
-        rows."""
+        """Return a leaf of the argument, made of new inputs: a tensor, or a dataset of the rows of
+        stacked tensors."""
         if isinstance(leaf, TensorType):
             return new(leaf)
         kinds = leaf_types(leaf.element)

@@ -85,8 +85,8 @@ def _adapted(content: bytes) -> bytes:
 
 
 def _convert_either(tf: Any, content: bytes, signature: str) -> bytes:
-    """Return the model of the rewritten graph or, if flex lacks one of its operations, such as an
-    iterator, of the original."""
+    """Convert the graph rewritten for LiteRT or, if that fails, the original graph: flex lacks, for
+    example, iterators."""
     adapted = _adapted(content)
     try:
         return _convert(tf, adapted, signature)

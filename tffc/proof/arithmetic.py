@@ -47,7 +47,7 @@ def binary(terms: Terms, op: str, first: Any, second: Any, types: tuple[Type, Ty
 
 
 def quotient(terms: Terms, first: Any, second: Any, types: tuple[Type, Type]) -> Any:
-    """Return the quotients; those of integers are floating-point numbers too."""
+    """Divide leaf by leaf; the quotient of two integers is a floating-point number."""
     kinds = leaves_of(types[0])
     if not any(_dtype(kind).is_integer for kind in kinds):
         return binary(terms, "RealDiv", first, second, types)
@@ -85,7 +85,7 @@ def ones(terms: Terms, kind: Type) -> Any:
 
 
 def ones_like(terms: Terms, value: Any, kind: Type) -> Any:
-    """Return ones in the shapes of a value, which are constants if the shape is known."""
+    """Return ones in the shapes of a value's leaves; constants for leaves of known shape."""
     made: list[int] = []
     for term, leaf in zip(leaf_terms(value), leaves_of(kind), strict=True):
         is_known = _tensor(leaf).is_fully_defined()

@@ -82,7 +82,7 @@ class Comparison:
             stack.extend(reversed(list(pairs)))
 
     def _check_run(self, one: int, other: int, leaf: tuple[int, ...]) -> None:
-        """Check that two terms correspond as runs, if they are runs at all."""
+        """Check that two terms, if they are runs, correspond."""
         terms = self._terms
         run, made = terms.origins.get(one), terms.origins.get(other)
         if run is None or made is None:

@@ -88,7 +88,8 @@ def _without_run(elements: tuple[bytes, ...]) -> tuple[bytes, ...]:
 
 
 def _without_bytes(content: bytes, size: int) -> bytes:
-    """Do as `_without_run` for elements of `size` bytes each, `RUN` elements at a time first."""
+    """Drop equal elements at the end, of `size` bytes each, `RUN` at a time and then one at a
+    time."""
     last, end = content[-size:], len(content)
     for run in (last * RUN, last):
         while end > len(run) and run and content.endswith(run, 0, end - size):

@@ -41,8 +41,8 @@ class Symbols:
 def fold(symbols: Symbols, *, zero: Any, accumulated: Any, merged: Any, update: Any) -> Any:
     """Return the accumulator after all clients.
 
-    It starts from `zero`.  `accumulated` and `merged` are values over `symbols`, and `update` is
-    that of any client.
+    It starts from `zero`.  `accumulated` and `merged` are expressed in `symbols`, and `update` is
+    the value of an arbitrary client.
 
     Raises:
       Undecided: the accumulator's structure changes.
@@ -131,7 +131,8 @@ class _Uses:
 
 
 def _groups(uses: list[int]) -> list[list[int]]:
-    """Return the groups of leaves that use one another, given the bit set of what each uses."""
+    """Return the groups of leaves that use one another, given the bit set of the leaves that each
+    uses."""
     # Union-find, with path halving.
     leader = list(range(len(uses)))
 

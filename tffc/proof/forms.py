@@ -32,7 +32,7 @@ class Components:
         self._components = components
 
     def run(self, name: str, place: Place, argument: Any) -> Task[Any]:
-        """Return the result of a component at a place, for an argument or None."""
+        """Return the result of a component at a place; `argument` is None if it takes none."""
         self.machine.terms.span = None
         self.machine.terms.run += 1
         return (yield self.machine.component(self._components[name], place, argument))

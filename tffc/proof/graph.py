@@ -21,12 +21,12 @@ from tffc.proof.terms import IMPURE, OWN, PURE
 from tffc.proof.undecided import Undecided
 
 HINTS = frozenset({"_class", "_output_shapes"})
-"""Attributes that are hints for placement, and known shapes."""
+"""Attributes that do not change results: placement hints and inferred shapes."""
 
 STATE_NAMES = frozenset({*NAME_ATTRIBUTES, "container", "use_node_name_sharing"})
 NAMED_TABLES = {anonymous: named for named, anonymous in ANONYMOUS_TABLES.items()}
 NEAR = frozenset({"", "/device:CPU:0"})
-"""The names of the device that holds datasets, which make no difference."""
+"""The names of the device that holds datasets; naming it makes no difference."""
 
 BRANCHES = frozenset({"Switch", "RefSwitch", "Merge", "RefMerge"})
 """Operations that may keep their successors, by data or by control, from running."""
@@ -35,10 +35,10 @@ CALLS = frozenset({"Case", "If", "StatefulPartitionedCall", "While"})
 """Operations that have only the effects of the functions that they call."""
 
 MAPPED = frozenset({"MapDataset", "ReduceDataset"})
-"""Dataset operations whose function is evaluated together with what it captures."""
+"""Dataset operations whose function is evaluated with the values that it captures."""
 
 REFERENCE = 100
-"""TensorFlow adds this to the number of an element type for a reference to a variable."""
+"""TensorFlow's number for a reference to a variable is that of its element type plus this."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ class NodeFacts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """A node to evaluate: its inputs as values and their outputs, and the values it waits for."""
+    """A node to evaluate.  `data` are its inputs, each a value and one of its outputs; `controls`
+    are the values it waits for."""
 
     facts: NodeFacts
     data: tuple[tuple[int, int], ...]

@@ -139,7 +139,7 @@ class Machine:
         return (yield self.apply(function, argument))
 
     def apply(self, function: Any, argument: Any) -> Task[Any]:
-        """Return the result of a function for an argument, or None if it takes none."""
+        """Return the result of a function; `argument` is None if it takes none."""
         self.terms.spend(1)
         match function:
             case Closure():
@@ -182,14 +182,14 @@ class Machine:
             self.place = outer
 
     def program(self, program: Node, argument: Any) -> Task[Any]:
-        """Return the result of the traced program, for an argument or None."""
+        """Return the result of the traced program; `argument` is None if it takes none."""
         value = yield self._called(program, ONCE, argument)
         self.sections.begin_form()
         self.terms.of_program = len(self.terms.labels)
         return value
 
     def component(self, component: Node, place: Place, argument: Any) -> Task[Any]:
-        """Return the result of a component at a place, for an argument or None."""
+        """Return the result of a component at a place; `argument` is None if it takes none."""
         value = yield self._called(component, place, argument)
         for section in walk(component):
             if isinstance(section, Compiled):

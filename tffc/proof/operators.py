@@ -41,7 +41,7 @@ def _as_it_is(machine: Machine, operator: Any, argument: Any) -> Any:
 
 
 def _map(place: Place | None) -> Callable[[Machine, Intrinsic, Any], Task[Any]]:
-    """Return an operator that applies a function at a place; None is where the program runs."""
+    """Return an operator that applies a function at a place, or where the program runs if None."""
 
     def compute(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
         function, value = argument
@@ -51,7 +51,7 @@ def _map(place: Place | None) -> Callable[[Machine, Intrinsic, Any], Task[Any]]:
 
 
 def _evaluate(place: Place | None) -> Callable[[Machine, Intrinsic, Any], Task[Any]]:
-    """Return an operator that calls a function without argument at a place, as `_map` does."""
+    """Return an operator that calls a function without argument, at a place chosen as in `_map`."""
 
     def compute(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
         return machine.at(place or machine.place, argument, None)
@@ -110,7 +110,8 @@ def _mapped(
     sequence: int,
     elements: tuple[Type, Type],
 ) -> Task[Any]:
-    """Return the sequence of the results of a function, given the types of both elements."""
+    """Return the sequence of the results of a function; `elements` are the element types of the
+    given and of the new sequence."""
     before, after = elements
     symbols = element_symbols(terms, place, 0, len(leaves_of(before)))
     value = yield apply(from_leaves(before, in_dataset_order(before, list(symbols), back=True)))
@@ -319,7 +320,7 @@ OPERATORS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "generic_zero": _zero,
     "sequence_sum": _sequence_sum,
 }
-"""Operators that call no functions, by the machine, the operator and the argument."""
+"""Operators that call no functions; they take the machine, the operator and the argument."""
 
 CALLING: dict[str, Callable[[Any, Any, Any], Task[Any]]] = {
     "federated_aggregate": _aggregate,

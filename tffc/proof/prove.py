@@ -48,13 +48,14 @@ class Proof:
 
 
 class UndecidedError(ValidationError):
-    """An error because it is not decided whether a form computes what the program does."""
+    """The error if the prover cannot decide whether a form computes what the program does."""
 
     exit_code = 3
 
 
 def refusal(proof: Proof, what: str) -> ValidationError | None:
-    """Return the error for a proof about a form, or about `what`; None if it succeeded."""
+    """Return the error for a proof that failed, or None; `what` names the compiled side in
+    messages."""
     if proof.answer is Answer.UNDECIDED:
         return UndecidedError(
             "E961",
@@ -104,7 +105,7 @@ def prove(program: Node, form: str, components: Mapping[str, Node]) -> Proof:
 
 
 def _tried(check: Callable[[_Attempt], None], kind: Type) -> Proof:
-    """Return the result of a check, which raises as `Comparison.check` does."""
+    """Run a check, which raises as `Comparison.check` does, and return the proof."""
     attempt = _Attempt()
     terms = attempt.terms
     try:

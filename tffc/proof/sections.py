@@ -46,13 +46,14 @@ AFTER = "after"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
-    """The place where code runs: a side, and how many functions of sequences enclose it there."""
+    """The place where code runs: a side, and how many functions applied to elements of sequences
+    enclose it."""
 
     side: str
     depth: int = 0
 
     def inner(self) -> Place:
-        """Return the place inside a function of a sequence."""
+        """Return the place inside a function applied to elements of a sequence."""
         return Place(self.side, self.depth + 1)
 
 
@@ -121,8 +122,8 @@ class Sections:
         self._of_program = frozenset(self._read)
 
     def check_whole(self, section: Compiled) -> None:
-        """Check that a called section has no unneeded nodes or functions, unless the program has it
-        too."""
+        """Check that a called section has no unneeded nodes or functions, unless the program calls
+        the same section."""
         key = section.payload, section.type
         if key not in self._read or key in self._of_program:
             return
@@ -133,9 +134,9 @@ class Sections:
     def _call_xla(
         self, section: Compiled, arguments: tuple[int, ...], place: Place
     ) -> tuple[int, ...]:
-        """Return the results of an XLA module, which is one operation.
+        """Return the results of an XLA module, which counts as one operation.
 
-        If it has StableHLO too, it is the TensorFlow operation that runs StableHLO.
+        If it has StableHLO too, it counts as the TensorFlow operation that runs StableHLO.
         """
         assert isinstance(section.type, FunctionType)
         content = read_xla(section.payload)
@@ -212,8 +213,8 @@ class Sections:
     def _waits(self, controls: Iterable[int], depth: int = 0) -> tuple[int, ...]:
         """Return the terms that control edges wait for, with groups expanded.
 
-        In a function of a sequence, pure terms are left out: the values that it captures are
-        computed before it is called.
+        In a function applied to elements of a sequence, pure terms are left out: captured values
+        are computed before the call.
         """
         terms = self.terms
         found: dict[int, None] = {}
@@ -440,7 +441,7 @@ class Sections:
 
 
 def _check_neighbours(nodes: Mapping[str, Node]) -> None:
-    """Check that all nodes exist with which others must be colocated."""
+    """Check that every node exists that another one must be colocated with."""
     for node in nodes.values():
         for name in node.attr["_class"].list.s if "_class" in node.attr else ():
             beside = name.removeprefix(COLOCATION)
@@ -467,7 +468,8 @@ def _waiting(
 ) -> dict[str, Node]:
     """Return the nodes of a graph that is initialized within its run.
 
-    Nodes on which initialization does not depend wait for it, unless they come after such a node.
+    Except nodes without inputs, all nodes that initialization does not depend on wait for it,
+    directly or through an input.
     """
     early = before.union(name for name, node in nodes.items() if not node.input)
     made = dict(nodes)
@@ -479,7 +481,8 @@ def _waiting(
 
 
 def element_symbols(terms: Terms, place: Place, carried: int, elements: int) -> tuple[int, ...]:
-    """Return the symbols for the arguments of a function of a sequence, the carried state first."""
+    """Return the symbols for the arguments of a function applied to elements of a sequence, the
+    carried state first."""
     return tuple(
         terms.value(("element", place.depth, "carried" if i < carried else "of", i))
         for i in range(carried + elements)

@@ -30,8 +30,8 @@ class Terms:
     run to the first term of that run, since substitution can make several terms of one run.
     `strict` holds the runs that draw or have effects; the others only use state that is new in each
     run, and each component may have a copy of it.  `run` is the number of the current component,
-    and `runs` has that of each run.  The first `of_program` terms belong to the program.  `is_open`
-    is true for terms with a symbol that can still be substituted.
+    and `runs` has for each run the number of its component.  The first `of_program` terms belong to
+    the program.  `is_open` is true for terms with a symbol that can still be substituted.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Terms:
         return made
 
     def slot_at(self, slot: int, number: int) -> int:
-        """Return the symbol that differs from another one in its number only."""
+        """Return the symbol with another number, but otherwise like `slot`."""
         label = self.labels[slot]
         assert isinstance(label, tuple)
         return self.slot(label[1], label[2], number)

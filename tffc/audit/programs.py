@@ -45,7 +45,7 @@ class Source:
     """A part of the argument, an aggregation or a draw that values may depend on.
 
     `name` is its path in the parameter, such as `images.pixels`, the name of an aggregation's call,
-    or the operation of a draw; for a draw, `call` is the call whose section it is in.
+    or the operation of a draw; for a draw, `call` is the call whose section draws.
     """
 
     kind: Kind

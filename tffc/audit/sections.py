@@ -387,7 +387,7 @@ class SectionWalk:
         return 1 if found is None else max(len(found.signature.input_arg) - captured, 0)
 
     def reduced(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return the state after all elements, of which there may be none."""
+        """Return the state after any number of elements."""
         first = inputs[0]
         states = len(node.attr["Tstate"].list.type)
         initial, captured = inputs[1 : 1 + states], inputs[1 + states :]

@@ -35,7 +35,7 @@ def read_passes(file: pathlib.Path | None, text: str | None) -> Pipeline:
 
 
 def for_program(pipeline: Pipeline, program: Node) -> Pipeline:
-    """Return the pipeline for one program, whose invariants count as given.
+    """Return the pipeline for one program, with the invariants of the program as given.
 
     Raises:
       VerificationError: the program is not sound, or not closed although a pass requires that.
@@ -43,7 +43,7 @@ def for_program(pipeline: Pipeline, program: Node) -> Pipeline:
         ensures.
     """
     needed = {name for step in pipeline.steps for name in step.each.requires}
-    # No pass closes a program, so check that now; the error names what is not bound.
+    # No pass closes a program, so check that now; the error gives the unbound name.
     verify(program, needed & {CLOSED})
     # Invariants that no pass needs may hold by chance, and passes need not keep them.
     given = tuple(name for name in holding(program) if name in {CLOSED, *needed})

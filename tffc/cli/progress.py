@@ -5,7 +5,7 @@
         progress = step("verifying", "arguments")
         progress(3, 12)
 
-If stderr is not a terminal nothing is shown, and the code for it is not loaded.
+If stderr is not a terminal, nothing is shown, and the code that shows progress is not loaded.
 """
 
 from __future__ import annotations

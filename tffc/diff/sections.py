@@ -75,7 +75,7 @@ class _Sections:
             yield from self._compare(before, after, f"in {_function_name(after.name)}: ")
 
     def _pair_equal_functions(self) -> None:
-        """Pair functions whose content occurs once in each section, before calls pair others."""
+        """Pair functions whose content occurs once in each section; calls pair the others later."""
         old, new = (_once(section.functions) for section in (self._before, self._after))
         for body, number in old.items():
             if body in new and self._functions.pair(number, new[body]):

@@ -45,7 +45,7 @@ def adapt_to_lite(graph: Any) -> None:
 def _adapt(graph: Any, nodes: Any) -> dict[str, str]:
     """Rewrite the nodes of a graph or function; return the new names of their outputs.
 
-    The names matter in functions, whose edges name the outputs of an operation.
+    The names only matter in functions, whose edges contain the name of an output.
     """
     renamed: dict[str, str] = {}
     for node in list(nodes):

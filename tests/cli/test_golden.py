@@ -305,8 +305,8 @@ def test_review_of_nothing(run: Run) -> None:
 def test_a_folder_without_a_list_is_refused(run: Run) -> None:
     assert run("golden", "check", "--folder", "elsewhere").refusal == (
         "error[E800]: cannot read elsewhere/golden.yaml: No such file or directory\n"
-        " = help: write one, as `tffc golden --help` shows, or give its folder; "
-        "--folder names it\n"
+        " = help: write one, or give its folder; `tffc golden --help` shows one, and --folder "
+        "names its folder\n"
     )
 
 

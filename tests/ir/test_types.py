@@ -416,7 +416,9 @@ def test_struct_as_a_collection() -> None:
     assert struct.fields() == ["a", "b"]
     assert (struct.index_of("b"), struct.index_of("c")) == (2, None)
     assert bool(StructType([]))
-    with pytest.raises(AttributeError, match="no element 'c' in this struct; it has 'a', 'b'"):
+    with pytest.raises(
+        AttributeError, match="no element 'c' in <int32,a=float32,b=int32>; it has 'a', 'b'"
+    ):
         _ = struct.c
     assert struct.is_argument_struct()
     assert not StructType([("a", INT), INT]).is_argument_struct()

@@ -14,7 +14,7 @@ OPTIONS = {
     "E661": "--state-in FILE gives a state, and tffc compile --initialize FILE.pb the computation",
     "E662": "--clients-per-round sets the number",
     "E699": "--force replaces it",
-    "E800": "--folder names it",
+    "E800": "`tffc golden --help` shows one, and --folder names its folder",
     "E903": "leave --data out",
     "E920": "--resume continues it",
     "E922": "then --resume continues the run",

@@ -6,11 +6,13 @@ import abc
 import collections
 import types
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
 from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.printable import printable
 from tffc.trampoline import Task, run
+
+T = TypeVar("T")
 
 RESERVED_NAMES = frozenset(
     {"_asdict", "_hash", "_element_array", "_name_to_index", "_name_array", "_elements_cache"}
@@ -37,7 +39,7 @@ def check_element_names(names: Iterable[str | None]) -> None:
         seen.add(name)
 
 
-class Elements:
+class Elements(Generic[T]):
     """Ordered elements, each with or without a name: access by position, by name and as attributes.
 
     `e[0]`, `e["a"]` and `e.a` give elements, `e[a:b]` a tuple of them; iteration gives all.
@@ -46,17 +48,21 @@ class Elements:
     __slots__ = ()
 
     @abc.abstractmethod
-    def _parts(self) -> tuple[tuple[str | None, ...], tuple[Any, ...]]:
+    def _parts(self) -> tuple[tuple[str | None, ...], tuple[T, ...]]:
         """Return the names, None where there is none, and the elements."""
 
-    def items(self) -> Iterator[tuple[str | None, Any]]:
+    def _described(self) -> str:
+        """Return what messages call the struct."""
+        return "this struct"
+
+    def items(self) -> Iterator[tuple[str | None, T]]:
         """Yield the (name or None, element) pairs, in order."""
         return zip(*self._parts(), strict=True)
 
     def __len__(self) -> int:
         return len(self._parts()[1])
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[T]:
         return iter(self._parts()[1])
 
     def __getitem__(self, key: int | slice | str) -> Any:
@@ -67,7 +73,7 @@ class Elements:
             raise IndexError(f"no element {key} in a struct of {len(elements)}")
         return elements[key]
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> T:
         if name.startswith("_") and (name.startswith("__") or name not in self._parts()[0]):
             raise AttributeError(name)
         return self._named(name)
@@ -75,11 +81,11 @@ class Elements:
     def __dir__(self) -> list[str]:
         return sorted(name for name in self._parts()[0] if name is not None)
 
-    def _named(self, name: str) -> Any:
+    def _named(self, name: str) -> T:
         names, elements = self._parts()
         if name not in names:
             known = ", ".join(repr(n) for n in names if n is not None) or "no names"
-            raise AttributeError(f"no element {name!r} in this struct; it has {known}")
+            raise AttributeError(f"no element {name!r} in {self._described()}; it has {known}")
         return elements[names.index(name)]
 
     def _asdict(self, recursive: bool = False) -> collections.OrderedDict[str, Any]:
@@ -91,7 +97,7 @@ class Elements:
         return elements_by_name(self, recursive=recursive)
 
 
-class Struct(Elements, metaclass=abc.ABCMeta):
+class Struct(Elements[Any], metaclass=abc.ABCMeta):
     """Ordered (name or None, value) pairs.
 
     Names obey the rules of struct types: none occurs twice, and some are reserved.  Struct types
@@ -150,7 +156,9 @@ def _is_named_value(pair: Any) -> bool:
     return len(items) == 2 and (items[0] is None or isinstance(items[0], str))
 
 
-def elements_by_name(struct: Elements, *, recursive: bool) -> collections.OrderedDict[str, Any]:
+def elements_by_name(
+    struct: Elements[Any], *, recursive: bool
+) -> collections.OrderedDict[str, Any]:
     """Return the elements of a struct by their names; with `recursive`, those of structs inside as
     well.
 

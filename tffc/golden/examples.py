@@ -48,7 +48,7 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
         raise GoldenError(
             "E800",
             f"cannot read {path}: {error.strerror}",
-            help="write one, as `tffc golden --help` shows, or give its folder",
+            help="write one, or give its folder",
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise GoldenError("E801", f"{path} is not YAML", notes=(str(error),)) from None

@@ -43,7 +43,7 @@ def bound_names(
     that are not used themselves do not count.
 
     The names of a node become those of its parent, the smaller set merged into the larger one, so
-    that the time stays linear in the program, also where many names are used deep inside.
+    that the time stays nearly linear in the program, also where many names are used deep inside.
     """
     nodes = tuple(postorder(root))
     names = _Names(nodes)

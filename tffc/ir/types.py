@@ -88,7 +88,7 @@ class TensorType(Type):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
-class StructType(Elements, Type):
+class StructType(Elements[Type], Type):
     """Ordered elements, each with or without a name.
 
     Made from an iterable of types and (name, type) pairs, or from a mapping of names to types.
@@ -118,6 +118,9 @@ class StructType(Elements, Type):
 
     def _parts(self) -> tuple[tuple[str | None, ...], tuple[Type, ...]]:
         return self.names, self.types
+
+    def _described(self) -> str:
+        return str(self)
 
     def with_types(self, types: tuple[Type, ...]) -> StructType:
         """Return the struct of other types under the same names, in no container."""
@@ -177,7 +180,7 @@ class StructType(Elements, Type):
     def _named(self, name: str) -> Type:
         if name in FORMER_QUESTIONS and name not in self.names:
             return Type.__getattr__(self, name)
-        return Elements._named(self, name)
+        return super(StructType, self)._named(name)  # the class is made again for its slots
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)

@@ -252,7 +252,7 @@ class Evaluator:
 
 
 NOTABLE = 8
-"""An application that takes more than one in so many steps is named."""
+"""The notes of an error name an application that takes more than one in this many steps."""
 
 
 class Steps:

@@ -129,6 +129,7 @@ def type_content(node: Type, known: Contents) -> bytes | Content:
     """
     content = message_content(TYPE, {_kind(node): _fields(node)}, known)
     if isinstance(content, Content):
+        # Shared types may double the size with each level.
         content.size = counted(content.size)
     return content
 

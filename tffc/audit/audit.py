@@ -116,12 +116,16 @@ class Broadcast:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Effect:
-    """An operation with a side effect, and the side that it runs on."""
+    """An operation with a side effect, and the side that it runs on.
+
+    `depends` are the dependencies of what the operation is given, and of whether it runs.
+    """
 
     side: str
     kind: str
     operation: str
     span: Span | None
+    depends: Depends = Depends()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -383,7 +387,7 @@ def size_of(type: Type) -> int | None:
     """Return the size in bytes of a value of this type; None if it is not fixed."""
     total = 0
     for leaf in leaves(type):
-        if not isinstance(leaf, TensorType) or not leaf.is_fully_defined:
+        if not isinstance(leaf, TensorType) or not leaf.is_fully_defined():
             return None
         if not leaf.element_type.size:
             return None

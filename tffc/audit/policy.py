@@ -45,11 +45,16 @@ class Waiver:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules of a policy; None is unrestricted."""
+    """The rules of a policy; None is unrestricted.
+
+    `least_clients` is the least number of clients that an aggregate must be made of before it
+    leaves where it was made: an engine's round, a node, or a masked sum.
+    """
 
     operators: tuple[str, ...] | None = None
     never_leave: tuple[str, ...] = ()
     largest_bytes: int | None = None
+    least_clients: int = 0
     effects: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     protection: Protection = Protection.NONE
     noise: bool = False
@@ -269,6 +274,9 @@ FIELDS: dict[str, _Field] = {
     "operators": TEXTS,
     "never-leave": TEXTS,
     "largest-bytes": _field("a number of bytes", lambda value: type(value) is int and value >= 0),
+    "least-clients": _field(
+        "a number of clients", lambda value: type(value) is int and value >= 0
+    ),
     "effects": _Reader.effects,
     "protection": _field(
         f"one of {', '.join(PROTECTIONS)}",

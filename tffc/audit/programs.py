@@ -173,7 +173,7 @@ class _RoundWalk:
                 counted = Source(Kind.COUNT, path) if kind is Kind.DATA else Source(kind, path)
                 return dataset(self._sources.bit(counted), inner)
             value = self._sources.bit(Source(kind, path))
-            if kind is not Kind.DATA or (isinstance(leaf, TensorType) and leaf.is_fully_defined):
+            if kind is not Kind.DATA or (isinstance(leaf, TensorType) and leaf.is_fully_defined()):
                 return Flow(value)
             return Flow(value, self._sources.bit(Source(Kind.SHAPE, path)))
 

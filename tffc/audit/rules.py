@@ -166,6 +166,21 @@ def next_element(
     return _one_element(walk, node, held.with_value(advances), advances)
 
 
+def next_optional(
+    walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int
+) -> Flows:
+    """Return an element that may be missing, like a dataset of at most that one."""
+    elements = next_element(walk, node, inputs, decides, depth)
+    held = walk.memory.read(inputs[0].handles)
+    return (dataset(held.count() | decides | inputs[0].total(), elements),)
+
+
+def optional_value(
+    walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int
+) -> Flows:
+    return _one_element(walk, node, inputs[0], decides)
+
+
 # Datasets.  Their functions run when somebody iterates over them, as often as that needs.
 
 
@@ -223,6 +238,27 @@ def flattened(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, de
     others = inputs[1 + len(node.attr["Targuments"].list.type) :]
     count = inputs[0].count() | inner.count() | total_of(others)
     return (_resized(inner, count).with_handles(applied.handles),)
+
+
+def scanned(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+    """Return a dataset of what a function returns for each element and for its own state, which is
+    after that what it returns first."""
+    first = inputs[0]
+    states = len(node.attr["Tstate"].list.type)
+    initial, captured = inputs[1 : 1 + states], inputs[1 + states :]
+    name = functions_of(node, "f")[0]
+    elements = _elements(walk, first, walk.width(name, states + len(captured)))
+    count = first.count()
+    outcome = walk.call(name, [*initial, *elements, *captured], decides | count, depth)
+
+    def step(state: Flows, before: int) -> tuple[int, Flows]:
+        nonlocal outcome
+        outcome = walk.call(name, [*state, *elements, *captured], decides | count, depth)
+        return count, widened(outcome.results, max(states, len(outcome.results)))[:states]
+
+    _repeated(tuple(initial), step, walk.same_positions(name))
+    handles = handles_of(inputs) | outcome.touched
+    return (dataset(count, outcome.results[states:], handles),)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -343,6 +379,8 @@ RULES: dict[str, Rule] = {
     "assigned": Rule(2, assigned),
     "iterated": Rule(2, iterated),
     "next element": Rule(1, next_element),
+    "next optional": Rule(1, next_optional),
+    "optional value": Rule(1, optional_value),
     "components": Rule(0, components),
     "slices": Rule(0, slices),
     "selection": Rule(1, selection),
@@ -351,6 +389,7 @@ RULES: dict[str, Rule] = {
     "mapped": Rule(1, mapped),
     "filtered": Rule(1, filtered),
     "flattened": Rule(1, flattened),
+    "scanned": Rule(1, scanned),
     "zipped": Rule(1, zipped),
     "concatenated": Rule(1, concatenated),
     "reduced": Rule(1, reduced),

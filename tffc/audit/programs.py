@@ -17,6 +17,7 @@ from tffc.audit.flow import (
     handles_of,
     join,
     total_of,
+    union,
 )
 from tffc.audit.memory import ELSEWHERE
 from tffc.audit.sections import Draw, NodeEffect, Outside, SectionWalk
@@ -74,6 +75,10 @@ class Sources:
 
     def bit(self, source: Source) -> int:
         return self._bits.setdefault(source, 1 << len(self._bits))
+
+    def all_of(self, *kinds: Kind) -> int:
+        """Return the bits of all sources of these kinds."""
+        return union(bit for source, bit in self._bits.items() if source.kind in kinds)
 
     def of(self, bits: int, *kinds: Kind) -> list[Source]:
         """Return the sources of these kinds in a bit set, in order of discovery."""

@@ -16,6 +16,15 @@ from typing import Any, TypeAlias
 DEEPEST_DATASET = 8
 """The depth up to which nested datasets are distinguished; deeper ones are one flow."""
 
+ANYTHING = "any state"
+"""Among handles it stands for all cells: a name that is computed may lead to any."""
+
+MANY = "more effects than are told apart"
+"""Among handles it stands for all effects."""
+
+MOST_HANDLES = 256
+"""The handles of one tensor that are told apart; more are handles of any state."""
+
 NO_HANDLES: frozenset[str] = frozenset()
 
 
@@ -55,7 +64,7 @@ class Flow:
         """Return the flow of the tensor with more cells behind it."""
         if handles <= self.handles:
             return self
-        return dataclasses.replace(self, handles=self.handles | handles)
+        return dataclasses.replace(self, handles=limited(self.handles | handles))
 
 
 NOTHING = Flow()
@@ -69,12 +78,12 @@ def join(first: Flow, second: Flow) -> Flow:
     if NOTHING in (first, second):
         return second if first == NOTHING else first
     value, shape = first.value | second.value, first.shape | second.shape
-    handles = first.handles | second.handles
+    handles = limited(first.handles | second.handles)
     if first.elements is None and second.elements is None:
         return Flow(value, shape, None, handles)
     if first.elements is None or second.elements is None or _widths_differ(first, second):
         inner = handles_of((*(first.elements or ()), *(second.elements or ())))
-        return Flow(value | first.total() | second.total(), shape, None, handles | inner)
+        return Flow(value | first.total() | second.total(), shape, None, limited(handles | inner))
     elements = tuple(map(join, first.elements, second.elements))
     return Flow(value, shape, elements, handles)
 
@@ -105,6 +114,11 @@ def handles_of(flows: Iterable[Flow]) -> frozenset[str]:
     return handles
 
 
+def limited(handles: frozenset[str]) -> frozenset[str]:
+    """Return handles, or one of any state if there are too many."""
+    return handles if len(handles) <= MOST_HANDLES else frozenset((ANYTHING, MANY))
+
+
 def union(sets: Iterable[int]) -> int:
     """Return the union of sets of sources."""
     return functools.reduce(operator.or_, sets, 0)
@@ -112,7 +126,7 @@ def union(sets: Iterable[int]) -> int:
 
 def dataset(count: int, elements: Sequence[Flow], handles: frozenset[str] = NO_HANDLES) -> Flow:
     """Return the flow of a tensor that holds a dataset."""
-    return Flow(count, 0, tuple(map(_bounded, elements)), handles)
+    return Flow(count, 0, tuple(map(_bounded, elements)), limited(handles))
 
 
 def _bounded(element: Flow, depth: int = 1) -> Flow:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tffc.audit.flow import NOTHING, Flow, handles_of, join, union
+from tffc.audit.flow import ANYTHING, MANY, NOTHING, Flow, handles_of, join, limited, union
 from tffc.graphdef.state import NAME_ATTRIBUTES, has_named_state
-
-ANYTHING = "any state"
-"""Among handles it stands for all cells: a name that is computed may lead to any."""
 
 OUTSIDE = "outside"
 """The cell of everything outside of TensorFlow: files, other processes, Python, memory."""
+
+JOINED = "joined state"
+"""The one cell that is left when the cells are joined."""
 
 ELSEWHERE = "functions of datasets from other sections"
 """The cell of all state that functions of a dataset use which comes out of another section."""
@@ -35,50 +35,51 @@ class Memory:
     def __init__(self) -> None:
         self._contents: dict[str, Flow] = {}
         self._sources = 0
+        self._is_joined = False
         self.effects: dict[str, int] = {}
         self.grew = False
         self.touched: set[str] = set()
 
     def __getitem__(self, cell: str) -> Flow:
-        return self._contents.get(cell, NOTHING)
+        return self._contents.get(JOINED if self._is_joined else cell, NOTHING)
 
     def add(self, cells: frozenset[str]) -> None:
         """Add cells, unless they are there."""
         for cell in cells:
-            if cell not in self._contents:
+            if cell not in self._contents and not self._is_joined:
                 self._contents[cell] = NOTHING
                 self.grew = True
 
     def reached(self, handles: frozenset[str]) -> frozenset[str]:
         """Return the cells behind handles, and behind the handles that these cells hold."""
-        if not handles:
-            return handles
+        if not handles or ANYTHING in handles or self._is_joined:
+            return handles and self._named(handles)
         cells = {OUTSIDE, *handles}
         stack = list(cells)
         while stack:
-            cell = stack.pop()
-            if cell == ANYTHING:
-                return frozenset(self._contents) | cells
-            more = handles_of((self[cell],)) - cells
+            more = handles_of((self[stack.pop()],)) - cells
             cells |= more
             stack.extend(more)
-        cells.discard(OUTSIDE)
-        return frozenset(cells | (handles & {OUTSIDE}))
+        return limited(frozenset(cells))
 
     def read(self, handles: frozenset[str]) -> Flow:
         """Return what the cells behind a handle may hold, which may have come from outside."""
-        held = NOTHING
-        for cell in self._named(handles):
+        if self._is_anywhere(handles):
+            sources = self._sources
+            return Flow(sources, sources, None, frozenset((ANYTHING,)))
+        held = self[OUTSIDE]
+        for cell in handles:
             held = join(held, self[cell])
-        return held.with_value(self[OUTSIDE].total())
+        return held
 
     def behind(self, flows: Iterable[Flow]) -> int:
         """Return all sources of what can be read through handles."""
-        handles = handles_of(flows)
+        handles = self.reached(handles_of(flows))
         if not handles:
             return 0
-        cells = self.reached(handles)
-        return union(self[cell].total() for cell in cells) | self[OUTSIDE].total()
+        if self._is_anywhere(handles):
+            return self._sources
+        return union(self[cell].total() for cell in handles) | self[OUTSIDE].total()
 
     def everything(self) -> int:
         """Return all sources of all cells."""
@@ -87,7 +88,9 @@ class Memory:
     def write(self, handles: frozenset[str], flow: Flow, decides: int) -> None:
         """Record that a value may be written to each of the cells; `decides` are the sources of
         whether, how often and where."""
-        cells = self._named(handles)
+        cells = self._named(handles) - {ANYTHING, MANY}
+        if MANY in handles:
+            cells |= self.effects.keys()
         self.touched |= cells
         flow = flow.with_value(decides)
         for cell in cells:
@@ -102,10 +105,15 @@ class Memory:
                 self.grew = True
 
     def _named(self, handles: frozenset[str]) -> frozenset[str]:
-        """Return the cells behind a handle; a handle that leads to no known one may be any."""
-        if not handles or ANYTHING in handles:
-            return handles.union(self._contents) - {ANYTHING}
-        return handles
+        """Return the cells to write behind a handle; whoever reads a cell finds what is outside
+        too, so that stands for any."""
+        if self._is_joined:
+            return (handles & self.effects.keys()) | {JOINED}
+        return handles | {ANYTHING, OUTSIDE} if self._is_anywhere(handles) else handles
+
+    def _is_anywhere(self, handles: frozenset[str]) -> bool:
+        """Tell whether handles may lead to any cell; those that lead to no known one may."""
+        return not handles or ANYTHING in handles
 
     def show(self, effect: str, sources: int) -> None:
         """Record an effect, with the sources of what it shows and of whether it happens."""
@@ -113,9 +121,12 @@ class Memory:
         self.touched.add(effect)
 
     def join_cells(self) -> None:
-        """Let all cells hold what any of them may: the end of an analysis that takes too long."""
-        handles = frozenset(self._contents)
-        self.write(handles, Flow(self._sources, self._sources, None, handles), self._sources)
+        """Let all cells be one from now on: the end of an analysis that takes too long."""
+        if not self._is_joined:
+            held = handles_of(self._contents.values())
+            handles = frozenset((JOINED,)) if held else held
+            self._contents = {JOINED: Flow(self._sources, self._sources, None, handles)}
+            self._is_joined = self.grew = True
 
 
 def cell_of(node: Any, body: str) -> str:

@@ -22,8 +22,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tffc.audit.bodies import ANY_PORT, Body, Edge, body_of_function, body_of_section
-from tffc.audit.flow import NO_HANDLES, NOTHING, Flow, handles_of, join, join_all, total_of, union
-from tffc.audit.memory import ANYTHING, ELSEWHERE, OUTSIDE, Memory, cell_of
+from tffc.audit.flow import (
+    ANYTHING,
+    NO_HANDLES,
+    NOTHING,
+    Flow,
+    handles_of,
+    join,
+    join_all,
+    total_of,
+    union,
+)
+from tffc.audit.memory import ELSEWHERE, OUTSIDE, Memory, cell_of
 from tffc.audit.rules import RULES, widened
 from tffc.effects.outside import outside_uses
 from tffc.graphdef.functions import named_functions
@@ -107,12 +117,13 @@ class Outcome:
 
 class Summary:
     """A function that is analysed once for all its calls: the join of their arguments and of what
-    decides about them, and the outcome for these."""
+    decides about them, the outcome for these, and the other such functions that call it."""
 
     def __init__(self) -> None:
         self.arguments: tuple[Flow, ...] = ()
         self.decides = 0
         self.outcome = Outcome((NOTHING,), NO_HANDLES)
+        self.callers: dict[str, None] = {}
 
     def include(self, arguments: tuple[Flow, ...], decides: int) -> bool:
         """Add the arguments of a call; tell whether the join has grown."""
@@ -167,6 +178,8 @@ class SectionWalk:
     def _clear(self) -> None:
         self.memory = Memory()
         self._summaries: dict[str, Summary] = {}
+        self._stale: dict[str, None] = {}
+        self._summarizing = ""
         self._summary_grew = False
         self._known: dict[tuple[str, tuple[Flow, ...], int], Outcome] = {}
         self._contexts: dict[str, int] = {}
@@ -205,8 +218,7 @@ class SectionWalk:
             self._known.clear()
             self._contexts.clear()
             flows = self._run(self._graph, arguments, decides, 0)
-            for name in list(self._summaries):
-                self._summarize(name)
+            self._summarize()
             passes += 1
             if passes >= MOST_PASSES:
                 memory.join_cells()
@@ -275,20 +287,29 @@ class SectionWalk:
 
     def _summarized(self, name: str, arguments: tuple[Flow, ...], decides: int) -> Outcome:
         summary = self._summaries.setdefault(name, Summary())
-        self._summary_grew |= summary.include(arguments, decides)
+        summary.callers[self._summarizing] = None
+        if summary.include(arguments, decides):
+            self._stale[name] = None
         self.memory.touched |= summary.outcome.touched
         return summary.outcome
 
-    def _summarize(self, name: str) -> None:
-        """Analyse a function for the join of its arguments; calls in it go to summaries too."""
-        body, summary = self._body(name), self._summaries[name]
-        assert body is not None
-        self.memory.touched = set()
-        results = self._run(body, summary.arguments, summary.decides, DEEPEST_CALL) or (NOTHING,)
-        outcome = Outcome(results, frozenset(self.memory.touched))
-        if outcome != summary.outcome:
-            summary.outcome = outcome
-            self._summary_grew = True
+    def _summarize(self) -> None:
+        """Analyse each function that is analysed once for the join of its arguments; the functions
+        that it calls are analysed so too."""
+        self._stale.update(dict.fromkeys(self._summaries))
+        while self._stale:
+            name, _ = self._stale.popitem()
+            body, summary = self._body(name), self._summaries[name]
+            assert body is not None
+            self.memory.touched = set()
+            self._summarizing = name
+            results = self._run(body, summary.arguments, summary.decides, DEEPEST_CALL)
+            outcome = Outcome(results or (NOTHING,), frozenset(self.memory.touched))
+            if outcome != summary.outcome:
+                summary.outcome = outcome
+                self._summary_grew |= "" in summary.callers
+                self._stale.update(dict.fromkeys(each for each in summary.callers if each))
+        self._summarizing = ""
 
     def _body(self, name: str) -> Body | None:
         """Return the body of a function, or None if the section lacks it."""
@@ -331,16 +352,20 @@ class SectionWalk:
         if node.op in self._functions and operation is None:
             return self.call(node.op, inputs, decides, depth).results
         own = frozenset((cell_of(node, body.name),))
-        if has_named_state(node):
-            inputs = [*inputs, Flow(handles=own)]
-            self.memory.add(own)
         effect = effect_of(node, body.nodes)
+        makes_state = self._makes_state(node, operation, inputs)
+        if has_named_state(node):
+            self.memory.add(own)
+            if not makes_state:
+                inputs = [*inputs, Flow(handles=own)]
         self._record(node, inputs, effect, body, decides)
         if effect in AFAR or operation is None:
             flows = self._outside_of(node, inputs, effect, decides, depth)
+        elif makes_state and not operation.names_functions and not handles_of(inputs):
+            flows = (Flow(total_of(inputs)),)
         else:
             flows = self._inside(node, inputs, own, decides, depth)
-        if self._makes_state(node, operation, inputs):
+        if makes_state:
             self.memory.write(own, Flow(total_of(inputs)), decides)
             flows = tuple(flow.with_handles(own) for flow in flows)
         draw = self._draw(node, effect, body)
@@ -439,7 +464,9 @@ class SectionWalk:
             if more == sources:
                 break
             sources = more
-        left = Flow(sources, sources, None, handles_of(inputs))
+        # What is written by name may be found behind any handle.
+        carried = frozenset((ANYTHING,)) if handles_of(inputs) else NO_HANDLES
+        left = Flow(sources, sources, None, carried)
         self.memory.write(frozenset((OUTSIDE,)), left, decides)
         return (argument if may_carry(node) else Flow(sources, sources),)
 

@@ -60,7 +60,7 @@ class Memory:
             more = handles_of((self[stack.pop()],)) - cells
             cells |= more
             stack.extend(more)
-        return limited(frozenset(cells))
+        return limited(frozenset(cells - {OUTSIDE} | (handles & {OUTSIDE})))
 
     def read(self, handles: frozenset[str]) -> Flow:
         """Return what the cells behind a handle may hold, which may have come from outside."""

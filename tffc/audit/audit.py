@@ -10,15 +10,15 @@ import dataclasses
 import enum
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from tffc.audit.constants import constant_texts
+from tffc.audit.effects import in_errors, side_effects
 from tffc.audit.programs import Kind, RoundFlows, Source, leaf_paths, results_of, round_flows
 from tffc.backends.compiler import normalized
-from tffc.backends.forms.form import Form, Side
+from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound, assign_stages
-from tffc.effects.consent import find_outside
 from tffc.errors import Span
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.intrinsics import Communication, definition_of
@@ -139,7 +139,11 @@ class Result:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Audit:
-    """The audit of a round in a form; `data` are all elements of a client's data."""
+    """The audit of a round in a form.
+
+    `data` are all elements of a client's data, and `in_errors` are the dependencies of what the
+    texts of errors at the clients may have in them.
+    """
 
     form: str
     type: str
@@ -149,6 +153,7 @@ class Audit:
     effects: tuple[Effect, ...]
     state: tuple[Result, ...]
     output: tuple[Result, ...]
+    in_errors: Depends = Depends()
 
     @property
     def in_no_channel(self) -> list[str]:
@@ -207,6 +212,7 @@ class _Auditor:
             effects=tuple(self._effects()),
             state=self._result("state"),
             output=self._result("output"),
+            in_errors=self._depends(in_errors(self._round, self._flows)),
         )
 
     # Channels.
@@ -309,12 +315,10 @@ class _Auditor:
         totals = self._flows.results[label]
         return zip(leaf_paths(type, label), leaves(type), totals, strict=True)
 
-    def _effects(self) -> Iterable[Effect]:
-        sides = self._form.component_fields()
-        for found in find_outside(self._form.components()):
-            side = sides[found.component]["side"]
-            where = "clients" if side is Side.CLIENTS else "server"
-            yield Effect(where, found.use.kind, str(found), found.span)
+    def _effects(self) -> Iterator[Effect]:
+        for each in side_effects(self._round, self._form, self._flows):
+            depends = self._depends(each.sources)
+            yield Effect(each.side, each.kind, each.operation, each.span, depends)
 
     # Sources.
 

@@ -26,14 +26,16 @@ class Edge:
 class Body:
     """A graph, or the body of a function.
 
-    `nodes` are in topological order, except for loops.  `arguments` are the edges of the
-    parameters, in order.
+    `nodes` are by name, in topological order except for loops.  `arguments` are the edges of the
+    parameters, in order; `inputs` the data edges and `controls` the sources of the control edges
+    into each node.
     """
 
     name: str
     arguments: tuple[Edge, ...]
-    nodes: tuple[Any, ...]
+    nodes: Mapping[str, Any]
     inputs: Mapping[str, tuple[Edge, ...]]
+    controls: Mapping[str, tuple[str, ...]]
     results: tuple[Edge, ...]
     has_loops: bool
 
@@ -50,7 +52,11 @@ def _edge(text: str) -> Edge:
 
 
 def body_of_function(function: Any, functions: Mapping[str, Any]) -> Body:
-    """Return the body of a function, with the names of outputs in its edges replaced by numbers."""
+    """Return the body of a function, with the names of outputs in its edges replaced by numbers.
+
+    TensorFlow runs the nodes of a function that have effects even if no result needs them, so the
+    body has all nodes.
+    """
     nodes = {node.name: node for node in function.node_def}
     ports = {name: _ports(node, functions) for name, node in nodes.items()}
 
@@ -75,16 +81,25 @@ def _body(
         each: tuple(edge(text) for text in node.input if not text.startswith("^"))
         for each, node in nodes.items()
     }
-    order = inputs_first(
-        nodes, lambda each: [before.node for before in inputs[each] if before.node in nodes]
-    )
+    controls = {
+        each: tuple(text[1:] for text in node.input if text.startswith("^"))
+        for each, node in nodes.items()
+    }
+
+    def before(each: str) -> list[str]:
+        names = [*(edge.node for edge in inputs[each]), *controls[each]]
+        return [name for name in names if name in nodes]
+
+    order = inputs_first(nodes, before)
+    places = {each: place for place, each in enumerate(order)}
     return Body(
         name,
         tuple(map(edge, arguments)),
-        tuple(nodes[each] for each in order),
+        {each: nodes[each] for each in order},
         inputs,
+        controls,
         tuple(map(edge, results)),
-        _has_loops(order, inputs),
+        any(places[earlier] > place for each, place in places.items() for earlier in before(each)),
     )
 
 
@@ -98,11 +113,3 @@ def _ports(node: Any, functions: Mapping[str, Any]) -> dict[str, int]:
         outputs = functions[node.op].signature.output_arg
         return {f"{output.name}:0": port for port, output in enumerate(outputs)}
     return {}
-
-
-def _has_loops(order: Iterable[str], inputs: Mapping[str, tuple[Edge, ...]]) -> bool:
-    """Return whether a node uses an output of a later node."""
-    places = {name: place for place, name in enumerate(order)}
-    return any(
-        places.get(edge.node, -1) > place for name, place in places.items() for edge in inputs[name]
-    )

@@ -16,24 +16,33 @@ from typing import Any, TypeAlias
 DEEPEST_DATASET = 8
 """The depth up to which nested datasets are distinguished; deeper ones are one flow."""
 
+NO_HANDLES: frozenset[str] = frozenset()
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Flow:
     """The sources that the elements (`value`) and the shape of a tensor may depend on.
 
     For a tensor that holds a dataset, `elements` are the flows of its elements' components, if
-    known, and `value` holds the sources that determine the number and order of the elements.
-    `handles` names the state, such as variables, that the tensor is a handle of.
+    known, in TensorFlow's order of components, and `value` holds the sources that determine the
+    number and order of the elements.  `handles` names the cells of state that whoever has the
+    tensor may read or write: the variable behind a handle, or what the functions of a dataset use
+    when somebody iterates over it.
     """
 
     value: int = 0
     shape: int = 0
     elements: tuple[Flow, ...] | None = None
-    handles: frozenset[str] = frozenset()
+    handles: frozenset[str] = NO_HANDLES
 
     def total(self) -> int:
         """Return all sources of the tensor, without those of the state behind a handle."""
         return self.value | self.shape | total_of(self.elements or ())
+
+    def count(self) -> int:
+        """Return the sources that determine which elements a dataset has; all of them if its
+        elements are not known."""
+        return self.total() if self.elements is None else self.value
 
     def with_value(self, sources: int) -> Flow:
         """Return the flow of the tensor after a choice that depends on `sources` has selected
@@ -41,6 +50,12 @@ class Flow:
         if not sources & ~(self.value & self.shape):
             return self
         return dataclasses.replace(self, value=self.value | sources, shape=self.shape | sources)
+
+    def with_handles(self, handles: frozenset[str]) -> Flow:
+        """Return the flow of the tensor with more cells behind it."""
+        if handles <= self.handles:
+            return self
+        return dataclasses.replace(self, handles=self.handles | handles)
 
 
 NOTHING = Flow()
@@ -51,14 +66,15 @@ def join(first: Flow, second: Flow) -> Flow:
     """Return the flow of a tensor that may be either of two."""
     if first == second:
         return first
-    value, shape = first.value | second.value, first.shape | second.shape
-    handles = first.handles | second.handles
     if NOTHING in (first, second):
         return second if first == NOTHING else first
+    value, shape = first.value | second.value, first.shape | second.shape
+    handles = first.handles | second.handles
     if first.elements is None and second.elements is None:
         return Flow(value, shape, None, handles)
     if first.elements is None or second.elements is None or _widths_differ(first, second):
-        return Flow(value | first.total() | second.total(), shape, None, handles)
+        inner = handles_of((*(first.elements or ()), *(second.elements or ())))
+        return Flow(value | first.total() | second.total(), shape, None, handles | inner)
     elements = tuple(map(join, first.elements, second.elements))
     return Flow(value, shape, elements, handles)
 
@@ -77,21 +93,33 @@ def total_of(flows: Iterable[Flow]) -> int:
     return union(flow.total() for flow in flows)
 
 
+def handles_of(flows: Iterable[Flow]) -> frozenset[str]:
+    """Return all cells behind several tensors, and behind the elements of datasets among them."""
+    handles = NO_HANDLES
+    stack = list(flows)
+    while stack:
+        flow = stack.pop()
+        stack.extend(flow.elements or ())
+        if flow.handles:
+            handles |= flow.handles
+    return handles
+
+
 def union(sets: Iterable[int]) -> int:
     """Return the union of sets of sources."""
     return functools.reduce(operator.or_, sets, 0)
 
 
-def dataset(count: int, elements: Sequence[Flow]) -> Flow:
+def dataset(count: int, elements: Sequence[Flow], handles: frozenset[str] = NO_HANDLES) -> Flow:
     """Return the flow of a tensor that holds a dataset."""
-    return Flow(count, 0, tuple(map(_bounded, elements)))
+    return Flow(count, 0, tuple(map(_bounded, elements)), handles)
 
 
 def _bounded(element: Flow, depth: int = 1) -> Flow:
     if element.elements is None:
         return element
     if depth == DEEPEST_DATASET:
-        return Flow(element.total(), 0, None, element.handles)
+        return Flow(element.total(), 0, None, handles_of((element,)))
     inner = tuple(_bounded(each, depth + 1) for each in element.elements)
     return Flow(element.value, element.shape, inner, element.handles)
 
@@ -102,12 +130,12 @@ Flows: TypeAlias = "Flow | tuple[Flows, ...]"
 
 def flatten(flows: Any) -> list[Flow]:
     """Return the flows of a value's leaves in order, without functions."""
-    found: list[Flow] = []
+    leaves: list[Flow] = []
     stack = [flows]
     while stack:
         item = stack.pop()
         if isinstance(item, Flow):
-            found.append(item)
+            leaves.append(item)
         elif isinstance(item, tuple):
             stack.extend(reversed(item))
-    return found
+    return leaves

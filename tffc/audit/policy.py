@@ -274,9 +274,7 @@ FIELDS: dict[str, _Field] = {
     "operators": TEXTS,
     "never-leave": TEXTS,
     "largest-bytes": _field("a number of bytes", lambda value: type(value) is int and value >= 0),
-    "least-clients": _field(
-        "a number of clients", lambda value: type(value) is int and value >= 0
-    ),
+    "least-clients": _field("a number of clients", lambda value: type(value) is int and value >= 0),
     "effects": _Reader.effects,
     "protection": _field(
         f"one of {', '.join(PROTECTIONS)}",

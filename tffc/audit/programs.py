@@ -7,8 +7,20 @@ import enum
 from collections.abc import Iterable
 from typing import Any
 
-from tffc.audit.flow import DEEPEST_DATASET, NOTHING, Flow, Flows, dataset, flatten, join, total_of
-from tffc.audit.sections import Draw, SectionWalk
+from tffc.audit.flow import (
+    DEEPEST_DATASET,
+    NOTHING,
+    Flow,
+    Flows,
+    dataset,
+    flatten,
+    handles_of,
+    join,
+    total_of,
+    union,
+)
+from tffc.audit.memory import ELSEWHERE
+from tffc.audit.sections import Draw, NodeEffect, Outside, SectionWalk
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.intrinsics import EVALUATIONS, MAPS, PLACEMENTS_ONLY
@@ -26,6 +38,7 @@ from tffc.ir.nodes import (
 from tffc.ir.type_parts import leaves, local_type
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.linking.operand import from_leaves, rebuild
+from tffc.linking.sequences import in_component_order
 from tffc.trampoline import Task, run
 
 
@@ -63,6 +76,10 @@ class Sources:
     def bit(self, source: Source) -> int:
         return self._bits.setdefault(source, 1 << len(self._bits))
 
+    def all_of(self, *kinds: Kind) -> int:
+        """Return the bits of all sources of these kinds."""
+        return union(bit for source, bit in self._bits.items() if source.kind in kinds)
+
     def of(self, bits: int, *kinds: Kind) -> list[Source]:
         """Return the sources of these kinds in a bit set, in order of discovery."""
         return [s for s, bit in self._bits.items() if bits & bit and s.kind in kinds]
@@ -73,6 +90,16 @@ class Contribution:
     """The type of each client's contribution to an aggregation, and the set of its sources."""
 
     type: Type
+    sources: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SectionEffect:
+    """An effect of a section in a round: the call that runs the section, and the sources of what
+    the effect shows or passes on, and of whether and how often it happens."""
+
+    call: str
+    effect: NodeEffect
     sources: int
 
 
@@ -88,6 +115,7 @@ class RoundFlows:
     contributions: dict[str, Contribution]
     broadcasts: dict[str, int]
     results: dict[str, tuple[int, ...]]
+    effects: tuple[SectionEffect, ...]
 
 
 def results_of(program: StagedRound) -> dict[str, Node]:
@@ -136,8 +164,11 @@ class _RoundWalk:
         self._round = program
         self._values: dict[str, Any] = {}
         self._sources = Sources()
+        self._outside = Outside()
         self._sections: dict[tuple[str, Compiled], SectionWalk] = {}
         self._call = ""
+        self._decides = 0
+        """The sources of how often what is evaluated runs."""
         self._contributions: dict[str, Contribution] = {}
         self._broadcasts: dict[str, int] = {}
 
@@ -149,9 +180,13 @@ class _RoundWalk:
             self._given(parameter[0], state or "state", Kind.STATE),
             self._given(parameter[1], data or "data", Kind.DATA),
         )
-        for staged in self._round.calls.values():
-            self._call = staged.name
-            self._values[staged.name] = self._staged(staged)
+        before = None
+        while before != self._outside.state():
+            # What one section leaves outside, another may find, in this round or the next.
+            before = self._outside.state()
+            for staged in self._round.calls.values():
+                self._call = staged.name
+                self._values[staged.name] = self._staged(staged)
         return RoundFlows(
             self._sources,
             self._contributions,
@@ -160,6 +195,11 @@ class _RoundWalk:
                 name: tuple(flow.total() for flow in flatten(self._value(node)))
                 for name, node in results_of(self._round).items()
             },
+            tuple(
+                SectionEffect(call, effect, sources)
+                for (call, _), walk in self._sections.items()
+                for effect, sources in walk.effects().items()
+            ),
         )
 
     def _given(self, type: Type, label: str, kind: Kind) -> Flows:
@@ -171,7 +211,7 @@ class _RoundWalk:
                 pairs = zip(leaves(element), leaf_paths(element, path), strict=True)
                 inner = [leaf_flow(each, path, depth + 1) for each, path in pairs]
                 counted = Source(Kind.COUNT, path) if kind is Kind.DATA else Source(kind, path)
-                return dataset(self._sources.bit(counted), inner)
+                return dataset(self._sources.bit(counted), in_component_order(element, inner))
             value = self._sources.bit(Source(kind, path))
             if kind is not Kind.DATA or (isinstance(leaf, TensorType) and leaf.is_fully_defined()):
                 return Flow(value)
@@ -270,7 +310,8 @@ class _RoundWalk:
             case Compiled():
                 assert isinstance(function.type, FunctionType)
                 given = [] if argument is None else flatten(argument)
-                return from_leaves(function.type.result, self._section(function).results(given))
+                flows = self._section(function).results(given, self._decides)
+                return from_leaves(function.type.result, flows)
             case _:
                 return (yield self._operate(function, argument))
 
@@ -282,7 +323,7 @@ class _RoundWalk:
             def source_of(draw: Draw) -> int:
                 return self._sources.bit(Source(Kind.DRAW, draw.operation, draw, call))
 
-            self._sections[key] = SectionWalk(section, source_of)
+            self._sections[key] = SectionWalk(section, source_of, self._outside)
         return self._sections[key]
 
     def _operate(self, operator: Intrinsic, argument: Any) -> Task[Any]:
@@ -298,33 +339,53 @@ class _RoundWalk:
                 return (yield self._apply(argument, None))
             case "sequence_map":
                 function, sequence = argument
-                made = yield self._apply(function, _element(sequence, _parameter(function)))
-                return dataset(sequence.value, flatten(made))
+                element = self._element(sequence, _parameter(function))
+                result = yield self._repeatedly(function, element, sequence)
+                flows = in_component_order(function.type.result, flatten(result))
+                return dataset(sequence.count(), flows, handles_of((sequence,)))
             case "sequence_reduce":
                 sequence, state, function = argument
                 pair = _parameter(function)
                 assert isinstance(pair, StructType)
-                element = _element(sequence, pair[1])
+                element = self._element(sequence, pair[1])
                 while True:
-                    made = yield self._apply(function, (state, element))
-                    after = _chosen(_joined(state, made), sequence.value)
+                    result = yield self._repeatedly(function, (state, element), sequence)
+                    after = _chosen(_joined(state, result), sequence.count())
                     if after == state:
                         return state
                     state = after
             case "sequence_sum":
-                return _chosen(_element(argument, operator.type.result), argument.value)
+                return _chosen(self._element(argument, operator.type.result), argument.count())
             case _:
                 return _opaque(operator.type.result, argument)
+
+    def _repeatedly(self, function: Any, argument: Any, sequence: Flow) -> Task[Any]:
+        """Return the result of a function that runs for each element of a sequence."""
+        before = self._decides
+        self._decides |= sequence.count()
+        result = yield self._apply(function, argument)
+        self._decides = before
+        return result
+
+    def _element(self, sequence: Flow, type: Type) -> Flows:
+        """Return the flows of an element of a sequence that somebody goes through."""
+        sources = self._outside.elsewhere if ELSEWHERE in handles_of((sequence,)) else 0
+        if sequence.handles:
+            self._outside.elsewhere |= sequence.count() | self._decides
+        return _chosen(_element(sequence, type), sources) if sources else _element(sequence, type)
 
 
 def _opaque(type: Type, given: Flows) -> Flows:
     """Return a value of a type, with leaves that may depend on everything in a given value."""
-    return _filled(type, Flow(total_of(flatten(given))))
+    flows = flatten(given)
+    return _filled(type, Flow(total_of(flows), 0, None, handles_of(flows)))
 
 
 def _filled(type: Type, flow: Flow) -> Flows:
     def leaf_flow(leaf: Type) -> Flow:
-        return Flow(flow.value | flow.shape) if isinstance(leaf, SequenceType) else flow
+        if isinstance(leaf, SequenceType):
+            return Flow(flow.total(), 0, None, flow.handles)
+        return Flow(flow.value, flow.shape)
 
     return rebuild(local_type(type), leaf_flow)
 
@@ -338,11 +399,12 @@ def _parameter(function: Any) -> Type:
 
 def _element(sequence: Flow, type: Type) -> Flows:
     """Return the flows of an element of a sequence."""
-    width = len(leaves(type))
+    places = in_component_order(type, list(range(len(leaves(type)))))
     known = sequence.elements
-    if known is None or len(known) != width:
-        known = (Flow(sequence.total(), sequence.total()),) * width
-    return from_leaves(type, known)
+    if known is None or len(known) != len(places):
+        known = (Flow(sequence.total(), sequence.total(), None, sequence.handles),) * len(places)
+    flows = dict(zip(places, known, strict=True))
+    return from_leaves(type, [flows[place] for place in range(len(places))])
 
 
 def _joined(first: Flows, second: Flows) -> Flows:

@@ -1,8 +1,16 @@
 """Dependency analysis of a compiled section: an abstract interpretation of its graph.
 
-It computes with flows instead of tensors.  State may be read and written through handles in any
-order, so a graph with state is analysed until nothing is added; this terminates, because the sets
-are finite and only grow.  Every output of an unknown operation depends on every input.
+It computes with flows instead of tensors.  Four ideas make it hold for every graph:
+
+- What no row of `operations.txt` describes takes all its inputs to all its outputs, and to all the
+  state that it can reach through them.
+- Whatever decides whether and how often a node runs (`decides`) reaches what the node does to
+  state; results take it where a choice between results is made.
+- A cell of state may hold whatever is ever written to it.  The analysis runs until no cell grows.
+- An effect, such as a file that is written, is a cell too, which nothing reads.
+
+It ends, because sets of sources are finite and only grow.  Where it would take too long, it joins
+what it otherwise tells apart.
 """
 
 from __future__ import annotations
@@ -11,38 +19,55 @@ import dataclasses
 import pathlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from tffc.audit.bodies import ANY_PORT, Body, Edge, body_of_function, body_of_section
-from tffc.audit.flow import NOTHING, Flow, dataset, join, join_all, total_of, union
+from tffc.audit.flow import NO_HANDLES, NOTHING, Flow, handles_of, join, join_all, total_of, union
+from tffc.audit.memory import ANYTHING, ELSEWHERE, OUTSIDE, Memory, cell_of
+from tffc.audit.rules import RULES, widened
+from tffc.effects.outside import outside_uses
 from tffc.graphdef.functions import named_functions
-from tffc.graphdef.state import NAME_ATTRIBUTES, has_named_state
+from tffc.graphdef.state import has_named_state
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, Type
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import read_section
 from tffc.operations import op_table
+from tffc.operations.effects import OUTSIDE as OUTSIDE_KINDS
 from tffc.operations.effects import Effect, effect_of, read_table
+from tffc.operations.kernels import keeps_state
+from tffc.operations.shown import Showing, showing
 
-RESOURCE, FIRST_REFERENCE = 20, 101
-"""TensorFlow's numbers for the type of handles, and for the first type of references to
-variables."""
+STRING, RESOURCE, VARIANT, FIRST_REFERENCE = 7, 20, 21, 101
+"""TensorFlow's numbers for the types of texts, handles and variants, and for the first type of
+references to variables."""
 
 DEEPEST_CALL = 40
-"""The depth up to which calls of functions are followed; beyond it, every result depends on every
-argument."""
+MOST_CONTEXTS = 64
+"""How deep calls of functions are followed, and for how many different arguments each function is
+analysed.  Beyond that, and where functions call themselves, a function is analysed for the join of
+all arguments."""
+
+MOST_PASSES = 24
+"""The passes over a graph before everything that it keeps apart is joined."""
 
 DRAWS = re.compile(
     "(?!StatelessRandomGet)(Stateless|Stateful)?(Random|TruncatedNormal|StandardNormal|Uniform|UniformInt|"
     "UniformFullInt|Multinomial|Parameterized|RandomBinomial|Binomial).*"
-    "|ParameterizedTruncatedNormal|Multinomial|.*CandidateSampler"
+    "|ParameterizedTruncatedNormal|Multinomial|.*CandidateSampler|ExperimentalRandomDataset"
 )
-"""Matches operations that draw random numbers; datasets that match are ignored, because they only
-draw an order."""
+"""Matches operations that draw random numbers; other datasets that match only draw an order."""
+
+OF_RANDOM_NUMBERS = frozenset({"RandomDataset", "RandomDatasetV2", "ExperimentalRandomDataset"})
+
+AFAR = frozenset({*OUTSIDE_KINDS, Effect.SESSION, Effect.CLOCK})
+"""The effects of operations that may read what any other operation left somewhere."""
 
 TABLE = pathlib.Path(__file__).with_name("operations.txt")
 """The table of operations, under a heading for each rule of `RULES` and
 `SectionWalk._operation`."""
+
+PRINTED = frozenset({Showing.PRINTS, Showing.CHECKS})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,91 +81,214 @@ class Draw:
     is_fresh: bool
 
 
-class SectionWalk:
-    """The analysis of one section; `source_of` returns the bit of a draw."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeEffect:
+    """A node that shows or reaches something outside of the section: `kind` is one of `KINDS`,
+    `function` the function that it is in, empty for the graph."""
 
-    def __init__(self, section: Compiled, source_of: Callable[[Draw], int]) -> None:
+    kind: str
+    operation: str
+    function: str
+    node: str
+
+
+SHOWN, ERRORS = "shown", "errors"
+"""The kinds of effects of a node that prints or checks its inputs, and of one whose errors may have
+elements of its inputs in their texts.  The others are the values of `effects.OUTSIDE`."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """The flows of a function's results, at least one, and the cells that it may write."""
+
+    results: tuple[Flow, ...]
+    touched: frozenset[str]
+
+
+class Summary:
+    """A function that is analysed once for all its calls: the join of their arguments and of what
+    decides about them, and the outcome for these."""
+
+    def __init__(self) -> None:
+        self.arguments: tuple[Flow, ...] = ()
+        self.decides = 0
+        self.outcome = Outcome((NOTHING,), NO_HANDLES)
+
+    def include(self, arguments: tuple[Flow, ...], decides: int) -> bool:
+        """Add the arguments of a call; tell whether the join has grown."""
+        if len(arguments) != len(self.arguments) and self.arguments:
+            width = max(len(arguments), len(self.arguments))
+            arguments = (join_all((*arguments, *self.arguments)),) * width
+        before = self.arguments, self.decides
+        known = self.arguments or (NOTHING,) * len(arguments)
+        self.arguments = tuple(map(join, widened(known, len(arguments)), arguments))
+        self.decides |= decides
+        return before != (self.arguments, self.decides)
+
+
+class Outside:
+    """What the sections of a round may leave outside of them, for each other to find."""
+
+    def __init__(self) -> None:
+        self.sources = 0
+        self.elsewhere = 0
+
+    def state(self) -> tuple[int, int]:
+        """Return the sources of everything that is left."""
+        return self.sources, self.elsewhere
+
+
+class SectionWalk:
+    """The analysis of one section; `source_of` returns the bit of a draw.
+
+    `outside` is shared by all sections that run where one may find what another left.
+    """
+
+    def __init__(
+        self,
+        section: Compiled,
+        source_of: Callable[[Draw], int],
+        outside: Outside | None = None,
+    ) -> None:
         self._source_of = source_of
-        self._type = section.type
+        self._section = section
+        self._outside = outside or Outside()
         self._is_graph = section.kind == "tensorflow"
+        self._functions: Mapping[str, Any] = {}
         if self._is_graph:
             content = read_section(section)
             self._functions = {f.signature.name: f for f in content.graph.library.function}
             self._graph = body_of_section(content)
         self._bodies: dict[str, Body] = {}
-        self._memory: dict[str, Flow] = {}
-        self._known: dict[tuple[str, tuple[Flow, ...]], tuple[Flow, ...]] = {}
-        self._running: set[tuple[str, tuple[Flow, ...]]] = set()
-        self._grew = False
+        self._arguments = 0
+        self._effects: dict[NodeEffect, int] = {}
+        self._clear()
 
-    def results(self, arguments: Sequence[Flow]) -> list[Flow]:
-        """Return the flows of the result's leaves, given those of the parameter."""
-        assert isinstance(self._type, FunctionType)
-        leaves = leaf_types(self._type.result)
+    def _clear(self) -> None:
+        self.memory = Memory()
+        self._summaries: dict[str, Summary] = {}
+        self._summary_grew = False
+        self._known: dict[tuple[str, tuple[Flow, ...], int], Outcome] = {}
+        self._contexts: dict[str, int] = {}
+        self._running: set[str] = set()
+        self._seen: dict[str, NodeEffect] = {}
+
+    def results(self, arguments: Sequence[Flow], decides: int = 0) -> list[Flow]:
+        """Return the flows of the result's leaves, given those of the parameter; `decides` are the
+        sources of how often the section runs."""
+        type = self._section.type
+        assert isinstance(type, FunctionType)
+        leaves = leaf_types(type.result)
+        self._arguments = total_of(arguments) | decides
         if not self._is_graph:
-            return [Flow(total_of(arguments))] * len(leaves)
-        self._memory.clear()
-        found: tuple[Flow, ...] = ()
-        self._grew = True
-        while self._grew:
-            self._grew = False
+            return [self._of_module(arguments, decides)] * len(leaves)
+        self._clear()
+        flows = self._fixed_point(tuple(arguments), decides)
+        for cell, effect in self._seen.items():
+            self._effects[effect] = self._effects.get(effect, 0) | self.memory.effects[cell]
+        self._outside.sources |= self.memory[OUTSIDE].total()
+        self._outside.elsewhere |= self.memory[ELSEWHERE].total()
+        return list(map(self._returned, leaves, flows))
+
+    def effects(self) -> Mapping[NodeEffect, int]:
+        """Return the effects of the section in all runs so far, with the sources of what each
+        shows or passes on, and of whether and how often it does."""
+        return self._effects
+
+    def _fixed_point(self, arguments: tuple[Flow, ...], decides: int) -> tuple[Flow, ...]:
+        memory = self.memory
+        memory.write(frozenset((OUTSIDE,)), Flow(self._outside.sources), 0)
+        memory.write(frozenset((ELSEWHERE,)), Flow(self._outside.elsewhere), 0)
+        passes = 0
+        while True:
+            memory.grew = self._summary_grew = False
             self._known.clear()
-            found = self._run(self._graph, tuple(arguments), 0)
-        return list(map(self._returned, leaves, found))
+            self._contexts.clear()
+            flows = self._run(self._graph, arguments, decides, 0)
+            for name in list(self._summaries):
+                self._summarize(name)
+            passes += 1
+            if passes >= MOST_PASSES:
+                memory.join_cells()
+            if not memory.grew and not self._summary_grew:
+                return flows
 
     def _returned(self, leaf: Type, flow: Flow) -> Flow:
-        """Return the flow of a result: a tensor does not hold a dataset or a handle."""
-        if isinstance(leaf, SequenceType) or (flow.elements is None and not flow.handles):
+        """Return the flow of a result outside of the section.
+
+        A tensor does not hold a dataset or a handle.  A dataset does, with functions that others
+        run again.
+        """
+        behind = self.memory.behind((flow,))
+        if not isinstance(leaf, SequenceType):
+            return Flow(flow.total() | behind, flow.shape) if _holds_more(flow) else flow
+        if not handles_of((flow,)):
             return flow
-        return Flow(flow.total() | self._behind(flow))
+        elements = tuple(
+            Flow(each.total() | behind, each.shape | behind) for each in flow.elements or ()
+        )
+        value = flow.value if flow.elements is not None else flow.total()
+        return Flow(value | behind, flow.shape, elements or flow.elements, frozenset((ELSEWHERE,)))
+
+    def _of_module(self, arguments: Sequence[Flow], decides: int) -> Flow:
+        """Return the flow of each result of an XLA module."""
+        sources = total_of(arguments)
+        for use in outside_uses(self._section):
+            sources |= self._outside.sources
+            self._outside.sources |= sources | decides
+            event = NodeEffect(use.kind, use.operation, "", "")
+            self._effects[event] = self._effects.get(event, 0) | sources | decides
+        return Flow(sources)
 
     # Bodies.
 
-    def _run(self, body: Body, arguments: tuple[Flow, ...], depth: int) -> tuple[Flow, ...]:
-        outputs: dict[str, tuple[Flow, ...]] = {}
-        given = dict(zip(body.arguments, arguments, strict=False))
-        again = True
-        while again:
-            again = False
-            for node in body.nodes:
-                inputs = [self._at(edge, given, outputs) for edge in body.inputs[node.name]]
-                found = self._node(node, inputs, body, depth)
-                # Nodes in a loop are evaluated again until their flows are stable; joining makes
-                # them grow only.
-                if body.has_loops and found != outputs.get(node.name):
-                    before = outputs.get(node.name)
-                    if before is not None and len(before) == len(found):
-                        found = tuple(map(join, before, found))
-                    again = again or found != before
-                outputs[node.name] = found
-        return tuple(self._at(edge, given, outputs) for edge in body.results)
+    def _run(
+        self, body: Body, arguments: tuple[Flow, ...], decides: int, depth: int
+    ) -> tuple[Flow, ...]:
+        run = _Run(self, body, arguments, decides, depth)
+        run.nodes()
+        return tuple(run.at(edge) for edge in body.results)
 
-    @staticmethod
-    def _at(
-        edge: Edge, given: Mapping[Edge, Flow], outputs: Mapping[str, tuple[Flow, ...]]
-    ) -> Flow:
-        if edge in given:
-            return given[edge]
-        found = outputs.get(edge.node, (NOTHING,))
-        if len(found) == 1:
-            return found[0]
-        if edge.port == ANY_PORT or edge.port >= len(found):
-            return join_all(found)
-        return found[edge.port]
+    def call(self, name: str, arguments: Sequence[Flow], decides: int, depth: int) -> Outcome:
+        """Return the outcome of a function for arguments; `decides` are the sources of whether and
+        how often it runs."""
+        memory = self.memory
+        key = name, tuple(arguments), decides
+        if key not in self._known:
+            body = self._body(name)
+            if body is None:
+                unknown = self.everything(arguments, decides)
+                return Outcome((unknown,), unknown.handles)
+            contexts = self._contexts.get(name, 0)
+            if depth >= DEEPEST_CALL or name in self._running or contexts >= MOST_CONTEXTS:
+                return self._summarized(name, key[1], decides)
+            self._contexts[name] = contexts + 1
+            self._running.add(name)
+            before, memory.touched = memory.touched, set()
+            results = self._run(body, key[1], decides, depth + 1) or (NOTHING,)
+            self._known[key] = Outcome(results, frozenset(memory.touched))
+            memory.touched = before
+            self._running.discard(name)
+        outcome = self._known[key]
+        memory.touched |= outcome.touched
+        return outcome
 
-    def _call(self, name: str, arguments: Sequence[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return the results of a function, at least one."""
-        key = name, tuple(arguments)
-        if key in self._known:
-            return self._known[key]
-        body = self._body(name)
-        if body is None or depth >= DEEPEST_CALL or key in self._running:
-            return (self._unknown(arguments),)
-        self._running.add(key)
-        found = self._run(body, key[1], depth + 1) or (NOTHING,)
-        self._running.discard(key)
-        self._known[key] = found
-        return found
+    def _summarized(self, name: str, arguments: tuple[Flow, ...], decides: int) -> Outcome:
+        summary = self._summaries.setdefault(name, Summary())
+        self._summary_grew |= summary.include(arguments, decides)
+        self.memory.touched |= summary.outcome.touched
+        return summary.outcome
+
+    def _summarize(self, name: str) -> None:
+        """Analyse a function for the join of its arguments; calls in it go to summaries too."""
+        body, summary = self._body(name), self._summaries[name]
+        assert body is not None
+        self.memory.touched = set()
+        results = self._run(body, summary.arguments, summary.decides, DEEPEST_CALL) or (NOTHING,)
+        outcome = Outcome(results, frozenset(self.memory.touched))
+        if outcome != summary.outcome:
+            summary.outcome = outcome
+            self._summary_grew = True
 
     def _body(self, name: str) -> Body | None:
         """Return the body of a function, or None if the section lacks it."""
@@ -148,37 +296,84 @@ class SectionWalk:
             self._bodies[name] = body_of_function(self._functions[name], self._functions)
         return self._bodies.get(name)
 
+    def width(self, function: str, captured: int) -> int:
+        """Return the number of components of the elements that a function takes."""
+        known = self._functions.get(function)
+        return 1 if known is None else max(len(known.signature.input_arg) - captured, 0)
+
+    def same_positions(self, function: str) -> frozenset[int]:
+        """Return the positions at which a function returns its argument unchanged."""
+        body = self._body(function)
+        if body is None:
+            return frozenset()
+        positions: set[int] = set()
+        for position, edge in enumerate(body.results):
+            passed: set[str] = set()
+            while edge.node not in passed and _passes_on(body.nodes.get(edge.node)):
+                passed.add(edge.node)
+                edge = next(iter(body.inputs[edge.node]), edge)
+            if position < len(body.arguments) and edge == body.arguments[position]:
+                positions.add(position)
+        return frozenset(positions)
+
     # Nodes.
 
-    def _node(self, node: Any, inputs: list[Flow], body: Body, depth: int) -> tuple[Flow, ...]:
-        handles = self._handles(node, body)
-        if not handles and has_named_state(node):
-            inputs = [*inputs, Flow(handles=frozenset((_state_name(node, body),)))]
+    def everything(self, inputs: Sequence[Flow], decides: int = 0) -> Flow:
+        """Return the flow of something that may be anything that the section can compute."""
+        sources = self._arguments | total_of(inputs) | self.memory.everything() | decides
+        return Flow(sources, sources, None, frozenset((ANYTHING,)))
+
+    def node(self, node: Any, inputs: list[Flow], run: _Run, decides: int) -> tuple[Flow, ...]:
+        """Return the flows of a node's outputs; `decides` are the sources of whether and how often
+        it runs."""
+        body, depth = run.body, run.depth
+        operation = op_table.find(node.op)
+        if node.op in self._functions and operation is None:
+            return self.call(node.op, inputs, decides, depth).results
+        own = frozenset((cell_of(node, body.name),))
+        if has_named_state(node):
+            inputs = [*inputs, Flow(handles=own)]
+            self.memory.add(own)
+        effect = effect_of(node, body.nodes)
+        self._record(node, inputs, effect, body, decides)
+        if effect in AFAR or operation is None:
+            flows = self._outside_of(node, inputs, effect, decides, depth)
+        else:
+            flows = self._inside(node, inputs, own, decides, depth)
+        if self._makes_state(node, operation, inputs):
+            self.memory.write(own, Flow(total_of(inputs)), decides)
+            flows = tuple(flow.with_handles(own) for flow in flows)
+        draw = self._draw(node, effect, body)
+        if draw:
+            flows = tuple(_drawn(flow, draw) for flow in flows)
+        return flows
+
+    def _inside(
+        self, node: Any, inputs: list[Flow], own: frozenset[str], decides: int, depth: int
+    ) -> tuple[Flow, ...]:
+        """Return the outputs of an operation that reaches only the state behind its inputs, and
+        what its kernel keeps."""
         heading = read_table(TABLE).get(node.op, "")
         rule = RULES.get(heading)
-        if rule is not None:
-            found = rule(self, node, inputs, depth)
-        elif node.op in self._functions and op_table.find(node.op) is None:
-            found = self._call(node.op, inputs, depth)
-        else:
-            found = self._operation(node, heading, inputs, depth)
-        if handles:
-            found = tuple(dataclasses.replace(flow, handles=handles) for flow in found)
-        draw = self._draw(node, body)
-        if draw:
-            found = tuple(Flow(flow.value | draw, flow.shape) for flow in found)
-        return found
+        if rule is not None and len(inputs) >= rule.inputs:
+            return rule.flows(self, node, inputs, decides, depth)
+        kernel = keeps_state(node)
+        if kernel:
+            cell = frozenset(f"kernel {each}" for each in own)
+            self.memory.write(cell, Flow(total_of(inputs)), decides)
+            inputs = [*inputs, Flow(handles=cell)]
+        return self._operation(node, heading, inputs, decides, depth)
 
     def _operation(
-        self, node: Any, heading: str, inputs: list[Flow], depth: int
+        self, node: Any, heading: str, inputs: list[Flow], decides: int, depth: int
     ) -> tuple[Flow, ...]:
         heading, _, places = heading.partition(" by ")
         shapes = union(each.shape for each in inputs)
-        if any(flow.handles for flow in inputs) and heading != "same":
-            return self._with_state(node, inputs)
+        if heading == "same" and inputs:
+            return (inputs[0],)
+        if any(flow.handles or flow.elements is not None for flow in inputs):
+            return self.unknown(node, inputs, decides, depth)
         match heading:
-            case "same" if inputs:
-                return (inputs[0],)
             case "elementwise":
                 return (Flow(union(each.value for each in inputs), shapes),)
             case "rearranged" if inputs:
@@ -190,303 +385,218 @@ class SectionWalk:
             case "shaped":
                 at = (p for p in map(int, places.split()) if -len(inputs) <= p < len(inputs))
                 return (Flow(total_of(inputs), shapes | total_of(inputs[p] for p in at)),)
-            case "selection" if inputs:
-                return (_resized(inputs[0], inputs[0].value | total_of(inputs[1:])),)
             case _:
-                pass
-        given = [*inputs, *self._within(node, inputs, depth)]
-        return (self._unknown(given),) if given else (NOTHING,)
+                return self.unknown(node, inputs, decides, depth)
 
-    def _within(self, node: Any, inputs: list[Flow], depth: int) -> list[Flow]:
-        """Return the results of the functions of an unknown operation, whose arguments may depend
-        on all its inputs."""
-        every = self._unknown(inputs)
-        return [
-            flow
-            for call in named_functions(node.attr)
-            if call.name in self._functions
-            for flow in self._call(call.name, [every] * self._width(call.name, 0), depth)
-        ]
-
-    def _unknown(self, inputs: Sequence[Flow]) -> Flow:
-        found = total_of(inputs)
-        for flow in inputs:
-            found |= self._behind(flow)
-            self._write(flow.handles, Flow(total_of(inputs), total_of(inputs)))
-        return Flow(found, found)
-
-    # State.
-
-    def _handles(self, node: Any, body: Body) -> frozenset[str]:
-        """Return the name of the state that a node creates or finds, if any."""
-        operation = op_table.find(node.op)
-        types = () if operation is None else (t for _, _, t in operation.ports(node.attr))
-        if not any(t == RESOURCE or (t or 0) >= FIRST_REFERENCE for t in types):
-            return frozenset()
-        if node.input and not has_named_state(node):
-            return frozenset()
-        return frozenset((_state_name(node, body),))
-
-    def _behind(self, flow: Flow) -> int:
-        return total_of(self._memory.get(name, NOTHING) for name in flow.handles)
-
-    def _write(self, handles: frozenset[str], flow: Flow) -> None:
-        for name in handles:
-            before = self._memory.get(name, NOTHING)
-            after = join(before, flow)
-            if after != before:
-                self._memory[name] = after
-                self._grew = True
-
-    def _with_state(self, node: Any, inputs: list[Flow]) -> tuple[Flow, ...]:
-        """Return the results of an operation on state; an unknown one is assumed to read and write
-        the state."""
-        handles = frozenset[str]().union(*(flow.handles for flow in inputs))
-        held = join_all(self._memory.get(name, NOTHING) for name in handles)
-        match node.op:
-            case "ReadVariableOp":
-                return (held,)
-            case "IteratorGetNext":
-                return _one_element(node, held)
-            case "AssignVariableOp" | "MakeIterator":
-                self._write(handles, join_all(flow for flow in inputs if not flow.handles))
-                return (NOTHING,)
-            case _:
-                found = self._unknown(inputs)
-                return (dataclasses.replace(found, handles=handles),)
-
-    # Draws.
-
-    def _draw(self, node: Any, body: Body) -> int:
-        if not DRAWS.fullmatch(node.op) or node.op.endswith("Dataset"):
-            return 0
-        is_fresh = effect_of(node, {}) is Effect.RANDOM
-        return self._source_of(Draw(node.op, body.name, node.name, is_fresh))
-
-    # Calls of functions.
-
-    def functions_of(self, node: Any, attribute: str) -> list[str]:
-        """Return the functions that an attribute names."""
-        value = node.attr[attribute]
-        return [each.name for each in value.list.func] or [value.func.name]
-
-    def call(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        return self._call(self.functions_of(node, "f")[0], inputs, depth)
-
-    def branches(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return the join of all branches' results, chosen by the first input."""
-        chosen, *rest = inputs
-        names = [
-            name
-            for attribute in ("then_branch", "else_branch", "branches")
-            if attribute in node.attr
-            for name in self.functions_of(node, attribute)
-        ]
-        found = [self._call(name, rest, depth) for name in names]
-        width = max(map(len, found), default=1)
-        columns = zip(*(_widened(each, width) for each in found), strict=True)
-        return tuple(join_all(column).with_value(chosen.total()) for column in columns)
-
-    def loop(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return the result of a while loop; its condition determines the number of iterations."""
-        condition, body = self.functions_of(node, "cond")[0], self.functions_of(node, "body")[0]
-
-        def step(state: tuple[Flow, ...]) -> tuple[int, tuple[Flow, ...]]:
-            decides = total_of(self._call(condition, state, depth))
-            return decides, self._call(body, state, depth)
-
-        return self._repeated(tuple(inputs), step, self._kept(body))
-
-    def _repeated(
-        self,
-        state: tuple[Flow, ...],
-        step: Callable[[tuple[Flow, ...]], tuple[int, tuple[Flow, ...]]],
-        kept: frozenset[int],
+    def unknown(
+        self, node: Any, inputs: Sequence[Flow], decides: int, depth: int
     ) -> tuple[Flow, ...]:
-        """Return the state after any number of steps: the fixed point of joining it with the next
-        state.
-
-        `step` returns the sources that determine the number of steps, and the next state.  Values
-        at `kept` positions are the same in all steps, so they do not depend on that number.
-        """
+        """Return the outputs of an operation that may take all inputs to all outputs, and to all
+        state that it can reach.  It may call the functions that it names with anything."""
+        memory = self.memory
+        handles, sources = handles_of(inputs), total_of(inputs) | memory.behind(inputs)
         while True:
-            decides, made = step(state)
-            pairs = zip(state, _widened(made, len(state)), strict=True)
-            after = tuple(
-                before if position in kept else join(before, each).with_value(decides)
-                for position, (before, each) in enumerate(pairs)
-            )
-            if after == state:
-                return state
-            state = after
+            argument = Flow(sources, sources, None, handles)
+            results = (argument, *self._functions_of_unknown(node, argument, decides, depth))
+            more, beyond = total_of(results) | memory.behind(results), handles_of(results)
+            if more == sources and beyond == handles:
+                break
+            sources, handles = more, beyond
+        if not handles:
+            return (Flow(sources, sources),)
+        reached = memory.reached(handles)
+        memory.write(reached, Flow(sources, sources, None, reached), decides)
+        return (Flow(sources, sources, None, reached if may_carry(node) else NO_HANDLES),)
 
-    def _kept(self, function: str) -> frozenset[int]:
-        """Return the positions at which a function returns its argument unchanged."""
-        body = self._body(function)
-        if body is None:
-            return frozenset()
-        same = {node.name: node for node in body.nodes if node.op == "Identity"}
-        found: set[int] = set()
-        for position, edge in enumerate(body.results):
-            while edge.node in same:
-                edge = body.inputs[edge.node][0]
-            if position < len(body.arguments) and edge == body.arguments[position]:
-                found.add(position)
-        return frozenset(found)
-
-    # Datasets.
-
-    def components(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return a dataset with one element, whose components are the inputs."""
-        return (dataset(0, inputs),)
-
-    def slices(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return a dataset with an element for each row."""
-        return (dataset(union(each.shape for each in inputs), inputs),)
-
-    def batches(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return a dataset of batches; the size of the last one depends on the number of
-        elements."""
-        count = inputs[0].value | total_of(inputs[1:])
-        padded = node.op.startswith("Padded")
-
-        def batch(each: Flow) -> Flow:
-            return Flow(each.total() if padded else each.value, each.shape | count, each.elements)
-
-        return (_resized(inputs[0], count, batch),)
-
-    def mapped(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        first, found = self._of_elements(node, inputs, "f", depth)
-        return (dataset(first.value, found),)
-
-    def filtered(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        first, kept = self._of_elements(node, inputs, "predicate", depth)
-        return (_resized(first, first.value | total_of(kept)),)
-
-    def flattened(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        first, found = self._of_elements(node, inputs, "f", depth)
-        inner = join_all(found)
-        # The function's captured inputs are followed by the parameters of interleaving.
-        others = inputs[1 + len(node.attr["Targuments"].list.type) :]
-        return (_resized(inner, first.value | inner.value | total_of(others)),)
-
-    def _of_elements(
-        self, node: Any, inputs: list[Flow], attribute: str, depth: int
-    ) -> tuple[Flow, tuple[Flow, ...]]:
-        """Return the dataset that a node reads, and the results of the node's function for its
-        elements."""
-        first, *rest = inputs
-        name = self.functions_of(node, attribute)[0]
-        captured = rest[: len(node.attr["Targuments"].list.type)]
-        width = self._width(name, len(captured))
-        return first, self._call(name, [*_elements(first, width), *captured], depth)
-
-    def _width(self, function: str, captured: int) -> int:
-        """Return the number of components of the elements that a function takes."""
-        found = self._functions.get(function)
-        return 1 if found is None else max(len(found.signature.input_arg) - captured, 0)
-
-    def reduced(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return the state after any number of elements."""
-        first = inputs[0]
-        states = len(node.attr["Tstate"].list.type)
-        initial, captured = inputs[1 : 1 + states], inputs[1 + states :]
-        name = self.functions_of(node, "f")[0]
-        width = self._width(name, states + len(captured))
-        elements = _elements(first, width)
-
-        def step(state: tuple[Flow, ...]) -> tuple[int, tuple[Flow, ...]]:
-            return first.value, self._call(name, [*state, *elements, *captured], depth)
-
-        return self._repeated(tuple(initial), step, self._kept(name)) or (NOTHING,)
-
-    def zipped(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        if any(each.elements is None for each in inputs):
-            return (Flow(total_of(inputs)),)
-        elements = [element for each in inputs for element in each.elements or ()]
-        return (dataset(union(each.value for each in inputs), elements),)
-
-    def concatenated(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        return (join_all(inputs),)
-
-    def windows(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        count = inputs[0].value | total_of(inputs[1:])
-        return (_resized(inputs[0], count, lambda each: dataset(count, (each,))),)
-
-    def counted(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        first = inputs[0]
-        return (Flow(first.total() if first.elements is None else first.value),)
-
-    def only_element(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        """Return the components of a dataset's only element."""
-        return _one_element(node, inputs[0])
-
-    def ports(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        return tuple(inputs) or (NOTHING,)
-
-    def switch(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        return (inputs[0].with_value(total_of(inputs[1:])),)
-
-    def merge(self, node: Any, inputs: list[Flow], depth: int) -> tuple[Flow, ...]:
-        joined = join_all(inputs)
-        return joined, Flow(joined.total())
-
-
-def _widened(flows: tuple[Flow, ...], width: int) -> tuple[Flow, ...]:
-    """Return `width` flows; if there are fewer or more, all become their join."""
-    if len(flows) == width:
+    def _functions_of_unknown(
+        self, node: Any, argument: Flow, decides: int, depth: int
+    ) -> list[Flow]:
+        flows: list[Flow] = []
+        for call in named_functions(node.attr):
+            if call.name in self._functions:
+                arguments = [argument] * self.width(call.name, 0)
+                outcome = self.call(call.name, arguments, decides | argument.total(), depth)
+                flows.extend(outcome.results)
+                # Whoever gets the output may run the function again.
+                flows.append(Flow(handles=outcome.touched))
         return flows
-    return (join_all(flows),) * width
+
+    def _outside_of(
+        self, node: Any, inputs: list[Flow], effect: Effect | None, decides: int, depth: int
+    ) -> tuple[Flow, ...]:
+        """Return the outputs of an operation that may find what any other left outside of
+        TensorFlow, or by a name that it computes."""
+        everything = self._arguments | decides | total_of(inputs) | self.memory.everything()
+        if effect is Effect.CLOCK:
+            return (Flow(everything),)
+        handles = frozenset((ANYTHING, OUTSIDE))
+        sources = total_of(inputs) | decides | self.memory.everything()
+        if effect is Effect.OTHER or effect is None:
+            sources = everything
+        while True:
+            argument = Flow(sources, sources, None, handles)
+            more = sources | total_of(self._functions_of_unknown(node, argument, decides, depth))
+            if more == sources:
+                break
+            sources = more
+        left = Flow(sources, sources, None, handles_of(inputs))
+        self.memory.write(frozenset((OUTSIDE,)), left, decides)
+        return (argument if may_carry(node) else Flow(sources, sources),)
+
+    # State, effects and draws.
+
+    def _makes_state(
+        self, node: Any, operation: op_table.Operation | None, inputs: Sequence[Flow]
+    ) -> bool:
+        """Tell whether a node's outputs are handles of state of its own, or of its name."""
+        if not may_carry(node, plain_variants=True):
+            return False
+        if operation is None or operation.is_stateful or has_named_state(node):
+            return True
+        return not handles_of(inputs)
+
+    def _record(
+        self, node: Any, inputs: Sequence[Flow], effect: Effect | None, body: Body, decides: int
+    ) -> None:
+        """Write what a node shows or passes on to the cell of its effect."""
+        shows = showing(node.op)
+        if effect in OUTSIDE_KINDS:
+            kind = OUTSIDE_KINDS[effect]
+        elif shows in PRINTED:
+            kind = SHOWN
+        elif shows is not None:
+            kind = ERRORS
+        else:
+            return
+        cell = f"{kind} {body.name}/{node.name}"
+        self._seen[cell] = NodeEffect(kind, node.op, body.name, node.name)
+        self.memory.show(cell, total_of(inputs) | self.memory.behind(inputs) | decides)
+
+    def _draw(self, node: Any, effect: Effect | None, body: Body) -> int:
+        if not DRAWS.fullmatch(node.op):
+            return 0
+        if node.op.endswith("Dataset") and node.op not in OF_RANDOM_NUMBERS:
+            return 0
+        draw = Draw(node.op, body.name, node.name, effect is Effect.RANDOM)
+        return self._source_of(draw)
 
 
-def _elements(flow: Flow, width: int) -> tuple[Flow, ...]:
-    """Return the flows of the components of a dataset's elements."""
-    if flow.elements is not None and len(flow.elements) == width:
-        return flow.elements
-    return (Flow(flow.total(), flow.total()),) * width
+class _Run:
+    """One evaluation of a body for arguments."""
+
+    def __init__(
+        self,
+        walk: SectionWalk,
+        body: Body,
+        arguments: tuple[Flow, ...],
+        decides: int,
+        depth: int,
+    ) -> None:
+        self.body = body
+        self.depth = depth
+        self._walk = walk
+        self._decides = decides
+        if len(arguments) != len(body.arguments):
+            arguments = (join_all(arguments),) * len(body.arguments)
+        self._given = dict(zip(body.arguments, arguments, strict=True))
+        self._outputs: dict[str, tuple[Flow, ...]] = {}
+        self._alive: dict[str, int] = {}
+        """The sources that decide whether and how often each node runs."""
+
+    def nodes(self) -> None:
+        """Evaluate the nodes, those in loops until their flows are stable."""
+        passes = 0
+        while self._pass(passes >= MOST_PASSES) and self.body.has_loops:
+            passes += 1
+
+    def _pass(self, is_late: bool) -> bool:
+        """Evaluate each node once; tell whether an output has grown.
+
+        A late pass takes the join of everything for every input.
+        """
+        grew = False
+        body = self.body
+        everything = NOTHING
+        if is_late:
+            flows = (*self._given.values(), *(f for each in self._outputs.values() for f in each))
+            everything = self._walk.everything(flows, union(self._alive.values()))
+        for name, node in body.nodes.items():
+            inputs = [everything if is_late else self.at(edge) for edge in body.inputs[name]]
+            alive = everything.total() if is_late else self._decides_about(name)
+            flows = self._walk.node(node, inputs, self, alive)
+            if _chooses(node.op) and len(inputs) > 1:
+                alive |= total_of(inputs[1:])
+            before = self._outputs.get(name)
+            if before is not None and body.has_loops:
+                width = max(len(before), len(flows))
+                flows = tuple(map(join, widened(before, width), widened(flows, width)))
+            grew = grew or flows != before or alive != self._alive.get(name)
+            self._outputs[name] = flows
+            self._alive[name] = alive | self._alive.get(name, 0)
+        return grew
+
+    def _decides_about(self, name: str) -> int:
+        """Return what decides whether a node runs: TensorFlow runs it if all its inputs are
+        there."""
+        sources = self._decides
+        for edge in self.body.inputs[name]:
+            sources |= self._alive.get(edge.node, 0)
+        for control in self.body.controls[name]:
+            sources |= self._alive.get(control, 0)
+        return sources
+
+    def at(self, edge: Edge) -> Flow:
+        """Return the flow of an output of a node, or of an argument."""
+        if edge in self._given:
+            return self._given[edge]
+        if edge.node not in self.body.nodes:
+            return self._walk.everything(tuple(self._given.values()))
+        flows = self._outputs.get(edge.node, (NOTHING,))
+        if len(flows) == 1:
+            return flows[0]
+        if edge.port == ANY_PORT or edge.port >= len(flows):
+            return join_all(flows)
+        return flows[edge.port]
 
 
-def _one_element(node: Any, flow: Flow) -> tuple[Flow, ...]:
-    """Return the components of the element that a node takes from a dataset."""
-    elements = _elements(flow, len(node.attr["output_types"].list.type))
-    return tuple(each.with_value(flow.value) for each in elements) or (NOTHING,)
+def may_carry(node: Any, plain_variants: bool = False) -> bool:
+    """Tell whether an output of a node may be, or may hold, a handle of state.
+
+    Numbers are none.  A text may be one, and so may a variant unless `plain_variants` is true.
+    """
+    operation = op_table.find(node.op)
+    if operation is None:
+        return True
+    for output in operation.outputs:
+        kinds = list(node.attr[output.types].list.type) if output.types else []
+        if output.type:
+            is_known = output.type.isdigit() or output.type in node.attr
+            if not is_known:
+                return True
+            kinds = [int(output.type) if output.type.isdigit() else node.attr[output.type].type]
+        for kind in kinds:
+            if kind in (0, RESOURCE) or kind >= FIRST_REFERENCE:
+                return True
+            if kind in (STRING, VARIANT) and not plain_variants:
+                return True
+    return False
 
 
-def _resized(flow: Flow, count: int, change: Callable[[Flow], Flow] = lambda each: each) -> Flow:
-    """Return a dataset of changed elements of another; `count` determines their number."""
+def _holds_more(flow: Flow) -> bool:
+    return flow.elements is not None or bool(flow.handles)
+
+
+def _drawn(flow: Flow, draw: int) -> Flow:
     if flow.elements is None:
-        return Flow(flow.total() | count)
-    return dataset(count, list(map(change, flow.elements)))
+        return dataclasses.replace(flow, value=flow.value | draw)
+    elements = tuple(_drawn(each, draw) for each in flow.elements)
+    return dataclasses.replace(flow, elements=elements)
 
 
-def _state_name(node: Any, body: Body) -> str:
-    """Return the identity of a node's state: its shared name, or the node's own name."""
-    names = [node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr]
-    shared = next(filter(None, names), b"") if has_named_state(node) else b""
-    return f"shared {shared!r}" if shared else f"{body.name}/{node.name}"
+def _chooses(op: str) -> bool:
+    """Tell whether an operation has outputs of which only one is there, chosen by its inputs."""
+    return op in ("Switch", "RefSwitch", "_SwitchN")
 
 
-Rule: TypeAlias = Callable[[SectionWalk, Any, list[Flow], int], tuple[Flow, ...]]
-
-RULES: dict[str, Rule] = {
-    "call": SectionWalk.call,
-    "branches": SectionWalk.branches,
-    "loop": SectionWalk.loop,
-    "ports": SectionWalk.ports,
-    "switch": SectionWalk.switch,
-    "merge": SectionWalk.merge,
-    "components": SectionWalk.components,
-    "slices": SectionWalk.slices,
-    "batches": SectionWalk.batches,
-    "windows": SectionWalk.windows,
-    "mapped": SectionWalk.mapped,
-    "filtered": SectionWalk.filtered,
-    "flattened": SectionWalk.flattened,
-    "zipped": SectionWalk.zipped,
-    "concatenated": SectionWalk.concatenated,
-    "reduced": SectionWalk.reduced,
-    "counted": SectionWalk.counted,
-    "only element": SectionWalk.only_element,
-}
-"""The rules for operations that call functions, hold datasets, or control execution, by their
-headings in the table."""
+def _passes_on(node: Any) -> bool:
+    return node is not None and node.op == "Identity"

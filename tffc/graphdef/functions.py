@@ -2,7 +2,9 @@
 
 A function is named by a hash of its content, in which the functions that it calls have such names
 already.  So equal functions of different sections become one, and different functions of the same
-name do not clash.  Functions with named state are copied for each call of the section.
+name do not clash.  Functions with named state, or with kernels that keep state, are copied for each
+call of the section.  Where kernels keep state, the name also depends on the call and on which
+function of the section it is: two functions stay two, even if their content is equal.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from tffc.errors import GraphError
 from tffc.graphdef.node import copied_message, encoded, hash_of, inputs_first, reached
 from tffc.graphdef.state import has_named_state, is_named_like_node, scope_state
 from tffc.operations import op_table
+from tffc.operations.kernels import keeps_state
 from tffc.proto import FunctionDefLibrary
 
 SYMBOLIC_GRADIENT = "SymbolicGradient"
@@ -127,6 +130,12 @@ class Library:
         """Return the nodes of a function."""
         return list(self.functions[name].node_def)
 
+    def keeps_state(self, name: str) -> bool:
+        """Tell whether kernels of a function keep state, not counting the functions it calls."""
+        return any(
+            node.op not in self.functions and keeps_state(node) for node in self.body(name)
+        )
+
     def copy(self, name: str, prefix: str) -> Any:
         """Return a copy of a function, with the prefix before the names of its state."""
         function = copied_message(self.functions[name])
@@ -144,19 +153,23 @@ class LinkedLibrary:
         self._library = library
         self._shared: dict[str, Function] = {}
         groups = library.groups(roots)
-        # A function that calls one with named state has to be copied with it.
+        names = list(itertools.chain(*groups))
+        # A function that calls one with state has to be copied with it.
         self.stateful = library.leading_to(
-            itertools.chain(*groups), lambda name: any(map(has_named_state, library.body(name)))
+            names, lambda name: any(map(has_named_state, library.body(name)))
         )
-        self._own = [group for group in groups if not self.stateful.isdisjoint(group)]
+        keeping = library.leading_to(names, library.keeps_state)
+        self.copied = self.stateful | keeping
+        self._numbers = {name: number for number, name in enumerate(names) if name in keeping}
+        self._own = [group for group in groups if not self.copied.isdisjoint(group)]
         for group in groups:
-            if self.stateful.isdisjoint(group):
+            if self.copied.isdisjoint(group):
                 self._link(group, self._shared, "")
         if not self._own:
             self._library = Library(FunctionDefLibrary())  # so that the graph can be freed
 
     def link(self, prefix: str) -> dict[str, Function]:
-        """Return the functions by their old names, with new copies of those with named state."""
+        """Return the functions by their old names, with new copies of those with state."""
         if not self._own:
             return self._shared
         linked = dict(self._shared)
@@ -166,7 +179,7 @@ class LinkedLibrary:
 
     def _link(self, group: list[str], linked: dict[str, Function], prefix: str) -> None:
         copies = {name: self._library.copy(name, prefix) for name in group}
-        names = {name: self._name(name, copies, linked) for name in group}
+        names = {name: self._name(name, copies, linked, prefix) for name in group}
         for name, copy in copies.items():
             calls = {
                 call: names[call] if call in names else linked[call].name
@@ -177,11 +190,18 @@ class LinkedLibrary:
             gradient = calls.get(self._library.gradients.get(name, ""), "")
             linked[name] = Function(names[name], encoded(copy), tuple(calls.values()), gradient)
 
-    def _name(self, root: str, copies: Mapping[str, Any], linked: Mapping[str, Function]) -> str:
+    def _name(
+        self, root: str, copies: Mapping[str, Any], linked: Mapping[str, Function], prefix: str
+    ) -> str:
         """Return a name that depends on the content of a function; in it, functions of its own
-        group, which have no names yet, are numbered."""
+        group, which have no names yet, are numbered.
+
+        If kernels keep state, the name is that of no other function in any copy.
+        """
         members = [root]
         contents: list[bytes] = []
+        if root in self._numbers:
+            contents.append(b"%b%d" % (prefix.encode(), self._numbers[root]))
         for name in members:  # which grows while it is walked
             calls: dict[str, str] = {}
             for call in self._library.calls_of(name):

@@ -113,7 +113,7 @@ class GraphBuilder:
         given = self._given(template, section.type.parameter, argument)
         call = len(self._initializers)
         self._take_room(template.size)
-        outer = self.prefix if template.has_named_state else ""
+        outer = self.prefix if template.is_scoped else ""
         copy = template.copy(f"{outer}c{call + 1}/", given, call)
         self._initializers.append(copy.initialize_op)
         nodes = {node.name: node for node in copy.nodes}

@@ -63,6 +63,7 @@ class Template:
             for node in separable(needed):
                 make_anonymous(node)
         self.has_named_state = bool(self._library.stateful) or any(map(has_named_state, needed))
+        self.is_scoped = self.has_named_state or bool(self._library.copied)
         self._nodes = [
             GraphNode(node.name, inputs[node.name], _rest(node), calls[node.name])
             for node in needed
@@ -72,7 +73,7 @@ class Template:
             for node in needed
             if is_scoped(node) or calls[node.name] or CLASS in node.attr
         }
-        copied = (library.body(name) for name in self._library.stateful)
+        copied = (library.body(name) for name in self._library.copied)
         self.size = len(self._nodes) + sum(map(len, copied))
 
     def copy(self, prefix: str, given: Mapping[str, str], call: int) -> Copy:

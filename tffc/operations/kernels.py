@@ -1,0 +1,43 @@
+"""State that a node's kernel keeps from one run to the next, such as where a seeded generator is.
+
+TensorFlow makes one kernel for each node of a graph, and one for each node of a function that is
+called, however many calls of the function there are.  So calls of one function share its kernels,
+and calls of two functions of equal content do not.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+from tffc.operations import op_table
+from tffc.operations.effects import MODULE, TABLE, Effect, effect_of_module, read_table
+
+STATELESS = pathlib.Path(__file__).with_suffix(".txt")
+SEEDS = ("seed", "seed2")
+
+
+def keeps_state(node: Any) -> bool:
+    """Tell whether the kernel of a node keeps state, not counting the functions that it calls.
+
+    It does unless it is known not to.  Generators whose state is a seed that TensorFlow chooses
+    count as keeping none: no run can tell one from two.
+    """
+    op = node.op
+    if op == MODULE:
+        module = node.attr["module"].s if "module" in node.attr else b""
+        return effect_of_module(module) is Effect.OTHER
+    operation = op_table.find(op)
+    if operation is None:
+        return True
+    if not operation.is_stateful or op in read_table(STATELESS):
+        return False
+    if read_table(TABLE).get(op) == "seeded by attributes" and not operation.has_named_state:
+        return is_seeded(node)
+    return True
+
+
+def is_seeded(node: Any) -> bool:
+    """Tell whether an attribute gives a node a seed, or the caller of its function may."""
+    seeds = [node.attr[name] for name in SEEDS if name in node.attr]
+    return any(seed.i or seed.placeholder for seed in seeds)

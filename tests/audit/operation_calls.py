@@ -18,6 +18,7 @@ from tests.audit import states
 from tffc.frameworks.tensorflow.load import load_tensorflow
 
 tf: Any = load_tensorflow()
+plain = tf.autograph.experimental.do_not_convert
 
 STORED = {
     tf.qint8: tf.int8,
@@ -226,9 +227,9 @@ def of_dataset(kind: Any, shape: Any) -> Callable[[Any], list[Any]]:
         made = tf.data.experimental.from_variant(variant, spec).take(5)
         return [
             made.reduce(
-                tf.constant(0.0, tf.float64), lambda total, x: total * 0.5 + checksum(x)
+                tf.constant(0.0, tf.float64), plain(lambda total, x: total * 0.5 + checksum(x))
             ),
-            made.reduce(0, lambda total, x: total + 1),
+            made.reduce(0, plain(lambda total, x: total + 1)),
         ]
 
     return read
@@ -388,7 +389,7 @@ class Search:
         self._agree(drawn, rng)
         base = rng.choice(SHAPES[: 3 + attempt])
         kind = rng.choice(VARIANTS)
-        state = rng.choice(list(states.STATES))
+        state = rng.choice(kinds_of_state(self.definition.name))
         leaves: list[Leaf] = []
         inputs = [
             self._input(each, drawn, base, kind, state, leaves, rng)
@@ -505,6 +506,29 @@ class Search:
         if each.number_attr:
             return [dtype] * drawn[each.number_attr], True
         return [dtype], False
+
+
+KINDS = {
+    "Lookup": ("table", "fixed table", "dense table", "table of vectors", "anonymous table"),
+    "Table": ("table", "fixed table", "dense table", "anonymous fixed table"),
+    "Queue": ("queue", "padding queue", "priority queue", "random queue"),
+    "Stack": ("stack",),
+    "Iterator": ("iterator", "anonymous iterator"),
+    "Accumulator": ("accumulator",),
+    "Stateful": ("generator",),
+    "Rng": ("generator",),
+    "Cache": ("memory of a data set",),
+    "Shuffle": ("seeds of a data set's orders",),
+}
+VARIABLES = ("variable", "variable", "number", "matrix", "whole number", "generator")
+
+
+def kinds_of_state(operation: str) -> Sequence[str]:
+    """Return the kinds of state that an operation with handles may work on."""
+    for part, kinds in KINDS.items():
+        if part in operation:
+            return kinds
+    return VARIABLES
 
 
 def rank(dtype: Any) -> int:

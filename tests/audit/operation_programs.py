@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import itertools
 import random
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -29,7 +28,7 @@ from tests.audit.operation_calls import (
     tf,
 )
 from tests.audit.states import STATES, after, fresh
-from tests.audit.ways import AT_THE_TOP, MANY, WAYS, done
+from tests.audit.ways import AT_THE_TOP, MANY, WAYS, done, plain
 from tffc.audit.flow import Flow
 from tffc.audit.sections import SectionWalk
 from tffc.errors import TffcError
@@ -52,7 +51,7 @@ class Part:
     draw: Draw
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Program:
     """A program of one operation in one mode."""
 
@@ -89,19 +88,18 @@ def traced(name: str, parts: Sequence[Part], body: Callable[..., Any]) -> Progra
     return Program(name, parts, node)
 
 
-def operations_of(program: Program) -> set[str]:
+@functools.lru_cache(maxsize=4)
+def operations_of(program: Program) -> frozenset[str]:
     """Return the operations in a program's graph and functions."""
     graph = read_section(program.section).graph
-    found = {node.op for node in graph.node}
-    return found.union(
-        node.op for function in graph.library.function for node in function.node_def
-    )
+    nodes = [*graph.node, *(node for each in graph.library.function for node in each.node_def)]
+    return frozenset(node.op for node in nodes)
 
 
 # Trials.
 
 
-def trial(program: Program, tries: int = 5) -> Verdict:
+def trial(program: Program, tries: int = 4) -> Verdict:
     """Run a program with pairs that differ in one part."""
     verdict = Verdict(program.name)
     given = [Flow(1 << 2 * at, 2 << 2 * at) for at in range(len(program.parts))]
@@ -151,11 +149,16 @@ def changes(program: Program, tries: int) -> Iterator[tuple[int, Any, int]]:
 
 
 def computed(program: Program, values: Sequence[Any]) -> Any:
-    """Return the outputs for these values, in a session of its own; None if it fails."""
+    """Return the outputs for these values; None if it fails."""
     try:
-        return TensorFlowRunner(program.section)(tuple(values) if values else None)
+        return runner_of(program.section)(tuple(values) if values else None)
     except (TffcError, ValueError, TypeError):
         return None
+
+
+@functools.lru_cache(maxsize=1)
+def runner_of(section: Compiled) -> TensorFlowRunner:
+    return TensorFlowRunner(section)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -179,9 +182,8 @@ def parts_of(call: CallOfOperation, is_static: bool) -> list[Part]:
     for leaf in call.leaves:
         shape = np.shape(leaf.value)
         sizes = list(shape) if is_static else [None] * len(shape)
-        found.append(
-            Part(tff.TensorType(leaf.stored.as_numpy_dtype, sizes), leaf.value, leaf.draw)
-        )
+        dtype = np.str_ if leaf.stored == tf.string else leaf.stored.as_numpy_dtype
+        found.append(Part(tff.TensorType(dtype, sizes), leaf.value, leaf.draw))
     return found
 
 
@@ -272,17 +274,23 @@ def as_loop(call: CallOfOperation, secret: Any) -> list[Any]:
 def as_reduction(call: CallOfOperation, secret: Any) -> list[Any]:
     handles = handles_of(call)
     found = tf.data.Dataset.range(tf.cast(secret, tf.int64)).reduce(
-        tf.constant(-3.0, tf.float64), lambda _, i: sum_of(call, constants(call), handles)
+        tf.constant(-3.0, tf.float64), plain(lambda _, i: sum_of(call, constants(call), handles))
     )
     with after(found):
         return [found, *contents(call, handles)]
 
 
+def as_decisions(call: CallOfOperation, secret: Any) -> list[Any]:
+    """Return what several decisions reach, of an operation without state."""
+    made = (as_branch, as_loop, as_reduction, as_switch)
+    return [each for body in made for each in body(call, secret)]
+
+
 def as_filter(call: CallOfOperation, secret: Any) -> list[Any]:
     handles = handles_of(call)
-    kept = tf.data.Dataset.range(3).filter(lambda i: i < tf.cast(secret, tf.int64))
-    found = kept.map(lambda _: sum_of(call, constants(call), handles)).reduce(
-        tf.constant(-3.0, tf.float64), lambda total, each: total + each
+    kept = tf.data.Dataset.range(3).filter(plain(lambda i: i < tf.cast(secret, tf.int64)))
+    found = kept.map(plain(lambda _: sum_of(call, constants(call), handles))).reduce(
+        tf.constant(-3.0, tf.float64), plain(lambda total, each: total + each)
     )
     with after(found):
         return [found, *contents(call, handles)]
@@ -331,22 +339,10 @@ def programs(call: CallOfOperation) -> Iterator[Callable[[], Program]]:
     """Yield what makes the programs of a call, in all modes."""
     name = call.operation
 
-    def value(is_static: bool) -> Program:
-        parts = parts_of(call, is_static)
-        return traced(f"{name}, value", parts, lambda *x: as_value(call, x))
-
-    def of_value() -> Program:
-        try:
-            program = value(is_static=False)
-            if computed(program, [part.value for part in program.parts]) is not None:
-                return program
-        except Exception:  # noqa: BLE001
-            # Some operations need to know sizes when the graph is made.
-            pass
-        return value(is_static=True)
-
-    yield of_value
-    for mode, body in DECISIONS.items():
+    yield lambda: value_program(call)
+    has_state = definitions()[name].is_stateful or any(each.state for each in call.inputs)
+    decisions = DECISIONS if has_state else {"decisions": as_decisions}
+    for mode, body in decisions.items():
         yield functools.partial(
             traced, f"{name}, {mode}", [SECRET], functools.partial(body, call)
         )
@@ -355,9 +351,35 @@ def programs(call: CallOfOperation) -> Iterator[Callable[[], Program]]:
     )
 
 
+def value_program(call: CallOfOperation) -> Program:
+    """Return the program that runs a call for the parameter's tensors, of sizes that are not known
+    if the operation can do without."""
+    try:
+        return with_sizes(call, is_static=False)
+    except Exception:  # noqa: BLE001
+        # Some operations need to know sizes when the graph is made.
+        return with_sizes(call, is_static=True)
+
+
+def with_sizes(call: CallOfOperation, is_static: bool) -> Program:
+    program = traced(
+        f"{call.operation}, value", parts_of(call, is_static), lambda *x: as_value(call, x)
+    )
+    if computed(program, [part.value for part in program.parts]) is None:
+        raise ValueError("the program fails")
+    return program
+
+
+def runs_traced(call: CallOfOperation) -> bool:
+    try:
+        return bool(value_program(call))
+    except Exception:  # noqa: BLE001
+        return False
+
+
 # Calls that run.
 
-SECONDS = 4
+SECONDS = 2.5
 ATTEMPTS = 1200
 
 
@@ -365,7 +387,6 @@ def call_that_runs(operation: str, skipped: int, started: Callable[[int], None])
     """Return a call that runs, or why none does; `started` is told of each attempt."""
     search = Search(operation)
     reasons: dict[str, int] = {}
-    signal_at = signal.getitimer(signal.ITIMER_REAL)[0]
     clock = Clock(SECONDS)
     for attempt in range(skipped, ATTEMPTS):
         if clock.is_over():
@@ -378,10 +399,10 @@ def call_that_runs(operation: str, skipped: int, started: Callable[[int], None])
             reason = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
             reasons[reason] = reasons.get(reason, 0) + 1
             continue
-        if found is not None:
+        if found is not None and runs_traced(found):
             return found
-        reasons["no result can be read"] = reasons.get("no result can be read", 0) + 1
-    del signal_at
+        reason = "no result can be read" if found is None else "its program does not run"
+        reasons[reason] = reasons.get(reason, 0) + 1
     return max(reasons, key=lambda reason: reasons[reason]) if reasons else "not tried"
 
 

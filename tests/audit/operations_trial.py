@@ -53,7 +53,7 @@ def why_not(operation: str) -> str:
 
 def subjects() -> list[str]:
     """Return all operations, and all kinds of state."""
-    return [*sorted(definitions()), *(f"state: {name}" for name in STATES)]
+    return [*(f"state: {name}" for name in STATES), *sorted(definitions())]
 
 
 def tried(subject: str, attempt: int, started: Callable[[int], None]) -> Iterator[dict[str, Any]]:

@@ -15,6 +15,7 @@ from tffc.frameworks.tensorflow.load import load_tensorflow
 
 tf: Any = load_tensorflow()
 ops: Any = tf.raw_ops
+plain = tf.autograph.experimental.do_not_convert
 
 
 class State(NamedTuple):
@@ -480,7 +481,7 @@ def shuffled(handle: Any) -> Any:
 def summed(dataset: Any) -> Any:
     spec = tf.TensorSpec([], tf.int64)
     typed = tf.data.experimental.from_variant(dataset, spec)
-    return typed.reduce(tf.constant(0, tf.int64), lambda total, each: total * 3 + each)
+    return typed.reduce(tf.constant(0, tf.int64), plain(lambda total, each: total * 3 + each))
 
 
 # Memory of datasets.
@@ -682,7 +683,7 @@ def lines(held: Named) -> Sequence[Any]:
         buffer_size=tf.constant(0, tf.int64),
     )  # fmt: skip
     typed = tf.data.experimental.from_variant(rows, tf.TensorSpec([], tf.string))
-    return [typed.reduce(tf.constant(""), lambda total, each: total + each)]
+    return [typed.reduce(tf.constant(""), plain(lambda total, each: total + each))]
 
 
 def whole_file(held: Named) -> Sequence[Any]:

@@ -1,0 +1,476 @@
+"""Programs in which a secret reaches the result through one operation only, and their trial.
+
+A trial runs a program with pairs of arguments that differ in one part.  An output that differs
+although the analysis says that it does not depend on that part is missed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import tffc as tff
+from tests.audit.operation_calls import (
+    READERS,
+    STORED,
+    CallOfOperation,
+    Search,
+    Shape,
+    checksum,
+    definitions,
+    results_of,
+    tf,
+)
+from tests.audit.states import STATES, after, fresh
+from tests.audit.ways import AT_THE_TOP, MANY, WAYS, done, plain
+from tffc.audit.flow import Flow
+from tffc.audit.sections import SectionWalk
+from tffc.errors import TffcError
+from tffc.frameworks.tensorflow.runner import TensorFlowRunner
+from tffc.ir import Compiled
+from tffc.linking.section import read_section
+
+DRAWN = 1 << 200
+"""The source of draws."""
+
+Draw = Callable[[random.Random, Shape], Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A tensor of a program's parameter: its type, a value, and what draws another of a shape."""
+
+    type: Any
+    value: Any
+    draw: Draw
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Program:
+    """A program of one operation in one mode."""
+
+    name: str
+    parts: Sequence[Part]
+    section: Compiled
+
+
+@dataclasses.dataclass
+class Verdict:
+    """What a trial saw of a program: outputs that differed although they were said not to, and of
+    how many dependences that were claimed some pair showed that there is one."""
+
+    program: str
+    misses: list[str] = dataclasses.field(default_factory=list)
+    claimed: int = 0
+    shown: int = 0
+    why_not: str = ""
+
+
+def traced(name: str, parts: Sequence[Part], body: Callable[..., Any]) -> Program:
+    """Return a program that traces a body of the parts' tensors."""
+    parameter = tff.to_type([(f"x{at}", part.type) for at, part in enumerate(parts)])
+
+    def function(p: Any) -> Any:
+        return tuple(body(*(getattr(p, f"x{at}") for at in range(len(parts)))))
+
+    node = (
+        tff.tf_computation(function, parameter)
+        if parts
+        else tff.tf_computation(lambda: tuple(body()))
+    ).node
+    assert isinstance(node, Compiled)
+    return Program(name, parts, node)
+
+
+@functools.lru_cache(maxsize=4)
+def operations_of(program: Program) -> frozenset[str]:
+    """Return the operations in a program's graph and functions."""
+    graph = read_section(program.section).graph
+    nodes = [*graph.node, *(node for each in graph.library.function for node in each.node_def)]
+    return frozenset(node.op for node in nodes)
+
+
+# Trials.
+
+
+def trial(program: Program, tries: int = 4) -> Verdict:
+    """Run a program with pairs that differ in one part."""
+    verdict = Verdict(program.name)
+    given = [Flow(1 << 2 * at, 2 << 2 * at) for at in range(len(program.parts))]
+    flows = [f.total() for f in SectionWalk(program.section, lambda _: DRAWN).results(given)]
+    values = [part.value for part in program.parts]
+    first, again = computed(program, values), computed(program, values)
+    if first is None or again is None:
+        verdict.why_not = "fails"
+        return verdict
+    steady = [same(one, other) for one, other in zip(first, again, strict=True)]
+    if not any(steady):
+        verdict.why_not = "no output is the same in two runs"
+        return verdict
+    shown: set[tuple[int, int]] = set()
+    for at, other, bits in changes(program, tries):
+        result = computed(program, [*values[:at], other, *values[at + 1 :]])
+        if result is None:
+            continue
+        for output, (before, now) in enumerate(zip(first, result, strict=True)):
+            if not steady[output] or same(before, now):
+                continue
+            shown.add((output, at))
+            if not flows[output] & bits:
+                text = f"output {output} differs with input {at}: {program.parts[at].value!r}"
+                verdict.misses.append(f"{text} -> {other!r}: {before!r} -> {now!r}"[:400])
+    every = itertools.product(range(len(first)), range(len(values)))
+    claims = {(o, at) for o, at in every if steady[o] and flows[o] & 3 << 2 * at}
+    verdict.claimed, verdict.shown = len(claims), len(shown & claims)
+    return verdict
+
+
+def changes(program: Program, tries: int) -> Iterator[tuple[int, Any, int]]:
+    """Yield a part's position, another value of it, and the sources of which one must be named:
+    the value alone, if the shape is the same."""
+    rng = random.Random(program.name)
+    for at, part in enumerate(program.parts):
+        shape = np.shape(part.value)
+        for _ in range(tries):
+            other = part.draw(rng, shape)
+            if not same(np.asarray(part.value), np.asarray(other)):
+                yield at, other, 1 << 2 * at
+        if shape and None in (part.type.shape or ()):
+            for size in {shape[0] + 1, max(shape[0] - 1, 0)}:
+                yield at, part.draw(rng, (size, *shape[1:])), 3 << 2 * at
+            if len(shape) > 1:
+                yield at, part.draw(rng, (*shape[:-1], shape[-1] + 1)), 3 << 2 * at
+
+
+def computed(program: Program, values: Sequence[Any]) -> Any:
+    """Return the outputs for these values; None if it fails."""
+    try:
+        return runner_of(program.section)(tuple(values) if values else None)
+    except (TffcError, ValueError, TypeError):
+        return None
+
+
+@functools.lru_cache(maxsize=1)
+def runner_of(section: Compiled) -> TensorFlowRunner:
+    return TensorFlowRunner(section)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two arrays are equal, element by element."""
+    one, other = np.asarray(one), np.asarray(other)
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if one.dtype == object or one.dtype.kind in "SU":
+        return list(one.flat) == list(other.flat)
+    return one.tobytes() == other.tobytes() or bool(
+        np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
+    )
+
+
+# Programs of a call.
+
+
+def parts_of(call: CallOfOperation, is_static: bool) -> list[Part]:
+    """Return the parts of a program's parameter for the tensors of a call."""
+    found: list[Part] = []
+    for leaf in call.leaves:
+        shape = np.shape(leaf.value)
+        sizes = list(shape) if is_static else [None] * len(shape)
+        dtype = np.str_ if leaf.stored == tf.string else leaf.stored.as_numpy_dtype
+        found.append(Part(tff.TensorType(dtype, sizes), leaf.value, leaf.draw))
+    return found
+
+
+def as_given(call: CallOfOperation, tensors: Sequence[Any]) -> list[Any]:
+    """Return the tensors of a call, of the operation's types."""
+    return [
+        tf.bitcast(tensor, leaf.dtype) if leaf.dtype in STORED else tensor
+        for leaf, tensor in zip(call.leaves, tensors, strict=True)
+    ]
+
+
+def handles_of(call: CallOfOperation) -> dict[str, Any]:
+    """Return new state for a call's handles."""
+    return {
+        each.name: STATES[each.state].create(fresh()) for each in call.inputs if each.state
+    }
+
+
+def observed(call: CallOfOperation, results: Sequence[Any], at: int = 0) -> list[Any]:
+    """Return tensors that can be results of a program, in place of an operation's results."""
+    found: list[Any] = []
+    readers = iter(call.readers)
+    for result in results:
+        if result.dtype in (tf.variant, tf.resource):
+            reader = next(readers, "")
+            found += results_of(READERS[reader](result)) if reader else []
+        elif result.dtype in STORED:
+            found.append(tf.bitcast(result, STORED[result.dtype]))
+        else:
+            found.append(tf.identity(result))
+    return found
+
+
+def contents(call: CallOfOperation, handles: Mapping[str, Any]) -> list[Any]:
+    """Return what the state behind a call's handles holds."""
+    states = {each.name: STATES[each.state] for each in call.inputs if each.state}
+    return [
+        tf.identity(tensor)
+        for name, handle in handles.items()
+        for tensor in results_of(list(states[name].read(handle)))
+    ]
+
+
+def runs(call: CallOfOperation, tensors: Sequence[Any], handles: Mapping[str, Any]) -> list[Any]:
+    """Return what is observed of a call, and then of its state."""
+    results = call.build(tensors, handles)
+    found = observed(call, results)
+    with after(found or results):
+        return [*found, *contents(call, handles)]
+
+
+def sum_of(call: CallOfOperation, tensors: Sequence[Any], handles: Mapping[str, Any]) -> Any:
+    """Return one number of all that is observed of a call."""
+    results = call.build(tensors, handles)
+    found = observed(call, results)
+    with after(found or results):
+        parts = [checksum(each) for each in found]
+        return tf.add_n([tf.constant(0.0, tf.float64), *parts])
+
+
+def as_value(call: CallOfOperation, tensors: Sequence[Any]) -> list[Any]:
+    return runs(call, as_given(call, tensors), handles_of(call))
+
+
+def constants(call: CallOfOperation) -> list[Any]:
+    return as_given(call, [tf.constant(leaf.value, leaf.stored) for leaf in call.leaves])
+
+
+def as_branch(call: CallOfOperation, secret: Any) -> list[Any]:
+    handles = handles_of(call)
+    nothing = tf.constant(-3.0, tf.float64)
+    found = tf.cond(secret > 1, lambda: sum_of(call, constants(call), handles), lambda: nothing)
+    with after(found):
+        return [found, *contents(call, handles)]
+
+
+def as_loop(call: CallOfOperation, secret: Any) -> list[Any]:
+    handles = handles_of(call)
+    found = tf.while_loop(
+        lambda i, _: i < secret,
+        lambda i, _: (i + 1, sum_of(call, constants(call), handles)),
+        (tf.constant(0), tf.constant(-3.0, tf.float64)),
+    )[1]
+    with after(found):
+        return [found, *contents(call, handles)]
+
+
+def as_reduction(call: CallOfOperation, secret: Any) -> list[Any]:
+    handles = handles_of(call)
+    found = tf.data.Dataset.range(tf.cast(secret, tf.int64)).reduce(
+        tf.constant(-3.0, tf.float64), plain(lambda _, i: sum_of(call, constants(call), handles))
+    )
+    with after(found):
+        return [found, *contents(call, handles)]
+
+
+def as_decisions(call: CallOfOperation, secret: Any) -> list[Any]:
+    """Return what several decisions reach, of an operation without state."""
+    made = (as_branch, as_loop, as_reduction, as_switch)
+    return [each for body in made for each in body(call, secret)]
+
+
+def as_filter(call: CallOfOperation, secret: Any) -> list[Any]:
+    handles = handles_of(call)
+    kept = tf.data.Dataset.range(3).filter(plain(lambda i: i < tf.cast(secret, tf.int64)))
+    found = kept.map(plain(lambda _: sum_of(call, constants(call), handles))).reduce(
+        tf.constant(-3.0, tf.float64), plain(lambda total, each: total + each)
+    )
+    with after(found):
+        return [found, *contents(call, handles)]
+
+
+def as_switch(call: CallOfOperation, secret: Any) -> list[Any]:
+    handles = handles_of(call)
+    nothing = tf.constant(-3.0, tf.float64)
+    sides = tf.raw_ops.Switch(data=nothing, pred=secret > 1)
+    yes, no = tf.identity(sides.output_true), tf.identity(sides.output_false)
+    with after(yes):
+        found = sum_of(call, constants(call), handles) + 0.0 * yes
+    merged = tf.raw_ops.Merge(inputs=[found, no])
+    with after(merged.output):
+        return [merged.output, merged.value_index, *contents(call, handles)]
+
+
+def as_decider(call: CallOfOperation, *tensors: Any) -> list[Any]:
+    """Return what a decision on the operation's results reaches: a result, and a variable."""
+    handles = handles_of(call)
+    total = sum_of(call, as_given(call, tensors), handles)
+    usual = sum_of(call, constants(call), handles_of(call))
+    state = STATES["number"]
+    handle = state.create(fresh())
+    found = tf.cond(
+        tf.equal(total, usual),
+        lambda: tf.constant(0),
+        lambda: done(state.write(handle, tf.constant(9.0)), 1),
+    )
+    with after(found):
+        return [found, *state.read(handle)]
+
+
+SECRET = Part(tff.TensorType(np.int32), np.int32(0), lambda rng, _: np.int32(rng.randrange(4)))
+
+DECISIONS: dict[str, Callable[[CallOfOperation, Any], list[Any]]] = {
+    "branch": as_branch,
+    "loop": as_loop,
+    "reduce": as_reduction,
+    "filter": as_filter,
+    "switch": as_switch,
+}
+
+
+def programs(call: CallOfOperation) -> Iterator[Callable[[], Program]]:
+    """Yield what makes the programs of a call, in all modes."""
+    name = call.operation
+
+    yield lambda: value_program(call)
+    has_state = definitions()[name].is_stateful or any(each.state for each in call.inputs)
+    decisions = DECISIONS if has_state else {"decisions": as_decisions}
+    for mode, body in decisions.items():
+        yield functools.partial(
+            traced, f"{name}, {mode}", [SECRET], functools.partial(body, call)
+        )
+    yield lambda: traced(
+        f"{name}, decider", parts_of(call, True), lambda *x: as_decider(call, *x)
+    )
+
+
+def value_program(call: CallOfOperation) -> Program:
+    """Return the program that runs a call for the parameter's tensors, of sizes that are not known
+    if the operation can do without."""
+    try:
+        return with_sizes(call, is_static=False)
+    except Exception:  # noqa: BLE001
+        # Some operations need to know sizes when the graph is made.
+        return with_sizes(call, is_static=True)
+
+
+def with_sizes(call: CallOfOperation, is_static: bool) -> Program:
+    program = traced(
+        f"{call.operation}, value", parts_of(call, is_static), lambda *x: as_value(call, x)
+    )
+    if computed(program, [part.value for part in program.parts]) is None:
+        raise ValueError("the program fails")
+    return program
+
+
+def runs_traced(call: CallOfOperation) -> bool:
+    try:
+        return bool(value_program(call))
+    except Exception:  # noqa: BLE001
+        return False
+
+
+# Calls that run.
+
+SECONDS = 2.5
+ATTEMPTS = 1200
+
+
+def call_that_runs(operation: str, skipped: int, started: Callable[[int], None]) -> Any:
+    """Return a call that runs, or why none does; `started` is told of each attempt."""
+    search = Search(operation)
+    reasons: dict[str, int] = {}
+    clock = Clock(SECONDS)
+    for attempt in range(skipped, ATTEMPTS):
+        if clock.is_over():
+            break
+        started(attempt)
+        try:
+            call = search.call(attempt)
+            found = attempted(call)
+        except Exception as error:  # noqa: BLE001
+            reason = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+            reasons[reason] = reasons.get(reason, 0) + 1
+            continue
+        if found is not None and runs_traced(found):
+            return found
+        reason = "no result can be read" if found is None else "its program does not run"
+        reasons[reason] = reasons.get(reason, 0) + 1
+    return max(reasons, key=lambda reason: reasons[reason]) if reasons else "not tried"
+
+
+class Clock:
+    """A limit of the time that this process computes."""
+
+    def __init__(self, seconds: float) -> None:
+        import time
+
+        self._time = time.process_time
+        self._end = self._time() + seconds
+
+    def is_over(self) -> bool:
+        return self._time() > self._end
+
+
+def attempted(call: CallOfOperation) -> CallOfOperation | None:
+    """Return the call with readers of its results if it runs; None if nothing of it can be
+    read."""
+    tensors = as_given(call, [tf.constant(leaf.value, leaf.stored) for leaf in call.leaves])
+    handles = handles_of(call)
+    results = call.build(tensors, handles)
+    readers: list[str] = []
+    for result in results:
+        if result.dtype in (tf.variant, tf.resource):
+            readers.append(reader_of(result))
+    is_read = any(result.dtype not in (tf.variant, tf.resource) for result in results)
+    if not is_read and not any(readers) and not contents(call, handles):
+        return None
+    return dataclasses.replace(call, readers=tuple(readers))
+
+
+def reader_of(result: Any) -> str:
+    """Return the name of what reads a result that is no tensor of numbers; empty if nothing."""
+    if result.dtype == tf.resource:
+        return ""
+    for name, read in READERS.items():
+        try:
+            for tensor in read(result):
+                tf.identity(tensor)
+        except Exception:  # noqa: BLE001, S112, PERF203
+            continue
+        return name
+    return ""
+
+
+# States.
+
+
+def state_programs(state: str) -> Iterator[tuple[str, Callable[[], Program]]]:
+    """Yield what makes the programs of a kind of state: a write in each way, then a read."""
+    kind = STATES[state]
+    secret = Part(
+        tff.TensorType(np.float32), np.float32(0), lambda rng, _: np.float32(rng.randrange(1, 4))
+    )
+    for name, way in WAYS.items():
+        if kind.is_reference and name not in AT_THE_TOP or kind.is_once and name in MANY:
+            continue
+
+        def body(x: Any, way: Any = way) -> Any:
+            handle = kind.create(fresh())
+            written = way(lambda value: kind.write(handle, value), x)
+            with after([] if written is None else tf.nest.flatten(written)):
+                return [tf.identity(each) for each in results_of(list(kind.read(handle)))]
+
+        title = f"{state}, {name}"
+        yield title, functools.partial(traced, title, [secret], body)
+
+
+def is_known(operation: str) -> bool:
+    return operation in definitions()

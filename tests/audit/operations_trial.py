@@ -1,0 +1,226 @@
+"""`python -m tests.audit.operations_trial`: tries the flow of each operation of TensorFlow.
+
+Each operation runs in a process of its own that may crash or hang.  Results are lines of JSON in a
+file; what is in it already is not done again.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import json
+import mmap
+import os
+import pathlib
+import signal
+import struct
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import click
+
+from tests.audit import operation_programs
+from tests.audit.operation_calls import definitions, on_a_cpu
+from tests.audit.states import STATES
+from tffc.audit.sections import TABLE
+from tffc.operations.effects import read_table
+
+SECONDS = 90
+"""A process that takes longer for one operation is ended."""
+
+NOT_TRIED = {
+    "needs other machines": ("Collective", "DataService", "Rpc", "RegisterDataset"),
+    "needs a TPU or XLA's compiler": ("TPU", "Xla", "_Xla", "ConfigureDistributedTPU"),
+    "calls Python": ("PyFunc", "EagerPyFunc", "PyFuncStateless"),
+    "moves tensors between devices or sessions": (
+        "Send", "Recv", "_Send", "_Recv", "_Host", "_Arg", "_Retval", "_Device", "GetSession",
+        "DeleteSession", "MultiDevice", "RemoteCall", "_ScopedAllocator",
+    ),
+    "ends the process": ("Abort",),
+}  # fmt: skip
+"""Beginnings of the names of operations that are not tried, by the reason."""
+
+
+def why_not(operation: str) -> str:
+    if operation not in on_a_cpu():
+        return "no code for a CPU"
+    for reason, names in NOT_TRIED.items():
+        if operation.startswith(names):
+            return reason
+    return ""
+
+
+def subjects() -> list[str]:
+    """Return all operations, and all kinds of state."""
+    return [*(f"state: {name}" for name in STATES), *sorted(definitions())]
+
+
+def tried(subject: str, attempt: int, started: Callable[[int], None]) -> Iterator[dict[str, Any]]:
+    """Yield what is seen of each program of an operation or a kind of state."""
+    if subject.startswith("state: "):
+        makers = list(operation_programs.state_programs(subject.removeprefix("state: ")))
+        for number, (title, make) in enumerate(makers):
+            if number >= attempt:
+                started(number)
+                yield of_program(title, make, subject)
+        return
+    reason = why_not(subject)
+    if reason:
+        yield {"subject": subject, "why_not": reason}
+        return
+    call = operation_programs.call_that_runs(subject, attempt, started)
+    if isinstance(call, str):
+        yield {"subject": subject, "why_not": "no call runs", "error": call}
+        return
+    for make in operation_programs.programs(call):
+        yield of_program("", make, subject)
+
+
+def of_program(title: str, make: Callable[[], Any], subject: str) -> dict[str, Any]:
+    try:
+        program = make()
+        verdict = operation_programs.trial(program)
+    except Exception as error:  # noqa: BLE001
+        text = f"{type(error).__name__}: {str(error).splitlines()[:1]}"
+        return {"subject": subject, "program": title, "why_not": "not traced", "error": text[:300]}
+    return {
+        "subject": subject,
+        "program": program.name,
+        "operations": sorted(operation_programs.operations_of(program)),
+        "misses": verdict.misses[:3],
+        "claimed": verdict.claimed,
+        "shown": verdict.shown,
+        "why_not": verdict.why_not,
+    }
+
+
+# Processes.
+
+
+class Progress:
+    """The subject and the attempt that a process is at, in memory that it shares."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 16)
+
+    def write(self, subject: int, attempt: int) -> None:
+        self._memory[:16] = struct.pack("qq", subject, attempt)
+
+    def read(self) -> tuple[int, int]:
+        subject, attempt = struct.unpack("qq", self._memory[:16])
+        return subject, attempt
+
+
+def work(names: Sequence[str], start: int, attempt: int, progress: Progress, out: Any) -> None:
+    """Try the subjects from one on; an alarm ends the process if one takes too long."""
+    for number in range(start, len(names)):
+        progress.write(number, attempt)
+        signal.alarm(SECONDS)
+        lines = list(
+            tried(names[number], attempt, lambda at, n=number: progress.write(n, at))
+        )
+        for line in lines:
+            out.write(json.dumps(line) + "\n")
+        out.flush()
+        attempt = 0
+
+
+def run_all(names: Sequence[str], path: pathlib.Path) -> None:
+    """Try subjects in processes, each of which goes on where the one before it ended."""
+    start = attempt = crashes = 0
+    progress = Progress()
+    while start < len(names):
+        progress.write(start, attempt)
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(KeyboardInterrupt), path.open("a") as out:
+                quiet()
+                work(names, start, attempt, progress, out)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if status == 0:
+            return
+        at, tries = progress.read()
+        crashes = crashes + 1 if at == start else 1
+        start, attempt = at, tries + 1
+        if crashes > 4 or os.WTERMSIG(status) == signal.SIGALRM:
+            with path.open("a") as out:
+                line = {"subject": names[at], "why_not": f"ended by signal {os.WTERMSIG(status)}"}
+                out.write(json.dumps(line) + "\n")
+            start, attempt, crashes = at + 1, 0, 0
+
+
+def quiet() -> None:
+    """Let nothing of TensorFlow's complaints be printed."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+
+
+# The report.
+
+
+def report(lines: Sequence[dict[str, Any]]) -> str:
+    """Return the numbers of operations by mode, what was missed, and what was claimed in vain."""
+    modes: dict[str, set[str]] = collections.defaultdict(set)
+    reasons: dict[str, list[str]] = collections.defaultdict(list)
+    failing: collections.Counter[str] = collections.Counter()
+    claims: collections.Counter[str] = collections.Counter()
+    shown: collections.Counter[str] = collections.Counter()
+    missed: list[str] = []
+    in_states: set[str] = set()
+    table = read_table(TABLE)
+    for line in lines:
+        subject, program = line["subject"], line.get("program", "")
+        is_state = subject.startswith("state: ")
+        if line["why_not"]:
+            if program or "operations" in line:
+                failing[line["why_not"]] += 1
+            elif not is_state:
+                reasons[line["why_not"]].append(subject)
+            continue
+        mode = "state" if is_state else program.rpartition(", ")[2]
+        if is_state:
+            in_states.update(line["operations"])
+        modes[mode].add(subject)
+        missed += [f"{program}: {each}" for each in line["misses"]]
+        if mode == "value":
+            row = table.get(subject, "(no row)")
+            claims[row] += line["claimed"]
+            shown[row] += line["shown"]
+    text = [f"operations registered: {len(definitions())}"]
+    text += [f"  as {mode}: {len(names)}" for mode, names in sorted(modes.items())]
+    text.append(f"  operations in programs with state: {len(in_states)}")
+    text += [f"not run, {why}: {len(names)}" for why, names in sorted(reasons.items())]
+    text += [f"programs not compared, {why}: {count}" for why, count in sorted(failing.items())]
+    text.append("dependences claimed of values, and those that no pair showed:")
+    for row, count in sorted(claims.items()):
+        text.append(f"  [{row}] {count}, {count - shown[row]} ({1 - shown[row] / max(count, 1):.0%})")
+    text.append(f"missed: {len(missed)}")
+    return "\n".join([*text, *(f"  {each}" for each in missed)])
+
+
+@click.command()
+@click.option("--only", multiple=True, help="An operation, or `state: NAME`.")
+@click.option("--results", type=click.Path(path_type=pathlib.Path), default="trial.jsonl")
+@click.option("--again", is_flag=True, help="Forget earlier results.")
+@click.option("--report-only", is_flag=True)
+def main(only: Sequence[str], results: pathlib.Path, again: bool, report_only: bool) -> None:
+    """Try the flow of each operation, and print what was missed."""
+    if again or only:
+        results.unlink(missing_ok=True)
+    results.touch()
+    names = list(only) or subjects()
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    known = {line["subject"] for line in lines}
+    if not report_only:
+        run_all([name for name in names if name not in known], results)
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    text = report(lines)
+    print(text)
+    sys.exit(0 if text.endswith("missed: 0") else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -166,9 +166,12 @@ class SectionWalk:
         self._outside = outside or Outside()
         self._is_graph = section.kind == "tensorflow"
         self._functions: Mapping[str, Any] = {}
+        self._gradients: Mapping[str, str] = {}
         if self._is_graph:
             content = read_section(section)
-            self._functions = {f.signature.name: f for f in content.graph.library.function}
+            library = content.graph.library
+            self._functions = {f.signature.name: f for f in library.function}
+            self._gradients = {g.function_name: g.gradient_func for g in library.gradient}
             self._graph = body_of_section(content)
         self._bodies: dict[str, Body] = {}
         self._arguments = 0
@@ -437,10 +440,11 @@ class SectionWalk:
         self, node: Any, argument: Flow, decides: int, depth: int
     ) -> list[Flow]:
         flows: list[Flow] = []
-        for call in named_functions(node.attr):
-            if call.name in self._functions:
-                arguments = [argument] * self.width(call.name, 0)
-                outcome = self.call(call.name, arguments, decides | argument.total(), depth)
+        names = [call.name for call in named_functions(node.attr)]
+        for name in (*names, *(self._gradients.get(each, "") for each in names)):
+            if name in self._functions:
+                arguments = [argument] * self.width(name, 0)
+                outcome = self.call(name, arguments, decides | argument.total(), depth)
                 flows.extend(outcome.results)
                 # Whoever gets the output may run the function again.
                 flows.append(Flow(handles=outcome.touched))

@@ -1,4 +1,4 @@
-"""The analysis of graphs that nobody traces: it ends, grows in step with them, and misses nothing."""
+"""The analysis of graphs that nobody traces ends, grows in step with them, and misses nothing."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ def line(operation: Any) -> str:
     """The row of one OpDef, as `tffc.operations.op_table` describes it."""
     functional = any(attr.type in ("func", "list(func)") for attr in operation.attr)
     named = any(attr.name in ("shared_name", "var_name") for attr in operation.attr)
-    flags = "S" * operation.is_stateful + "F" * functional + "N" * named
+    references = any(arg.is_ref for arg in operation.output_arg)
+    flags = "S" * operation.is_stateful + "F" * functional + "N" * named + "R" * references
     outputs = " ".join(map(_output, operation.output_arg))
     return f"{operation.name}\t{flags}\t{outputs}".rstrip()
 

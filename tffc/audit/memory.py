@@ -36,6 +36,7 @@ class Memory:
         self._contents: dict[str, Flow] = {}
         self._sources = 0
         self._is_joined = False
+        self._references: set[str] = set()
         self.effects: dict[str, int] = {}
         self.grew = False
         self.touched: set[str] = set()
@@ -49,6 +50,16 @@ class Memory:
             if cell not in self._contents and not self._is_joined:
                 self._contents[cell] = NOTHING
                 self.grew = True
+
+    def refer(self, cells: frozenset[str]) -> None:
+        """Record that cells have references to them, which operations read like tensors."""
+        self._references |= cells
+
+    def dereferenced(self, flow: Flow) -> Flow:
+        """Return the flow of what an operation reads that gets a tensor, or a reference to one."""
+        if self._references.isdisjoint(flow.handles):
+            return flow
+        return flow.with_value(self.behind((flow,)))
 
     def reached(self, handles: frozenset[str]) -> frozenset[str]:
         """Return the cells behind handles, and behind the handles that these cells hold."""

@@ -354,6 +354,7 @@ class SectionWalk:
         operation = op_table.find(node.op)
         if node.op in self._functions and operation is None:
             return self.call(node.op, inputs, decides, depth).results
+        inputs = list(map(self.memory.dereferenced, inputs))
         own = frozenset((cell_of(node, body.name),))
         effect = effect_of(node, body.nodes)
         makes_state = self._makes_state(node, operation, inputs)
@@ -371,6 +372,8 @@ class SectionWalk:
         if makes_state:
             self.memory.write(own, Flow(total_of(inputs)), decides)
             flows = tuple(flow.with_handles(own) for flow in flows)
+            if operation is None or operation.has_references:
+                self.memory.refer(own)
         draw = self._draw(node, effect, body)
         if draw:
             flows = tuple(_drawn(flow, draw) for flow in flows)
@@ -596,7 +599,7 @@ def may_carry(node: Any, plain_variants: bool = False) -> bool:
     Numbers are none.  A text may be one, and so may a variant unless `plain_variants` is true.
     """
     operation = op_table.find(node.op)
-    if operation is None:
+    if operation is None or operation.has_references:
         return True
     for output in operation.outputs:
         kinds = list(node.attr[output.types].list.type) if output.types else []

@@ -7,6 +7,7 @@
     S                        keeps state, or has effects
     F                        has attributes that name functions
     N                        has state that is looked up by name
+    R                        has outputs that are references to state
     name:TYPE                one output tensor
     name:TYPE*COUNT          as many as the attribute COUNT says
     name@TYPES               one of each type in the attribute TYPES
@@ -57,6 +58,7 @@ class Operation(NamedTuple):
     is_stateful: bool
     names_functions: bool
     has_named_state: bool
+    has_references: bool
     outputs: tuple[OperationOutput, ...]
 
     def ports(self, attributes: Any) -> list[tuple[str, int, int | None]]:
@@ -87,6 +89,7 @@ def find(name: str) -> Operation | None:
         is_stateful="S" in flags,
         names_functions="F" in flags,
         has_named_state="N" in flags,
+        has_references="R" in flags,
         outputs=tuple(map(_output, outputs.split())),
     )
 

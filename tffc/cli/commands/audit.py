@@ -9,6 +9,7 @@ import click
 
 from tffc.audit import documents
 from tffc.audit.audit import Audit, audit
+from tffc.audit.page import audit_html
 from tffc.audit.policy import Violation, read_policy, violations
 from tffc.audit.text import audit_text, violation_text
 from tffc.cli.options import form_option, path_option, refuse_without_effect, size_option
@@ -97,7 +98,7 @@ def _document(done: Audit, found: list[Violation], format: str, source: str) -> 
         case "sarif":
             return documents.audit_sarif(found, pathlib.Path(source.partition(":")[0]))
         case "html":
-            return documents.audit_html(done, found, source)
+            return audit_html(done, found, source)
         case _:
             return audit_text(done)
 

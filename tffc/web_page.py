@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import pathlib
 from collections.abc import Iterable
+
+PALETTE = pathlib.Path(__file__).with_name("palette.css").read_text(encoding="utf-8")
+"""The colours and fonts that pages share."""
 
 
 def web_page(title: str, style: str, body: Iterable[str], script: str = "") -> str:

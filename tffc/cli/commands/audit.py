@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import datetime
 import pathlib
+from hashlib import sha256
 
 import click
 
 from tffc.audit import documents
 from tffc.audit.audit import Audit, audit
-from tffc.audit.page import audit_html
+from tffc.audit.page import AppliedPolicy, Audited, audit_html
 from tffc.audit.policy import Violation, read_policy, violations
 from tffc.audit.text import audit_text, violation_text
 from tffc.cli.options import form_option, path_option, refuse_without_effect, size_option
 from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
 from tffc.cli.sources import read_round_or_bundle, refuse_form_of_bundle
+from tffc.files.reading import read_named
+from tffc.files.yaml_file import MAX_BYTES
+from tffc.ir import wire
+from tffc.version import VERSION
 
 
 @click.command("audit")
@@ -87,7 +92,17 @@ def audit_command(
     step(f"auditing {source}")
     done = audit(round, kind)
     found = [] if known is None else violations(done, known, today)
-    write_text(_document(done, found, format, source), out)
+    if format == "html":
+        applied = None
+        if policy is not None and known is not None:
+            file = read_named(policy, MAX_BYTES)
+            applied = AppliedPolicy(policy.name, sha256(file).hexdigest(), known, today)
+        digest = sha256(wire.to_bytes(round)).hexdigest()
+        tool = f"tffc {VERSION}"
+        page = Audited(done, source, digest, tool, "", "the program", False, applied, tuple(found))
+        write_text(audit_html(page), out)
+    else:
+        write_text(_document(done, found, format, source), out)
     _tell(found)
 
 
@@ -97,8 +112,6 @@ def _document(done: Audit, found: list[Violation], format: str, source: str) -> 
             return documents.audit_json(done, found)
         case "sarif":
             return documents.audit_sarif(found, pathlib.Path(source.partition(":")[0]))
-        case "html":
-            return audit_html(done, found, source)
         case _:
             return audit_text(done)
 

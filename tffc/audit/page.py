@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tffc.audit.audit import Audit, Broadcast, Channel, Depends, Effect, Protection
+from tffc.audit.leaves import below, gathered
 from tffc.audit.policy import RULES, Policy, Violation, Waiver
 from tffc.audit.text import size_text
 from tffc.effects.consent import KINDS
@@ -261,8 +262,8 @@ class _Values:
 
     def __init__(self, audit: Audit) -> None:
         self._audit = audit
-        self._state = _below(each.name for each in audit.state)
-        self._leaves = _below(each.name for each in (*audit.state, *audit.output))
+        self._state = below(each.name for each in audit.state)
+        self._leaves = below(each.name for each in (*audit.state, *audit.output))
 
     def sections(self) -> Iterator[str]:
         audit = self._audit
@@ -350,28 +351,12 @@ class _Values:
 
 
 def _gathered(names: Sequence[str], leaves: Counter[str]) -> str:
-    """Return names, with one name for a part all of whose leaves are among them.
-
-    `leaves` has the number of leaves below each part.
-    """
-    there = _below(name for name in dict.fromkeys(names) if name in leaves)
-    shown: dict[str, str] = {}
-    for name in names:
-        parts = (each for each in _prefixes(name) if there[each] == leaves[each] > 1)
-        whole = next(parts, name)
-        shown[whole] = _code(whole) + (f" (all {leaves[whole]})" if whole != name else "")
-    return ", ".join(shown.values()) or "nothing"
-
-
-def _below(names: Iterable[str]) -> Counter[str]:
-    """Return the number of leaves below each part, and 1 for each leaf."""
-    return Counter(prefix for name in names for prefix in _prefixes(name))
-
-
-def _prefixes(path: str) -> Iterator[str]:
-    """Yield what a path begins with, shortest first, and the path."""
-    yield from (path[: match.start()] for match in re.finditer(r"[.[]", path))
-    yield path
+    """Return names, with one name for a part all of whose leaves are among them."""
+    shown = (
+        _code(name) + (f" (all {count})" if count > 1 else "")
+        for name, count in gathered(names, leaves)
+    )
+    return ", ".join(shown) or "nothing"
 
 
 def _section(title: str, entries: Iterable[str]) -> Iterator[str]:

@@ -81,13 +81,15 @@ class RoundFlows:
     """The sources of the values of a round.
 
     `contributions` has the contribution to each aggregation, and `broadcasts` the sources of each
-    broadcast, both by call; `results` has the sources of each leaf, by the names of `results_of`.
+    broadcast, both by call; `results` has the sources of each leaf, by the names of `results_of`,
+    and `calls` those of each leaf of a call's result.
     """
 
     sources: Sources
     contributions: dict[str, Contribution]
     broadcasts: dict[str, int]
     results: dict[str, tuple[int, ...]]
+    calls: dict[str, tuple[int, ...]]
 
 
 def results_of(program: StagedRound) -> dict[str, Node]:
@@ -159,6 +161,10 @@ class _RoundWalk:
             {
                 name: tuple(flow.total() for flow in flatten(self._value(node)))
                 for name, node in results_of(self._round).items()
+            },
+            {
+                name: tuple(flow.total() for flow in flatten(self._values[name]))
+                for name in self._round.calls
             },
         )
 

@@ -9,18 +9,19 @@ from typing import Any
 
 from tffc.audit.audit import ASSIGNED, SIDES, Audit, Channel, Protection, audit_round, size_of
 from tffc.audit.documents import plain
-from tffc.audit.programs import results_of
+from tffc.audit.programs import RoundFlows, results_of, round_flows
 from tffc.backends.compiler import normalized
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.stages import STATE, Half, Stage, StagedCall, StagedRound, assign_stages
 from tffc.diff.programs import differences
 from tffc.errors import TffcError
+from tffc.explorer.flowing import Flowing
 from tffc.explorer.graphs import Graphs
 from tffc.explorer.sources import SourceFiles, spans_of
 from tffc.explorer.steps import steps_of
 from tffc.explorer.texts import ProgramTexts, binding_lines, difference, lines_of
-from tffc.explorer.wiring import Wire, Wiring, first_stage, is_plumbing
+from tffc.explorer.wiring import Part, Wire, Wiring, first_stage, is_plumbing
 from tffc.ir.calls import uri_of
 from tffc.ir.nodes import Compiled, Intrinsic, Node, StructNode
 from tffc.ir.notation import formatted
@@ -81,8 +82,9 @@ def describe(
         flat = normalized(program, form, observers=[texts.observe])
         staged = assign_stages(flat)
         compiled = compiled or load_form(form).build(staged)
+        flows = round_flows(staged)
         audited = audit_round(staged, compiled, form)
-        found["round"] = _Round(staged, audited, files, graphs).plain()
+        found["round"] = _Round(staged, flows, audited, files, graphs).plain()
         found["audit"] = plain(audited)
         components = dict(compiled.components())
         if initialize is not None:
@@ -154,7 +156,12 @@ class _Round:
     """The picture of a round."""
 
     def __init__(
-        self, program: StagedRound, audited: Audit, files: SourceFiles, graphs: Graphs
+        self,
+        program: StagedRound,
+        flows: RoundFlows,
+        audited: Audit,
+        files: SourceFiles,
+        graphs: Graphs,
     ) -> None:
         self._round = program
         self._files = files
@@ -165,6 +172,8 @@ class _Round:
         self._channels = dict(zip(names, audited.channels, strict=False))
         sent = (staged.name for staged in program.of_stage(Stage.BROADCAST))
         self._broadcasts = dict(zip(sent, audited.broadcasts, strict=True))
+        called = {name: channel.name for name, channel in self._channels.items()}
+        self._flowing = Flowing(program, flows, audited, called)
         self._released = [each for each in audited.channels if each.operator == "output"]
 
     def plain(self) -> Plain:
@@ -250,9 +259,17 @@ class _Round:
             "graphs": [self._graphs.number(each) for each in _sections(staged.call)],
             "because": self._because(staged),
             "steps": steps_of(self._round, staged, self._graphs),
+            "data": self._data(staged),
             **_value(staged.call.type),
             **({} if channel is None else _channel(channel)),
         }
+
+    def _data(self, staged: StagedCall) -> list[str]:
+        """Return the names of what a channel carries, or of what a call's result depends on."""
+        channel = self._channels.get(staged.name)
+        if channel is not None:
+            return _carried(channel)
+        return self._flowing.of(Part(staged.name, "", local_type(staged.call.type)))
 
     def _because(self, staged: StagedCall) -> str | None:
         """Return the call, among those shown, that keeps this one from running earlier."""
@@ -276,7 +293,12 @@ class _Round:
                 "from": start,
                 "to": end,
                 "parts": [
-                    {"path": wire.part.path, "role": wire.role, **_value(wire.part.type)}
+                    {
+                        "path": wire.part.path,
+                        "role": wire.role,
+                        "data": self._flowing.of(wire.part),
+                        **_value(wire.part.type),
+                    }
                     for wire in wires
                 ],
             }
@@ -285,18 +307,27 @@ class _Round:
 
 
 def _channel(channel: Channel) -> Plain:
-    listed = channel.depends.listed()
     return {
         "protection": channel.protection.name.lower(),
         "bound": channel.bound,
         "gives": channel.size,
-        "reads": [
-            name if kind == "data" else f"{kind} {name}"
-            for kind in ("data", "how many", "shape of")
-            for name in listed.get(kind, ())
-        ],
+        "reads": _read(channel),
         "reaches": list(channel.goes_to),
     }
+
+
+def _read(channel: Channel) -> list[str]:
+    """Return the names of what a channel may depend on of a client."""
+    listed = channel.depends.listed()
+    return [
+        name if kind == "data" else f"{kind} {name}"
+        for kind in ("data", "how many", "shape of")
+        for name in listed.get(kind, ())
+    ]
+
+
+def _carried(channel: Channel) -> list[str]:
+    return _read(channel) or list(channel.depends.state)
 
 
 def _operator(staged: StagedCall) -> str:

@@ -1,45 +1,51 @@
-"""An audit as JSON and SARIF."""
+"""The report of an audit as text, JSON, SARIF and HTML."""
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 import pathlib
-from collections.abc import Sequence
-from typing import Any
 
-from tffc.audit.audit import Audit
-from tffc.audit.policy import RULES, Violation
-from tffc.audit.sarif import Finding, sarif
-from tffc.errors import Span, shown_path
+from tffc.audit.page import audit_page
+from tffc.audit.policy import RULES
+from tffc.audit.report import Report, document, source_name
+from tffc.audit.sarif import Finding, Run, sarif
+from tffc.audit.text import report_path, report_place, report_text
 from tffc.printable import json_text
 
 
-def audit_json(audit: Audit, found: Sequence[Violation]) -> str:
-    """Return an audit and the violations of a policy as JSON."""
-    content = {"audit": plain(audit), "violations": [plain(each) for each in found]}
-    return json_text(content, indent=2) + "\n"
+def audit_text(report: Report) -> str:
+    """Return a report as lines for people."""
+    return report_text(document(report), report.audit, report_place)
 
 
-def plain(value: Any) -> Any:
-    """Convert a value to JSON: a dataclass to its fields, an enumeration member to its name, a span
-    to file and line."""
-    if isinstance(value, Span):
-        return {"file": shown_path(value.file), "line": value.line}
-    if isinstance(value, enum.Enum):
-        return value.name.lower()
-    if dataclasses.is_dataclass(value):
-        fields = dataclasses.fields(value)
-        return {field.name: plain(getattr(value, field.name)) for field in fields}
-    if isinstance(value, tuple):
-        return [plain(each) for each in value]
-    return value if value is None or isinstance(value, str | int | bool) else str(value)
+def audit_json(report: Report) -> str:
+    """Return a report as JSON."""
+    return json_text(document(report), indent=2) + "\n"
 
 
-def audit_sarif(found: Sequence[Violation], source: pathlib.Path) -> str:
-    """Return the violations of a policy as SARIF; one without a line is reported at `source`."""
+def audit_html(report: Report) -> str:
+    """Return a report as one self-contained page without scripts."""
+    spans = [each.span for each in report.violations if each.span is not None]
+    lines = {(report_path(span.file), span.line): span.source_line() for span in spans}
+    return audit_page(document(report), lines)
+
+
+def audit_sarif(report: Report) -> str:
+    """Return the violations of a report's policy as SARIF; one without a line is reported at the
+    first line of the source."""
     findings = (
         Finding(each.rule, "error", f"{each.subject}: {each.message}", each.span, each.excepted)
-        for each in found
+        for each in report.violations
     )
-    return sarif("tffc audit", RULES, findings, source)
+    content, policy = document(report), report.policy
+    run = Run(
+        tool="tffc audit",
+        category=f"{source_name(report.source)}/{report.audit.form}",
+        source=pathlib.Path(report.source.partition(":")[0]),
+        rules=RULES,
+        help="audit",
+        digests={} if policy is None else {report_path(policy.path): policy.digest},
+        properties={
+            key: content[key] for key in ("tool", "source", "as_of", "verdict", "read", "program")
+        },
+    )
+    return sarif(run, findings)

@@ -1,23 +1,16 @@
-"""An audit as one self-contained HTML page, for whoever approves the program."""
+"""The report of an audit as one self-contained page without scripts, for whoever approves it."""
 
 from __future__ import annotations
 
-import dataclasses
-import datetime
 import html
-import os
 import pathlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tffc.audit.audit import Audit, Broadcast, Channel, Depends, Effect, Protection
 from tffc.audit.leaves import below, gathered
-from tffc.audit.policy import RULES, Policy, Violation, Waiver
-from tffc.audit.text import size_text
 from tffc.effects.consent import KINDS
-from tffc.errors import Span, shown_path
 from tffc.printable import printable
 from tffc.web_page import PALETTE, web_page
 
@@ -30,228 +23,159 @@ MOST_RESULTS = 60
 """The most leaves of the state and the output that are shown before they are opened."""
 
 PROTECTIONS = {
-    Protection.SECURE: "the system learns only the sum",
-    Protection.SYSTEM: "whoever aggregates sees each client's contribution",
-    Protection.PROGRAM: "functions of the program get each client's contribution",
-    Protection.NONE: "each client's contribution is released as it is",
+    "secure": ("secure sum", "the system learns only the sum"),
+    "system": ("aggregated by the system", "whoever aggregates sees each client's contribution"),
+    "program": (
+        "aggregated by functions of the program",
+        "these functions get each client's contribution",
+    ),
+    "none": ("released by itself", "each client's contribution is released as it is"),
 }
 
-SEEN = (Protection.SYSTEM, Protection.PROGRAM)
-"""The protections with which whoever aggregates sees each client's contribution."""
+MARKS = {"passes": ("good", "✓"), "violates": ("bad", "✕")}
+"""The kind of a verdict and its sign; any other is open."""
+
+STATES = {"holds": "good", "in use": "good", "violated": "bad", "ended": "bad"}
+"""The kinds of the states of rules and exceptions; any other is open."""
+
+UNPROVED = (
+    "The components of this bundle are not proved to compute the program in it. This page is about"
+    " the components, which are what runs."
+)
+NO_POLICY = "This page describes the program. Nothing says what would be allowed."
+LIMITS = (
+    "What a value may depend on holds for every argument: it may name more than the value depends"
+    " on, never less. Times, and which clients take part, are not covered. A random draw is no"
+    " claim of differential privacy."
+)
+
+Plain = dict[str, Any]
+"""Data that JSON can hold."""
+
+Lines = Mapping[tuple[str, int], str]
+"""Lines of the user's files, by file and number as a report has them."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class AppliedPolicy:
-    """A policy with the name and digest of its file, and the day as of which it was applied."""
-
-    name: str
-    digest: str
-    policy: Policy
-    today: datetime.date
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Audited:
-    """An audit, what it was made of and with, and the violations of the policy if one was applied.
-
-    `reading` says in a sentence which of a bundle's program and components was read, and the answer
-    of the prover; `is_doubtful` if the two are not proved to be the same.
-    """
-
-    audit: Audit
-    source: str
-    digest: str
-    tool: str
-    tool_digest: str
-    reading: str
-    is_doubtful: bool = False
-    applied: AppliedPolicy | None = None
-    violations: tuple[Violation, ...] = ()
-
-
-def audit_html(audited: Audited) -> str:
-    """Return an audit as one self-contained page without scripts."""
-    file, name = _title(audited.source)
-    audit = audited.audit
+def audit_page(document: Plain, lines: Lines | None = None) -> str:
+    """Return the page of a report, given as `report.document` returns it."""
+    file, _, name = document["source"].rpartition(":")
     body = [
         '<header class="top"><span class="brand">tffc</span> What leaves the clients of a round'
         "</header>",
         "<main>",
-        f"<h1>{_text(name)}{f' <small>{_text(file)}</small>' if file else ''}</h1>",
-        *_verdict(audited),
-        *_facts(audited),
-        *_rules(audited),
-        *_violations(audited),
-        *_Values(audit).sections(),
-        *_approval(audited),
+        f"<h1>{_breaking(name)}{f' <small>{_breaking(file)}</small>' if file else ''}</h1>",
+        *_verdict(document),
+        *_facts(document),
+        *_policy(document["policy"]),
+        *_violations(document["violations"], lines or {}),
+        *_Values(document["audit"]).sections(),
+        *_approval(document),
         "</main>",
     ]
     return web_page(f"{_text(name)} · audit", STYLE, body)
 
 
-def _title(source: str) -> tuple[str, str]:
-    """Return the file and the name of what was audited, without the folders of this machine."""
-    path, colon, name = source.rpartition(":")
-    if not colon:
-        path, name = "", _shown(source)
-    return (_shown(path) if path else ""), name
-
-
-def _shown(file: str) -> str:
-    """Return a path relative to the working directory, or only the last part of one outside it."""
-    shown = shown_path(file)
-    is_outside = os.path.isabs(shown) or shown.startswith(os.pardir)
-    return os.path.basename(shown.rstrip(os.sep)) or shown if is_outside else shown
-
-
 # The verdict, and what was read.
 
 
-def _verdict(audited: Audited) -> Iterator[str]:
-    applied = audited.applied
-    open_ones = [each for each in audited.violations if each.excepted is None]
-    allowed = len(audited.violations) - len(open_ones)
-    if applied is None:
-        yield from _banner("open", "–", "No policy was applied", NO_POLICY)
-    else:
-        by = f"Policy {_code(applied.name)}, as of {applied.today}. "
-        exceptions = f"{_counted(allowed, 'violation')} allowed by an exception." if allowed else ""
-        if open_ones:
-            subjects = len({each.subject for each in open_ones})
-            many = f"{_counted(len(open_ones), 'violation')} in {_counted(subjects, 'place')}. "
-            yield from _banner("bad", "✕", "Violates the policy", by + many + exceptions)
-        else:
-            good = exceptions or "No rule is violated."
-            yield from _banner("good", "✓", "Passes the policy", by + good)
-    if audited.is_doubtful:
-        yield from _banner("doubtful", "!", "Not the program, its components", DOUBTFUL)
-
-
-NO_POLICY = "This page describes the program. Nothing says what would be allowed."
-DOUBTFUL = (
-    "The components of this bundle are not proved to compute the program in it. This page is about"
-    " the components, which are what runs."
-)
+def _verdict(document: Plain) -> Iterator[str]:
+    verdict = document["verdict"]
+    kind, mark = MARKS.get(verdict["word"], ("open", "–"))
+    title, _, more = verdict["text"].partition(": ")
+    as_of = document["as_of"]
+    notes = [more] if more else []
+    notes += [f"as of {as_of}"] if as_of is not None else []
+    shown = _text("; ".join(notes)) if document["policy"] is not None else NO_POLICY
+    yield from _banner(kind, mark, _text(title[:1].upper() + title[1:]), shown)
+    if document["read"]["what"] != "program":
+        yield from _banner("doubtful", "!", "Read from the components", UNPROVED)
 
 
 def _banner(kind: str, mark: str, title: str, more: str) -> Iterator[str]:
     yield f'<section class="verdict {kind}"><span class="mark" aria-hidden="true">{mark}</span>'
-    yield f"<div><h2>{title}</h2><p>{more}</p></div></section>"
+    yield f"<div><h2>{title}</h2>{f'<p>{more}</p>' if more else ''}</div></section>"
 
 
-def _facts(audited: Audited) -> Iterator[str]:
-    audit = audited.audit
+def _facts(document: Plain) -> Iterator[str]:
+    program, tool, policy = document["program"], document["tool"], document["policy"]
     yield '<dl class="facts">'
-    yield from _fact("Program", f"SHA-256 {_code(audited.digest)}")
-    yield from _fact("Compiled to", f"{_text(audit.form)} {_type(audit.type, is_open=False)}")
-    yield from _fact("Read", _text(audited.reading))
-    digest = f", SHA-256 {_code(audited.tool_digest)}" if audited.tool_digest else ""
-    yield from _fact("Made by", _text(audited.tool) + digest)
-    if audited.applied is not None:
-        applied = audited.applied
-        yield from _fact("Policy", f"{_text(applied.name)}, SHA-256 {_code(applied.digest)}")
+    yield from _fact("Program", _digest(program["digest"]))
+    yield from _fact("Read", _text(document["read"]["text"]))
+    yield from _fact("Compiled to", f"{_text(program['form'])} {_folded('type', program['type'])}")
+    if policy is not None:
+        yield from _fact("Policy", f"{_text(policy['path'] or '')} {_digest(policy['digest'])}")
+    made = _text(f"{tool['name']} {tool['version']}")
+    yield from _fact("Made by", f"{made} {_digest(tool['digest'])}" if "digest" in tool else made)
     yield "</dl>"
+
+
+def _digest(digest: str | None) -> str:
+    return "" if digest is None else f'<span class="soft">SHA-256</span> {_code(digest)}'
 
 
 # The policy.
 
 
-def _rules(audited: Audited) -> Iterator[str]:
-    if audited.applied is None:
+def _policy(policy: Plain | None) -> Iterator[str]:
+    if policy is None:
         return
-    policy = audited.applied.policy
-    yield "<section><h2>The policy</h2>"
-    yield '<ul class="rules">'
-    unrestricted = Policy()
-    for field in dataclasses.fields(policy):
-        value = getattr(policy, field.name)
-        if field.name != "exceptions" and value != getattr(unrestricted, field.name):
-            yield from _rule(field.name.replace("_", "-"), value, audited.violations)
-    yield "</ul>"
-    if policy.exceptions:
-        yield "<h3>Exceptions</h3>"
-        yield '<ul class="rules">'
-        for each in policy.exceptions:
-            yield from _exception(each, audited)
+    yield '<section><h2>The policy</h2><ul class="rules">'
+    for rule in policy["rules"]:
+        count = rule["violations"]
+        text = _counted(count, "violation") if count else rule["verdict"]
+        yield f"<li><div><strong>{_text(rule['rule'])}</strong> <code>{_breaking(rule['requires'])}"
+        yield f'</code><br><span class="soft">{_text(rule["means"])}</span></div>'
+        yield f"{_state(rule['verdict'], text)}</li>"
+    yield "</ul>" if policy["rules"] else "<li>It has no rules.</li></ul>"
+    if policy["exceptions"]:
+        yield '<h3>Exceptions</h3><ul class="rules">'
+        yield from map(_exception, policy["exceptions"])
         yield "</ul>"
     yield "</section>"
 
 
-def _rule(rule: str, value: Any, violations: Iterable[Violation]) -> Iterator[str]:
-    broken = sum(each.rule == rule and each.excepted is None for each in violations)
-    state = _state("bad", _counted(broken, "violation")) if broken else _state("good", "holds")
-    meaning = _text(RULES.get(rule, ""))
-    yield f'<li><div><strong>{rule}</strong> <span class="soft">{meaning}</span><br>'
-    yield f"{_value(value)}</div>{state}</li>"
+def _exception(each: Plain) -> str:
+    ends = "ended on" if each["state"] == "ended" else f"{each['state']}, until"
+    return (
+        f"<li><div><strong>{_breaking(each['channel'])}</strong> may violate "
+        f"{_code(each['rule'])}<br>{_text(each['reason'])}<br>"
+        f'<span class="soft">content</span> {_code(each["content"])}</div>'
+        f"{_state(each['state'], f'{ends} {each["expires"]}')}</li>"
+    )
 
 
-def _value(value: Any) -> str:
-    """Return what a policy demands."""
-    match value:
-        case Protection():
-            return _code(value.name.lower())
-        case tuple():
-            return ", ".join(_code(str(each)) for each in value) or "none"
-        case int() if not isinstance(value, bool):
-            return f"{value:,}"
-        case bool():
-            return "yes" if value else "no"
-        case str():
-            return _code(value)
-        case _:
-            return "; ".join(f"{_text(side)}: {_value(each)}" for side, each in value.items())
+def _state(state: str, text: str) -> str:
+    return f'<span class="state {STATES.get(state, "open")}">{_text(text)}</span>'
 
 
-def _exception(waiver: Waiver, audited: Audited) -> Iterator[str]:
-    assert audited.applied is not None
-    uses = [
-        each
-        for each in audited.violations
-        if (each.subject, each.rule) == (waiver.channel, waiver.rule)
-    ]
-    if waiver.expires < audited.applied.today:
-        state = _state("bad", f"ended on {waiver.expires}")
-    elif any(each.excepted is not None for each in uses):
-        state = _state("good", f"until {waiver.expires}")
-    else:
-        state = _state("open", f"not needed, until {waiver.expires}")
-    subject = f"<strong>{_breaking(waiver.channel)}</strong> may violate {_code(waiver.rule)}"
-    yield f"<li><div>{subject}<br>"
-    yield f'<span class="soft">{_text(waiver.reason)}</span></div>{state}</li>'
-
-
-def _state(kind: str, text: str) -> str:
-    return f'<span class="state {kind}">{_text(text)}</span>'
-
-
-def _violations(audited: Audited) -> Iterator[str]:
-    """Yield the violations by what they are of, in the order of the report."""
-    groups: dict[str, list[Violation]] = {}
-    for each in audited.violations:
-        groups.setdefault(each.subject, []).append(each)
+def _violations(found: Sequence[Plain], lines: Lines) -> Iterator[str]:
+    """Yield the violations by the channel or effect that they are of."""
+    groups: dict[tuple[str, str], list[Plain]] = {}
+    for each in found:
+        groups.setdefault((each["subject"], each["content"]), []).append(each)
     if not groups:
         return
     yield "<section><h2>Violations</h2>"
-    for subject, own in groups.items():
-        kind = "excepted" if all(each.excepted is not None for each in own) else "broken"
-        yield f'<article class="entry {kind}"><div><h3>{_breaking(subject)}</h3>{_at(own[0].span)}'
+    for (subject, _), own in groups.items():
+        kind = "excepted" if all(each["excepted"] is not None for each in own) else "broken"
+        span = own[0]["span"]
+        yield f'<article class="entry {kind}"><div><h3>{_breaking(subject)}</h3>{_at(span)}'
         yield f'</div><ul class="broken-rules">{"".join(map(_violation, own))}</ul>'
-        line = own[0].span.source_line().strip() if own[0].span is not None else ""
+        line = "" if span is None else lines.get((span["file"], span["line"]), "").strip()
         if line:
             yield f'<pre class="line">{_text(line)}</pre>'
         yield "</article>"
     yield "</section>"
 
 
-def _violation(each: Violation) -> str:
-    state = _state("bad", each.rule)
-    end = ""
-    if each.excepted is not None:
-        state = _state("good", each.rule)
-        end = f'<br><span class="soft">allowed: {_text(each.excepted)}</span>'
-    elif each.expired is not None:
-        end = f'<br><span class="ended">the exception ended on {each.expired}</span>'
-    return f"<li>{state} <span>{_text(each.message)}{end}</span></li>"
+def _violation(each: Plain) -> str:
+    state, end = "violated", ""
+    if each["excepted"] is not None:
+        state = "holds"
+        end = f'<br><span class="soft">allowed: {_text(each["excepted"])}</span>'
+    elif each["expired"] is not None:
+        end = f'<br><span class="ended">the exception ended on {_text(each["expired"])}</span>'
+    return f"<li>{_state(state, each['rule'])} <span>{_text(each['message'])}{end}</span></li>"
 
 
 # What the audit says of values.
@@ -260,73 +184,79 @@ def _violation(each: Violation) -> str:
 class _Values:
     """What an audit says of channels, broadcasts, effects and results."""
 
-    def __init__(self, audit: Audit) -> None:
+    def __init__(self, audit: Plain) -> None:
         self._audit = audit
-        self._state = below(each.name for each in audit.state)
-        self._leaves = below(each.name for each in (*audit.state, *audit.output))
+        self._state = below(each["name"] for each in audit["state"])
+        self._leaves = below(each["name"] for each in (*audit["state"], *audit["output"]))
 
     def sections(self) -> Iterator[str]:
         audit = self._audit
         yield "<section><h2>What leaves each client</h2>"
         yield from self._notes()
-        yield from map(self._channel, audit.channels)
-        if not audit.channels:
+        yield from map(self._channel, audit["channels"])
+        if not audit["channels"]:
             yield "<p>Nothing.</p>"
         yield "</section>"
-        yield from _section("What each client is sent", map(self._broadcast, audit.broadcasts))
-        yield from _section("Effects outside the channels", map(self._effect, audit.effects))
+        yield from _section("What each client is sent", map(self._broadcast, audit["broadcasts"]))
+        yield from _section("Effects outside the channels", map(self._effect, audit["effects"]))
         yield from _section("What is kept and put out", self._results())
 
     def _notes(self) -> Iterator[str]:
         audit = self._audit
-        seen = [each.name for each in audit.channels if each.protection in SEEN]
         yield '<dl class="facts">'
-        yield from _fact("Seen of each client by whoever aggregates", _listed(seen))
-        yield from _fact("In no channel", _listed(audit.in_no_channel))
-        for protection, means in PROTECTIONS.items():
-            if any(channel.protection is protection for channel in audit.channels):
-                kind = protection.name.lower()
-                label = f'<span class="protection {kind}">{protection.value}</span>'
-                yield from _fact(label, means)
+        seen = "Seen of each client by whoever aggregates"
+        yield from _fact(seen, _listed(audit["seen_by_aggregator"]))
+        yield from _fact("In no channel", _listed(audit["in_no_channel"]))
+        for kind, (label, means) in PROTECTIONS.items():
+            if any(channel["protection"] == kind for channel in audit["channels"]):
+                yield from _fact(f'<span class="protection {kind}">{label}</span>', means)
         yield "</dl>"
 
-    def _channel(self, channel: Channel) -> str:
+    def _channel(self, channel: Plain) -> str:
+        facts = [
+            *self._depends(channel),
+            ("goes to", _names(channel["goes_to"], self._leaves)),
+            ("as", f"{_code(channel['operator'])} of {_sized(channel)}"),
+            ("content", _code(channel["content"])),
+        ]
+        if channel["single"] is not None:
+            facts.insert(-2, ("one client", f"may be released: {_text(channel['single'])}"))
         return _entry(
-            channel.protection.name.lower(),
-            f'<h3>{_breaking(channel.name)}</h3><div class="protection">'
-            f"{_text(channel.shown_protection)}</div>{_at(channel.span)}",
-            [
-                *self._depends(channel.depends),
-                ("goes to", _gathered(channel.goes_to, self._leaves)),
-                ("as", f"{_code(channel.operator)} of {_sized(channel.size, channel.type)}"),
-            ],
+            channel["protection"],
+            f'<h3>{_breaking(channel["name"])}</h3><div class="protection">'
+            f"{_text(channel['shown_protection'])}</div>{_at(channel['span'])}",
+            facts,
         )
 
-    def _broadcast(self, sent: Broadcast) -> str:
+    def _broadcast(self, sent: Plain) -> str:
         return _entry(
             "",
-            f"<h3>{_breaking(sent.name)}</h3>{_at(sent.span)}",
-            [*self._depends(sent.depends), ("as", _sized(sent.size, sent.type))],
+            f"<h3>{_breaking(sent['name'])}</h3>{_at(sent['span'])}",
+            [*self._depends(sent), ("as", _sized(sent))],
         )
 
-    def _effect(self, effect: Effect) -> str:
+    def _effect(self, effect: Plain) -> str:
         """Return an effect; what clients' own code shows is marked, as it leaves outside a
         channel."""
-        is_shown = effect.kind not in KINDS and effect.side == "clients"
-        means = KINDS.get(effect.kind, "shows what it is given, outside any channel")
-        listed = self._depends(effect.depends) if effect.depends != Depends() else []
+        is_shown = effect["kind"] not in KINDS and effect["side"] == "clients"
+        means = KINDS.get(effect["kind"], "shows what it is given, outside any channel")
+        listed = self._depends(effect) if effect["depends"]["listed"] else []
         return _entry(
             "none" if is_shown else "",
-            f"<h3>{_breaking(effect.operation)}</h3>{_at(effect.span)}",
-            [(f"at the {_text(effect.side)}", f"{_text(effect.kind)}: {_text(means)}"), *listed],
+            f"<h3>{_breaking(effect['operation'])}</h3>{_at(effect['span'])}",
+            [
+                (f"at the {_text(effect['side'])}", f"{_text(effect['kind'])}: {_text(means)}"),
+                *listed,
+                ("content", _code(effect["content"])),
+            ],
         )
 
     def _results(self) -> Iterator[str]:
         """Yield the leaves of the state and the output; those after the first ones are folded."""
         rows = [
-            f"<tr><th>{_breaking(each.name)}</th><td>{_type(each.type)}</td>"
-            f"<td>{self._inline(each.depends)}</td></tr>"
-            for each in (*self._audit.state, *self._audit.output)
+            f"<tr><th>{_breaking(each['name'])}</th><td>{_type(each['type'])}</td>"
+            f"<td>{'; '.join(f'{label} {names}' for label, names in self._depends(each))}</td></tr>"
+            for each in (*self._audit["state"], *self._audit["output"])
         ]
         if not rows:
             return
@@ -337,20 +267,18 @@ class _Values:
             yield f"<details><summary>{len(rows) - MOST_RESULTS:,} more</summary>"
             yield f"<table><tbody>{''.join(rows[MOST_RESULTS:])}</tbody></table></details>"
 
-    def _depends(self, depends: Depends) -> list[tuple[str, str]]:
-        listed = depends.listed()
+    def _depends(self, value: Plain) -> list[tuple[str, str]]:
+        """Return the kinds of what a value may depend on, and their names."""
+        listed = value["depends"]["listed"]
         if not listed:
             return [("data", "nothing: a constant")]
         return [
-            (label, _gathered(names, self._state) if label == "state" else _listed(names))
+            (label, _names(names, self._state) if label == "state" else _listed(names))
             for label, names in listed.items()
         ]
 
-    def _inline(self, depends: Depends) -> str:
-        return "; ".join(f"{label} {names}" for label, names in self._depends(depends))
 
-
-def _gathered(names: Sequence[str], leaves: Counter[str]) -> str:
+def _names(names: Sequence[str], leaves: Counter[str]) -> str:
     """Return names, with one name for a part all of whose leaves are among them."""
     shown = (
         _code(name) + (f" (all {count})" if count > 1 else "")
@@ -361,7 +289,7 @@ def _gathered(names: Sequence[str], leaves: Counter[str]) -> str:
 
 def _section(title: str, entries: Iterable[str]) -> Iterator[str]:
     yield f"<section><h2>{title}</h2>"
-    yield from list(entries) or ["<p>Nothing.</p>"]
+    yield from list(entries) or ["<p>None.</p>"]
     yield "</section>"
 
 
@@ -374,43 +302,40 @@ def _fact(label: str, value: str) -> Iterator[str]:
     yield f"<div><dt>{label}</dt><dd>{value}</dd></div>"
 
 
-def _sized(size: int | None, type: str) -> str:
-    many = "a size that is not fixed" if size is None else f"{size_text(size)} bytes"
-    return f"{many}, {_type(type)}"
+def _sized(value: Plain) -> str:
+    size = value["size"]
+    many = "a size that is not fixed" if size is None else f"{size:,} bytes"
+    return f"{many}, {_type(value['type'])}"
 
 
-def _at(span: Span | None) -> str:
+def _at(span: Plain | None) -> str:
     if span is None:
         return ""
-    return f'<div class="at">{_breaking(_shown(span.file))}:{span.line}</div>'
+    return f'<div class="at">{_breaking(span["file"])}:{span["line"]}</div>'
 
 
-def _type(text: str, *, is_open: bool = True) -> str:
+def _type(text: str) -> str:
     """Return a type, folded if it is long."""
-    if is_open and len(text) <= LONGEST_TYPE:
-        return _code(text)
-    return f"<details><summary>type</summary>{_code(text)}</details>"
+    return _code(text) if len(text) <= LONGEST_TYPE else _folded("type", text)
+
+
+def _folded(title: str, text: str) -> str:
+    return f"<details><summary>{title}</summary>{_code(text)}</details>"
 
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(_code, names)) or "nothing"
 
 
-def _approval(audited: Audited) -> Iterator[str]:
+def _approval(document: Plain) -> Iterator[str]:
+    is_program = document["read"]["what"] == "program"
+    what = "program that" if is_program else "components of the bundle whose program"
+    digest = document["program"]["digest"] or ""
     yield '<section class="approval"><h2>Approval</h2>'
-    yield f"<p>{APPROVAL} {_code(audited.digest[:16])}…</p>"
+    yield f"<p>I have read this page, and approve the {what} has the SHA-256 {_code(digest)}.</p>"
     yield '<div class="lines">'
-    for label in ("Name", "Date", "Signature"):
-        yield f"<div>{label}</div>"
+    yield from (f"<div>{label}</div>" for label in ("Name", "Date", "Signature"))
     yield f'</div></section><footer class="soft">{LIMITS}</footer>'
-
-
-APPROVAL = "I have read this page. My approval is of the program whose digest begins with"
-LIMITS = (
-    "What a value may depend on holds for every argument: it may name more than the value depends"
-    " on, never less. Times, and which clients take part, are not covered. A random draw is no"
-    " claim of differential privacy."
-)
 
 
 def _counted(number: int, noun: str) -> str:
@@ -427,4 +352,4 @@ def _breaking(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    return html.escape(printable(text))
+    return html.escape(printable(str(text)))

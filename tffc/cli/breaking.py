@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import click
 
 from tffc.audit.breaking import Breaks, Change, changes
-from tffc.audit.sarif import Finding, sarif
+from tffc.audit.report import source_name
+from tffc.audit.sarif import Finding, Run, sarif
 from tffc.audit.text import place
 from tffc.cli.annotations import annotation
 from tffc.cli.output import show_json, show_line
@@ -159,5 +160,11 @@ def _sarif(found: Sequence[Change], failing: frozenset[Breaks], source: str) -> 
         )
         for change in found
     )
-    rules = {each.name: each.value for each in Breaks}
-    return sarif("tffc diff", rules, findings, pathlib.Path(source.partition(":")[0]))
+    run = Run(
+        tool="tffc diff",
+        category=source_name(source),
+        source=pathlib.Path(source.partition(":")[0]),
+        rules={each.name: each.value for each in Breaks},
+        help="changes",
+    )
+    return sarif(run, findings)

@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tffc.audit.audit import ASSIGNED, SIDES, Audit, Channel, Protection, audit_round, size_of
-from tffc.audit.documents import plain
+from tffc.audit.audit import SIDES, Audit, Channel, Protection, audit_round, size_of
+from tffc.audit.names import ASSIGNED
 from tffc.audit.programs import RoundFlows, results_of, round_flows
+from tffc.audit.report import plain
 from tffc.backends.compiler import normalized
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import load_form

@@ -136,11 +136,11 @@ def _policy(policy: Plain | None) -> Iterator[str]:
 
 def _exception(each: Plain) -> str:
     ends = "ended on" if each["state"] == "ended" else f"{each['state']}, until"
+    state = _state(each["state"], f"{ends} {each['expires']}")
     return (
         f"<li><div><strong>{_breaking(each['channel'])}</strong> may violate "
         f"{_code(each['rule'])}<br>{_text(each['reason'])}<br>"
-        f'<span class="soft">content</span> {_code(each["content"])}</div>'
-        f"{_state(each['state'], f'{ends} {each["expires"]}')}</li>"
+        f'<span class="soft">content</span> {_code(each["content"])}</div>{state}</li>'
     )
 
 

@@ -10,7 +10,10 @@ import dataclasses
 import hashlib
 from typing import Any
 
+from tffc.audit.audit import Audit, audit_round
 from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import normalized
+from tffc.backends.forms.stages import assign_stages
 from tffc.errors import TffcError, WireError
 from tffc.ir import wire
 from tffc.ir.nodes import Node
@@ -52,6 +55,17 @@ def read_for_audit(bundle: Bundle) -> Reading:
     if proof.answer is Answer.PROVED:
         return Reading(bundle.computation, proof, None)
     return Reading(form.decompile(), proof, error)
+
+
+def audit_bundle(bundle: Bundle, reading: Reading) -> Audit:
+    """Return the audit of what was read of a bundle; effects are those of its own components.
+
+    Raises:
+      FormError: the components do not fit each other, or the program is not a round.
+      GraphError: a section is malformed.
+    """
+    staged = assign_stages(normalized(reading.program, bundle.form))
+    return audit_round(staged, bundle.read_form(), bundle.form)
 
 
 def program_digests(program: Node) -> dict[str, str]:

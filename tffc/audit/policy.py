@@ -349,8 +349,8 @@ class _Reader:
             if key not in fields:
                 raise PolicyError(
                     "E973",
-                    f"{what} cannot have the key {key!r}",
-                    help=did_you_mean(str(key), fields) or f"its keys are {', '.join(fields)}",
+                    f"{what} cannot have the key {_quoted(key)}",
+                    help=did_you_mean(_quoted(key), fields) or f"its keys are {', '.join(fields)}",
                     span=self._span((*path, key)),
                 )
         return {key: fields[key](self, value, (*path, key)) for key, value in content.items()}
@@ -431,10 +431,21 @@ class _Reader:
 
     def rule(self, value: Any, path: tuple[Any, ...]) -> str:
         if not isinstance(value, str) or value not in RULES:
-            near = did_you_mean(str(value), RULES)
-            message = f"{value!r} is not a rule"
+            near = did_you_mean(_quoted(value), RULES)
+            message = f"{_quoted(value)} is not a rule"
             raise self.wrong(message, path, near or f"the rules are {', '.join(RULES)}")
         return value
+
+
+LONGEST_QUOTATION = 200
+"""The most characters that are shown of a value."""
+
+
+def _quoted(value: Any) -> str:
+    """Return a value of a policy for a message: its text, or what it is if it is not text."""
+    if not isinstance(value, str):
+        return f"of type {type(value).__name__}"
+    return repr(value[:LONGEST_QUOTATION])
 
 
 _Field = Callable[[_Reader, Any, tuple[Any, ...]], Any]
@@ -453,6 +464,10 @@ def _field(
     return read
 
 
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
 TEXT = _field("text", lambda value: is_text(value) and value.strip())
 TEXTS = _field(
     "a list of names", lambda value: isinstance(value, list) and all(map(is_text, value)), tuple
@@ -464,8 +479,8 @@ PATTERN: dict[str, _Field] = {"pattern": TEXT, "optional": BOOLEAN}
 FIELDS: dict[str, _Field] = {
     "operators": _Reader.operators,
     "never-leave": _Reader.patterns,
-    "largest-bytes": _field("a number of bytes", lambda value: type(value) is int and value >= 0),
-    "least-clients": _field("a number of clients", lambda value: type(value) is int and value >= 0),
+    "largest-bytes": _field("a number of bytes", _is_number),
+    "least-clients": _field("a number of clients", _is_number),
     "single-client": BOOLEAN,
     "effects": _Reader.effects,
     "protection": _field(

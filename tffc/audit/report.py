@@ -14,6 +14,7 @@ from typing import Any
 from tffc.audit.audit import Audit, Depends
 from tffc.audit.policy import DESCRIPTIONS, Policy, Violation, Waiver, requirements
 from tffc.audit.text import report_path, report_place, violation_text
+from tffc.audit.tool import tool_digest
 from tffc.errors import Span
 from tffc.version import VERSION
 
@@ -100,7 +101,7 @@ def document(report: Report) -> Plain:
     """Return a report as plain data."""
     return {
         "format": 1,
-        "tool": {"name": "tffc", "version": VERSION},
+        "tool": {"name": "tffc", "version": VERSION, "digest": tool_digest()},
         "source": source_name(report.source),
         "as_of": plain(report.as_of),
         "verdict": {

@@ -63,7 +63,7 @@ def _head(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"source: {document['source']}"
     yield f"program: SHA-256 {program['digest']}"
     yield f"read: {document['read']['text']}"
-    yield f"tool: {tool['name']} {tool['version']}"
+    yield f"tool: {tool['name']} {tool['version']}, SHA-256 {tool['digest']}"
     yield ""
 
 

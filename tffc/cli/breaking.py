@@ -7,20 +7,23 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
 from tffc.audit.breaking import Breaks, Change, changes
+from tffc.audit.bundles import read_for_audit
 from tffc.audit.report import source_name
 from tffc.audit.sarif import Finding, Run, sarif
 from tffc.audit.text import place
+from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.annotations import annotation
 from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
 from tffc.cli.sources import TEXTS, read_computation, read_round_or_bundle
 from tffc.errors import LoadError, shown_path
 from tffc.ir.nodes import Node
+from tffc.proof.prove import Answer
 
 BROKEN = 2
 """The exit code if a change breaks something in `--fail-on`."""
@@ -41,10 +44,21 @@ def show_changes(
     else:
         old, _ = read_round_or_bundle(first, form)
     step(f"comparing {first} with {second}")
-    found = changes(old, new, form)
+    found = [*changes(old, new, form), *_unproved(second)]
     _show(found, failing, format, second)
     if any(change.breaks in failing for change in found):
         raise click.exceptions.Exit(BROKEN)
+
+
+def _unproved(source: str) -> Iterator[Change]:
+    """Yield a change if the components of a bundle are not proved to compute its program, because
+    then the program may say nothing of what runs."""
+    if pathlib.Path(source).is_dir():
+        reading = read_for_audit(read_bundle(pathlib.Path(source)))
+        if reading.error is not None:
+            is_other = reading.proof.answer is Answer.DIFFERENT
+            breaks = Breaks.RESULT if is_other else Breaks.INSIDE
+            yield Change(breaks, "bundle", f"is read from its components: {reading.error.message}")
 
 
 def _kinds(given: str | None) -> frozenset[Breaks]:

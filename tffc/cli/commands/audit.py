@@ -11,7 +11,7 @@ import click
 
 from tffc.audit import documents
 from tffc.audit.audit import audit
-from tffc.audit.bundles import program_digests, read_for_audit
+from tffc.audit.bundles import audit_bundle, program_digests, read_for_audit
 from tffc.audit.policy import read_policy, violations
 from tffc.audit.report import Report, Verdict
 from tffc.audit.text import violation_text
@@ -114,7 +114,7 @@ def _audited(source: str, form: str | None) -> Report:
     step(f"auditing {source}")
     return Report(
         source,
-        audit(reading.program, bundle.form),
+        audit_bundle(bundle, reading),
         bundle.digests(),
         is_read_from_components=not reading.is_proved,
         proof=reading.answer(),

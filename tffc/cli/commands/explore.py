@@ -13,6 +13,7 @@ from tffc.backends.forms.kinds import form_for
 from tffc.cli.options import form_option, show_repeatedly, size_option, watch_option
 from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
+from tffc.cli.proving import round_of_bundle
 from tffc.cli.sources import read_parts, read_round, refuse_form_of_bundle
 from tffc.errors import TffcError
 from tffc.explorer.description import Description, describe, refusal
@@ -47,6 +48,8 @@ def explore_command(
     of each call, and what each line compiled to; the changes of every pass; the graph of every
     component; the audit; and the text of the program. The round is not run.
 
+    A bundle whose components are not proved to compute its program is shown from its components.
+
     For a program that cannot be traced or compiled, the page shows the error at its line, and the
     command exits with 1.
 
@@ -79,7 +82,7 @@ def _describe(source: str, form: str | None, since: str | None) -> Description:
     older = None if since is None else _round_of(since)
     if os.path.isdir(source):
         bundle = read_bundle(pathlib.Path(source))
-        round, form, compiled = bundle.computation, bundle.form, bundle.read_form()
+        round, form, compiled = round_of_bundle(source, bundle), bundle.form, bundle.read_form()
         first = bundle.initialize
     else:
         try:
@@ -97,6 +100,8 @@ def _describe(source: str, form: str | None, since: str | None) -> Description:
 
 def _round_of(source: str) -> Node:
     """Return the round of a program or a bundle."""
+    if os.path.isdir(source):
+        return round_of_bundle(source, read_bundle(pathlib.Path(source)))
     parts = read_parts(source)
     return parts.get("next") or parts["computation"]
 

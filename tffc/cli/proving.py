@@ -1,0 +1,42 @@
+"""What commands believe of a bundle: its program only where its components compute it."""
+
+from __future__ import annotations
+
+from tffc.audit.bundles import read_for_audit
+from tffc.backends.bundle.bundle import Bundle
+from tffc.cli.output import say
+from tffc.cli.progress import step
+from tffc.ir.nodes import Node
+from tffc.printable import printable
+from tffc.proof.prove import Answer
+
+
+def round_of_bundle(source: str, bundle: Bundle) -> Node:
+    """Return the program that stands for a bundle: the program in it if its components are proved
+    to compute it, else what the components compute, with a warning.
+
+    Raises:
+      FormError: the components are not those of the form.
+    """
+    step(f"proving {source}")
+    reading = read_for_audit(bundle)
+    if reading.error is not None:
+        say(f"warning: {source} is read from its components: {printable(reading.error.message)}")
+    return reading.program
+
+
+def refuse_forged(source: str, bundle: Bundle) -> None:
+    """Check that the components of a bundle do not compute something else than its program; warn
+    if that is not decided.
+
+    Raises:
+      ValidationError: they do.
+      FormError: they are not those of the form.
+    """
+    step(f"proving {source}")
+    reading = read_for_audit(bundle)
+    if reading.error is None:
+        return
+    if reading.proof.answer is Answer.DIFFERENT:
+        raise reading.error
+    say(f"warning: {source}: {printable(reading.error.message)}")

@@ -10,8 +10,8 @@ import hashlib
 import pathlib
 from collections.abc import Iterable
 
-PALETTE = pathlib.Path(__file__).with_name("palette.css").read_text(encoding="utf-8")
-"""The colours and fonts that pages share."""
+SHARED = pathlib.Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+"""The style that pages share: colours, fonts, verdicts, rules and entries."""
 
 
 def web_page(title: str, style: str, body: Iterable[str], script: str = "") -> str:

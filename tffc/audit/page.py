@@ -12,9 +12,9 @@ from typing import Any
 from tffc.audit.leaves import below, gathered
 from tffc.effects.consent import KINDS
 from tffc.printable import printable
-from tffc.web_page import PALETTE, web_page
+from tffc.web_page import SHARED, web_page
 
-STYLE = PALETTE + pathlib.Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+STYLE = SHARED + pathlib.Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
 LONGEST_TYPE = 200
 """The most characters of a type that are shown before it is opened."""
@@ -163,7 +163,7 @@ def _violations(found: Sequence[Plain], lines: Lines) -> Iterator[str]:
         yield f'</div><ul class="broken-rules">{"".join(map(_violation, own))}</ul>'
         line = "" if span is None else lines.get((span["file"], span["line"]), "").strip()
         if line:
-            yield f'<pre class="line">{_text(line)}</pre>'
+            yield f'<pre class="user-line">{_text(line)}</pre>'
         yield "</article>"
     yield "</section>"
 
@@ -203,7 +203,7 @@ class _Values:
 
     def _notes(self) -> Iterator[str]:
         audit = self._audit
-        yield '<dl class="facts">'
+        yield '<dl class="facts wide-labels">'
         seen = "Seen of each client by whoever aggregates"
         yield from _fact(seen, _listed(audit["seen_by_aggregator"]))
         yield from _fact("In no channel", _listed(audit["in_no_channel"]))
@@ -333,7 +333,7 @@ def _approval(document: Plain) -> Iterator[str]:
     digest = document["program"]["digest"] or ""
     yield '<section class="approval"><h2>Approval</h2>'
     yield f"<p>I have read this page, and approve the {what} has the SHA-256 {_code(digest)}.</p>"
-    yield '<div class="lines">'
+    yield '<div class="signed">'
     yield from (f"<div>{label}</div>" for label in ("Name", "Date", "Signature"))
     yield f'</div></section><footer class="soft">{LIMITS}</footer>'
 

@@ -39,10 +39,7 @@ def show_changes(
     `fail_on`."""
     failing = _kinds(fail_on)
     new, form = read_round_or_bundle(second, form)
-    if first.startswith(GIT):
-        old = _at_revision(first.removeprefix(GIT), second, form)
-    else:
-        old, _ = read_round_or_bundle(first, form)
+    old = older_round(first, second, form)
     step(f"comparing {first} with {second}")
     found = [*changes(old, new, form), *_unproved(second)]
     _show(found, failing, format, second)
@@ -72,7 +69,24 @@ def _kinds(given: str | None) -> frozenset[Breaks]:
     return frozenset(Breaks[name] for name in names)
 
 
-# Revisions of a repository.
+# Older versions.
+
+
+def older_round(older: str, source: str, form: str) -> Node:
+    """Return an older version of the round in a source: that in another one, or of a revision."""
+    if older.startswith(GIT):
+        return _at_revision(older.removeprefix(GIT), source, form)
+    return read_round_or_bundle(older, form)[0]
+
+
+def lines_at(revision: str, path: str) -> list[str]:
+    """Return the lines of a file at a revision of its repository; those of today if it was not
+    there."""
+    file = pathlib.Path(path).resolve()
+    try:
+        return _git(file.parent, "show", f"{revision}:./{file.name}").decode().splitlines()
+    except (LoadError, UnicodeDecodeError):
+        return file.read_text(errors="replace").splitlines() if file.is_file() else []
 
 
 def _at_revision(revision: str, source: str, form: str) -> Node:

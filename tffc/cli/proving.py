@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tffc.audit.bundles import read_for_audit
+from tffc.audit.bundles import Reading, read_for_audit
 from tffc.backends.bundle.bundle import Bundle
 from tffc.cli.output import say
 from tffc.cli.progress import step
@@ -18,11 +18,20 @@ def round_of_bundle(source: str, bundle: Bundle) -> Node:
     Raises:
       FormError: the components are not those of the form.
     """
+    return reading_of_bundle(source, bundle).program
+
+
+def reading_of_bundle(source: str, bundle: Bundle) -> Reading:
+    """Return what stands for a bundle, as `round_of_bundle` does, with the answer of the prover.
+
+    Raises:
+      FormError: the components are not those of the form.
+    """
     step(f"proving {source}")
     reading = read_for_audit(bundle)
     if reading.error is not None:
         say(f"warning: {source} is read from its components: {printable(reading.error.message)}")
-    return reading.program
+    return reading
 
 
 def refuse_forged(source: str, bundle: Bundle) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tffc.audit.audit import SIDES, Audit, Channel, Protection, audit_round, size_of
+from tffc.audit.breaking import changes
+from tffc.audit.bundles import program_digests
 from tffc.audit.names import ASSIGNED
 from tffc.audit.programs import RoundFlows, results_of, round_flows
-from tffc.audit.report import plain
+from tffc.audit.report import Report, document, plain
 from tffc.backends.compiler import normalized
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import load_form
@@ -62,6 +64,18 @@ class Description:
     error: TffcError | None = None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Older:
+    """An older version of a round, and where it comes from.
+
+    `lines` returns the lines of a file at that version, where the program does not know its files.
+    """
+
+    program: Node
+    title: str = ""
+    lines: Callable[[str], list[str]] | None = None
+
+
 def describe(
     program: Node,
     form: str,
@@ -69,14 +83,21 @@ def describe(
     *,
     compiled: Form | None = None,
     initialize: Compiled | None = None,
-    older: Node | None = None,
+    older: Older | None = None,
+    report: Callable[[Audit], Report] | None = None,
 ) -> Description:
     """Return the content of the page of a round, compiled to a form.
 
     If it cannot be compiled, the page has the error and everything found before it.  `compiled` is
     the form of a bundle.  `older` is an older version of the program to show changes from.
+    `report` makes a report of the audit, with a policy and what was read; without it, no policy is
+    applied.
+
+    Raises:
+      PolicyError: the policy says something of what the round does not have.
     """
-    texts, files, graphs, refused = ProgramTexts(program), SourceFiles(), Graphs(), None
+    texts, files, graphs = ProgramTexts(program), SourceFiles(), Graphs()
+    refused = audited = None
     files.add(spans_of(program))
     found: Plain = {"tffc": VERSION, "title": title, "form": form, "type": _text(program.type)}
     try:
@@ -86,7 +107,6 @@ def describe(
         flows = round_flows(staged)
         audited = audit_round(staged, compiled, form)
         found["round"] = _Round(staged, flows, audited, files, graphs).plain()
-        found["audit"] = plain(audited)
         components = dict(compiled.components())
         if initialize is not None:
             components["initialize"] = initialize
@@ -100,26 +120,47 @@ def describe(
     except TffcError as error:
         refused = error
         found["error"] = error_plain(error, files)
+    if audited is not None:
+        made = report(audited) if report else Report(title, audited, program_digests(program))
+        found["report"] = document(made)
     if older is not None:
-        found["changes"] = _changes(older, program)
+        found["changes"] = _changes(older, program, form)
     found |= {**texts.plain(), "sources": files.plain(), "graphs": graphs.plain()}
     return Description(found, refused)
 
 
-def _changes(older: Node, program: Node) -> Plain:
-    """Return the changes in the user's files and in the program."""
+def _changes(older: Older, program: Node, form: str) -> Plain:
+    """Return the changes in the user's files and in the program, and what they break."""
     files = [SourceFiles(), SourceFiles()]
-    for each, version in zip(files, (older, program), strict=True):
-        each.add(spans_of(version))
-    pairs = zip(*(each.plain() for each in files), strict=False)
-    parts = differences({"computation": older}, {"computation": program})
+    files[0].add(spans_of(older.program))
+    files[1].add(spans_of(program))
+    before, after = (each.plain() for each in files)
+    if older.lines is not None:
+        texts = map(older.lines, files[1].paths())
+        before = [{**each, "lines": text} for each, text in zip(after, texts, strict=True)]
+    pairs = zip(before, after, strict=False)
+    parts = differences({"computation": older.program}, {"computation": program})
     return {
-        "parts": [plain(each) for each in parts],
+        "since": older.title,
+        **_breaking(older.program, program, form),
+        "parts": [dataclasses.asdict(each) for each in parts],
         "sources": [
             {"before": old, "after": new, "diff": difference(old["lines"], new["lines"])}
             for old, new in pairs
             if old["lines"] != new["lines"]
         ],
+    }
+
+
+def _breaking(older: Node, program: Node, form: str) -> Plain:
+    """Return what the changes break, or why that cannot be told."""
+    try:
+        found = changes(older, program, form)
+    except TffcError as error:
+        return {"breaking": [], "unknown": error.message}
+    return {
+        "breaking": [{**plain(each), "means": each.breaks.value} for each in found],
+        "unknown": None,
     }
 
 

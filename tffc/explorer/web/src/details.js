@@ -1,6 +1,6 @@
 // What is known of the calls that are chosen: what they take and give, and what they are made of.
 
-import { bytes, code, counted, exactBytes, fill, h } from "./dom.js";
+import { bytes, code, counted, exactBytes, fill, h, name } from "./dom.js";
 import { notation, type } from "./highlight.js";
 import { PROTECTION, shownOperator } from "./round.js";
 
@@ -34,9 +34,9 @@ export class Details {
     const channels = round.calls.filter((call) => call.protection);
     const heads = ["channel", "data", "bytes", "goes to"];
     const row = (call) => [
-      [h("button", { type: "button", class: "link", onclick: () => this.explorer.select({ calls: [call.name], show: true }) }, call.title),
+      [h("button", { type: "button", class: "link", onclick: () => this.explorer.select({ calls: [call.name], show: true }) }, name(call.title)),
         h("div", { class: `protection ${call.protection}` }, `${PROTECTION[call.protection].mark} ${PROTECTION[call.protection].word}`)],
-      list(call.data), bytes(call.gives), list(call.reaches),
+      list(call.data, 4), bytes(call.gives), list(call.reaches, 3),
     ];
     return [
       channels.length ? [
@@ -164,10 +164,9 @@ export function badge(call) {
     `${PROTECTION[call.protection].mark} ${PROTECTION[call.protection].word}`);
 }
 
-function list(names) {
+function list(names, most = 12) {
   if (!names.length) return "nothing";
-  const shown = names.slice(0, 12).map((name, index) => [index ? ", " : "", code(name)]);
-  if (names.length <= 12) return shown;
-  return [shown, h("details", {}, h("summary", {}, `and ${counted(names.length - 12, "more")}`.replace("mores", "more")),
-    names.slice(12).map((name, index) => [index ? ", " : "", code(name)]))];
+  const listed = (some) => some.map((each, index) => [index ? ", " : "", name(each)]);
+  if (names.length <= most) return listed(names);
+  return [listed(names.slice(0, most)), h("details", {}, h("summary", {}, `and ${names.length - most} more`), listed(names.slice(most)))];
 }

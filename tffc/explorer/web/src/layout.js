@@ -13,7 +13,7 @@ export function place(nodes, edges, { direction = "LR", ranksep = 60, nodesep = 
   const graph = new dagre.graphlib.Graph();
   const given = new Map(nodes.map((node) => [node.id, node]));
   const ranked = nodes.length > 0 && nodes[0].rank !== undefined;
-  const options = { rankdir: direction, ranksep, nodesep, edgesep: 10, marginx: direction === "LR" ? 16 : 30, marginy: 16 };
+  const options = { rankdir: direction, ranksep, nodesep, edgesep: 10, marginx: ranked ? 12 : 30, marginy: 16 };
   options.ranker = ranked
     ? (g) => {
         // Twice, for dagre keeps every other rank for labels.
@@ -74,8 +74,12 @@ function straighten(edge, columns, at, isRight) {
   points.push({ ...edge.start, [along]: from[along] + half(from.column) });
   for (const point of edge.points) {
     const side = half(point.column);
-    const isGap = !isRight && edge.room?.column === point.column;
-    points.push({ ...point, [along]: point[along] - side }, { ...point, [along]: point[along] + side, isGap });
+    points.push({ ...point, [along]: point[along] - side });
+    if (!isRight && edge.room?.column === point.column) {
+      const { height } = edge.label;
+      points.push({ ...point, y: point.y - height / 2 }, { ...point, y: point.y + height / 2, isGap: true });
+    }
+    points.push({ ...point, [along]: point[along] + side });
   }
   points.push({ ...edge.end, [along]: to[along] - half(to.column) });
   edge.points = points;

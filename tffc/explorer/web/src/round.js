@@ -8,15 +8,16 @@ const MOST = 60; // boxes that are shown before calls are folded
 const GROUP = 30; // calls of one fold that are opened at once
 const SIZES = { title: "650 13px", small: "11px", badge: "600 11px" }; // of texts in the picture
 const WIDEST = { title: 150, small: 132, label: 96 }; // of their lines, before they are broken
+const NARROW = { title: 112, small: 104, label: 84 }; // the same on a phone
 const LINE = 13; // from line to line of a label
-const LEAST = 0.92; // the smallest scale that a picture is fitted to, so that labels can be read
+const LEAST = 0.9; // the smallest scale that a picture is fitted to, so that labels can be read
 const HEAD = 24; // the height of the name of a stage, where stages follow downwards
 
 export const PROTECTION = {
-  secure: { mark: "●", word: "secure sum" },
-  system: { mark: "◐", word: "plain, by the system" },
-  program: { mark: "◔", word: "plain, by the program" },
-  none: { mark: "○", word: "released by itself" },
+  secure: { mark: "●", word: "secure sum", brief: "secure sum" },
+  system: { mark: "◐", word: "plain, by the system", brief: "by the system" },
+  program: { mark: "◔", word: "plain, by the program", brief: "by the program" },
+  none: { mark: "○", word: "released by itself", brief: "by itself" },
 };
 const SERVER_STAGES = new Set(["prepare", "result"]);
 
@@ -136,6 +137,7 @@ export class RoundPicture {
   draw() {
     const { round } = this;
     this.isRight = window.innerWidth >= 720;
+    this.widest = this.isRight ? WIDEST : NARROW;
     this.boxes = boxes(round, this.open);
     this.foldButton.hidden = !this.open.size;
     const home = new Map();
@@ -163,7 +165,7 @@ export class RoundPicture {
     const { round } = this;
     const [state, data] = round.inputs;
     const pill = (value, id, stage, kind) =>
-      sized({ id, stage, kind, value, title: [value.title], lines: [value.where ?? "", size(value.bytes)].filter(Boolean), data: id === "data" ? listedLines(dataNames, WIDEST.small, 3) : [] }, 28);
+      sized({ id, stage, kind, value, title: [value.title], lines: [value.where ?? "", size(value.bytes)].filter(Boolean), data: id === "data" ? listedLines(dataNames, this.widest.small, 3) : [] }, 28);
     const dataNames = [...new Set(round.edges.filter((edge) => edge.from === "data").flatMap((edge) => edge.parts.flatMap((part) => part.data)))];
     const made = [];
     if (!empty(state)) made.push(pill(state, "state", "prepare", "input"));
@@ -175,9 +177,9 @@ export class RoundPicture {
       const names = box.call ? dataOf(call) : [];
       made.push(sized({
         id: box.id, box, stage: call.stage, kind: box.call ? "call" : "fold", protection: call.protection,
-        title: wrapped(title, WIDEST.title, SIZES.title, 3), lines: [short(sub, 28)],
-        data: box.call ? listedLines(names, WIDEST.small, this.isRight ? 3 : 2) : [],
-        badge: call.protection ? `${PROTECTION[call.protection].mark} ${PROTECTION[call.protection].word}` : "",
+        title: wrapped(title, this.widest.title, SIZES.title, 3), lines: [short(sub, 28)],
+        data: box.call ? listedLines(names, this.widest.small, 3) : [],
+        badge: call.protection ? `${PROTECTION[call.protection].mark} ${this.isRight ? PROTECTION[call.protection].word : PROTECTION[call.protection].brief}` : "",
       }, 22));
     }
     for (const output of round.outputs) {
@@ -206,7 +208,7 @@ export class RoundPicture {
       const isGiven = edge.parts.some((part) => part.role === "" || part.role === "weight");
       if (isGiven) one.protection ??= this.calls.get(edge.to)?.protection;
     }
-    for (const edge of found.values()) edge.label = label(edge);
+    for (const edge of found.values()) edge.label = label(edge, this.widest.label);
     return [...found.values()];
   }
 
@@ -256,6 +258,7 @@ export class RoundPicture {
     );
     const buttons = placed.nodes.map((node) => this.button(node));
     const world = h("div", { class: "world", style: { top: `${head}px` } }, drawing, buttons);
+    this.world = world;
     this.stage = h("div", { class: "stage" }, this.bands(spans), world, this.heads(spans));
     Object.assign(this.stage.style, { width: `${this.size.width}px`, height: `${this.size.height}px` });
     this.frame = h("div", { class: "frame" }, this.stage);
@@ -298,16 +301,15 @@ export class RoundPicture {
     return spans.map(({ stage, start, stop }) => {
       const style = this.isRight
         ? { left: `${start}px`, width: `${stop - start}px`, top: "0", height: `${this.size.height}px` }
-        : { top: `${start}px`, height: `${stop - start}px`, left: "0", width: `${this.size.width}px` };
-      const side = SERVER_STAGES.has(stage.key) ? "server" : stage.key === "work" ? "clients" : "between";
-      return h("div", { class: `band ${side}`, style });
+        : { top: `${start}px`, height: `${stop - start}px`, left: "0", width: "100%" };
+      return h("div", { class: `band ${sideOf(stage)}`, style });
     });
   }
 
   /** Returns the names of the stages, which stand over the edges. */
   heads(spans) {
     return spans.map(({ stage, start, stop }, index) =>
-      h("div", { class: "band-head", style: this.isRight ? { left: `${start}px`, width: `${stop - start}px`, top: "0" } : { top: `${start}px`, left: "0" } },
+      h("div", { class: `band-head ${sideOf(stage)}`, style: this.isRight ? { left: `${start}px`, width: `${stop - start}px`, top: "0" } : { top: `${start}px`, left: "0" } },
         h("strong", {}, `${index + 1} ${stage.title}`), " ", h("span", {}, stage.where)));
   }
 
@@ -454,8 +456,12 @@ export class RoundPicture {
 
   scale(zoom, isFit = false) {
     this.zoom = Math.min(2.5, Math.max(isFit ? LEAST : 0.2, zoom));
+    const spare = Math.max(0, (this.canvas.clientWidth - 2) / this.zoom - this.size.width);
+    const whole = this.isRight ? this.size.width : this.size.width + spare;
+    this.world.style.left = `${(whole - this.size.width) / 2}px`;
+    this.stage.style.width = `${whole}px`;
     this.stage.style.transform = `scale(${this.zoom})`;
-    this.frame.style.width = `${this.size.width * this.zoom}px`;
+    this.frame.style.width = `${whole * this.zoom}px`;
     this.frame.style.height = `${this.size.height * this.zoom}px`;
   }
 
@@ -466,6 +472,10 @@ export class RoundPicture {
       this.draw();
     }
   }
+}
+
+function sideOf({ key }) {
+  return SERVER_STAGES.has(key) ? "server" : key === "work" ? "clients" : "between";
 }
 
 function empty(value) {
@@ -516,19 +526,19 @@ function fits(names, last, widest) {
 }
 
 /** Returns the label of an edge: the data that flows, and its type and size. */
-function label(edge) {
+function label(edge, widest) {
   const names = edge.wires > 1 ? [`${edge.wires} values`] : [...new Set(edge.parts.flatMap((part) => part.data))];
   const sizes = edge.parts.map((part) => part.bytes);
   const many = size(sizes.includes(null) ? null : sizes.reduce((sum, each) => sum + each, 0));
   const brief = edge.wires > 1 || edge.parts.length > 1 ? "" : edge.parts[0].brief;
   const both = brief && `${brief} · ${many}`;
-  const last = both && width(both, SIZES.small) <= WIDEST.label ? both : many;
+  const last = both && width(both, SIZES.small) <= widest ? both : many;
   const lines = [
-    ...listedLines(names, WIDEST.label, 4).map((text) => ({ text, kind: "" })),
+    ...listedLines(names, widest, 4).map((text) => ({ text, kind: "" })),
     { text: last, kind: "size" },
   ];
-  const widest = Math.max(...lines.map(({ text }) => width(text, SIZES.small)));
-  return { lines, width: Math.ceil(widest) + 8, height: lines.length * LINE + 6 };
+  const longest = Math.max(...lines.map(({ text }) => width(text, SIZES.small)));
+  return { lines, width: Math.ceil(longest) + 8, height: lines.length * LINE + 6 };
 }
 
 /** Returns what leaves the clients and what they are sent, in words. */

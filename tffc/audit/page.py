@@ -82,10 +82,11 @@ def _verdict(document: Plain) -> Iterator[str]:
     verdict = document["verdict"]
     kind, mark = MARKS.get(verdict["word"], ("open", "–"))
     title, _, more = verdict["text"].partition(": ")
-    as_of = document["as_of"]
-    notes = [more] if more else []
-    notes += [f"as of {as_of}"] if as_of is not None else []
-    shown = _text("; ".join(notes)) if document["policy"] is not None else NO_POLICY
+    as_of = "" if document["as_of"] is None else f", as of {document['as_of']}"
+    shown = NO_POLICY
+    if document["policy"] is not None:
+        policy = _code(document["policy"]["path"] or "a policy")
+        shown = f"{policy}{_text(as_of)}: {_text(more or 'no rule is violated')}"
     yield from _banner(kind, mark, _text(title[:1].upper() + title[1:]), shown)
     if document["read"]["what"] != "program":
         yield from _banner("doubtful", "!", "Read from the components", UNPROVED)
@@ -123,8 +124,8 @@ def _policy(policy: Plain | None) -> Iterator[str]:
     for rule in policy["rules"]:
         count = rule["violations"]
         text = _counted(count, "violation") if count else rule["verdict"]
-        yield f"<li><div><strong>{_text(rule['rule'])}</strong> <code>{_breaking(rule['requires'])}"
-        yield f'</code><br><span class="soft">{_text(rule["means"])}</span></div>'
+        yield f"<li><div><strong>{_text(rule['rule'])}</strong> {_code(rule['requires'])} "
+        yield f'<span class="soft">{_text(rule["means"])}</span></div>'
         yield f"{_state(rule['verdict'], text)}</li>"
     yield "</ul>" if policy["rules"] else "<li>It has no rules.</li></ul>"
     if policy["exceptions"]:

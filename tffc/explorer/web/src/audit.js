@@ -43,7 +43,7 @@ export function verdict(report) {
   const [title, ...more] = text.split(": ");
   return [
     banner(kind, mark, title[0].toUpperCase() + title.slice(1),
-      report.policy ? [...more, report.as_of ? `as of ${report.as_of}` : ""].filter(Boolean).join("; ") : "Nothing says what would be allowed: explore with --policy."),
+      report.policy ? [code(report.policy.path ?? "a policy"), report.as_of ? `, as of ${report.as_of}` : "", `: ${more.join(": ") || "no rule is violated"}`] : "Nothing says what would be allowed: explore with --policy."),
     unproved(report),
   ];
 }
@@ -52,7 +52,7 @@ export function verdict(report) {
 export function unproved(report) {
   if (!report || report.read.what === "program") return null;
   return banner("doubtful", "!", "Read from the components",
-    `The components of this bundle are not proved to compute the program in it. This page is about the components, which are what runs. ${report.read.proof?.reason ?? ""}`);
+    `The components of this bundle are not proved to compute the program in it. This page is about the components, which are what runs. The prover says: ${report.read.proof?.reason ?? "nothing"}.`);
 }
 
 function banner(kind, mark, title, text) {
@@ -74,7 +74,7 @@ function policy({ rules, exceptions }) {
   const state = (word, text) => h("span", { class: `state ${STATES[word] ?? "open"}` }, text);
   return h("section", {}, h("h2", {}, "The policy"),
     h("ul", { class: "rules" }, rules.map((rule) => h("li", {},
-      h("div", {}, h("strong", {}, rule.rule), " ", name(rule.requires), h("br"), h("span", { class: "soft" }, rule.means)),
+      h("div", {}, h("strong", {}, rule.rule), " ", name(rule.requires), " ", h("span", { class: "soft" }, rule.means)),
       state(rule.verdict, rule.violations ? counted(rule.violations, "violation") : rule.verdict))),
     rules.length ? null : h("li", {}, "It has no rules.")),
     exceptions.length ? [h("h3", {}, "Exceptions"), h("ul", { class: "rules" }, exceptions.map((each) => h("li", {},

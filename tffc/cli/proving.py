@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tffc.audit.bundles import read_for_audit
+from tffc.audit.bundles import Reading, read_for_audit
 from tffc.backends.bundle.bundle import Bundle
 from tffc.cli.output import say
 from tffc.cli.progress import step
@@ -11,9 +11,9 @@ from tffc.printable import printable
 from tffc.proof.prove import Answer
 
 
-def round_of_bundle(source: str, bundle: Bundle) -> Node:
-    """Return the program that stands for a bundle: the program in it if its components are proved
-    to compute it, else what the components compute, with a warning.
+def read_proved(source: str, bundle: Bundle) -> Reading:
+    """Return what is read of a bundle: the program in it if its components are proved to compute
+    it, else what the components compute, with a warning.
 
     Raises:
       FormError: the components are not those of the form.
@@ -21,8 +21,14 @@ def round_of_bundle(source: str, bundle: Bundle) -> Node:
     step(f"proving {source}")
     reading = read_for_audit(bundle)
     if reading.error is not None:
-        say(f"warning: {source} is read from its components: {printable(reading.error.message)}")
-    return reading.program
+        reason = printable(reading.error.message)
+        say(f"warning: {printable(source)} is read from its components: {reason}")
+    return reading
+
+
+def round_of_bundle(source: str, bundle: Bundle) -> Node:
+    """Return the program that stands for a bundle; see `read_proved`."""
+    return read_proved(source, bundle).program
 
 
 def refuse_forged(source: str, bundle: Bundle) -> None:
@@ -39,4 +45,4 @@ def refuse_forged(source: str, bundle: Bundle) -> None:
         return
     if reading.proof.answer is Answer.DIFFERENT:
         raise reading.error
-    say(f"warning: {source}: {printable(reading.error.message)}")
+    say(f"warning: {printable(source)}: {printable(reading.error.message)}")

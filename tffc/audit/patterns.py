@@ -13,6 +13,7 @@ import functools
 import re
 from collections.abc import Iterable
 
+from tffc.errors import Span
 from tffc.printable import printable
 
 
@@ -26,10 +27,11 @@ class Aspect(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern; one that `is_optional` may match nothing of a program."""
+    """A pattern, and its place in a file; one that `is_optional` may match nothing of a program."""
 
     text: str
     is_optional: bool = False
+    span: Span | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
     def aspect(self) -> Aspect:

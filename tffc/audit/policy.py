@@ -62,6 +62,7 @@ class Waiver:
     reason: str
     expires: datetime.date
     is_optional: bool = False
+    span: Span | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -226,15 +227,15 @@ def _check_names(audit: Audit, policy: Policy) -> None:
     for pattern in policy.never_leave:
         known = _known(audit, pattern.aspect)
         if not pattern.is_optional and not pattern.covered(known):
-            raise _unmatched(pattern, known, policy)
+            raise _unmatched(pattern, known)
     subjects = {each.content: each.name for each in audit.channels}
     subjects |= {each.content: each.operation for each in audit.effects}
     for each in policy.exceptions:
         if each.content not in subjects and not each.is_optional:
-            raise _changed(each, subjects, policy)
+            raise _changed(each, subjects)
 
 
-def _unmatched(pattern: Pattern, known: Sequence[str], policy: Policy) -> PolicyError:
+def _unmatched(pattern: Pattern, known: Sequence[str]) -> PolicyError:
     parts = {f"{pattern.aspect.value}{each}": None for path in known for each in _prefixes(path)}
     near = did_you_mean(pattern.text, parts)
     shown = ", ".join(known[:MOST_SHOWN]) + (", ..." if len(known) > MOST_SHOWN else "")
@@ -246,7 +247,7 @@ def _unmatched(pattern: Pattern, known: Sequence[str], policy: Policy) -> Policy
         help=(f"{near} " if near else "")
         + "For a policy of several programs, write "
         + f"{{pattern: {pattern.text!r}, optional: true}}",
-        span=Span(policy.path, 1) if policy.path else None,
+        span=pattern.span,
     )
 
 
@@ -261,7 +262,7 @@ def _prefixes(path: str) -> Iterator[str]:
         yield path[: step.start()]
 
 
-def _changed(waiver: Waiver, subjects: Mapping[str, str], policy: Policy) -> PolicyError:
+def _changed(waiver: Waiver, subjects: Mapping[str, str]) -> PolicyError:
     """Return the refusal of an exception for a content that the round does not have."""
     same = [content for content, name in subjects.items() if name == waiver.channel]
     rule = f"the exception to {waiver.rule} for {waiver.channel!r}"
@@ -279,8 +280,7 @@ def _changed(waiver: Waiver, subjects: Mapping[str, str], policy: Policy) -> Pol
         help = (f"{near} " if near else "") + (
             "Remove it, or in a policy of several programs add optional: true"
         )
-    span = Span(policy.path, 1) if policy.path else None
-    return PolicyError("E978", message, notes=notes, help=help, span=span)
+    return PolicyError("E978", message, notes=notes, help=help, span=waiver.span)
 
 
 # Reading.
@@ -404,7 +404,8 @@ class _Reader:
         found = self._mapping("a pattern", value, PATTERN, path)
         if "pattern" not in found:
             raise self.wrong("a pattern has no text", path, "give the text as pattern: ...")
-        pattern = Pattern(found["pattern"].strip(), found.get("optional", False))
+        span = self._span(path)
+        pattern = Pattern(found["pattern"].strip(), found.get("optional", False), span)
         if not pattern.path:
             raise self.wrong("a pattern has no path", path, "give a path as reports print it")
         return pattern
@@ -427,7 +428,8 @@ class _Reader:
             if missing == ["content"]:
                 help = "the report of tffc audit has the content of each channel and effect"
             raise self.wrong(f"an exception has no {' and no '.join(missing)}", path, help)
-        return Waiver(is_optional=found.pop("optional", False), **found)
+        is_optional = found.pop("optional", False)
+        return Waiver(is_optional=is_optional, span=self._span(path), **found)
 
     def rule(self, value: Any, path: tuple[Any, ...]) -> str:
         if not isinstance(value, str) or value not in RULES:

@@ -11,18 +11,9 @@ from tffc.printable import printable
 from tffc.proof.prove import Answer
 
 
-def round_of_bundle(source: str, bundle: Bundle) -> Node:
-    """Return the program that stands for a bundle: the program in it if its components are proved
-    to compute it, else what the components compute, with a warning.
-
-    Raises:
-      FormError: the components are not those of the form.
-    """
-    return reading_of_bundle(source, bundle).program
-
-
-def reading_of_bundle(source: str, bundle: Bundle) -> Reading:
-    """Return what stands for a bundle, as `round_of_bundle` does, with the answer of the prover.
+def read_proved(source: str, bundle: Bundle) -> Reading:
+    """Return what is read of a bundle: the program in it if its components are proved to compute
+    it, else what the components compute, with a warning.
 
     Raises:
       FormError: the components are not those of the form.
@@ -30,8 +21,14 @@ def reading_of_bundle(source: str, bundle: Bundle) -> Reading:
     step(f"proving {source}")
     reading = read_for_audit(bundle)
     if reading.error is not None:
-        say(f"warning: {source} is read from its components: {printable(reading.error.message)}")
+        reason = printable(reading.error.message)
+        say(f"warning: {printable(source)} is read from its components: {reason}")
     return reading
+
+
+def round_of_bundle(source: str, bundle: Bundle) -> Node:
+    """Return the program that stands for a bundle; see `read_proved`."""
+    return read_proved(source, bundle).program
 
 
 def refuse_forged(source: str, bundle: Bundle) -> None:
@@ -48,4 +45,4 @@ def refuse_forged(source: str, bundle: Bundle) -> None:
         return
     if reading.proof.answer is Answer.DIFFERENT:
         raise reading.error
-    say(f"warning: {source}: {printable(reading.error.message)}")
+    say(f"warning: {printable(source)}: {printable(reading.error.message)}")

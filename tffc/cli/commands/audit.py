@@ -11,7 +11,7 @@ import click
 
 from tffc.audit import documents
 from tffc.audit.audit import audit
-from tffc.audit.bundles import audit_bundle, program_digests, read_for_audit
+from tffc.audit.bundles import audit_bundle, program_digests
 from tffc.audit.policy import read_policy, violations
 from tffc.audit.report import Report, Verdict
 from tffc.audit.text import violation_text
@@ -19,8 +19,8 @@ from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.options import form_option, path_option, refuse_without_effect, size_option
 from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
+from tffc.cli.proving import read_proved
 from tffc.cli.sources import read_round_or_bundle, refuse_form_of_bundle
-from tffc.printable import printable
 
 
 @click.command("audit")
@@ -109,8 +109,7 @@ def _audited(source: str, form: str | None) -> Report:
         step(f"auditing {source}")
         return Report(source, audit(program, kind), program_digests(program))
     bundle = read_bundle(pathlib.Path(source))
-    step(f"proving {source}")
-    reading = read_for_audit(bundle)
+    reading = read_proved(source, bundle)
     step(f"auditing {source}")
     return Report(
         source,
@@ -132,8 +131,6 @@ FORMATS = {
 
 def _tell(report: Report) -> None:
     """Report violations of the policy; exit with 1 unless all are excepted."""
-    if report.is_read_from_components:
-        say(f"warning: {printable(report.what_was_read())}")
     for each in report.violations:
         say(f"{'note' if each.excepted is not None else 'error'}: {violation_text(each)}")
     if report.verdict is Verdict.VIOLATES:

@@ -28,7 +28,7 @@ from tffc.cli.options import (
 )
 from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
-from tffc.cli.proving import reading_of_bundle
+from tffc.cli.proving import read_proved
 from tffc.cli.sources import read_round, refuse_form_of_bundle
 from tffc.errors import TffcError
 from tffc.explorer.description import Description, Older, describe, refusal
@@ -172,7 +172,7 @@ def _describe_bundle(asked: _Asked, bundle: Bundle) -> Description:
     """Return the page of a bundle: about its program if its components are proved to compute it,
     else about what the components compute."""
     source = asked.source
-    reading = reading_of_bundle(source, bundle)
+    reading = read_proved(source, bundle)
     older = asked.older(bundle.form)
     step(f"exploring {source}")
 

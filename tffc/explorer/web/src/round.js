@@ -5,6 +5,7 @@ import { arrow, line, place } from "./layout.js";
 import { width, wrapped } from "./measure.js";
 
 const MOST = 60; // boxes that are shown before calls are folded
+const BESIDE = 3; // boxes of a stage that fit beside each other on a phone
 const GROUP = 30; // calls of one fold that are opened at once
 const SIZES = { title: "650 13px", small: "11px", badge: "600 11px" }; // of texts in the picture
 const WIDEST = { title: 150, small: 132, label: 96 }; // of their lines, before they are broken
@@ -26,8 +27,8 @@ export function shownOperator(call) {
   return call.function && call.function !== call.title ? `${name} ${call.function}` : name;
 }
 
-/** Returns the boxes of a round; calls are folded where there are many. */
-function boxes(round, open) {
+/** Returns the boxes of a round; calls are folded where there are many, or the screen is narrow. */
+function boxes(round, open, isNarrow) {
   const calls = round.calls.filter((call) => !call.plumbing);
   const all = calls.length <= MOST;
   const found = [];
@@ -43,7 +44,11 @@ function boxes(round, open) {
   };
   for (const { key: stage } of round.stages) {
     const own = calls.filter((call) => call.stage === stage);
-    if (all) for (const call of own) found.push({ call });
+    if (all && isNarrow && own.length > BESIDE) {
+      for (const [key, members] of grouped(own, (call) => call.protection ?? call.operator)) {
+        fold(`${stage} ${key}`, PROTECTION[key]?.brief ?? key.replace(/^federated_/, ""), members);
+      }
+    } else if (all) for (const call of own) found.push({ call });
     else
       for (const [key, members] of grouped(own)) {
         fold(`${stage} ${key}`, members[0].operator.replace(/^federated_/, ""), members);
@@ -53,7 +58,7 @@ function boxes(round, open) {
 }
 
 /** Groups calls by operator and line, or by operator alone where that leaves many. */
-function grouped(calls) {
+function grouped(calls, alone = null) {
   const by = (key) => {
     const groups = new Map();
     for (const call of calls) {
@@ -63,6 +68,7 @@ function grouped(calls) {
     }
     return groups;
   };
+  if (alone) return by(alone);
   const fine = by((call) => `${call.operator} ${call.place?.file} ${call.place?.line}`);
   return fine.size <= 12 ? fine : by((call) => call.operator);
 }
@@ -138,7 +144,7 @@ export class RoundPicture {
     const { round } = this;
     this.isRight = window.innerWidth >= 720;
     this.widest = this.isRight ? WIDEST : NARROW;
-    this.boxes = boxes(round, this.open);
+    this.boxes = boxes(round, this.open, !this.isRight);
     this.foldButton.hidden = !this.open.size;
     const home = new Map();
     for (const box of this.boxes) {
@@ -174,11 +180,11 @@ export class RoundPicture {
       const call = box.call ?? box.members[0];
       const title = box.call ? call.title.replace(/^federated_/, "") : `${box.members.length} × ${box.title}`;
       const sub = box.call ? shownOperator(call) : "open";
-      const names = box.call ? dataOf(call) : [];
+      const names = [...new Set((box.members ?? [call]).flatMap(dataOf))];
       made.push(sized({
         id: box.id, box, stage: call.stage, kind: box.call ? "call" : "fold", protection: call.protection,
         title: wrapped(title, this.widest.title, SIZES.title, 3), lines: [short(sub, 28)],
-        data: box.call ? listedLines(names, this.widest.small, 3) : [],
+        data: listedLines(names, this.widest.small, 3),
         badge: call.protection ? `${PROTECTION[call.protection].mark} ${this.isRight ? PROTECTION[call.protection].word : PROTECTION[call.protection].brief}` : "",
       }, 22));
     }
@@ -514,7 +520,8 @@ function listedLines(names, widest, most) {
       : [...lines, ...wrapped(text, widest, SIZES.small, most)];
     const left = names.length - index;
     if (next.length > most || (next.length === most && left > 1 && !fits(names.slice(index + 1), next.at(-1), widest))) {
-      return [...lines.slice(0, most - 1), lines.length ? `and ${left} more` : next[0]];
+      if (lines.length) return [...lines.slice(0, most - 1), `and ${left} more`];
+      return left > 1 ? [...wrapped(name, widest, SIZES.small, most - 1), `and ${left - 1} more`] : next.slice(0, most);
     }
     lines.splice(0, lines.length, ...next);
   }

@@ -210,26 +210,16 @@ def test_every_code_belongs_to_one_module() -> None:
 
 
 CODE = {
-<<<<<<< HEAD
-    "audit": 1920,
-    "backends": 2200,
-    "cli": 4420,
-=======
     "audit": 2600,
     "backends": 2200,
     "cli": 4450,
->>>>>>> policy
     "compat": 434,
     "containers": 162,
     "data": 3396,
     "diff": 987,
     "effects": 428,
     "engines": 5885,
-<<<<<<< HEAD
     "explorer": 960,
-=======
-    "explorer": 750,
->>>>>>> policy
     "export": 912,
     "files": 378,
     "flower": 1790,

@@ -210,9 +210,9 @@ def test_every_code_belongs_to_one_module() -> None:
 
 
 CODE = {
-    "audit": 2600,
+    "audit": 2850,
     "backends": 2200,
-    "cli": 4450,
+    "cli": 4600,
     "compat": 434,
     "containers": 162,
     "data": 3396,

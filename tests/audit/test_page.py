@@ -129,7 +129,9 @@ def test_digests_of_program_policy_and_tool_are_there() -> None:
 
 def test_violations_are_grouped_by_channel_with_the_line() -> None:
     page = audit_html(report(strict()))
-    (group,) = re.findall(r'<article class="entry broken"><div><h3>zips.*?</article>', page, re.DOTALL)
+    (group,) = re.findall(
+        r'<article class="entry broken"><div><h3>zips.*?</article>', page, re.DOTALL
+    )
     shown = Read(group).text
     assert "zips = tff.federated_sum(data.zip)" in shown
     assert "test_page.py:" in shown

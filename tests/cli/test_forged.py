@@ -134,7 +134,7 @@ def test_the_explorer_shows_what_runs(run: Run, forge: Forge, form: str) -> None
     ran = run("explore", forge(form), "-o", "page.html")
     assert "warning: forged is read from its components" in ran.stderr
     page = pathlib.Path("page.html").read_text()
-    assert '"in_no_channel"' not in page
+    assert '"what":"components"' in page
     assert '"elements":["data.user"]' in page.replace(" ", "")
     assert '"elements":["data.zip"]' not in page.replace(" ", "")
 

@@ -210,19 +210,19 @@ def test_every_code_belongs_to_one_module() -> None:
 
 
 CODE = {
-    "audit": 1616,
+    "audit": 2850,
     "backends": 2200,
-    "cli": 4352,
+    "cli": 4600,
     "compat": 434,
     "containers": 162,
     "data": 3396,
     "diff": 987,
     "effects": 428,
     "engines": 5885,
-    "explorer": 743,
+    "explorer": 960,
     "export": 912,
     "files": 378,
-    "flower": 1779,
+    "flower": 1790,
     "frameworks": 858,
     "frontend": 5250,
     "golden": 605,

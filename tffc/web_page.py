@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import pathlib
 from collections.abc import Iterable
+
+SHARED = pathlib.Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+"""The style that pages share: colours, fonts, verdicts, rules and entries."""
 
 
 def web_page(title: str, style: str, body: Iterable[str], script: str = "") -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 from collections.abc import Callable
 
 import pytest
 
 from tests.cli.conftest import Run
 from tffc.audit import policy as policies
-from tffc.effects.consent import KINDS
 
 ROUND = """\
 import collections
@@ -67,6 +67,7 @@ channel total
   how many: data
   state: state
   goes to: state
+  content: CONTENT
 
 channel count
   at: round.py:27
@@ -76,6 +77,7 @@ channel count
   bytes from each client: 4
   how many: data
   goes to: output
+  content: CONTENT
 
 broadcast sent
   at: round.py:24
@@ -115,16 +117,27 @@ def policy(tmp_path: pathlib.Path) -> Callable[[str], str]:
 
 def test_text(run: Run) -> None:
     ran = run("audit", "round.py:training")
-    assert (ran.code, ran.stdout, ran.stderr) == (0, TEXT, "")
+    assert (ran.code, body(ran.stdout), ran.stderr) == (0, TEXT, "")
+
+
+def body(report: str) -> str:
+    """The report without what is said before the audit, and without contents."""
+    _, _, text = report.partition("\n\n")
+    return re.sub("content: [0-9a-f]{32}", "content: CONTENT", text)
 
 
 def test_a_bundle_is_audited_as_its_program_is(run: Run) -> None:
     assert run("compile", "round.py:training", "--form", "mapreduce", "-o", "b").code == 0
-    stated = [line for line in TEXT.splitlines() if "at: " not in line]
-    names = [line for line in run("audit", "b").stdout.splitlines() if "at: " not in line]
+    ran = run("audit", "b")
+    assert ran.stderr == ""
+    assert (
+        "read: the program of the bundle; its components are proved to compute it\n" in ran.stdout
+    )
     for line in ("  protection: secure sum, bound 10", "in no channel: data.user"):
-        assert line in stated
-        assert line in names
+        assert line in TEXT.splitlines()
+        assert line in ran.stdout.splitlines()
+    contents = re.findall("content: .*", run("audit", "round.py:training").stdout)
+    assert re.findall("content: .*", ran.stdout) == contents
 
 
 POLICIES = {
@@ -143,7 +156,13 @@ POLICIES = {
     "protection: secure": (
         "error: round.py:26: protection: total: aggregated by the system; required: secure sum\n"
     ),
-    "noise: true": "error: round.py:27: noise: count: no noise on the way to output\n",
+    "never-leave: [how many data]": (
+        "error: round.py:26: never-leave: total: may depend on how many data\n"
+        "error: round.py:27: never-leave: count: may depend on how many data\n"
+    ),
+    "never-leave: [shape of data.pixels]": (
+        "error: round.py:26: never-leave: total: may depend on shape of data.pixels\n"
+    ),
     "operators: [federated_sum, federated_secure_sum_bitwidth]\nnever-leave: [data.user]\n"
     "largest-bytes: 4\nprotection: system\neffects: {clients: [], server: []}": "",
     "": "",
@@ -153,7 +172,9 @@ POLICIES = {
 @pytest.mark.parametrize("text", POLICIES)
 def test_policy(run: Run, policy: Callable[[str], str], text: str) -> None:
     ran = run("audit", "round.py:training", "--policy", policy(text))
-    assert ran.stdout == TEXT
+    assert body(ran.stdout) == TEXT
+    verdict = "violates the policy: " if POLICIES[text] else "passes the policy\n"
+    assert ran.stdout.startswith(f"verdict: {verdict}")
     assert ran.stderr == POLICIES[text]
     assert ran.code == (1 if POLICIES[text] else 0)
 
@@ -161,16 +182,31 @@ def test_policy(run: Run, policy: Callable[[str], str], text: str) -> None:
 EXCEPTED = """\
 protection: secure
 exceptions:
-  - {channel: total, rule: protection, reason: reviewed, expires: 2030-01-31}
+  - channel: total
+    content: CONTENT
+    rule: protection
+    reason: reviewed
+    expires: 2030-01-31
 """
 
 
-def test_an_exception_holds_until_its_day_ends(run: Run, policy: Callable[[str], str]) -> None:
-    name = policy(EXCEPTED)
-    args = ("audit", "round.py:training", "--policy", name, "--as-of")
+@pytest.fixture
+def excepted(run: Run) -> str:
+    """A policy with an exception for the channel `total`."""
+    found = json.loads(run("audit", "round.py:training", "--format", "json").stdout)
+    return EXCEPTED.replace("CONTENT", found["audit"]["channels"][0]["content"])
+
+
+def test_an_exception_holds_until_its_day_ends(
+    run: Run, policy: Callable[[str], str], excepted: str
+) -> None:
+    args = ("audit", "round.py:training", "--policy", policy(excepted), "--as-of")
     found = "round.py:26: protection: total: aggregated by the system; required: secure sum"
     ran = run(*args, "2030-01-31")
     assert (ran.code, ran.stderr) == (0, f"note: {found} (excepted: reviewed)\n")
+    assert ran.stdout.startswith(
+        "verdict: passes the policy, with 1 exception until 2030-01-31\nas of: 2030-01-31\n"
+    )
     ran = run(*args, "2030-02-01")
     assert ran.code == 1
     assert ran.stderr == f"error: {found} (the exception ended on 2030-01-31)\n"
@@ -192,27 +228,34 @@ def test_effects_on_a_side(run: Run, policy: Callable[[str], str], tmp_path: pat
 
 
 def test_json(run: Run, policy: Callable[[str], str]) -> None:
-    ran = run("audit", "round.py:training", "--format", "json", "--policy", policy("noise: true"))
+    ran = run(
+        "audit",
+        "round.py:training",
+        "--format",
+        "json",
+        "--policy",
+        policy("operators: [federated_sum]"),
+    )
     found = json.loads(ran.stdout)
     total, count = found["audit"]["channels"]
     assert (count["protection"], count["bound"], count["size"]) == ("secure", "10", 4)
     assert total["depends"]["elements"] == ["data.pixels"]
     assert total["span"] == {"file": "round.py", "line": 26}
-    assert [each["rule"] for each in found["violations"]] == ["noise"]
+    assert [each["rule"] for each in found["violations"]] == ["operators"]
 
 
-def test_sarif(run: Run, policy: Callable[[str], str]) -> None:
-    name = policy(EXCEPTED.replace("2030", "1999") + "noise: true\n")
+def test_sarif(run: Run, policy: Callable[[str], str], excepted: str) -> None:
+    name = policy(excepted.replace("2030", "1999") + "operators: [federated_sum]\n")
     ran = run("audit", "round.py:training", "--format", "sarif", "--policy", name)
     found = json.loads(ran.stdout)["runs"][0]
     known = {rule["id"] for rule in found["tool"]["driver"]["rules"]}
     places = [
         (each["ruleId"], each["locations"][0]["physicalLocation"]) for each in found["results"]
     ]
-    assert {rule for rule, _ in places} == {"noise", "protection"} <= known
+    assert {rule for rule, _ in places} == {"operators", "protection"} <= known
     for rule, place in places:
         assert place["artifactLocation"] == {"uri": "round.py"}
-        assert place["region"]["startLine"] == {"noise": 27, "protection": 26}[rule]
+        assert place["region"]["startLine"] == {"operators": 27, "protection": 26}[rule]
     assert ran.code == 1
 
 
@@ -238,7 +281,7 @@ def test_a_broadcast_form_releases_its_output(run: Run, tmp_path: pathlib.Path) 
         "    )\n"
     )
     ran = run("audit", "share.py:share")
-    assert ran.stdout.startswith("form: broadcast\n")
+    assert body(ran.stdout).startswith("form: broadcast\n")
     assert "channel output\n  operator: output\n  protection: released by itself\n" in ran.stdout
     assert "  data: data\n  state: state\n" in ran.stdout
 
@@ -247,19 +290,31 @@ REFUSED = {
     "x: 1": "error[E973]: the policy cannot have the key 'x'",
     "protecton: secure": "did you mean 'protection'?",
     "operators: a": "error[E974]: operators must be a list of names",
+    "operators: [federated_summ]": "did you mean 'federated_sum'?",
+    "operators: [federated_broadcast]": "error[E974]: 'federated_broadcast' is not an operator",
+    "never-leave: data": "error[E974]: never-leave must be a list of patterns",
+    "never-leave: [3]": "error[E974]: a pattern must be a mapping",
+    "never-leave: [{optional: true}]": "error[E974]: a pattern has no text",
+    "never-leave: [how many ]": "error[E977]: never-leave has the pattern 'how many'",
+    "never-leave: [{pattern: data.user, maybe: true}]": "a pattern cannot have the key 'maybe'",
+    "largest-bytes: 99999999999999999999": "error[E974]: largest-bytes must be a number of bytes",
+    "single-client: 1": "error[E974]: single-client must be true or false",
+    "exceptions: [{content: abc}]": "error[E974]: content must be 32 hexadecimal digits",
     "largest-bytes: -1": "error[E974]: largest-bytes must be a number of bytes",
-    "noise: 1": "error[E974]: noise must be true or false",
+    "noise: true": "error[E979]: the key 'noise' is not a rule",
+    "noise: false": "error[E979]: the key 'noise' is not a rule",
+    "exceptions: [{rule: noise}]": "error[E974]: 'noise' is not a rule",
     "protection: strong": "error[E974]: protection must be one of secure, system, program, none",
     "effects: {clients: [fire]}": "error[E974]: 'fire' is not a kind of effect",
     "effects: {devices: []}": "error[E973]: effects cannot have the key 'devices'",
     "exceptions: {}": "error[E974]: exceptions must be a list",
-    "exceptions: [{channel: a}]": "an exception has no rule and no reason and no expires",
+    "exceptions: [{channel: a}]": "an exception has no content and no rule and no reason and no",
     "exceptions: [{rule: sound}]": "error[E974]: 'sound' is not a rule",
     "exceptions: [{expires: soon}]": "error[E974]: expires must be a date, such as 2030-01-31",
     "exceptions: [{reason: ' '}]": "error[E974]: reason must be text",
     "exceptions: [a]": "error[E974]: an exception must be a mapping",
     "[a]": "error[E974]: the policy must be a mapping",
-    "noise: true\nnoise: true": "error[E972]: the key 'noise' occurs twice",
+    "protection: none\nprotection: none": "error[E972]: the key 'protection' occurs twice",
     "a: [": "error[E971]: the policy policy.yaml is not YAML",
 }
 
@@ -282,6 +337,10 @@ def test_the_schema_has_what_a_policy_has() -> None:
     assert list(fields) == list(policies.FIELDS)
     assert fields["protection"]["enum"] == list(policies.PROTECTIONS)
     exception = fields["exceptions"]["items"]
-    assert exception["required"] == list(exception["properties"]) == list(policies.EXCEPTION)
+    assert list(exception["properties"]) == list(policies.EXCEPTION)
+    assert exception["required"] == policies.REQUIRED
+    assert sorted(fields["operators"]["items"]["enum"]) == sorted(policies.OPERATORS)
+    pattern = fields["never-leave"]["items"]["anyOf"][1]
+    assert list(pattern["properties"]) == list(policies.PATTERN)
     assert exception["properties"]["rule"]["enum"] == list(policies.RULES)
-    assert schema["$defs"]["kinds"]["items"]["enum"] == list(KINDS)
+    assert schema["$defs"]["kinds"]["items"]["enum"] == list(policies.EFFECTS)

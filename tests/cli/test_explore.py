@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pathlib
+import subprocess
 import webbrowser
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.cli.conftest import ROUND, Run
+from tests.explorer.test_page import Reader
 
 Write = Callable[[str, str], pathlib.Path]
 
@@ -73,12 +76,70 @@ def test_a_program_that_is_not_there_has_no_page(run: Run, tmp_path: pathlib.Pat
 def test_since_shows_changes(run: Run, write: Write) -> None:
     write("older.py", ROUND)
     write("round.py", ROUND.replace("federated_sum", "federated_max"))
-    made = run("explore", "round.py", "--since", "older.py", "-o", "-").stdout
-    assert '"changes":{"parts":[{"component":"computation","change":"changed"' in made
+    changed = changes_in(run("explore", "round.py", "--since", "older.py", "-o", "-").stdout)
+    assert [each["change"] for each in changed["parts"]] == ["changed"]
+    assert {each["breaks"] for each in changed["breaking"]} == {"wire", "privacy"}
+    same = changes_in(run("explore", "older.py", "--since", "older.py", "-o", "-").stdout)
+    assert (same["parts"], same["breaking"], same["sources"]) == ([], [], [])
+
+
+def changes_in(made: str) -> Any:
+    return Reader(made).data("description")["changes"]
+
+
+@pytest.mark.parametrize("name", ["round.py", "folder/round.py"])
+def test_since_understands_revisions(run: Run, tmp_path: pathlib.Path, name: str) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(ROUND)
+    for command in (
+        ["init", "-q"],
+        ["add", "-A"],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "first"],
+    ):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    file.write_text(ROUND.replace("federated_sum", "federated_max"))
+    ran = run("explore", name, "--since", "git:HEAD", "-o", "-")
+    assert ran.code == 0
+    changed = changes_in(ran.stdout)
+    assert "wire" in {each["breaks"] for each in changed["breaking"]}
+    ((before, after),) = ((each["before"], each["after"]) for each in changed["sources"])
+    assert before["lines"] == ROUND.splitlines()
+    assert after["lines"] == file.read_text().splitlines()
+    assert run("explore", name, "--since", "git:nothing", "-o", "-").code == 1
+
+
+def test_a_policy_has_a_verdict(run: Run, write: Write) -> None:
+    write("round.py", ROUND)
+    write("policy.yaml", "protection: secure\n")
+    ran = run("explore", "round.py", "--policy", "policy.yaml", "--as-of", "2030-01-01", "-o", "-")
+    assert (ran.code, ran.stderr) == (0, "verdict: violates the policy: 1 violation\n")
+    report = Reader(ran.stdout).data("description")["report"]
+    assert report["verdict"]["word"] == "violates"
+    assert report["as_of"] == "2030-01-01"
+    assert [each["rule"] for each in report["violations"]] == ["protection"]
     assert (
-        '"changes":{"parts":[],"sources":[]}'
-        in run("explore", "older.py", "--since", "older.py", "-o", "-").stdout
+        Reader(run("explore", "round.py", "-o", "-").stdout).data("description")["report"][
+            "verdict"
+        ]["word"]
+        == "no policy"
     )
+
+
+def test_a_policy_that_says_nothing_of_the_round_is_refused(run: Run, write: Write) -> None:
+    write("round.py", ROUND)
+    write("policy.yaml", "never-leave: [data.nothing]\n")
+    ran = run("explore", "round.py", "--policy", "policy.yaml", "-o", "-")
+    assert ran.code == 1
+    assert ran.stdout == ""
+    assert ran.stderr.startswith("error[E97")
+
+
+def test_a_day_needs_a_policy(run: Run, write: Write) -> None:
+    write("round.py", ROUND)
+    ran = run("explore", "round.py", "--as-of", "2030-01-01")
+    assert "--as-of" in ran.stderr
+    assert "--policy" in ran.stderr
 
 
 def test_open_needs_a_file(run: Run, write: Write) -> None:

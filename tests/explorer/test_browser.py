@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,13 +10,16 @@ from typing import Any
 import pytest
 
 from tests.browser import chromium, needs_chromium
-from tests.explorer.browser import PHONE, Explored
+from tests.explorer.browser import DESK, PHONE, Explored
 from tests.explorer.conftest import ROUND, Describe
 from tests.explorer.pages import NAMES, ROOT, write_pages
 from tests.explorer.test_page import HOSTILE
+from tffc.audit.audit import Audit
+from tffc.audit.policy import Policy, violations
+from tffc.audit.report import Report
 from tffc.cli.sources import read_round
 from tffc.errors import LanguageTypeError, Span
-from tffc.explorer.description import refusal
+from tffc.explorer.description import Older, refusal
 from tffc.explorer.page import page
 
 pytestmark = [
@@ -73,9 +77,9 @@ def test_the_round_is_shown_in_stages(opened: Open) -> None:
     assert "secure sum" in small.text(box("size"))
     assert "plain, by the system" in small.text(box("score"))
     assert small.text(".summary > div:nth-child(2)").split("\n")[1:] == [
-        "● size · 4 B · secure sum",
-        "◐ score · 16 B · plain, by the system",
-        "◐ max · 4 B · plain, by the system",
+        "● size · data.size · 4 B · secure sum",
+        "◐ score · data.score, data.weight · 16 B · plain, by the system",
+        "◐ max · state · 4 B · plain, by the system",
     ]
 
 
@@ -242,9 +246,11 @@ def test_changes_since_an_older_version_are_shown(
     (tmp_path / "older.py").write_text(ROUND.replace("bitwidth=10", "bitwidth=12"))
     older = read_round(str(tmp_path / "older.py"), None).computation
     path = tmp_path / "since.html"
-    path.write_text(page(described(older=older).plain))
+    path.write_text(page(described(older=Older(older)).plain))
     shown = Explored(browser, path)
     shown.tab("Changes")
+    assert shown.text(".changed .rules .state") == "WIRE"
+    assert "bound by 10" in shown.text(".changed .rules li")
     assert "bitwidth=12" in shown.text(".changed del")
     assert "bitwidth=10" in shown.text(".changed ins")
     shown.click(".changed .gap")
@@ -284,8 +290,8 @@ def test_parts_have_roles_and_names(opened: Open) -> None:
     names = [tab.inner_text() for tab in small.page.get_by_role("tab").all()]
     assert names == ["Round", "Passes", "Graphs", "Text", "Audit"]
     name = (
-        "size secure_sum_bitwidth ● secure sum , in Aggregate, clients to server, int32, 4 B, "
-        "line 13"
+        "size secure_sum_bitwidth data.size ● secure sum , in Aggregate, clients to server, "
+        "int32, 4 B, line 13"
     )
     assert small.page.get_by_role("button", name=name, exact=True).count() == 1
     assert small.page.get_by_role("button", name="Line 13: see what it became").count() == 1
@@ -293,8 +299,11 @@ def test_parts_have_roles_and_names(opened: Open) -> None:
 
 def test_the_picture_can_have_the_whole_width(opened: Open) -> None:
     small = opened("small")
+    whole = small.page.get_by_role("button", name="Whole width")
+    if whole.get_attribute("aria-pressed") == "true":
+        whole.click()
     before = small.page.locator(".picture").bounding_box()["width"]
-    small.page.get_by_role("button", name="Whole width").click()
+    whole.click()
     assert small.page.locator(".picture").bounding_box()["width"] > 1.3 * before
     assert small.page.locator(".source").is_visible()
 
@@ -305,6 +314,87 @@ def test_the_theme_is_chosen(opened: Open) -> None:
     dark = small.page.evaluate(shade)
     small.page.get_by_role("button", name="Theme").click()
     assert small.page.evaluate(shade) != dark
+
+
+WIDTHS = {"desk": DESK, "small desk": {"width": 1280, "height": 900}, "phone": PHONE}
+
+LAYOUT = (ROOT / "tests" / "explorer" / "layout.js").read_text()
+"""Finds labels that lie on something, are cut or are small."""
+
+
+@pytest.mark.parametrize("size", WIDTHS)
+@pytest.mark.parametrize("name", ["small", "sensors", "long", "steps"])
+def test_labels_can_be_read(opened: Open, name: str, size: str) -> None:
+    shown = opened(name, viewport=WIDTHS[size])
+    shown.page.wait_for_timeout(100)
+    result = shown.page.evaluate(LAYOUT)
+    assert result["found"] == []
+    assert result["labels"] > 0
+    # All of it is there without scrolling to the side.
+    assert result["room"] <= 0
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[size]["width"]
+
+
+def test_boxes_and_edges_name_the_data(opened: Open) -> None:
+    small = opened("small")
+    assert "data.score, data.weight" in " ".join(small.text(box("score")).split())
+    labels = small.page.locator(".edge-label").all_text_contents()
+    assert any("data.size" in label for label in labels)
+    assert any("data.score" in label for label in labels)
+
+
+def test_what_leaves_each_client_is_listed_where_nothing_is_chosen(opened: Open) -> None:
+    small = opened("small")
+    rows = small.page.locator(".details .channels tbody tr").all_inner_texts()
+    assert [row.split()[0] for row in rows] == ["size", "score", "max"]
+    assert "data.score, data.weight" in rows[1]
+    small.click(".details .channels .link")
+    assert small.text(".details h2").startswith("size")
+
+
+def test_the_verdict_is_on_the_round_and_the_audit(
+    browser: Any, described: Describe, tmp_path: pathlib.Path
+) -> None:
+    def report(audited: Audit) -> Report:
+        policy = Policy(largest_bytes=4, path="policy.yaml", digest="ab" * 32)
+        found = violations(audited, policy, datetime.date(2030, 1, 1))
+        return Report("round.py:count", audited, {}, policy=policy, violations=found)
+
+    path = tmp_path / "judged.html"
+    path.write_text(page(described(report=report).plain))
+    shown = Explored(browser, path)
+    shown.click(".judged button")
+    assert shown.page.get_by_role("tab", name="Audit").get_attribute("aria-selected") == "true"
+    assert shown.text(".audit .verdict.bad h2") == "Violates the policy"
+    assert "ab" * 32 in shown.text(".audit .facts")
+    assert shown.text(".audit .broken h3") == "score"
+    assert "tff.federated_mean(data.score" in shown.text(".audit .user-line")
+    shown.click(".audit .broken .link")
+    assert shown.page.get_by_role("tab", name="Round").get_attribute("aria-selected") == "true"
+    assert shown.said == []
+    shown.context.close()
+
+
+def test_components_that_are_not_proved_are_said_before_all_else(
+    browser: Any, described: Describe, tmp_path: pathlib.Path
+) -> None:
+    def report(audited: Audit) -> Report:
+        proof = {"answer": "different", "prover": 9, "reason": "the result[1] differs"}
+        return Report("bundle", audited, {}, is_read_from_components=True, proof=proof)
+
+    path = tmp_path / "forged.html"
+    path.write_text(page(described(report=report).plain))
+    shown = Explored(browser, path)
+    assert "not proved to compute the program" in shown.text(".panel.round .verdict.doubtful")
+    assert "the result[1] differs" in shown.text(".panel.round .verdict.doubtful")
+    warned, drawn = (
+        shown.page.locator(each).first.bounding_box()["y"]
+        for each in (".panel.round .verdict", ".picture")
+    )
+    assert warned < drawn
+    shown.tab("Audit")
+    assert "not proved" in shown.text(".audit .verdict.doubtful")
+    shown.context.close()
 
 
 def test_a_phone_shows_stages_from_top_to_bottom(opened: Open) -> None:

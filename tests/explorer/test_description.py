@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import pathlib
 from collections.abc import Iterator
@@ -17,10 +18,15 @@ import tffc as tff
 from tests.explorer.conftest import LATE, ROUND, Describe
 from tests.explorer.pages import ROOT
 from tests.programs import broadcast_rounds, rounds
+from tffc.audit.audit import Audit, audit
+from tffc.audit.breaking import changes
+from tffc.audit.bundles import program_digests
+from tffc.audit.policy import Policy, violations
+from tffc.audit.report import Report, document
 from tffc.backends import compile_form
 from tffc.cli.sources import read_round
 from tffc.errors import LanguageTypeError, Span, TffcError
-from tffc.explorer.description import describe, refusal
+from tffc.explorer.description import Older, describe, refusal
 from tffc.explorer.page import page
 from tffc.ir import Node, wire
 
@@ -178,7 +184,7 @@ def test_an_error_without_a_program_has_its_line(described: Describe) -> None:
 
 def test_changes_since_an_older_version_are_told(described: Describe) -> None:
     described()
-    older = read_round("round.py", None).computation
+    older = Older(read_round("round.py", None).computation)
     text = ROUND.replace("federated_max", "federated_min")
     found = described(text, older=older).plain["changes"]
     (change,) = found["parts"]
@@ -188,15 +194,115 @@ def test_changes_since_an_older_version_are_told(described: Describe) -> None:
         "+fc_count_symbol_3_1: int32@SERVER = federated_min(fc_count_symbol_0)",
     ]
     same = described(ROUND, older=older).plain["changes"]
-    assert same == {"parts": [], "sources": []}
+    assert (same["parts"], same["breaking"], same["sources"]) == ([], [], [])
+
+
+def test_what_changes_break_is_told_as_by_the_command(described: Describe) -> None:
+    described()
+    program = read_round("round.py", None).computation
+    text = ROUND.replace("data.size, bitwidth=10", "data.size, bitwidth=12").replace(
+        "federated_mean(data.score, weight=data.weight)", "federated_sum(data.score)"
+    )
+    found = described(text, older=Older(program, "older")).plain["changes"]
+    newer = read_round("round.py", None).computation
+    expected = [
+        (each.breaks.name.lower(), each.subject, each.message, each.span and each.span.line)
+        for each in changes(program, newer, "mapreduce")
+    ]
+    assert len(expected) >= 2
+    assert [
+        (each["breaks"], each["subject"], each["message"], each["span"] and each["span"]["line"])
+        for each in found["breaking"]
+    ] == expected
+
+
+def test_changes_that_cannot_be_classified_are_shown_with_the_reason(described: Describe) -> None:
+    described(LATE)
+    late = read_round("round.py", None).computation
+    found = described(older=Older(late)).plain["changes"]
+    assert found["breaking"] == []
+    assert "broadcast" in found["unknown"]
+    assert found["parts"] != []
 
 
 def test_changes_of_the_source_are_told(described: Describe, tmp_path: pathlib.Path) -> None:
     (tmp_path / "older.py").write_text(ROUND.replace("bitwidth=10", "bitwidth=12"))
-    older = read_round(str(tmp_path / "older.py"), None).computation
+    older = Older(read_round(str(tmp_path / "older.py"), None).computation)
     (source,) = described(older=older).plain["changes"]["sources"]
     assert (source["before"]["path"], source["after"]["path"]) == ("older.py", "round.py")
     assert source["diff"] == [[0, 0, 12], [1, 1, 2]]
+
+
+def test_a_program_without_lines_has_those_of_its_revision(described: Describe) -> None:
+    described()
+    program = wire.from_bytes(wire.to_bytes(read_round("round.py", None).computation))
+    old = ROUND.replace("bitwidth=10", "bitwidth=12").splitlines()
+    older = Older(program, "git:HEAD", lambda file: old)
+    (source,) = described(older=older).plain["changes"]["sources"]
+    assert source["before"]["lines"] == old
+    assert source["diff"] == [[0, 0, 12], [1, 1, 2]]
+
+
+NESTED = ROUND.replace(
+    "    size=np.int32,",
+    "    size=np.int32, place=collections.OrderedDict(zip=np.int32, city=np.int32),",
+).replace("data.size, bitwidth", "data.place.zip, bitwidth")
+
+
+def test_values_between_calls_are_named_by_the_data_in_them(described: Describe) -> None:
+    found = described().plain["round"]
+    titles = {call["name"]: call["title"] for call in found["calls"]}
+    edges = {
+        (titles.get(edge["from"], edge["from"]), titles.get(edge["to"], edge["to"])): [
+            part["data"] for part in edge["parts"]
+        ]
+        for edge in found["edges"]
+    }
+    largest = next(title for title in titles.values() if title.startswith("max"))
+    assert edges == {
+        ("state", "sent"): [["state"]],
+        ("data", "size"): [["data.size"]],
+        ("data", "score"): [["data.score"], ["data.weight"]],
+        ("sent", largest): [["state"]],
+        ("size", "new state"): [["size"]],
+        ("score", "output"): [["score"]],
+        (largest, "output"): [[largest]],
+    }
+    shown = {call["title"]: call["data"] for call in found["calls"] if not call["plumbing"]}
+    assert shown == {
+        "sent": ["state"],
+        "size": ["data.size"],
+        "score": ["data.score", "data.weight"],
+        largest: ["state"],
+    }
+
+
+def test_only_the_part_of_a_struct_that_flows_is_named(described: Describe) -> None:
+    found = described(NESTED).plain["round"]
+    (size,) = (call for call in found["calls"] if call["title"] == "size")
+    (edge,) = (each for each in found["edges"] if each["to"] == size["name"])
+    assert edge["parts"][0]["data"] == size["data"] == ["data.place.zip"]
+
+
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+def test_the_audit_is_the_report_of_the_command(described: Describe, form: str) -> None:
+    found = described(form=form).plain["report"]
+    program = read_round("round.py", None).computation
+    made = Report("round.py:count", audit(program, form), program_digests(program))
+    assert found == document(made)
+
+
+def test_a_policy_is_applied(described: Describe) -> None:
+    def report(audited: Audit) -> Report:
+        policy = Policy(largest_bytes=4, path="policy.yaml")
+        found = violations(audited, policy, datetime.date(2030, 1, 1))
+        return Report("round.py:count", audited, {}, policy=policy, violations=found)
+
+    found = described(report=report).plain["report"]
+    assert found["verdict"]["word"] == "violates"
+    assert [(each["subject"], each["rule"]) for each in found["violations"]] == [
+        ("score", "largest-bytes")
+    ]
 
 
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])

@@ -9,14 +9,16 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-import re
 from collections.abc import Iterator, Sequence
 
 from tffc.audit.constants import constant_texts
+from tffc.audit.contents import Contents
 from tffc.audit.effects import in_errors, side_effects
-from tffc.audit.programs import Kind, RoundFlows, Source, leaf_paths, results_of, round_flows
+from tffc.audit.names import call_names
+from tffc.audit.programs import Kind, Source, leaf_paths, results_of, round_flows
+from tffc.audit.single import single, with_weights
 from tffc.backends.compiler import normalized
-from tffc.backends.forms.form import Form
+from tffc.backends.forms.form import Form, Side
 from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound, assign_stages
 from tffc.errors import Span
@@ -25,7 +27,7 @@ from tffc.ir.intrinsics import Communication, definition_of
 from tffc.ir.nodes import Call, Compiled, Node, StructNode
 from tffc.ir.traverse import walk
 from tffc.ir.type_parts import leaves, local_type
-from tffc.ir.types import StructType, TensorType, Type
+from tffc.ir.types import SequenceType, StructType, TensorType, Type
 from tffc.linking.aggregations import PLAIN
 
 
@@ -84,7 +86,9 @@ class Channel:
     """The clients' contributions to one aggregation or, with the operator `output`, their output.
 
     `size` is the bytes from each client, None if that is not fixed.  `goes_to` are the leaves of
-    the new state and the output that may depend on it.
+    the new state and the output that may depend on it.  `single` says why the result may be the
+    value of a single client, and is None for the operators of `single.TOTALS`.  `content`
+    identifies what the channel carries: its operator, and the computation of its operands.
     """
 
     name: str
@@ -96,6 +100,8 @@ class Channel:
     depends: Depends
     goes_to: tuple[str, ...]
     span: Span | None
+    single: str | None
+    content: str
 
     @property
     def shown_protection(self) -> str:
@@ -119,6 +125,7 @@ class Effect:
     """An operation with a side effect, and the side that it runs on.
 
     `depends` are the dependencies of what the operation is given, and of whether it runs.
+    `content` identifies the effect and all that is computed on its side.
     """
 
     side: str
@@ -126,6 +133,7 @@ class Effect:
     operation: str
     span: Span | None
     depends: Depends = Depends()
+    content: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -141,13 +149,14 @@ class Result:
 class Audit:
     """The audit of a round in a form.
 
-    `data` are all elements of a client's data, and `in_errors` are the dependencies of what the
-    texts of errors at the clients may have in them.
+    `data` are all elements of a client's data, and `counted` all sequences in it.  `in_errors` are
+    the dependencies of what the texts of errors at the clients may have in them.
     """
 
     form: str
     type: str
     data: tuple[str, ...]
+    counted: tuple[str, ...]
     channels: tuple[Channel, ...]
     broadcasts: tuple[Broadcast, ...]
     effects: tuple[Effect, ...]
@@ -161,6 +170,15 @@ class Audit:
         left = {name for channel in self.channels for name in channel.depends.elements}
         return [name for name in self.data if name not in left]
 
+    @property
+    def seen_by_aggregator(self) -> list[str]:
+        """The channels of which whoever carries out the aggregation sees each contribution."""
+        is_open = (Protection.SYSTEM, Protection.PROGRAM)
+        return [each.name for each in self.channels if each.protection in is_open]
+
+
+OUTPUT = "output"
+"""The operator of a channel that is what clients keep in a round without aggregations."""
 
 SIDES = {
     Stage.ANYWHERE: "wherever it is used",
@@ -189,15 +207,17 @@ def audit_round(program: StagedRound, compiled: Form, form: str) -> Audit:
     Raises:
       GraphError: a section of it is malformed.
     """
-    return _Auditor(program, round_flows(program), compiled).audit(form)
+    return _Auditor(program, compiled).audit(form)
 
 
 class _Auditor:
-    def __init__(self, program: StagedRound, flows: RoundFlows, form: Form) -> None:
+    def __init__(self, program: StagedRound, form: Form) -> None:
         self._round = program
-        self._flows = flows
+        weighed, self._weights = with_weights(program)
+        self._flows = round_flows(weighed)
         self._form = form
-        self._names = _call_names(program)
+        self._contents = Contents(program)
+        self._names = call_names(program, self._contents)
         self._results = results_of(program)
 
     def audit(self, form: str) -> Audit:
@@ -207,9 +227,10 @@ class _Auditor:
             form=form,
             type=str(self._round.type),
             data=_data_elements(parameter[1], parameter.names[1] or "data"),
+            counted=_sequences(parameter[1], parameter.names[1] or "data"),
             channels=(*self._channels(), *self._released()),
             broadcasts=tuple(self._broadcasts()),
-            effects=tuple(self._effects()),
+            effects=tuple(map(self._identified, self._effects())),
             state=self._result("state"),
             output=self._result("output"),
             in_errors=self._depends(in_errors(self._round, self._flows)),
@@ -231,7 +252,18 @@ class _Auditor:
                 depends=self._depends(contribution.sources),
                 goes_to=self._reached(staged.name),
                 span=staged.binding.span,
+                single=self._single(staged),
+                content=self._contents.of_call(staged.name),
             )
+
+    def _single(self, staged: StagedCall) -> str | None:
+        """Return why the result of an aggregation may be one client's value, or None."""
+        label = self._weights.get(staged.name)
+        if label is None:
+            return single(uri_of(staged.call))
+        depends = self._depends(self._flows.contributions[label].sources)
+        shapes = (f"the shape of {name}" for name in depends.shapes)
+        return single(uri_of(staged.call), (*depends.elements, *shapes))
 
     def _depends(self, total: int) -> Depends:
         elements = self._sources(total, Kind.DATA)
@@ -251,7 +283,7 @@ class _Auditor:
         for path, type, total in self._leaves("output"):
             yield Channel(
                 name=path,
-                operator="output",
+                operator=OUTPUT,
                 protection=Protection.NONE,
                 bound=None,
                 type=str(type),
@@ -259,6 +291,8 @@ class _Auditor:
                 depends=self._depends(total),
                 goes_to=(path,),
                 span=None,
+                single=single(OUTPUT),
+                content=self._contents.of_result(path),
             )
 
     def _bound(self, staged: StagedCall) -> str | None:
@@ -320,6 +354,17 @@ class _Auditor:
             depends = self._depends(each.sources)
             yield Effect(each.side, each.kind, each.operation, each.span, depends)
 
+    def _identified(self, effect: Effect) -> Effect:
+        """Return an effect with its content: whatever its side computes may change what it does."""
+        sides = self._form.component_fields()
+        at_clients = effect.side == "clients"
+        parts = [
+            node
+            for name, node in self._form.components().items()
+            if (sides[name]["side"] is Side.CLIENTS) is at_clients
+        ]
+        return dataclasses.replace(effect, content=self._contents.of_effect(effect, parts))
+
     # Sources.
 
     def _sources(self, total: int, kind: Kind) -> tuple[str, ...]:
@@ -332,28 +377,6 @@ class _Auditor:
             if source.draw is not None
         )
         return tuple(dict.fromkeys(found))
-
-
-ASSIGNED = re.compile(r"\s*([^\W\d]\w*)\s*(?::[^=]+)?=(?!=)")
-"""Matches a line that assigns its result to a name."""
-
-
-def _call_names(program: StagedRound) -> dict[str, str]:
-    """Return a name for each aggregation and broadcast.
-
-    It is the variable that the user's line assigns, else the operator; repeated names get a number.
-    """
-    names: dict[str, str] = {}
-    taken: dict[str, int] = {}
-    for staged in program.calls.values():
-        if staged.stage not in (Stage.AGGREGATE, Stage.BROADCAST):
-            continue
-        span = staged.binding.span
-        assigned = ASSIGNED.match(span.source_line()) if span is not None else None
-        name = assigned[1] if assigned else uri_of(staged.call).removeprefix("federated_")
-        taken[name] = taken.get(name, 0) + 1
-        names[staged.name] = name if taken[name] == 1 else f"{name}#{taken[name]}"
-    return names
 
 
 def _elements(node: Node) -> Sequence[Node]:
@@ -391,11 +414,12 @@ def size_of(type: Type) -> int | None:
     """Return the size in bytes of a value of this type; None if it is not fixed."""
     total = 0
     for leaf in leaves(type):
-        if not isinstance(leaf, TensorType) or not leaf.is_fully_defined():
+        if not isinstance(leaf, TensorType) or leaf.shape is None or not leaf.element_type.size:
             return None
-        if not leaf.element_type.size:
-            return None
-        total += math.prod(size or 0 for size in leaf.shape or ()) * leaf.element_type.size
+        for size in leaf.shape:
+            if size is None:
+                return None
+        total += math.prod(size for size in leaf.shape if size is not None) * leaf.element_type.size
     return total
 
 
@@ -405,4 +429,17 @@ def _data_elements(type: Type, label: str) -> tuple[str, ...]:
     local = local_type(type)
     for leaf, path in zip(leaves(local), leaf_paths(local, label), strict=True):
         found.extend(leaf_paths(getattr(leaf, "element", leaf), path))
+    return tuple(found)
+
+
+def _sequences(type: Type, label: str) -> tuple[str, ...]:
+    """Return the paths of all sequences in a client's data, also of those in sequences."""
+    found: dict[str, None] = {}
+    parts = [(local_type(type), label)]
+    while parts:
+        part, above = parts.pop()
+        for leaf, path in zip(leaves(part), leaf_paths(part, above), strict=True):
+            if isinstance(leaf, SequenceType):
+                found[path] = None
+                parts.append((leaf.element, path))
     return tuple(found)

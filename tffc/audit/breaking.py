@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from tffc.audit.audit import Audit, Channel, Protection, audit
+from tffc.audit.audit import Audit, Channel, Depends, Effect, Protection, audit
 from tffc.audit.programs import leaf_paths
 from tffc.backends.compiler import compile_form
 from tffc.diff.programs import differences
@@ -134,15 +134,11 @@ def _privacy(old: Audit, new: Audit) -> Iterator[Change]:
     for before, after in _paired(old, new):
         if after is None:
             continue
-        was = {} if before is None else before.depends.listed()
-        now = after.depends.listed()
-        for label in ("data", "how many", "shape of"):
-            # The data of an element includes its number and its shape.
-            known = {*was.get(label, ()), *was.get("data", ())}
-            more = [name for name in now.get(label, ()) if name not in known]
-            if more:
-                message = f"may depend on more of a client ({label}): {', '.join(more)}"
-                yield Change(Breaks.PRIVACY, after.name, message, after.span)
+        for message in _more(None if before is None else before.depends, after.depends):
+            yield Change(Breaks.PRIVACY, after.name, message, after.span)
+        if after.single is not None and (before is None or before.single is None):
+            message = f"may release one client's value: {after.single}"
+            yield Change(Breaks.PRIVACY, after.name, message, after.span)
         if before is None:
             continue
         if order.index(after.protection) > order.index(before.protection):
@@ -150,12 +146,44 @@ def _privacy(old: Audit, new: Audit) -> Iterator[Change]:
             yield Change(Breaks.PRIVACY, after.name, message, after.span)
         had, has = (any(draw.is_fresh for draw in c.depends.draws) for c in (before, after))
         if had and not has:
-            message = "no longer gets fresh noise at the clients"
+            message = "no longer depends on a fresh random draw at the clients"
             yield Change(Breaks.PRIVACY, after.name, message, after.span)
+    yield from _effects(old, new)
+
+
+def _more(was: Depends | None, now: Depends) -> Iterator[str]:
+    """Yield what a value may depend on of a client's data that it did not depend on before."""
+    before = {} if was is None else was.listed()
+    for label in ("data", "how many", "shape of"):
+        # The shape of an element is known to whoever knows the element.
+        included = before.get("data", ()) if label == "shape of" else ()
+        known = {*before.get(label, ()), *included}
+        more = [name for name in now.listed().get(label, ()) if name not in known]
+        if more:
+            yield f"may depend on more of a client ({label}): {', '.join(more)}"
+
+
+def _effects(old: Audit, new: Audit) -> Iterator[Change]:
+    """Yield the new effects at the clients, and those that get more of a client's data."""
     for effect in new.effects:
-        if effect.side == "clients" and effect.operation not in {e.operation for e in old.effects}:
+        if effect.side != "clients":
+            continue
+        what = (effect.side, effect.kind, effect.operation)
+        same = [each for each in old.effects if (each.side, each.kind, each.operation) == what]
+        if not same:
             message = f"is a new effect at the clients: {effect.kind}"
             yield Change(Breaks.PRIVACY, effect.operation, message, effect.span)
+        for message in _more(_together(same), effect.depends):
+            yield Change(Breaks.PRIVACY, effect.operation, message, effect.span)
+
+
+def _together(effects: Sequence[Effect]) -> Depends:
+    """Return all that several effects may depend on of a client's data."""
+    return Depends(
+        elements=tuple(name for each in effects for name in each.depends.elements),
+        counts=tuple(name for each in effects for name in each.depends.counts),
+        shapes=tuple(name for each in effects for name in each.depends.shapes),
+    )
 
 
 def _inside(old: Node, new: Node, form: str) -> Iterator[Change]:

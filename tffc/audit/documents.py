@@ -1,144 +1,51 @@
-"""An audit as JSON, SARIF and HTML."""
+"""The report of an audit as text, JSON, SARIF and HTML."""
 
 from __future__ import annotations
 
-import dataclasses
-import enum
-import html
 import pathlib
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
-from tffc.audit.audit import Audit, Channel, Depends
-from tffc.audit.policy import RULES, Violation
-from tffc.audit.sarif import Finding, sarif
-from tffc.audit.text import place, size_text, violation_text
-from tffc.errors import Span, shown_path
-from tffc.printable import json_text, printable
-from tffc.web_page import web_page
+from tffc.audit.page import audit_page
+from tffc.audit.policy import RULES
+from tffc.audit.report import Report, document, source_name
+from tffc.audit.sarif import Finding, Run, sarif
+from tffc.audit.text import report_path, report_place, report_text
+from tffc.printable import json_text
 
 
-def audit_json(audit: Audit, found: Sequence[Violation]) -> str:
-    """Return an audit and the violations of a policy as JSON."""
-    content = {"audit": plain(audit), "violations": [plain(each) for each in found]}
-    return json_text(content, indent=2) + "\n"
+def audit_text(report: Report) -> str:
+    """Return a report as lines for people."""
+    return report_text(document(report), report.audit, report_place)
 
 
-def plain(value: Any) -> Any:
-    """Convert a value to JSON: a dataclass to its fields, an enumeration member to its name, a span
-    to file and line."""
-    if isinstance(value, Span):
-        return {"file": shown_path(value.file), "line": value.line}
-    if isinstance(value, enum.Enum):
-        return value.name.lower()
-    if dataclasses.is_dataclass(value):
-        fields = dataclasses.fields(value)
-        return {field.name: plain(getattr(value, field.name)) for field in fields}
-    if isinstance(value, tuple):
-        return [plain(each) for each in value]
-    return value if value is None or isinstance(value, str | int | bool) else str(value)
+def audit_json(report: Report) -> str:
+    """Return a report as JSON."""
+    return json_text(document(report), indent=2) + "\n"
 
 
-def audit_sarif(found: Sequence[Violation], source: pathlib.Path) -> str:
-    """Return the violations of a policy as SARIF; one without a line is reported at `source`."""
+def audit_html(report: Report) -> str:
+    """Return a report as one self-contained page without scripts."""
+    spans = [each.span for each in report.violations if each.span is not None]
+    lines = {(report_path(span.file), span.line): span.source_line() for span in spans}
+    return audit_page(document(report), lines)
+
+
+def audit_sarif(report: Report) -> str:
+    """Return the violations of a report's policy as SARIF; one without a line is reported at the
+    first line of the source."""
     findings = (
         Finding(each.rule, "error", f"{each.subject}: {each.message}", each.span, each.excepted)
-        for each in found
+        for each in report.violations
     )
-    return sarif("tffc audit", RULES, findings, source)
-
-
-STYLE = pathlib.Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-
-
-def audit_html(audit: Audit, found: Sequence[Violation], source: str) -> str:
-    """Return an audit as one self-contained page without scripts."""
-    title = f"Audit of {source}"
-    body = [
-        f"<h1>{_text(title)}</h1>",
-        f"<p>Compiled to {_text(audit.form)}: {_code(audit.type)}</p>",
-        *_policy(found),
-        "<h2>What leaves the clients</h2>",
-        *_table(
-            ("channel", "protection", "bytes", "may depend on", "goes to"),
-            (_channel_row(channel) for channel in audit.channels),
-        ),
-        f"<p>In no channel: {', '.join(map(_code, audit.in_no_channel)) or 'nothing'}.</p>",
-        "<h2>What is sent to the clients</h2>",
-        *_table(
-            ("broadcast", "bytes", "may depend on"),
-            (
-                (_named(b.name, b.type, b.span), size_text(b.size), _depends(b.depends))
-                for b in audit.broadcasts
-            ),
-        ),
-        "<h2>What is kept and put out</h2>",
-        *_table(
-            ("value", "may depend on"),
-            (
-                (_named(each.name, each.type, None), _depends(each.depends))
-                for each in (*audit.state, *audit.output)
-            ),
-        ),
-        "<h2>Effects</h2>",
-        *_table(
-            ("side", "kind", "operation"),
-            ((_text(e.side), _text(e.kind), _code(e.operation)) for e in audit.effects),
-        ),
-    ]
-    return web_page(_text(title), STYLE, ["<main>", *body, "</main>"])
-
-
-def _policy(found: Sequence[Violation]) -> Iterator[str]:
-    if found:
-        yield "<h2>Beyond the policy</h2>"
-        yield "<ul>"
-        for each in found:
-            kind = "excepted" if each.excepted is not None else "violation"
-            yield f'<li class="{kind}">{_text(violation_text(each))}</li>'
-        yield "</ul>"
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    cells = [
-        "".join(
-            f'<td data-head="{head}">{cell}</td>' for head, cell in zip(heads, row, strict=True)
-        )
-        for row in rows
-    ]
-    if not cells:
-        yield "<p>Nothing.</p>"
-        return
-    yield '<div class="wide"><table>'
-    yield "<tr>" + "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr>"
-    yield from (f"<tr>{row}</tr>" for row in cells)
-    yield "</table></div>"
-
-
-def _channel_row(channel: Channel) -> tuple[str, ...]:
-    protection = _text(channel.shown_protection)
-    return (
-        _named(channel.name, channel.type, channel.span) + f"<br>{_text(channel.operator)}",
-        f'<span class="{channel.protection.name.lower()}">{protection}</span>',
-        size_text(channel.size),
-        _depends(channel.depends),
-        "<br>".join(map(_code, channel.goes_to)) or "nothing",
+    content, policy = document(report), report.policy
+    run = Run(
+        tool="tffc audit",
+        category=f"{source_name(report.source)}/{report.audit.form}",
+        source=pathlib.Path(report.source.partition(":")[0]),
+        rules=RULES,
+        help="audit",
+        digests={} if policy is None else {report_path(policy.path): policy.digest},
+        properties={
+            key: content[key] for key in ("tool", "source", "as_of", "verdict", "read", "program")
+        },
     )
-
-
-def _named(name: str, type: str, span: Span | None) -> str:
-    at = "" if span is None else f"<br>{_text(place(span))}"
-    return f"<strong>{_text(name)}</strong>{at}<br>{_code(type)}"
-
-
-def _depends(depends: Depends) -> str:
-    listed = depends.listed().items()
-    return "<br>".join(f"{label}: {', '.join(map(_code, v))}" for label, v in listed) or "nothing"
-
-
-def _code(text: str) -> str:
-    return f"<code>{_text(text)}</code>"
-
-
-def _text(text: str) -> str:
-    return html.escape(printable(text))
+    return sarif(run, findings)

@@ -108,7 +108,8 @@ class RoundFlows:
     """The sources of the values of a round.
 
     `contributions` has the contribution to each aggregation, and `broadcasts` the sources of each
-    broadcast, both by call; `results` has the sources of each leaf, by the names of `results_of`.
+    broadcast, both by call; `results` has the sources of each leaf, by the names of `results_of`,
+    and `calls` those of each leaf of a call's result.
     """
 
     sources: Sources
@@ -116,6 +117,7 @@ class RoundFlows:
     broadcasts: dict[str, int]
     results: dict[str, tuple[int, ...]]
     effects: tuple[SectionEffect, ...]
+    calls: dict[str, tuple[int, ...]]
 
 
 def results_of(program: StagedRound) -> dict[str, Node]:
@@ -200,6 +202,10 @@ class _RoundWalk:
                 for (call, _), walk in self._sections.items()
                 for effect, sources in walk.effects().items()
             ),
+            {
+                name: tuple(flow.total() for flow in flatten(self._values[name]))
+                for name in self._round.calls
+            },
         )
 
     def _given(self, type: Type, label: str, kind: Kind) -> Flows:

@@ -9,7 +9,8 @@ import urllib.parse
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tffc.errors import Span, shown_path
+from tffc.audit.text import report_path
+from tffc.errors import Span
 from tffc.printable import json_text, printable
 from tffc.version import VERSION
 
@@ -30,19 +31,61 @@ class Finding:
     excepted: str | None = None
 
 
-def sarif(
-    tool: str, rules: Mapping[str, str], findings: Iterable[Finding], source: pathlib.Path
-) -> str:
-    """Return a tool's findings, with descriptions of its rules.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Run:
+    """A run of a tool on a source.
 
-    A finding without a line is reported at the first line of `source`.
+    `category` tells apart what several runs are about, `rules` has descriptions, and `help` is the
+    topic of `tffc help` about them.  `digests` has the SHA-256 of the files that the user gave,
+    such as policies, and `properties` all else that says where the findings come from.
     """
-    described = [{"id": name, "shortDescription": {"text": text}} for name, text in rules.items()]
-    run = {
-        "tool": {"driver": {"name": tool, "version": VERSION, "rules": described}},
-        "results": [_result(each, source) for each in findings],
+
+    tool: str
+    category: str
+    source: pathlib.Path
+    rules: Mapping[str, str]
+    help: str
+    digests: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    properties: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def sarif(run: Run, findings: Iterable[Finding]) -> str:
+    """Return the findings of a run.
+
+    A finding without a line is reported at the first line of the source.
+    """
+    content = {
+        "tool": {
+            "driver": {
+                "name": run.tool,
+                "version": VERSION,
+                "rules": [_rule(run, name, text) for name, text in run.rules.items()],
+            }
+        },
+        "automationDetails": {"id": printable(f"{run.tool}/{run.category}/")},
+        "artifacts": [
+            {
+                "location": {"uri": _uri(path)},
+                "roles": ["userSpecifiedConfiguration"],
+                "hashes": {"sha-256": digest},
+            }
+            for path, digest in run.digests.items()
+        ],
+        "results": [_result(each, run.source) for each in findings],
+        "properties": dict(run.properties),
     }
-    return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+    return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [content]}, indent=2) + "\n"
+
+
+def _rule(run: Run, name: str, text: str) -> dict[str, Any]:
+    topic = f"tffc help {run.help}"
+    return {
+        "id": name,
+        "shortDescription": {"text": text},
+        "fullDescription": {"text": text},
+        "help": {"text": f"{text} `{topic}` has more.", "markdown": f"{text} `{topic}` has more."},
+        "helpUri": f"urn:tffc:help:{run.help}#{name}",
+    }
 
 
 def _result(found: Finding, source: pathlib.Path) -> dict[str, Any]:
@@ -50,7 +93,7 @@ def _result(found: Finding, source: pathlib.Path) -> dict[str, Any]:
     region = {"startLine": span.line}
     if span.column is not None:
         region["startColumn"] = span.column + 1
-    location = {"artifactLocation": {"uri": _uri(shown_path(span.file))}, "region": region}
+    location = {"artifactLocation": {"uri": _uri(report_path(span.file))}, "region": region}
     result: dict[str, Any] = {
         "ruleId": found.rule,
         "level": found.level,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import pathlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
-from tffc.audit.audit import Audit, Channel, Depends, Protection
+from tffc.audit.audit import Audit, Channel, Depends
 from tffc.audit.policy import Violation
 from tffc.errors import Span, shown_path
 from tffc.printable import printable
@@ -20,22 +22,63 @@ def without_line(span: Span) -> str:
     return shown_path(span.file)
 
 
-def audit_text(audit: Audit, show_place: Callable[[Span], str] = place) -> str:
-    """Return an audit as lines, with unprintable characters escaped."""
-    return "\n".join(map(printable, _lines(audit, show_place))) + "\n"
+def report_path(file: str) -> str:
+    """Return the path of a file as reports have it: relative to the working directory, or only its
+    name, because other paths tell about the author's machine."""
+    shown = shown_path(file)
+    return pathlib.PurePath(shown).name if pathlib.PurePath(shown).is_absolute() else shown
 
 
-def _lines(audit: Audit, show_place: Callable[[Span], str]) -> Iterator[str]:
+def report_place(span: Span) -> str:
+    """Return a span as file and line, as reports have it."""
+    return f"{report_path(span.file)}:{span.line}"
+
+
+def audit_text(audit: Audit, show_place: Callable[[Span], str]) -> str:
+    """Return an audit as lines that change only with what leaves the clients, with unprintable
+    characters escaped."""
+    return "\n".join(map(printable, _lines(audit, show_place, has_contents=False))) + "\n"
+
+
+def report_text(
+    document: Mapping[str, Any], audit: Audit, show_place: Callable[[Span], str]
+) -> str:
+    """Return a report, which is also given as a document, as lines."""
+    lines = (*_head(document), *_lines(audit, show_place, has_contents=True))
+    return "\n".join(map(printable, lines)) + "\n"
+
+
+def _head(document: Mapping[str, Any]) -> Iterator[str]:
+    policy, program, tool = document["policy"], document["program"], document["tool"]
+    yield f"verdict: {document['verdict']['text']}"
+    if document["as_of"] is not None:
+        yield f"as of: {document['as_of']}"
+    if policy is not None:
+        yield f"policy: {policy['path']}, SHA-256 {policy['digest']}"
+        for rule in policy["rules"]:
+            yield f"  {rule['rule']}: {rule['requires']}: {rule['verdict']}"
+        for each in policy["exceptions"]:
+            until = f"until {each['expires']}, {each['state']}"
+            yield f"  exception to {each['rule']} for {each['channel']}, {until}: {each['reason']}"
+    yield f"source: {document['source']}"
+    yield f"program: SHA-256 {program['digest']}"
+    yield f"read: {document['read']['text']}"
+    yield f"tool: {tool['name']} {tool['version']}, SHA-256 {tool['digest']}"
+    yield ""
+
+
+def _lines(audit: Audit, show_place: Callable[[Span], str], *, has_contents: bool) -> Iterator[str]:
     yield f"form: {audit.form}"
     yield f"type: {audit.type}"
     yield f"clients' data: {_listed(audit.data)}"
     yield f"in no channel: {_listed(audit.in_no_channel)}"
-    open_to_system = (Protection.SYSTEM, Protection.PROGRAM)
-    seen = _listed(each.name for each in audit.channels if each.protection in open_to_system)
+    seen = _listed(audit.seen_by_aggregator)
     yield f"seen of each client by whoever carries out the aggregation: {seen}"
     for channel in audit.channels:
         yield ""
         yield from _channel(channel, show_place)
+        if has_contents:
+            yield f"  content: {channel.content}"
     for sent in audit.broadcasts:
         yield ""
         yield f"broadcast {sent.name}"
@@ -55,6 +98,9 @@ def _lines(audit: Audit, show_place: Callable[[Span], str]) -> Iterator[str]:
     for effect in audit.effects:
         where = "" if effect.span is None else f" ({show_place(effect.span)})"
         yield f"  at the {effect.side}: {effect.operation}, {effect.kind}{where}"
+        yield from (f"  {line}" for line in _depends(effect.depends, empty=None))
+        if has_contents:
+            yield f"    content: {effect.content}"
 
 
 def _channel(channel: Channel, show_place: Callable[[Span], str]) -> Iterator[str]:
@@ -65,15 +111,19 @@ def _channel(channel: Channel, show_place: Callable[[Span], str]) -> Iterator[st
     yield f"  type: {channel.type}"
     yield f"  bytes from each client: {size_text(channel.size)}"
     yield from _depends(channel.depends)
+    if channel.single is not None:
+        yield f"  may release one client's value: {channel.single}"
     yield f"  goes to: {_listed(channel.goes_to)}"
 
 
-def _depends(depends: Depends) -> Iterator[str]:
+def _depends(
+    depends: Depends, empty: str | None = "  depends on nothing: it is a constant"
+) -> Iterator[str]:
     """Yield the dependencies of a value, as lines below its name."""
     listed = depends.listed()
     yield from (f"  {label}: {', '.join(values)}" for label, values in listed.items())
-    if not listed:
-        yield "  depends on nothing: it is a constant"
+    if not listed and empty is not None:
+        yield empty
 
 
 def _at(span: Span | None, show_place: Callable[[Span], str]) -> Iterator[str]:
@@ -90,9 +140,9 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "nothing"
 
 
-def violation_text(found: Violation) -> str:
+def violation_text(found: Violation, show_place: Callable[[Span], str] = place) -> str:
     """Return a violation as one line, with its file and line if known."""
-    at = "" if found.span is None else f"{place(found.span)}: "
+    at = "" if found.span is None else f"{show_place(found.span)}: "
     end = f" (excepted: {found.excepted})" if found.excepted is not None else ""
     if found.expired is not None:
         end = f" (the exception ended on {found.expired})"

@@ -7,19 +7,23 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
 from tffc.audit.breaking import Breaks, Change, changes
-from tffc.audit.sarif import Finding, sarif
+from tffc.audit.bundles import read_for_audit
+from tffc.audit.report import source_name
+from tffc.audit.sarif import Finding, Run, sarif
 from tffc.audit.text import place
+from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.annotations import annotation
 from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
 from tffc.cli.sources import TEXTS, read_computation, read_round_or_bundle
 from tffc.errors import LoadError, shown_path
 from tffc.ir.nodes import Node
+from tffc.proof.prove import Answer
 
 BROKEN = 2
 """The exit code if a change breaks something in `--fail-on`."""
@@ -35,15 +39,23 @@ def show_changes(
     `fail_on`."""
     failing = _kinds(fail_on)
     new, form = read_round_or_bundle(second, form)
-    if first.startswith(GIT):
-        old = _at_revision(first.removeprefix(GIT), second, form)
-    else:
-        old, _ = read_round_or_bundle(first, form)
+    old = older_round(first, second, form)
     step(f"comparing {first} with {second}")
-    found = changes(old, new, form)
+    found = [*changes(old, new, form), *_unproved(second)]
     _show(found, failing, format, second)
     if any(change.breaks in failing for change in found):
         raise click.exceptions.Exit(BROKEN)
+
+
+def _unproved(source: str) -> Iterator[Change]:
+    """Yield a change if the components of a bundle are not proved to compute its program, because
+    then the program may say nothing of what runs."""
+    if pathlib.Path(source).is_dir():
+        reading = read_for_audit(read_bundle(pathlib.Path(source)))
+        if reading.error is not None:
+            is_other = reading.proof.answer is Answer.DIFFERENT
+            breaks = Breaks.RESULT if is_other else Breaks.INSIDE
+            yield Change(breaks, "bundle", f"is read from its components: {reading.error.message}")
 
 
 def _kinds(given: str | None) -> frozenset[Breaks]:
@@ -57,7 +69,24 @@ def _kinds(given: str | None) -> frozenset[Breaks]:
     return frozenset(Breaks[name] for name in names)
 
 
-# Revisions of a repository.
+# Older versions.
+
+
+def older_round(older: str, source: str, form: str) -> Node:
+    """Return an older version of the round in a source: that in another one, or of a revision."""
+    if older.startswith(GIT):
+        return _at_revision(older.removeprefix(GIT), source, form)
+    return read_round_or_bundle(older, form)[0]
+
+
+def lines_at(revision: str, path: str) -> list[str]:
+    """Return the lines of a file at a revision of its repository; those of today if it was not
+    there."""
+    file = pathlib.Path(path).resolve()
+    try:
+        return _git(file.parent, "show", f"{revision}:./{file.name}").decode().splitlines()
+    except (LoadError, UnicodeDecodeError):
+        return file.read_text(errors="replace").splitlines() if file.is_file() else []
 
 
 def _at_revision(revision: str, source: str, form: str) -> Node:
@@ -159,5 +188,11 @@ def _sarif(found: Sequence[Change], failing: frozenset[Breaks], source: str) -> 
         )
         for change in found
     )
-    rules = {each.name: each.value for each in Breaks}
-    return sarif("tffc diff", rules, findings, pathlib.Path(source.partition(":")[0]))
+    run = Run(
+        tool="tffc diff",
+        category=source_name(source),
+        source=pathlib.Path(source.partition(":")[0]),
+        rules={each.name: each.value for each in Breaks},
+        help="changes",
+    )
+    return sarif(run, findings)

@@ -14,6 +14,7 @@ from tffc.cli.consent import check_consent, tell_effects
 from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import counted, say, write_output
 from tffc.cli.progress import start_tensorflow, step
+from tffc.cli.proving import refuse_forged
 from tffc.cli.sources import read_program
 from tffc.cli.verify import ask_to_run
 from tffc.engines.run_folder import find_state
@@ -77,6 +78,7 @@ def _export_app(
 
     step(f"reading {source}")
     bundle = read_bundle(pathlib.Path(source))
+    refuse_forged(source, bundle)
     check_target(out, replace=force, own=app_folder.FILES, holding="an app")
     write_exported(out, app_folder.app_files(bundle, app_folder.project_name(out)))
     say(f"wrote {out}: a Flower app of {bundle.form}")
@@ -94,6 +96,7 @@ def _export_bundle(
 ) -> None:
     step(f"reading {bundle}")
     content = read_bundle(bundle)
+    refuse_forged(str(bundle), content)
     check_target(out, replace=force)
     parts = content.run_by_rounds()
     check_consent(parts, allow_effects)

@@ -100,15 +100,18 @@ def read_round_or_bundle(source: str, form: str | None) -> tuple[Node, str]:
     """Return the round of a program or a bundle, and the form to compile it to; by default that of
     the bundle, or the default form of the round.
 
+    A bundle whose components are not proved to compute its program is read from its components.
+
     Raises:
       TffcError: there is neither, or the program is not a round.
     """
     from tffc.backends.bundle.bundle import read_bundle
     from tffc.backends.forms.kinds import form_for
+    from tffc.cli.proving import round_of_bundle
 
     if os.path.isdir(source):
         bundle = read_bundle(pathlib.Path(source))
-        return bundle.computation, form or bundle.form
+        return round_of_bundle(source, bundle), form or bundle.form
     program = read_round(source, form).computation
     return program, form or form_for(program)
 

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from tffc.audit.audit import ASSIGNED, SIDES, Audit, Channel, Protection, audit_round, size_of
-from tffc.audit.documents import plain
-from tffc.audit.programs import results_of
+from tffc.audit.audit import SIDES, Audit, Channel, Protection, audit_round, size_of
+from tffc.audit.breaking import changes
+from tffc.audit.bundles import program_digests
+from tffc.audit.names import ASSIGNED
+from tffc.audit.programs import RoundFlows, results_of, round_flows
+from tffc.audit.report import Report, document, plain
 from tffc.backends.compiler import normalized
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.stages import STATE, Half, Stage, StagedCall, StagedRound, assign_stages
 from tffc.diff.programs import differences
 from tffc.errors import TffcError
+from tffc.explorer.flowing import Flowing
 from tffc.explorer.graphs import Graphs
 from tffc.explorer.sources import SourceFiles, spans_of
 from tffc.explorer.steps import steps_of
 from tffc.explorer.texts import ProgramTexts, binding_lines, difference, lines_of
-from tffc.explorer.wiring import Wire, Wiring, first_stage, is_plumbing
+from tffc.explorer.wiring import Part, Wire, Wiring, first_stage, is_plumbing
 from tffc.ir.calls import uri_of
 from tffc.ir.nodes import Compiled, Intrinsic, Node, StructNode
 from tffc.ir.notation import formatted
@@ -60,6 +64,18 @@ class Description:
     error: TffcError | None = None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Older:
+    """An older version of a round, and where it comes from.
+
+    `lines` returns the lines of a file at that version, where the program does not know its files.
+    """
+
+    program: Node
+    title: str = ""
+    lines: Callable[[str], list[str]] | None = None
+
+
 def describe(
     program: Node,
     form: str,
@@ -67,23 +83,30 @@ def describe(
     *,
     compiled: Form | None = None,
     initialize: Compiled | None = None,
-    older: Node | None = None,
+    older: Older | None = None,
+    report: Callable[[Audit], Report] | None = None,
 ) -> Description:
     """Return the content of the page of a round, compiled to a form.
 
     If it cannot be compiled, the page has the error and everything found before it.  `compiled` is
     the form of a bundle.  `older` is an older version of the program to show changes from.
+    `report` makes a report of the audit, with a policy and what was read; without it, no policy is
+    applied.
+
+    Raises:
+      PolicyError: the policy says something of what the round does not have.
     """
-    texts, files, graphs, refused = ProgramTexts(program), SourceFiles(), Graphs(), None
+    texts, files, graphs = ProgramTexts(program), SourceFiles(), Graphs()
+    refused = audited = None
     files.add(spans_of(program))
     found: Plain = {"tffc": VERSION, "title": title, "form": form, "type": _text(program.type)}
     try:
         flat = normalized(program, form, observers=[texts.observe])
         staged = assign_stages(flat)
         compiled = compiled or load_form(form).build(staged)
+        flows = round_flows(staged)
         audited = audit_round(staged, compiled, form)
-        found["round"] = _Round(staged, audited, files, graphs).plain()
-        found["audit"] = plain(audited)
+        found["round"] = _Round(staged, flows, audited, files, graphs).plain()
         components = dict(compiled.components())
         if initialize is not None:
             components["initialize"] = initialize
@@ -97,26 +120,47 @@ def describe(
     except TffcError as error:
         refused = error
         found["error"] = error_plain(error, files)
+    if audited is not None:
+        made = report(audited) if report else Report(title, audited, program_digests(program))
+        found["report"] = document(made)
     if older is not None:
-        found["changes"] = _changes(older, program)
+        found["changes"] = _changes(older, program, form)
     found |= {**texts.plain(), "sources": files.plain(), "graphs": graphs.plain()}
     return Description(found, refused)
 
 
-def _changes(older: Node, program: Node) -> Plain:
-    """Return the changes in the user's files and in the program."""
+def _changes(older: Older, program: Node, form: str) -> Plain:
+    """Return the changes in the user's files and in the program, and what they break."""
     files = [SourceFiles(), SourceFiles()]
-    for each, version in zip(files, (older, program), strict=True):
-        each.add(spans_of(version))
-    pairs = zip(*(each.plain() for each in files), strict=False)
-    parts = differences({"computation": older}, {"computation": program})
+    files[0].add(spans_of(older.program))
+    files[1].add(spans_of(program))
+    before, after = (each.plain() for each in files)
+    if older.lines is not None:
+        texts = map(older.lines, files[1].paths())
+        before = [{**each, "lines": text} for each, text in zip(after, texts, strict=True)]
+    pairs = zip(before, after, strict=False)
+    parts = differences({"computation": older.program}, {"computation": program})
     return {
-        "parts": [plain(each) for each in parts],
+        "since": older.title,
+        **_breaking(older.program, program, form),
+        "parts": [dataclasses.asdict(each) for each in parts],
         "sources": [
             {"before": old, "after": new, "diff": difference(old["lines"], new["lines"])}
             for old, new in pairs
             if old["lines"] != new["lines"]
         ],
+    }
+
+
+def _breaking(older: Node, program: Node, form: str) -> Plain:
+    """Return what the changes break, or why that cannot be told."""
+    try:
+        found = changes(older, program, form)
+    except TffcError as error:
+        return {"breaking": [], "unknown": error.message}
+    return {
+        "breaking": [{**plain(each), "means": each.breaks.value} for each in found],
+        "unknown": None,
     }
 
 
@@ -154,7 +198,12 @@ class _Round:
     """The picture of a round."""
 
     def __init__(
-        self, program: StagedRound, audited: Audit, files: SourceFiles, graphs: Graphs
+        self,
+        program: StagedRound,
+        flows: RoundFlows,
+        audited: Audit,
+        files: SourceFiles,
+        graphs: Graphs,
     ) -> None:
         self._round = program
         self._files = files
@@ -165,6 +214,8 @@ class _Round:
         self._channels = dict(zip(names, audited.channels, strict=False))
         sent = (staged.name for staged in program.of_stage(Stage.BROADCAST))
         self._broadcasts = dict(zip(sent, audited.broadcasts, strict=True))
+        called = {name: channel.name for name, channel in self._channels.items()}
+        self._flowing = Flowing(program, flows, audited, called)
         self._released = [each for each in audited.channels if each.operator == "output"]
 
     def plain(self) -> Plain:
@@ -250,9 +301,17 @@ class _Round:
             "graphs": [self._graphs.number(each) for each in _sections(staged.call)],
             "because": self._because(staged),
             "steps": steps_of(self._round, staged, self._graphs),
+            "data": self._data(staged),
             **_value(staged.call.type),
             **({} if channel is None else _channel(channel)),
         }
+
+    def _data(self, staged: StagedCall) -> list[str]:
+        """Return the names of what a channel carries, or of what a call's result depends on."""
+        channel = self._channels.get(staged.name)
+        if channel is not None:
+            return _carried(channel)
+        return self._flowing.of(Part(staged.name, "", local_type(staged.call.type)))
 
     def _because(self, staged: StagedCall) -> str | None:
         """Return the call, among those shown, that keeps this one from running earlier."""
@@ -276,7 +335,12 @@ class _Round:
                 "from": start,
                 "to": end,
                 "parts": [
-                    {"path": wire.part.path, "role": wire.role, **_value(wire.part.type)}
+                    {
+                        "path": wire.part.path,
+                        "role": wire.role,
+                        "data": self._flowing.of(wire.part),
+                        **_value(wire.part.type),
+                    }
                     for wire in wires
                 ],
             }
@@ -285,18 +349,27 @@ class _Round:
 
 
 def _channel(channel: Channel) -> Plain:
-    listed = channel.depends.listed()
     return {
         "protection": channel.protection.name.lower(),
         "bound": channel.bound,
         "gives": channel.size,
-        "reads": [
-            name if kind == "data" else f"{kind} {name}"
-            for kind in ("data", "how many", "shape of")
-            for name in listed.get(kind, ())
-        ],
+        "reads": _read(channel),
         "reaches": list(channel.goes_to),
     }
+
+
+def _read(channel: Channel) -> list[str]:
+    """Return the names of what a channel may depend on of a client."""
+    listed = channel.depends.listed()
+    return [
+        name if kind == "data" else f"{kind} {name}"
+        for kind in ("data", "how many", "shape of")
+        for name in listed.get(kind, ())
+    ]
+
+
+def _carried(channel: Channel) -> list[str]:
+    return _read(channel) or list(channel.depends.state)
 
 
 def _operator(staged: StagedCall) -> str:

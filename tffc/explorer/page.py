@@ -12,7 +12,7 @@ import json
 from typing import Any, TypeAlias
 
 from tffc.printable import printable, printable_lines
-from tffc.web_page import web_page
+from tffc.web_page import SHARED, web_page
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 
@@ -27,7 +27,8 @@ def page(description: dict[str, Any]) -> str:
         *(_data(f"graph-{number}", graph) for number, graph in enumerate(graphs)),
     ]
     title = html.escape(printable(description["title"]))
-    return web_page(f"{title} · tffc", _built("explorer.css"), body, _built("explorer.js"))
+    style = SHARED + _built("explorer.css")
+    return web_page(f"{title} · tffc", style, body, _built("explorer.js"))
 
 
 def _built(name: str) -> str:

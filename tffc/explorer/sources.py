@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from tffc.errors import Span, shown_path
+from tffc.audit.text import report_path
+from tffc.errors import Span
 from tffc.files.reading import read_named
 from tffc.ir.nodes import Block, Lambda, Node
 from tffc.ir.traverse import walk
@@ -48,7 +49,7 @@ class SourceFiles:
 
     def plain(self) -> list[dict[str, Any]]:
         """Return the files: their paths and lines; no lines if a file cannot be read."""
-        return [{"path": shown_path(file), "lines": lines} for file, lines in self._lines.items()]
+        return [{"path": report_path(file), "lines": lines} for file, lines in self._lines.items()]
 
     def function_at(self, span: Span | None) -> str | None:
         """Return the name of the function passed to the operator call at a span, if any."""

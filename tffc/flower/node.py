@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tffc.audit.audit import Audit, Channel, Protection, audit
+from tffc.audit.bundles import audit_bundle, read_for_audit
 from tffc.audit.policy import Policy, read_policy, violations
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_form
@@ -163,12 +164,15 @@ class Node:
 
 
 def _audited(bundle: Bundle) -> Audit:
-    """Return the audit of a bundle's program, after checking that its components are compiled from
-    it.
+    """Return the audit of a bundle's program, after checking that its components compute it: that
+    is proved, or the program compiles to them here.
 
     Raises:
-      PolicyError: they are not.
+      PolicyError: neither is so.
     """
+    reading = read_for_audit(bundle)
+    if reading.is_proved:
+        return audit_bundle(bundle, reading)
     compiled = compile_form(bundle.computation, bundle.form).components()
     if {n: wire.to_bytes(c) for n, c in compiled.items()} != {
         n: wire.to_bytes(c) for n, c in bundle.components.items()

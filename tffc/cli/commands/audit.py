@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import os
 import pathlib
 
 import click
 
 from tffc.audit import documents
-from tffc.audit.audit import Audit, audit
-from tffc.audit.policy import Violation, read_policy, violations
-from tffc.audit.text import audit_text, violation_text
+from tffc.audit.audit import audit
+from tffc.audit.bundles import audit_bundle, program_digests
+from tffc.audit.policy import read_policy, violations
+from tffc.audit.report import Report, Verdict
+from tffc.audit.text import violation_text
+from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.options import form_option, path_option, refuse_without_effect, size_option
 from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
+from tffc.cli.proving import read_proved
 from tffc.cli.sources import read_round_or_bundle, refuse_form_of_bundle
 
 
@@ -52,17 +58,22 @@ def audit_command(
     The audit holds for every argument: it may list more than a value depends on, never less. Draws
     of random numbers are not a claim of differential privacy.
 
+    A bundle is audited as its program if its components are proved to compute it, and otherwise
+    from its components; the report says which.
+
     A policy is a YAML file:
 
     \b
       operators: [federated_secure_sum, federated_mean]
-      never-leave: ['data.user.*']
+      never-leave: [data.user, how many data]   # paths as in the report
       largest-bytes: 4000000
+      single-client: false        # no maximum, own functions, or weights
+      least-clients: 3            # held by engines and nodes, in each sum
       protection: system          # secure, system, program or none
-      noise: true
       effects: {clients: [], server: [files]}
       exceptions:
         - channel: loss
+          content: 3f8a5b0c3d1e4f7a9b2c6d8e0f1a2b3c   # as in the report
           rule: protection
           reason: reviewed, a mean over a thousand clients
           expires: 2030-01-31
@@ -81,30 +92,46 @@ def audit_command(
             raise click.UsageError("'--format sarif' has nothing to show: add --policy")
     known = None if policy is None else read_policy(policy)
     refuse_form_of_bundle(source, form)
-    today = datetime.date.today() if as_of is None else as_of.date()
-    round, kind = read_round_or_bundle(source, form)
+    report = dataclasses.replace(_audited(source, form), policy=known)
+    if known is not None:
+        today = datetime.date.today() if as_of is None else as_of.date()
+        asked = None if as_of is None else today
+        found = violations(report.audit, known, today)
+        report = dataclasses.replace(report, violations=found, as_of=asked)
+    write_text(FORMATS[format](report), out)
+    _tell(report)
+
+
+def _audited(source: str, form: str | None) -> Report:
+    """Return the report of a program, or of a bundle after an attempt to prove it."""
+    if not os.path.isdir(source):
+        program, kind = read_round_or_bundle(source, form)
+        step(f"auditing {source}")
+        return Report(source, audit(program, kind), program_digests(program))
+    bundle = read_bundle(pathlib.Path(source))
+    reading = read_proved(source, bundle)
     step(f"auditing {source}")
-    done = audit(round, kind)
-    found = [] if known is None else violations(done, known, today)
-    write_text(_document(done, found, format, source), out)
-    _tell(found)
+    return Report(
+        source,
+        audit_bundle(bundle, reading),
+        bundle.digests(),
+        is_read_from_components=not reading.is_proved,
+        proof=reading.answer(),
+    )
 
 
-def _document(done: Audit, found: list[Violation], format: str, source: str) -> str:
-    match format:
-        case "json":
-            return documents.audit_json(done, found)
-        case "sarif":
-            return documents.audit_sarif(found, pathlib.Path(source.partition(":")[0]))
-        case "html":
-            return documents.audit_html(done, found, source)
-        case _:
-            return audit_text(done)
+FORMATS = {
+    "text": documents.audit_text,
+    "json": documents.audit_json,
+    "sarif": documents.audit_sarif,
+    "html": documents.audit_html,
+}
+"""The writers of the formats."""
 
 
-def _tell(found: list[Violation]) -> None:
+def _tell(report: Report) -> None:
     """Report violations of the policy; exit with 1 unless all are excepted."""
-    for each in found:
+    for each in report.violations:
         say(f"{'note' if each.excepted is not None else 'error'}: {violation_text(each)}")
-    if any(each.excepted is None for each in found):
+    if report.verdict is Verdict.VIOLATES:
         raise click.exceptions.Exit(1)

@@ -12,7 +12,7 @@ import click
 from tffc.cli.options import form_option, json_option, refuse_without_effect, size_option
 from tffc.cli.output import show_json, show_line, show_styled
 from tffc.cli.screen import GREEN, RED, colors
-from tffc.cli.sources import read_parts
+from tffc.cli.sources import read_parts, read_round_or_bundle
 from tffc.cli.usage import all_missing
 from tffc.diff.programs import ProgramDifference, differences
 from tffc.ir import Node
@@ -67,6 +67,8 @@ def diff_command(
     For two bundles, compares all components. For a bundle and anything else, compares the round
     that the bundle was compiled from.
 
+    A bundle whose components are not proved to compute its program is read from its components.
+
     Components are matched by name, and their bindings by value, so renaming makes no difference.
     Compiled sections are equal if their graphs are, regardless of the names and the order of nodes.
     Otherwise, the first few changed constants, attributes, edges, operations and functions of each
@@ -107,11 +109,23 @@ def diff_command(
 
 
 def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
-    """Yield the parts of both sources, or only their rounds if just one is a bundle."""
-    rounds_only = pathlib.Path(first).is_dir() != pathlib.Path(second).is_dir()
-    for source in (first, second):
+    """Yield the parts of both sources, or only their rounds if just one is a bundle.
+
+    The round of a bundle is its program only if its components are proved to compute it.
+    """
+    # Imported late: programs need neither.
+    from tffc.backends.bundle.bundle import read_bundle
+    from tffc.cli.proving import round_of_bundle
+
+    are_bundles = [pathlib.Path(source).is_dir() for source in (first, second)]
+    for source, is_bundle in zip((first, second), are_bundles, strict=True):
+        if not all(are_bundles) and is_bundle:
+            yield {"computation": read_round_or_bundle(source, None)[0]}
+            continue
         parts = read_parts(source)
-        if rounds_only:
+        if is_bundle:
+            round_of_bundle(source, read_bundle(pathlib.Path(source)))
+        elif any(are_bundles):
             parts = {"computation": parts.get("next") or parts["computation"]}
         yield parts
 

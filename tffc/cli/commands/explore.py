@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
+import functools
 import os
 import pathlib
 
 import click
 
+from tffc.audit.audit import Audit
+from tffc.audit.bundles import program_digests
+from tffc.audit.policy import Policy, read_policy, violations
+from tffc.audit.report import Report, source_name
 from tffc.backends import compile_initialize
-from tffc.backends.bundle.bundle import read_bundle
+from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.backends.forms.kinds import form_for
-from tffc.cli.options import form_option, show_repeatedly, size_option, watch_option
+from tffc.cli.breaking import GIT, lines_at, older_round
+from tffc.cli.options import (
+    form_option,
+    path_option,
+    refuse_without_effect,
+    show_repeatedly,
+    size_option,
+    watch_option,
+)
 from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
-from tffc.cli.sources import read_parts, read_round, refuse_form_of_bundle
+from tffc.cli.proving import read_proved
+from tffc.cli.sources import read_round, refuse_form_of_bundle
 from tffc.errors import TffcError
-from tffc.explorer.description import Description, describe, refusal
+from tffc.explorer.description import Description, Older, describe, refusal
 from tffc.explorer.page import page
-from tffc.ir.nodes import Node
 
 
 @click.command("explore")
@@ -32,13 +47,30 @@ from tffc.ir.nodes import Node
     help="Write the page to this file; `-` is stdout.",
 )
 @click.option(
-    "--since", metavar="OLDER", help="Show what has changed since this older program or bundle."
+    "--since",
+    metavar="OLDER",
+    help="Show what has changed since this older program or bundle, or git:REF, the same source at "
+    "that revision.",
+)
+@path_option("--policy", metavar="FILE.yaml", help="Show the verdict of this policy.")
+@click.option(
+    "--as-of",
+    metavar="DATE",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Evaluate exceptions as of this day.  [default: today]",
 )
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 @watch_option
 @size_option
 def explore_command(
-    source: str, form: str | None, out: str, since: str | None, is_opened: bool, watch: bool
+    source: str,
+    form: str | None,
+    out: str,
+    since: str | None,
+    policy: pathlib.Path | None,
+    as_of: datetime.datetime | None,
+    is_opened: bool,
+    watch: bool,
 ) -> None:
     """Write an HTML page about a round: its stages, your source, passes, graphs and audit.
 
@@ -46,6 +78,8 @@ def explore_command(
     every value between two calls as an edge, with its type, bytes and protection; the source line
     of each call, and what each line compiled to; the changes of every pass; the graph of every
     component; the audit; and the text of the program. The round is not run.
+
+    A bundle whose components are not proved to compute its program is shown from its components.
 
     For a program that cannot be traced or compiled, the page shows the error at its line, and the
     command exits with 1.
@@ -57,14 +91,19 @@ def explore_command(
       # Show what has changed since a bundle was compiled.
       tffc explore examples/digits/federated_averaging.py:training \\
           --since build/training -o build/training.html
+      tffc explore round.py --since git:HEAD --policy policy.yaml
     """
+    if policy is None:
+        refuse_without_effect("add --policy", "as_of")
     for option, is_given in (("--open", is_opened), ("--watch", watch)):
         if is_given and out == "-":
             raise click.UsageError(f"'{option}' needs a file: give --out a name")
     left = [pathlib.Path(out)] if is_opened else []
 
     def explore() -> None:
-        description = _describe(source, form, since)
+        known = None if policy is None else read_policy(policy)
+        day = None if as_of is None else as_of.date()
+        description = _describe(_Asked(source, form, since, known, day))
         write_text(page(description.plain), out)
         if left:
             _open(left.pop())
@@ -75,30 +114,81 @@ def explore_command(
     show_repeatedly(source, watch, explore)
 
 
-def _describe(source: str, form: str | None, since: str | None) -> Description:
-    older = None if since is None else _round_of(since)
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a page is about: a source and its form, an older version, and a policy with the day as
+    of which its exceptions are evaluated."""
+
+    source: str
+    form: str | None
+    since: str | None
+    policy: Policy | None
+    as_of: datetime.date | None
+
+    def judged(self, report: Report) -> Report:
+        """Return a report with the policy and its violations; say the verdict."""
+        if self.policy is None:
+            return report
+        found = violations(report.audit, self.policy, self.as_of or datetime.date.today())
+        policy, as_of = self.policy, self.as_of
+        report = dataclasses.replace(report, policy=policy, violations=found, as_of=as_of)
+        say(f"verdict: {report.sentence()}")
+        return report
+
+    def older(self, form: str) -> Older | None:
+        """Return the older version that the page shows the changes since."""
+        if self.since is None:
+            return None
+        program = older_round(self.since, self.source, form)
+        if not self.since.startswith(GIT):
+            return Older(program, self.since)
+        revision = self.since.removeprefix(GIT)
+        return Older(program, self.since, functools.partial(lines_at, revision))
+
+
+def _describe(asked: _Asked) -> Description:
+    source = asked.source
     if os.path.isdir(source):
-        bundle = read_bundle(pathlib.Path(source))
-        round, form, compiled = bundle.computation, bundle.form, bundle.read_form()
-        first = bundle.initialize
-    else:
-        try:
-            program = read_round(source, form)
-        except TffcError as error:
-            if error.span is None:
-                raise
-            return refusal(error, source)
-        round, compiled = program.computation, None
-        form = form or form_for(round)
-        first = None if program.initialize is None else compile_initialize(program.initialize)
+        return _describe_bundle(asked, read_bundle(pathlib.Path(source)))
+    try:
+        program = read_round(source, asked.form)
+    except TffcError as error:
+        if error.span is None:
+            raise
+        return refusal(error, source_name(source))
+    round = program.computation
+    form = asked.form or form_for(round)
+    first = None if program.initialize is None else compile_initialize(program.initialize)
+    older = asked.older(form)
     step(f"exploring {source}")
-    return describe(round, form, source, compiled=compiled, initialize=first, older=older)
+
+    def report(audit: Audit) -> Report:
+        return asked.judged(Report(source, audit, program_digests(round)))
+
+    return describe(round, form, source_name(source), initialize=first, older=older, report=report)
 
 
-def _round_of(source: str) -> Node:
-    """Return the round of a program or a bundle."""
-    parts = read_parts(source)
-    return parts.get("next") or parts["computation"]
+def _describe_bundle(asked: _Asked, bundle: Bundle) -> Description:
+    """Return the page of a bundle: about its program if its components are proved to compute it,
+    else about what the components compute."""
+    source = asked.source
+    reading = read_proved(source, bundle)
+    older = asked.older(bundle.form)
+    step(f"exploring {source}")
+
+    def report(audit: Audit) -> Report:
+        is_other = not reading.is_proved
+        return asked.judged(Report(source, audit, bundle.digests(), is_other, reading.answer()))
+
+    return describe(
+        reading.program,
+        bundle.form,
+        source_name(source),
+        compiled=bundle.read_form(),
+        initialize=bundle.initialize,
+        older=older,
+        report=report,
+    )
 
 
 def _open(path: pathlib.Path) -> None:

@@ -40,6 +40,8 @@ from tffc.cli.usage import Choice
 def export_command(**options: Any) -> None:
     """Write the components of a bundle, and the computation of the first state, as models.
 
+    A bundle whose components are proved to compute something else than its program is refused.
+
     With --to flower, writes an app that runs the bundle's rounds on a Flower federation; see
     docs/flower.md.
 

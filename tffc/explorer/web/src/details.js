@@ -1,6 +1,6 @@
 // What is known of the calls that are chosen: what they take and give, and what they are made of.
 
-import { bytes, code, counted, exactBytes, fill, h } from "./dom.js";
+import { bytes, code, counted, exactBytes, fill, h, name } from "./dom.js";
 import { notation, type } from "./highlight.js";
 import { PROTECTION, shownOperator } from "./round.js";
 
@@ -14,8 +14,7 @@ export class Details {
   show(names, line) {
     const { data } = this.explorer;
     if (!names.length) {
-      fill(this.element, h("p", { class: "hint" },
-        "Choose a box to see its types, its bytes and what it is made of; choose a line of the source to see what it became."));
+      fill(this.element, this.overview());
       return;
     }
     const input = data.round.inputs.find((each) => each.name === names[0]);
@@ -27,6 +26,30 @@ export class Details {
     const calls = names.map((name) => this.explorer.call(name)).filter(Boolean);
     if (line || calls.length > 1) fill(this.element, this.became(calls, line));
     else fill(this.element, this.call(calls[0]));
+  }
+
+  /** Returns what leaves each client, where nothing is chosen. */
+  overview() {
+    const { round } = this.explorer.data;
+    const channels = round.calls.filter((call) => call.protection);
+    const heads = ["channel", "data", "bytes", "goes to"];
+    const row = (call) => [
+      [h("button", { type: "button", class: "link", onclick: () => this.explorer.select({ calls: [call.name], show: true }) }, name(call.title)),
+        h("div", { class: `protection ${call.protection}` }, `${PROTECTION[call.protection].mark} ${PROTECTION[call.protection].word}`)],
+      list(call.data, 4), bytes(call.gives), list(call.reaches, 3),
+    ];
+    return [
+      channels.length ? [
+        h("h2", {}, "What leaves each client"),
+        h("div", { class: "wide" }, h("table", { class: "cards channels" },
+          h("thead", {}, h("tr", {}, heads.map((each) => h("th", { scope: "col" }, each)))),
+          h("tbody", {}, channels.slice(0, 100).map((call) => h("tr", {}, row(call).map((cell, index) =>
+            h("td", { "data-head": heads[index] }, cell))))))),
+        channels.length > 100 ? h("p", {}, `and ${counted(channels.length - 100, "more channel")}`) : null,
+      ] : null,
+      h("p", { class: "hint" },
+        "Choose a box to see its types, its bytes and what it is made of; choose a line of the source to see what it became."),
+    ];
   }
 
   value(value) {
@@ -141,10 +164,9 @@ export function badge(call) {
     `${PROTECTION[call.protection].mark} ${PROTECTION[call.protection].word}`);
 }
 
-function list(names) {
+function list(names, most = 12) {
   if (!names.length) return "nothing";
-  const shown = names.slice(0, 12).map((name, index) => [index ? ", " : "", code(name)]);
-  if (names.length <= 12) return shown;
-  return [shown, h("details", {}, h("summary", {}, `and ${counted(names.length - 12, "more")}`.replace("mores", "more")),
-    names.slice(12).map((name, index) => [index ? ", " : "", code(name)]))];
+  const listed = (some) => some.map((each, index) => [index ? ", " : "", name(each)]);
+  if (names.length <= most) return listed(names);
+  return [listed(names.slice(0, most)), h("details", {}, h("summary", {}, `and ${names.length - most} more`), listed(names.slice(most)))];
 }

@@ -42,6 +42,12 @@ export function code(text) {
   return h("code", {}, text);
 }
 
+/** Returns a name that a narrow column can break where its parts end. */
+export function name(text) {
+  const parts = text.split(/(?<=[a-z0-9][._/,])(?=\w)/);
+  return h("code", {}, parts.map((part, index) => (index ? [h("wbr"), part] : part)));
+}
+
 export function bytes(count) {
   if (count === null || count === undefined) return "size not fixed";
   if (count < 1000) return `${count} B`;

@@ -4,14 +4,16 @@ import dagre from "@dagrejs/dagre";
 import { s } from "./dom.js";
 
 /**
- * Places nodes of `{id, width, height, rank?}` and edges of `{from, to}`; with ranks, in columns of
- * these.  Returns the size, nodes with x and y of their centres, and edges with points.
+ * Places nodes of `{id, width, height, rank?}` and edges of `{from, to, label?}`; with ranks, in
+ * columns of these.  A label of `{width, height}` gets room of its own, so that nothing crosses it.
+ * Returns the size, nodes with x and y of their centres, and edges with points and, where they have
+ * a label, its left upper corner.
  */
 export function place(nodes, edges, { direction = "LR", ranksep = 60, nodesep = 18 } = {}) {
   const graph = new dagre.graphlib.Graph();
   const given = new Map(nodes.map((node) => [node.id, node]));
   const ranked = nodes.length > 0 && nodes[0].rank !== undefined;
-  const options = { rankdir: direction, ranksep, nodesep, edgesep: 10, marginx: direction === "LR" ? 16 : 30, marginy: 16 };
+  const options = { rankdir: direction, ranksep, nodesep, edgesep: 10, marginx: ranked ? 12 : 30, marginy: 16 };
   options.ranker = ranked
     ? (g) => {
         // Twice, for dagre keeps every other rank for labels.
@@ -22,22 +24,65 @@ export function place(nodes, edges, { direction = "LR", ranksep = 60, nodesep = 
   graph.setDefaultEdgeLabel(() => ({}));
   for (const { id, width, height } of nodes) graph.setNode(id, { width, height });
   const drawn = edges.filter(({ from, to }) => from !== to && given.has(from) && given.has(to));
-  for (const { from, to, isLoose } of drawn) {
+  for (const { from, to, isLoose, label } of drawn) {
     if (isLoose) continue;
-    if (!ranked || given.get(from).rank < given.get(to).rank) graph.setEdge(from, to, {});
+    const room = label ? { ...roomOf(label, direction === "LR"), labelpos: "c" } : {};
+    if (!ranked || given.get(from).rank < given.get(to).rank) graph.setEdge(from, to, room);
   }
   if (ranked) bridge(graph, nodes);
   dagre.layout(graph);
+  const isRight = direction === "LR";
+  const column = ({ x, y }) => Math.round(isRight ? x : y);
+  const pick = ({ x, y }) => ({ x, y, column: column({ x, y }) });
   const placed = nodes.map((node) => ({ ...node, ...pick(graph.node(node.id)) }));
   const at = new Map(placed.map((node) => [node.id, node]));
-  const lines = drawn.map((edge) => ({
-    ...edge,
-    points: (graph.edge(edge.from, edge.to)?.points ?? []).slice(1, -1),
-  }));
+  const lines = drawn.map((edge) => {
+    const { points = [], x, y } = graph.edge(edge.from, edge.to) ?? {};
+    return { ...edge, points: points.slice(1, -1).map(pick), ...(edge.label && x !== undefined ? { room: pick({ x, y }), corner: {} } : {}) };
+  });
+  const columns = ranked ? widths(placed, lines, isRight) : null;
+  for (const { room, label, corner } of lines) if (room) Object.assign(corner, { x: room.x - label.width / 2, y: room.y - label.height / (isRight ? 1 : 2) });
   enclose(placed, lines);
-  connect(lines, at, direction === "LR");
+  connect(lines, at, isRight);
+  if (columns) for (const edge of lines) straighten(edge, columns, at, isRight);
   const { width, height } = extent(placed, lines);
   return { width, height, nodes: placed, edges: lines };
+}
+
+/** Returns half of the widths of columns, or of the heights of rows. */
+function widths(nodes, edges, isRight) {
+  const found = new Map();
+  const note = (column, { width, height }) => found.set(column, Math.max(found.get(column) ?? 0, (isRight ? width : height) / 2));
+  for (const node of nodes) note(node.column, node);
+  for (const { room, label } of edges) if (room) note(room.column, label);
+  return found;
+}
+
+/** Returns the room of a label: above its edge where that runs to the right, else in a gap of it. */
+function roomOf({ width, height }, isRight) {
+  return { width, height: isRight ? 2 * height : height };
+}
+
+/** Lets an edge run straight through each column that it crosses, and bend only between columns. */
+function straighten(edge, columns, at, isRight) {
+  const along = isRight ? "x" : "y";
+  const half = (column) => columns.get(column) ?? 0;
+  const points = [];
+  const from = at.get(edge.from);
+  const to = at.get(edge.to);
+  if (from.column === to.column) return;
+  points.push({ ...edge.start, [along]: from[along] + half(from.column) });
+  for (const point of edge.points) {
+    const side = half(point.column);
+    points.push({ ...point, [along]: point[along] - side });
+    if (!isRight && edge.room?.column === point.column) {
+      const { height } = edge.label;
+      points.push({ ...point, y: point.y - height / 2 }, { ...point, y: point.y + height / 2, isGap: true });
+    }
+    points.push({ ...point, [along]: point[along] + side });
+  }
+  points.push({ ...edge.end, [along]: to[along] - half(to.column) });
+  edge.points = points;
 }
 
 /** Adds an edge that is not drawn between columns that none crosses, which dagre asks for. */
@@ -56,7 +101,8 @@ const MARGIN = 16;
 
 /** Moves everything so far that no edge runs outside, for dagre only counts the boxes. */
 function enclose(nodes, edges) {
-  const bends = edges.flatMap((edge) => edge.points);
+  const corners = edges.flatMap((edge) => edge.corner ?? []);
+  const bends = [...edges.flatMap((edge) => edge.points), ...corners];
   const left = Math.min(MARGIN, ...bends.map((point) => point.x));
   const top = Math.min(MARGIN, ...bends.map((point) => point.y));
   for (const each of [...nodes, ...bends]) {
@@ -66,14 +112,11 @@ function enclose(nodes, edges) {
 }
 
 function extent(nodes, edges) {
-  const bends = edges.flatMap((edge) => edge.points);
+  const ends = edges.flatMap(({ corner, label }) => (corner ? { x: corner.x + label.width, y: corner.y + label.height } : []));
+  const bends = [...edges.flatMap((edge) => edge.points), ...ends];
   const right = [...nodes.map((node) => node.x + node.width / 2), ...bends.map((point) => point.x)];
   const bottom = [...nodes.map((node) => node.y + node.height / 2), ...bends.map((point) => point.y)];
   return { width: Math.max(1, ...right) + MARGIN, height: Math.max(1, ...bottom) + MARGIN };
-}
-
-function pick({ x, y }) {
-  return { x, y };
 }
 
 /** Lets edges leave and reach their boxes side by side, in the order of where they lead. */
@@ -112,18 +155,16 @@ export function line(edge, isRight) {
   let text = `M${round(points[0].x)},${round(points[0].y)}`;
   for (let index = 1; index < points.length; index += 1) {
     const [one, two] = [points[index - 1], points[index]];
+    if (two.isGap) {
+      text += `M${round(two.x)},${round(two.y)}`;
+      continue;
+    }
     const bend = isRight
       ? [(one.x + two.x) / 2, one.y, (one.x + two.x) / 2, two.y]
       : [one.x, (one.y + two.y) / 2, two.x, (one.y + two.y) / 2];
     text += `C${bend.map(round).join(",")},${round(two.x)},${round(two.y)}`;
   }
   return text;
-}
-
-/** Returns where the label of an edge stands: between its box and the next column. */
-export function middle(edge, atEnd) {
-  const { start, end, points } = edge;
-  return (atEnd ? points.at(-1) : points[0]) ?? { x: (start.x + end.x) / 2, y: (start.y + end.y) / 2 };
 }
 
 function round(number) {

@@ -1,6 +1,6 @@
 // The explorer of a round: reads what the page holds, and shows it.
 
-import { auditTab } from "./audit.js";
+import { auditTab, unproved } from "./audit.js";
 import { Details } from "./details.js";
 import { arrows, counted, fill, h } from "./dom.js";
 import { GraphsTab } from "./graphs.js";
@@ -37,7 +37,7 @@ class Explorer {
       data.passes.length ? ["passes", "Passes", (this.passes = new PassesTab(this)).element, this.passes] : null,
       this.graphs ? ["graphs", "Graphs", this.graphs.element, this.graphs] : null,
       data.texts.length ? ["text", "Text", this.text.element, this.text] : null,
-      data.audit ? ["audit", "Audit", auditTab(this), null] : null,
+      data.report ? ["audit", "Audit", auditTab(this), null] : null,
       data.changes ? ["changes", "Changes", h("div", { class: "changed" }, changes(this)), null] : null,
     ].filter(Boolean);
     document.body.append(
@@ -85,7 +85,7 @@ class Explorer {
     const list = h("div", { class: "tabs", role: "tablist", "aria-label": "Views of the round" }, tabs.map(([key, title], index) =>
       h("button", { type: "button", id: `tab-${key}`, role: "tab", "aria-selected": index === 0, "aria-controls": `panel-${key}`,
         tabindex: index ? "-1" : "0", onclick: () => this.open(key) }, title,
-      key === "changes" ? h("span", { class: "count" }, String(this.data.changes.parts.length + this.data.changes.sources.length)) : null)));
+      key === "changes" ? h("span", { class: "count" }, String(this.data.changes.breaking.length)) : null)));
     arrows(list, '[role="tab"]', "ArrowRight", "ArrowLeft");
     this.tabList = list;
     return h("nav", { "aria-label": "Views" }, list);
@@ -105,11 +105,20 @@ class Explorer {
   round() {
     const { data } = this;
     const left = data.round
-      ? [summary(this), this.picture.element, this.details.element]
+      ? [unproved(data.report), this.verdict(), summary(this), this.picture.element, this.details.element]
       : h("p", { class: "hint" }, "There is no picture of a program that cannot be compiled.");
     return h("div", { class: "workbench" },
       h("div", { class: "left" }, data.error ? this.error(data.error) : null, left),
       this.source.element);
+  }
+
+  /** Returns the verdict of the policy in a line that leads to it, or null. */
+  verdict() {
+    const { report } = this.data;
+    if (!report?.policy) return null;
+    const [kind, mark] = report.verdict.word === "passes" ? ["good", "\u2713"] : ["bad", "\u2715"];
+    return h("div", { class: "judged" }, h("button", { type: "button", class: `state ${kind}`, onclick: () => this.open("audit") },
+      `${mark} ${report.verdict.text}`));
   }
 
   error(error) {

@@ -1,16 +1,24 @@
 // The picture of a round: stages from left to right, calls as boxes, values as edges.
 
 import { bytes, counted, exactBytes, fill, h, s, short } from "./dom.js";
-import { arrow, line, middle, place } from "./layout.js";
+import { arrow, line, place } from "./layout.js";
+import { width, wrapped } from "./measure.js";
 
 const MOST = 60; // boxes that are shown before calls are folded
+const BESIDE = 3; // boxes of a stage that fit beside each other on a phone
 const GROUP = 30; // calls of one fold that are opened at once
+const SIZES = { title: "650 13px", small: "11px", badge: "600 11px" }; // of texts in the picture
+const WIDEST = { title: 150, small: 132, label: 96 }; // of their lines, before they are broken
+const NARROW = { title: 98, small: 92, label: 78 }; // the same on a phone
+const LINE = 13; // from line to line of a label
+const LEAST = 0.9; // the smallest scale that a picture is fitted to, so that labels can be read
+const HEAD = 24; // the height of the name of a stage, where stages follow downwards
 
 export const PROTECTION = {
-  secure: { mark: "●", word: "secure sum" },
-  system: { mark: "◐", word: "plain, by the system" },
-  program: { mark: "◔", word: "plain, by the program" },
-  none: { mark: "○", word: "released by itself" },
+  secure: { mark: "●", word: "secure sum", brief: "secure sum" },
+  system: { mark: "◐", word: "plain, by the system", brief: "by the system" },
+  program: { mark: "◔", word: "plain, by the program", brief: "by the program" },
+  none: { mark: "○", word: "released by itself", brief: "by itself" },
 };
 const SERVER_STAGES = new Set(["prepare", "result"]);
 
@@ -19,8 +27,8 @@ export function shownOperator(call) {
   return call.function && call.function !== call.title ? `${name} ${call.function}` : name;
 }
 
-/** Returns the boxes of a round; calls are folded where there are many. */
-function boxes(round, open) {
+/** Returns the boxes of a round; calls are folded where there are many, or the screen is narrow. */
+function boxes(round, open, isNarrow) {
   const calls = round.calls.filter((call) => !call.plumbing);
   const all = calls.length <= MOST;
   const found = [];
@@ -36,7 +44,11 @@ function boxes(round, open) {
   };
   for (const { key: stage } of round.stages) {
     const own = calls.filter((call) => call.stage === stage);
-    if (all) for (const call of own) found.push({ call });
+    if (all && isNarrow && own.length > BESIDE) {
+      for (const [key, members] of grouped(own, (call) => call.protection ?? call.operator)) {
+        fold(`${stage} ${key}`, PROTECTION[key]?.brief ?? key.replace(/^federated_/, ""), members);
+      }
+    } else if (all) for (const call of own) found.push({ call });
     else
       for (const [key, members] of grouped(own)) {
         fold(`${stage} ${key}`, members[0].operator.replace(/^federated_/, ""), members);
@@ -46,7 +58,7 @@ function boxes(round, open) {
 }
 
 /** Groups calls by operator and line, or by operator alone where that leaves many. */
-function grouped(calls) {
+function grouped(calls, alone = null) {
   const by = (key) => {
     const groups = new Map();
     for (const call of calls) {
@@ -56,6 +68,7 @@ function grouped(calls) {
     }
     return groups;
   };
+  if (alone) return by(alone);
   const fine = by((call) => `${call.operator} ${call.place?.file} ${call.place?.line}`);
   return fine.size <= 12 ? fine : by((call) => call.operator);
 }
@@ -91,10 +104,11 @@ export class RoundPicture {
   /** Returns the button that gives the picture all of the width, with the source below. */
   wideButton() {
     const button = h("button", { type: "button", class: "small for-desks", "aria-pressed": "false", onclick: () => {
-      const isWide = document.querySelector(".workbench").classList.toggle("whole");
-      button.setAttribute("aria-pressed", isWide);
+      this.isWhole = document.querySelector(".workbench").classList.toggle("whole");
+      button.setAttribute("aria-pressed", this.isWhole);
       this.fit();
     } }, "Whole width");
+    this.wide = button;
     return button;
   }
 
@@ -129,7 +143,8 @@ export class RoundPicture {
   draw() {
     const { round } = this;
     this.isRight = window.innerWidth >= 720;
-    this.boxes = boxes(round, this.open);
+    this.widest = this.isRight ? WIDEST : NARROW;
+    this.boxes = boxes(round, this.open, !this.isRight);
     this.foldButton.hidden = !this.open.size;
     const home = new Map();
     for (const box of this.boxes) {
@@ -140,7 +155,14 @@ export class RoundPicture {
     const edges = this.edges(home, new Set(nodes.map((node) => node.id)));
     this.rank(nodes, edges);
     const columns = Math.max(...nodes.map((node) => node.rank)) + 1;
-    const placed = place(nodes, edges, this.isRight ? { ranksep: columns > 7 ? 62 : 80, nodesep: 34 } : { direction: "TB", ranksep: 46 });
+    const ranksep = columns > 7 ? 28 : columns > 5 ? 36 : 64;
+    const options = this.isRight ? { ranksep, nodesep: 22 } : { direction: "TB", ranksep: 34, nodesep: 10 };
+    let placed = place(nodes, edges, options);
+    if (placed.width * LEAST > window.innerWidth - 44) {
+      // The box that an edge leaves names what all of its value is.
+      for (const edge of edges) if (edge.parts.every((part) => !part.path) && !edge.protection) edge.label = null;
+      placed = place(nodes, edges, options);
+    }
     this.home = home;
     this.show(placed);
   }
@@ -148,10 +170,9 @@ export class RoundPicture {
   nodes() {
     const { round } = this;
     const [state, data] = round.inputs;
-    const pill = (value, id, stage, kind) => ({
-      id, stage, kind, value, title: value.title, sub: value.where ?? "",
-      width: Math.max(72, measure(value.title, value.where ?? "")), height: 42,
-    });
+    const pill = (value, id, stage, kind) =>
+      sized({ id, stage, kind, value, title: [value.title], lines: [value.where ?? "", size(value.bytes)].filter(Boolean), data: id === "data" ? listedLines(dataNames, this.widest.small, 3) : [] }, 28);
+    const dataNames = [...new Set(round.edges.filter((edge) => edge.from === "data").flatMap((edge) => edge.parts.flatMap((part) => part.data)))];
     const made = [];
     if (!empty(state)) made.push(pill(state, "state", "prepare", "input"));
     made.push(pill(data, "data", "work", "input"));
@@ -159,12 +180,13 @@ export class RoundPicture {
       const call = box.call ?? box.members[0];
       const title = box.call ? call.title.replace(/^federated_/, "") : `${box.members.length} × ${box.title}`;
       const sub = box.call ? shownOperator(call) : "open";
-      const badge = call.protection ? PROTECTION[call.protection].word : "";
-      made.push({
-        id: box.id, box, stage: call.stage, kind: box.call ? "call" : "fold", title, sub,
-        protection: call.protection, badge,
-        width: Math.max(88, measure(short(title, 24), short(sub, 26), badge)), height: badge ? 64 : 46,
-      });
+      const names = [...new Set((box.members ?? [call]).flatMap(dataOf))];
+      made.push(sized({
+        id: box.id, box, stage: call.stage, kind: box.call ? "call" : "fold", protection: call.protection,
+        title: wrapped(title, this.widest.title, SIZES.title, 3), lines: [short(sub, 28)],
+        data: listedLines(names, this.widest.small, 3),
+        badge: call.protection ? `${PROTECTION[call.protection].mark} ${this.isRight ? PROTECTION[call.protection].word : PROTECTION[call.protection].brief}` : "",
+      }, 22));
     }
     for (const output of round.outputs) {
       if (empty(output)) continue;
@@ -172,7 +194,7 @@ export class RoundPicture {
     }
     for (const { key } of round.stages) {
       if (made.some((node) => node.stage === key)) continue;
-      made.push({ id: `nothing ${key}`, stage: key, kind: "nothing", title: "nothing", sub: "", width: 64, height: 30 });
+      made.push({ id: `nothing ${key}`, stage: key, kind: "nothing", width: 92, height: 30 });
     }
     return made;
   }
@@ -192,6 +214,7 @@ export class RoundPicture {
       const isGiven = edge.parts.some((part) => part.role === "" || part.role === "weight");
       if (isGiven) one.protection ??= this.calls.get(edge.to)?.protection;
     }
+    for (const edge of found.values()) edge.label = label(edge, this.widest.label);
     return [...found.values()];
   }
 
@@ -224,13 +247,14 @@ export class RoundPicture {
 
   show(placed) {
     const { marker, url } = arrow();
+    const spans = this.spans(placed);
+    if (!this.isRight) this.moveDown(placed, spans);
     this.placed = placed;
     this.at = new Map(placed.nodes.map((node) => [node.id, node]));
     const lines = placed.edges.map((edge) => this.edge(edge, url));
     this.lines = lines;
     const head = this.isRight ? 52 : 0;
-    const side = this.isRight ? 0 : 78; // where the names of stages stand
-    this.size = { width: placed.width + side, height: placed.height + head };
+    this.size = { width: placed.width, height: placed.height + head };
     const drawing = s(
       "svg",
       { width: placed.width, height: placed.height, class: "edges", "aria-hidden": "true" },
@@ -239,64 +263,78 @@ export class RoundPicture {
       lines.map((each) => each.label),
     );
     const buttons = placed.nodes.map((node) => this.button(node));
-    const world = h("div", { class: "world", style: { top: `${head}px`, left: `${side}px` } }, drawing, buttons);
-    this.stage = h("div", { class: "stage" }, this.bands(placed, head), world);
+    const world = h("div", { class: "world", style: { top: `${head}px` } }, drawing, buttons);
+    this.world = world;
+    this.stage = h("div", { class: "stage" }, this.bands(spans), world, this.heads(spans));
     Object.assign(this.stage.style, { width: `${this.size.width}px`, height: `${this.size.height}px` });
     this.frame = h("div", { class: "frame" }, this.stage);
     fill(this.canvas, this.frame);
-    if (this.zoom === null) requestAnimationFrame(() => this.fit());
+    if (this.zoom === null) requestAnimationFrame(() => this.settle());
     else this.scale(this.zoom);
     this.mark();
   }
 
-  bands(placed, head) {
+  /** Returns where each stage begins and ends: before its first column, with that of its labels. */
+  spans(placed) {
     const { isRight } = this;
-    const low = isRight ? (n) => n.x - n.width / 2 : (n) => n.y - n.height / 2;
-    const high = isRight ? (n) => n.x + n.width / 2 : (n) => n.y + n.height / 2;
-    const spans = this.round.stages.map((stage) => {
-      const own = placed.nodes.filter((node) => node.stage === stage.key);
-      return { stage, from: Math.min(...own.map(low)), to: Math.max(...own.map(high)) };
+    const gap = 8;
+    const low = (node) => (isRight ? node.x - node.width / 2 : node.y - node.height / 2);
+    const starts = this.round.stages.map(({ key }, index) => {
+      const own = placed.nodes.filter((node) => node.stage === key);
+      const first = own.filter((node) => node.rank === Math.min(...own.map((each) => each.rank)));
+      return index ? Math.min(...first.map(low)) - gap : 0;
     });
     const end = isRight ? placed.width : placed.height;
-    return spans.map(({ stage }, index) => {
-      const start = index ? (spans[index - 1].to + spans[index].from) / 2 : 0;
-      const stop = index + 1 < spans.length ? (spans[index].to + spans[index + 1].from) / 2 : end;
-      const style = isRight
-        ? { left: `${start}px`, width: `${stop - start}px`, top: "0", height: `${placed.height + head}px` }
-        : { top: `${start}px`, height: `${stop - start}px`, left: "0", width: `${placed.width + 78}px` };
-      const side = SERVER_STAGES.has(stage.key) ? "server" : stage.key === "work" ? "clients" : "between";
-      return h(
-        "div",
-        { class: `band ${side}`, style },
-        h("div", { class: "band-head" }, h("strong", {}, `${index + 1} ${stage.title}`), h("span", {}, stage.where)),
-      );
+    return this.round.stages.map((stage, index) => ({ stage, start: starts[index], stop: starts[index + 1] ?? end }));
+  }
+
+  /** Makes room for the name of each stage above its first row. */
+  moveDown(placed, spans) {
+    const down = (y) => y + HEAD * spans.filter(({ start }) => start <= y).length;
+    for (const node of placed.nodes) node.y = down(node.y);
+    for (const edge of placed.edges) {
+      for (const point of [edge.start, edge.end, ...edge.points]) point.y = down(point.y);
+      if (edge.corner) edge.corner.y = down(edge.corner.y);
+    }
+    placed.height = down(placed.height);
+    spans.forEach((span, index) => {
+      span.start += HEAD * index;
+      span.stop += HEAD * (index + 1);
     });
+  }
+
+  bands(spans) {
+    return spans.map(({ stage, start, stop }) => {
+      const style = this.isRight
+        ? { left: `${start}px`, width: `${stop - start}px`, top: "0", height: `${this.size.height}px` }
+        : { top: `${start}px`, height: `${stop - start}px`, left: "0", width: "100%" };
+      return h("div", { class: `band ${sideOf(stage)}`, style });
+    });
+  }
+
+  /** Returns the names of the stages, which stand over the edges. */
+  heads(spans) {
+    return spans.map(({ stage, start, stop }, index) =>
+      h("div", { class: `band-head ${sideOf(stage)}`, style: this.isRight ? { left: `${start}px`, width: `${stop - start}px`, top: "0" } : { top: `${start}px`, left: "0" } },
+        h("strong", {}, `${index + 1} ${stage.title}`), " ", h("span", {}, stage.where)));
   }
 
   edge(edge, url) {
     const target = this.at.get(edge.to);
-    const many = this.placed.edges.filter((each) => each.from === edge.from).length;
-    const few = this.placed.edges.filter((each) => each.to === edge.to).length;
-    const { x, y } = middle(edge, many > few);
-    const names = edge.parts.map((part) => part.role || part.path).filter(Boolean);
-    const first = edge.wires > 1 ? `${edge.wires} values` : short(names[0] ?? "", 13);
-    const sizes = edge.parts.map((part) => part.bytes);
-    const size = sizes.includes(null) ? "not fixed" : bytes(sizes.reduce((sum, each) => sum + each, 0));
-    const kind = edge.wires > 1 ? "" : edge.parts.length === 1 ? edge.parts[0].brief : `${edge.parts.length} parts`;
-    const kinds = this.isRight ? [short(kind, 13), size] : [`${short(kind, 13)} ${size}`];
-    const words = [first, ...kinds].filter(Boolean);
-    // Above the line where it goes to the right, beside it where it goes down.
-    const top = this.isRight ? y - 5 - 12 * (words.length - 1) : y + 4 - 6 * (words.length - 1);
-    const left = this.isRight ? x : x + 7;
-    const whole = edge.parts.slice(0, 12).map((part) => `${part.path || "all"}${part.role ? ` as ${part.role}` : ""}: ${short(part.type, 300)}, ${exactBytes(part.bytes)}`);
+    const { corner } = edge;
+    const whole = edge.parts.slice(0, 12).map((part) =>
+      `${part.path || "all"}${part.role ? ` as ${part.role}` : ""}: ${short(part.type, 300)}, ${exactBytes(part.bytes)}\n${part.data.slice(0, 40).join(", ")}`);
     const path = s("path", { d: line(edge, this.isRight), "marker-end": url });
     const group = s("g", { class: `edge ${target.protection && edge.protection ? `protected ${edge.protection}` : ""}` }, path);
-    const label = s(
-      "text",
-      { class: `edge-label ${this.isRight ? "" : "beside"}`, x: left, y: top },
-      s("title", {}, whole.join("\n")),
-      words.map((word, index) => s("tspan", { x: left, dy: index ? 12 : 0, class: word === first ? "" : "size" }, word)),
-    );
+    const x = corner && corner.x + edge.label.width / 2;
+    const label = corner
+      ? s(
+          "text",
+          { class: "edge-label", x, y: corner.y },
+          s("title", {}, whole.join("\n")),
+          edge.label.lines.map(({ text, kind }) => s("tspan", { x, dy: LINE, class: kind }, text)),
+        )
+      : null;
     return { edge, group, label };
   }
 
@@ -321,9 +359,10 @@ export class RoundPicture {
         onclick: () => this.choose(node), onfocus: () => this.hover(node),
         onmouseenter: () => this.hover(node), onmouseleave: () => this.hover(null),
       },
-      h("span", { class: "box-title" }, short(node.title, 24)), " ",
-      node.sub ? [h("span", { class: "box-sub" }, short(node.sub, 26)), " "] : null,
-      node.badge ? h("span", { class: "badge" }, `${PROTECTION[node.protection].mark} ${node.badge}`) : null,
+      h("span", { class: "box-title" }, node.title.map((text, index) => (index ? [h("br"), text] : text))), " ",
+      node.lines.map((text) => [h("span", { class: "box-sub" }, text), " "]),
+      node.data?.map((text) => [h("span", { class: "box-data" }, text), " "]),
+      node.badge ? h("span", { class: "badge" }, node.badge) : null,
       h("span", { class: "sr" }, said.join(", ")),
     );
     return element;
@@ -351,7 +390,7 @@ export class RoundPicture {
     for (const { edge, group, label } of this.lines) {
       const lit = id !== undefined && (edge.from === id || edge.to === id);
       group.classList.toggle("lit", lit);
-      label.classList.toggle("lit", lit);
+      label?.classList.toggle("lit", lit);
     }
   }
 
@@ -405,21 +444,35 @@ export class RoundPicture {
     event.preventDefault();
   }
 
+  /** Gives the picture all of the width where it would be small beside the source. */
+  settle() {
+    const bench = document.querySelector(".workbench");
+    if (bench && this.isWhole === undefined) {
+      bench.classList.remove("whole");
+      bench.classList.toggle("whole", this.size.width * LEAST > this.canvas.clientWidth);
+      this.wide.setAttribute("aria-pressed", bench.classList.contains("whole"));
+    }
+    this.fit();
+  }
+
   fit() {
     const room = this.canvas.clientWidth - 2;
-    this.scale(room > 0 ? Math.min(1.15, room / this.size.width) : 1, true);
+    this.scale(room > 0 ? Math.min(1.25, room / this.size.width) : 1, true);
   }
 
   scale(zoom, isFit = false) {
-    const least = this.isRight ? 0.58 : 0.72;
-    this.zoom = Math.min(2.5, Math.max(isFit ? least : 0.2, zoom));
+    this.zoom = Math.min(2.5, Math.max(isFit ? LEAST : 0.2, zoom));
+    const spare = Math.max(0, (this.canvas.clientWidth - 2) / this.zoom - this.size.width);
+    const whole = this.isRight ? this.size.width : this.size.width + spare;
+    this.world.style.left = `${(whole - this.size.width) / 2}px`;
+    this.stage.style.width = `${whole}px`;
     this.stage.style.transform = `scale(${this.zoom})`;
-    this.frame.style.width = `${this.size.width * this.zoom}px`;
+    this.frame.style.width = `${whole * this.zoom}px`;
     this.frame.style.height = `${this.size.height * this.zoom}px`;
   }
 
   resized() {
-    if (this.isRight === (window.innerWidth >= 720)) this.fit();
+    if (this.isRight === (window.innerWidth >= 720)) this.settle();
     else {
       this.zoom = null;
       this.draw();
@@ -427,12 +480,72 @@ export class RoundPicture {
   }
 }
 
+function sideOf({ key }) {
+  return SERVER_STAGES.has(key) ? "server" : key === "work" ? "clients" : "between";
+}
+
 function empty(value) {
   return value.type === "<>";
 }
 
-function measure(title, sub = "", badge = "") {
-  return Math.ceil(Math.max(title.length * 7.7, sub.length * 6.5, badge ? (badge.length + 2) * 6.1 : 0) + 24);
+function size(count) {
+  return count === null || count === undefined ? "any size" : bytes(count);
+}
+
+/** Returns a box with its size, for the texts in it. */
+function sized(node, padding) {
+  const { title, lines, data = [], badge = "" } = node;
+  const widths = [
+    ...title.map((text) => width(text, SIZES.title)),
+    ...[...lines, ...data].map((text) => width(text, SIZES.small)),
+    width(badge, SIZES.badge),
+  ];
+  const height = 12 + title.length * 17 + (lines.length + data.length + (badge ? 1 : 0)) * 15;
+  return { ...node, width: Math.ceil(Math.max(70, ...widths)) + padding, height };
+}
+
+/** Returns the elements of the clients' data that a call takes or gives. */
+export function dataOf(call) {
+  return call.data;
+}
+
+/** Returns names as lines, each whole where it fits, and how many more there are. */
+function listedLines(names, widest, most) {
+  const lines = [];
+  for (const [index, name] of names.entries()) {
+    const text = index + 1 < names.length ? `${name},` : name;
+    const joined = lines.length ? `${lines.at(-1)} ${text}` : text;
+    const next = lines.length && width(joined, SIZES.small) <= widest
+      ? [...lines.slice(0, -1), joined]
+      : [...lines, ...wrapped(text, widest, SIZES.small, most)];
+    const left = names.length - index;
+    if (next.length > most || (next.length === most && left > 1 && !fits(names.slice(index + 1), next.at(-1), widest))) {
+      if (lines.length) return [...lines.slice(0, most - 1), `and ${left} more`];
+      return left > 1 ? [...wrapped(name, widest, SIZES.small, most - 1), `and ${left - 1} more`] : next.slice(0, most);
+    }
+    lines.splice(0, lines.length, ...next);
+  }
+  return lines;
+}
+
+function fits(names, last, widest) {
+  return width(`${last} ${names.join(", ")}`, SIZES.small) <= widest;
+}
+
+/** Returns the label of an edge: the data that flows, and its type and size. */
+function label(edge, widest) {
+  const names = edge.wires > 1 ? [`${edge.wires} values`] : [...new Set(edge.parts.flatMap((part) => part.data))];
+  const sizes = edge.parts.map((part) => part.bytes);
+  const many = size(sizes.includes(null) ? null : sizes.reduce((sum, each) => sum + each, 0));
+  const brief = edge.wires > 1 || edge.parts.length > 1 ? "" : edge.parts[0].brief;
+  const both = brief && `${brief} · ${many}`;
+  const last = both && width(both, SIZES.small) <= widest ? both : many;
+  const lines = [
+    ...listedLines(names, widest, 4).map((text) => ({ text, kind: "" })),
+    { text: last, kind: "size" },
+  ];
+  const longest = Math.max(...lines.map(({ text }) => width(text, SIZES.small)));
+  return { lines, width: Math.ceil(longest) + 8, height: lines.length * LINE + 6 };
 }
 
 /** Returns what leaves the clients and what they are sent, in words. */
@@ -440,6 +553,10 @@ export function summary(explorer) {
   const { round } = explorer.data;
   const leaving = round.calls.filter((call) => call.protection);
   const sent = round.calls.filter((call) => call.operator === "federated_broadcast" || call.stage === "broadcast");
+  const names = (calls) => {
+    const all = [...new Set(calls.flatMap(dataOf))];
+    return all.length > 3 ? `${all.slice(0, 2).join(", ")} and ${all.length - 2} more` : all.join(", ") || "constant";
+  };
   const chip = (calls, text, kind) =>
     h("button", { type: "button", class: `chip ${kind ? `protection ${kind}` : ""}`,
       onclick: () => explorer.select({ calls: calls.map((call) => call.name), show: true }) },
@@ -448,18 +565,18 @@ export function summary(explorer) {
   return h(
     "div",
     { class: "summary" },
-    h("div", {}, h("span", { class: "summary-label" }, "To each client"),
-      sent.length ? sent.slice(0, 12).map((call) => chip([call], `${call.title} · ${bytes(call.bytes)}`)) : "nothing",
-      sent.length > 12 ? ` and ${counted(sent.length - 12, "more value")}` : null),
-    h("div", {}, h("span", { class: "summary-label" }, "From each client"),
+    h("div", {}, h("span", { class: "summary-label" }, "To each client"), h("div", {},
+      sent.length ? sent.slice(0, 12).map((call) => chip([call], `${call.title} · ${names([call])} · ${size(call.bytes)}`)) : "nothing",
+      sent.length > 12 ? ` and ${counted(sent.length - 12, "more value")}` : null)),
+    h("div", {}, h("span", { class: "summary-label" }, "From each client"), h("div", {},
       leaving.length <= 8
-        ? leaving.map((call) => chip([call], `${call.title} · ${bytes(call.gives)}`, call.protection))
+        ? leaving.map((call) => chip([call], `${call.title} · ${names([call])} · ${size(call.gives)}`, call.protection))
         : Object.keys(PROTECTION).reverse().map((kind) => {
             const own = leaving.filter((call) => call.protection === kind);
-            const size = own.some((call) => call.gives === null) ? null : own.reduce((sum, call) => sum + call.gives, 0);
-            return own.length ? chip(own, `${counted(own.length, "value")} · ${bytes(size)}`, kind) : null;
+            const total = own.some((call) => call.gives === null) ? null : own.reduce((sum, call) => sum + call.gives, 0);
+            return own.length ? chip(own, `${counted(own.length, "value")} · ${names(own)} · ${size(total)}`, kind) : null;
           }),
       released.map((output) => chip([output], `${output.title} stays with each client`, output.protection)),
-      leaving.length || released.length ? null : "nothing"),
+      leaving.length || released.length ? null : "nothing")),
   );
 }

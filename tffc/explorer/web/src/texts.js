@@ -278,6 +278,20 @@ function changedLine(kind, sign, text, show = notation) {
     h("span", { class: "sign" }, sign), h(tag, { class: "code" }, show(text)));
 }
 
+const GRAVE = { STATE: "bad", DATA: "bad", WIRE: "bad", PRIVACY: "bad", RESULT: "doubtful", INSIDE: "good" };
+
+/** Shows what the changes break, as `tffc diff --breaking` does. */
+function breaking(explorer) {
+  const { breaking: all, unknown } = explorer.data.changes;
+  if (unknown) return h("section", { class: "callout error" }, h("h2", {}, "What the changes break cannot be told"), h("p", {}, unknown));
+  const rows = all.map((each) => h("li", {},
+    h("div", {}, h("strong", {}, each.subject), ` ${each.message}`, each.span ? [h("br"), explorer.placeLink(each.span)] : null,
+      h("br"), h("span", { class: "soft" }, each.means)),
+    h("span", { class: `state ${GRAVE[each.breaks.toUpperCase()] ?? "open"}` }, each.breaks.toUpperCase())));
+  return h("section", {}, h("h2", {}, "What the changes break"),
+    rows.length ? h("ul", { class: "rules" }, rows) : h("p", {}, "Nothing: the two compute the same."));
+}
+
 /** Shows what has changed since an older version, as `tffc diff` does. */
 export function changes(explorer) {
   const { parts, sources } = explorer.data.changes;
@@ -285,10 +299,8 @@ export function changes(explorer) {
   const files = sources.map(({ before, after, diff: hunks }) => h("section", {},
     h("h2", {}, "Your source", h("small", {}, before.path === after.path ? after.path : `${before.path} → ${after.path}`)),
     pane(`Changes in ${after.path}`, diff(before.lines, after.lines, hunks, (text) => python([text])[0]))));
-  if (!parts.length) {
-    return [h("p", {}, "The program has not changed: the two compute the same, whatever they call it."), files];
-  }
-  return [files, parts.map((each) => h("section", {},
+  if (!parts.length) return [breaking(explorer), files];
+  return [breaking(explorer), files, parts.map((each) => h("section", {},
     h("h2", {}, "The program"),
     each.sections.length ? [h("h3", {}, "Inside compiled functions"), h("pre", { class: "block", tabindex: "0" }, each.sections.join("\n"))] : null,
     pane("Changes in the program", each.lines.map((text) => {

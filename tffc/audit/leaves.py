@@ -1,0 +1,33 @@
+"""Paths of values, and shorter names for many of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+
+def gathered(names: Sequence[str], leaves: Counter[str]) -> list[tuple[str, int]]:
+    """Return names, with one name for a part all of whose leaves are among them.
+
+    `leaves` has the number of leaves below each part.  Each name comes with the number of leaves
+    that it stands for.
+    """
+    there = below(name for name in dict.fromkeys(names) if name in leaves)
+    shown: dict[str, int] = {}
+    for name in names:
+        parts = (each for each in _prefixes(name) if there[each] == leaves[each] > 1)
+        whole = next(parts, name)
+        shown[whole] = leaves[whole] if whole != name else 1
+    return list(shown.items())
+
+
+def below(names: Iterable[str]) -> Counter[str]:
+    """Return the number of leaves below each part, and 1 for each leaf."""
+    return Counter(prefix for name in names for prefix in _prefixes(name))
+
+
+def _prefixes(path: str) -> Iterator[str]:
+    """Yield what a path begins with, shortest first, and the path."""
+    yield from (path[: match.start()] for match in re.finditer(r"[.[]", path))
+    yield path

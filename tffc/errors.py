@@ -98,6 +98,14 @@ class TffcError(Exception):
     """
 
     exit_code = 1
+    public: tuple[str, ...] = ()
+    """Notes that hold no value that a computation had, for an error whose message may."""
+
+    holds_values = True
+    """Whether message, notes or help may hold such a value, when the error is of a computation."""
+
+    whole: TffcError | None = None
+    """The error that this one stands for, without what may be values."""
 
     def __init__(
         self,

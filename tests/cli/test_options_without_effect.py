@@ -24,6 +24,16 @@ def constant():
     return tff.federated_value(0, tff.SERVER)
 """
 
+EACH = """\
+import numpy as np
+import tffc as tff
+
+
+@tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(np.int32))
+def each(state, data):
+    return data
+"""
+
 STOP = "compile r.py --form mapreduce --stop-after call-dominant"
 NO_BUNDLE = "has no effect: with --stop-after, no bundle is written"
 RUN = "run r.py --data d --rounds 1"
@@ -217,6 +227,14 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             f"{RUN} --seed 1": "--seed selects the sampled clients: add --clients-per-round K"
         },
         "skip_bad_clients": ALWAYS,
+        "least_clients": {
+            "run e.py --data d --rounds 1 --least-clients 2": "'--least-clients' has no "
+            "effect: the round aggregates nothing"
+        },
+        "show_clients": {
+            f"{RUN} --engine beam --show-clients": "'--show-clients' has no effect: the engine "
+            "beam shows nothing of clients"
+        },
         "state_in": {
             f"{RUN} --out o --resume --state-in s.npz": "--resume continues from the state in "
             "the run folder: omit --state-in"
@@ -299,11 +317,12 @@ def test_options_without_effect_are_refused(
 ) -> None:
     write("r.py", ROUND)
     write("c.py", CONSTANT)
+    write("e.py", EACH)
     pathlib.Path("d").mkdir()
     ran = run(*line.replace("'", "").split(" "))
     assert (ran.code, ran.stdout) == (2, "")
     assert ran.stderr.endswith(f"Error: {LINES[line]}\n")
-    assert sorted(path.name for path in pathlib.Path().iterdir()) == ["c.py", "d", "r.py"]
+    assert sorted(path.name for path in pathlib.Path().iterdir()) == ["c.py", "d", "e.py", "r.py"]
 
 
 def test_stopping_tells_of_effects(run: Run, write: Callable[[str, str], pathlib.Path]) -> None:

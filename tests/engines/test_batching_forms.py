@@ -106,8 +106,10 @@ def test_every_aggregation(
 
 def test_bounds_of_secure_sums_are_those_of_each_client(aggregating: Process) -> None:
     values = np.array([[3, 4], [51, 2], [7, 1]], np.float32)
-    with pytest.raises(ExecutionError, match="the client 00001 adds 51 to a secure sum"):
+    with pytest.raises(ExecutionError) as caught:
         Outcome(aggregating, source_of(aggregating, list(values)), state=FIRST)
+    assert caught.value.code == "E663"
+    assert caught.value.notes[-1] == "it was at work on the data of client 00001"
 
 
 def written(text: str) -> Process:
@@ -128,8 +130,10 @@ BOUNDED = """
 def test_bounds_that_the_server_has() -> None:
     process = written(BOUNDED)
     assert check_same(process, [4, 3, 9], state=np.int32(9)).output == [16]
-    with pytest.raises(ExecutionError, match="the client 00002 adds 9 to a secure sum"):
+    with pytest.raises(ExecutionError) as caught:
         Outcome(process, source_of(process, [4, 3, 9]), state=np.int32(8))
+    assert caught.value.code == "E663"
+    assert caught.value.notes[-1] == "it was at work on the data of client 00002"
 
 
 def statistics(data: Any) -> Any:
@@ -165,8 +169,9 @@ def test_a_client_that_fails_is_told_of_alone(form: str) -> None:
     process = round_of(lambda x: tf.gather(tf.constant([5, 6, 7]), x), np.int32, form)
     check_same(process, [0, 2, 1])
     for size in (1, 3):
-        with pytest.raises(ExecutionError, match=r"indices = 7 is not in \[0, 3\)") as caught:
+        with pytest.raises(ExecutionError) as caught:
             Outcome(process, source_of(process, [0, 1, 7]), size, workers=1)
+        assert caught.value.code == "E722"
         assert caught.value.notes[-1] == "it was at work on the data of client 00002"
 
 
@@ -203,8 +208,9 @@ def test_what_nothing_uses_may_fail() -> None:
     process = process_of(each_round, "distribute-aggregate")
     assert check_same(process, [2, 3, 4]).output == [13]
     for size in (1, 3):
-        with pytest.raises(ExecutionError, match="division by zero") as caught:
+        with pytest.raises(ExecutionError) as caught:
             Outcome(process, source_of(process, [3, 2, 1]), size, workers=1)
+        assert caught.value.code == "E722"
         assert caught.value.notes[-1] == "it was at work on the data of client 00002"
 
 

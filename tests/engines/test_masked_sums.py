@@ -112,7 +112,7 @@ def test_bounds_are_checked_before_masks() -> None:
             few, _, *others = super().read(client)
             return (few, np.full(3, 2**41), *others)
 
-    with pytest.raises(ExecutionError, match="adds 2199023255552 to a secure sum") as refusal:
+    with pytest.raises(ExecutionError) as refusal:
         output("mapreduce", Above(3), masks_sums=True)
     assert refusal.value.code == "E663"
 
@@ -159,9 +159,7 @@ def test_clients_add_tensors_of_one_shape() -> None:
     with pytest.raises(ExecutionError) as refusal:
         engine.run_round(np.int32(0), Cohort(source, source.clients))
     assert refusal.value.code == "E992"
-    assert refusal.value.message == (
-        "the client client_01 adds another number of values to a secure sum than those before it"
-    )
+    assert refusal.value.notes == ("it was at work on the data of client client_01",)
 
 
 def has_secure_sum(case: Case) -> bool:

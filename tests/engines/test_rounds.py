@@ -57,8 +57,10 @@ def test_rounds_without_clients(form: str) -> None:
 def test_a_client_above_a_bound_is_named() -> None:
     source = Values([(np.float32(0), np.int32(n)) for n in (5, 2000)])
     engine = LocalEngine(process_of(every_aggregation, "distribute-aggregate"))
-    with pytest.raises(ExecutionError, match="the client 00001 adds 2000 to a secure sum"):
+    with pytest.raises(ExecutionError) as caught:
         engine.run_round((), Cohort(source, source.clients))
+    assert caught.value.code == "E663"
+    assert caught.value.notes == ("it was at work on the data of client 00001",)
 
 
 @tff.tf_computation
@@ -197,9 +199,7 @@ def test_a_secure_sum_of_too_many_bits(form: str) -> None:
     source = Values([np.int32(1)])
     with pytest.raises(ExecutionError) as caught:
         LocalEngine(process_of(of_too_many_bits, form)).run_round((), Cohort(source, ("00000",)))
-    assert str(caught.value).startswith(
-        "a secure sum takes numbers of up to 62 bits, not 63 [E734]"
-    )
+    assert caught.value.code == "E734"
 
 
 MODULAR = (
@@ -221,10 +221,11 @@ def test_secure_modular_sums_do_not_wrap_around(form: str) -> None:
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 def test_a_modulus_of_zero(form: str) -> None:
     source = Values([np.int32(1)])
-    with pytest.raises(ExecutionError, match="an integer cannot be divided by 0"):
+    with pytest.raises(ExecutionError) as caught:
         LocalEngine(process_of(Parsed(MODULAR % 0), form)).run_round(
             np.int32(0), Cohort(source, source.clients)
         )
+    assert caught.value.code == "E730"
 
 
 @pytest.mark.parametrize(

@@ -223,3 +223,95 @@ def test_deep_chains_of_functions(count: int) -> None:
     bodies = {f"f{i}": f"f{i + 1}" for i in range(count)} | {f"f{count}": "1"}
     linked = link(INT, INT, lambda b, p: b.call(section(calling(bodies, "f0")), p))
     assert len(functions(linked)) == count + 1
+
+
+def drawing(bodies: Mapping[str, str], calls: list[str]) -> Any:
+    """A GraphDef that adds up calls of its functions, each of which draws or calls another.
+
+    A body is the seed of the draw, or the name of a function that it calls.
+    """
+    graph = proto.GraphDef()
+    graph.node.add(name="x", op="Placeholder").attr["dtype"].type = ADD
+    for index, call in enumerate(calls):
+        _call(graph.node.add(name=f"call_{index}", input=["x"]), call, "PartitionedCall")
+    total = graph.node.add(name="y", op="AddN", input=[f"call_{i}" for i in range(len(calls))])
+    total.attr["T"].type = ADD
+    total.attr["N"].i = len(calls)
+    for name, body in bodies.items():
+        function = graph.library.function.add()
+        function.signature.name = name
+        function.signature.input_arg.add(name="a", type=ADD)
+        function.signature.output_arg.add(name="r", type=ADD)
+        if body in bodies:
+            _call(function.node_def.add(name="call", input=["a"]), body, "PartitionedCall")
+            function.ret["r"] = "call:output:0"
+            continue
+        node = function.node_def.add(name="draw", op="RandomUniformInt", input=["a", "a", "a"])
+        node.attr["seed"].i = int(body)
+        function.ret["r"] = "draw:output:0"
+    return graph
+
+
+def called(linked: Compiled) -> list[str]:
+    """The functions that a graph's nodes call, in order."""
+    calls = [node for node in graph_of(linked).node if node.op == "PartitionedCall"]
+    return [node.attr["f"].func.name for node in calls]
+
+
+def pattern(names: list[str]) -> str:
+    """Which of some names are equal, as letters."""
+    return "".join("abcdefgh"[list(dict.fromkeys(names)).index(name)] for name in names)
+
+
+@pytest.mark.parametrize(
+    ("bodies", "calls", "expected"),
+    [
+        ({"f": "1"}, "f f", "aa"),
+        ({"f": "1", "g": "1"}, "f g f", "aba"),
+        ({"f": "h", "g": "h", "h": "1"}, "f g f", "aba"),
+        ({"f": "h", "g": "i", "h": "1", "i": "1"}, "f g", "ab"),
+        ({"f": "0", "g": "0"}, "f g f", "aaa"),
+    ],
+)
+def test_functions_whose_kernels_keep_state_are_what_they_were(
+    bodies: Mapping[str, str], calls: str, expected: str
+) -> None:
+    """One stays one, and two stay two, but for draws without a seed."""
+    graph = drawing(bodies, calls.split())
+    assert pattern(called(link(INT, INT, lambda b, p: b.call(section(graph), p)))) == expected
+
+
+def test_calls_of_a_section_share_no_kernels_that_keep_state() -> None:
+    one, other = (section(drawing({"f": "h", "h": "1"}, ["f", "f"])) for _ in range(2))
+    linked = link(INT, INT, lambda b, p: b.call(one, b.call(other, b.call(one, p))))
+    assert pattern(called(linked)) == "aabbcc"
+    assert len(functions(linked)) == 6
+    again = link(INT, INT, lambda b, p: b.call(linked, b.call(linked, p)))
+    assert pattern(called(again)) == "aabbccddeeff"
+    unseeded = section(drawing({"f": "h", "h": "0"}, ["f", "f"]))
+    assert len(functions(link(INT, INT, lambda b, p: b.call(unseeded, b.call(unseeded, p))))) == 2
+
+
+def test_state_in_one_of_two_functions_keeps_both_apart() -> None:
+    """The callers of a function whose kernels keep state are copied with it."""
+    graph = drawing({"f": "g", "g": "1"}, ["f", "g"])
+    linked = link(INT, INT, lambda b, p: b.call(section(graph), p))
+    names = {f.signature.name: f for f in graph_of(linked).library.function}
+    f, g = called(linked)
+    assert names[f].node_def[0].attr["f"].func.name == g
+
+
+def test_unknown_operations_count_as_keeping_state() -> None:
+    graph = drawing({"f": "1", "g": "1"}, ["f", "g"])
+    for function in graph.library.function:
+        function.node_def[0].op = "NoSuchOperation"
+    assert pattern(called(link(INT, INT, lambda b, p: b.call(section(graph), p)))) == "ab"
+
+
+def test_names_of_functions_with_state_do_not_depend_on_their_old_names() -> None:
+    bodies = ({"f": "h", "h": "1"}, {"z": "a", "a": "1"})
+    names = [
+        tuple(functions(link(INT, INT, lambda b, p, g=graph: b.call(section(g), p))))
+        for graph in (drawing(each, [next(iter(each))]) for each in bodies)
+    ]
+    assert names[0] == names[1]

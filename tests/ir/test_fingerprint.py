@@ -285,6 +285,47 @@ def test_what_matters(change: Callable[[Graph], None]) -> None:
     assert fingerprint(section(graph)) != fingerprint(section(example()))
 
 
+def with_a_draw(graph: Graph) -> Graph:
+    """The graph, whose function draws with a seed."""
+    add(graph.library.function[0].node_def, "draw", "RandomUniform", seed=3)
+    return graph
+
+
+def not_inlined(graph: Graph) -> None:
+    graph.library.function[0].attr["_noinline"].b = True
+
+
+def not_lowered(graph: Graph) -> None:
+    call_of(graph).attr["_lower_using_switch_merge"].b = True
+
+
+def instantiated_otherwise(graph: Graph) -> None:
+    call_of(graph).attr["executor_type"].s = b"SINGLE_THREADED_EXECUTOR"
+
+
+def call_of(graph: Graph) -> Any:
+    return next(node for node in graph.node if node.op == "PartitionedCall")
+
+
+@pytest.mark.parametrize("change", [not_inlined, not_lowered, instantiated_otherwise])
+def test_which_kernels_calls_share_matters_where_kernels_keep_state(
+    change: Callable[[Graph], None],
+) -> None:
+    known = fingerprint(section(with_a_draw(example())))
+    changed = with_a_draw(example())
+    change(changed)
+    assert fingerprint(section(changed)) != known
+
+
+def test_what_says_nothing_about_calls_does_not_matter_there() -> None:
+    known = fingerprint(section(with_a_draw(example())))
+    changed = with_a_draw(example())
+    for node in changed.node:
+        node.attr["_class"].list.s.append(b"loc:@x")
+        node.attr["_output_shapes"].list.shape.add()
+    assert fingerprint(section(changed)) == known
+
+
 def test_bindings_matter() -> None:
     graph = example()
     known = fingerprint(section(graph))

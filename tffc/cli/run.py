@@ -21,6 +21,7 @@ from tffc.data.location import open_data, open_source, read_once
 from tffc.data.source import CheckedSource, check_all
 from tffc.engines.engine import Batching
 from tffc.engines.evaluation import Evaluation
+from tffc.engines.process import Process
 from tffc.engines.rounds import Sampling, run_rounds
 from tffc.engines.table import ENGINES, make_engine, share_cores
 from tffc.errors import DataError, TffcError
@@ -40,6 +41,8 @@ def run(
     clients_per_round: int | None,
     seed: int | None,
     skip_bad_clients: bool,
+    least_clients: int | None,
+    show_clients: bool,
     engine: str,
     engine_options: tuple[str, ...],
     workers: int | None,
@@ -71,6 +74,7 @@ def run(
     is_begun = saving.state_in is not None or saving.resume
     check_needs(runnables, allow_effects, begins=None if is_begun else runnables[""].bundle)
     process = runnables[""].process(allow_effects)
+    _check_aggregates(process, evaluate)
     source = _open_source(data, process.data_type, pack)
     if not skip_bad_clients:
         _check_clients(source)
@@ -81,8 +85,10 @@ def run(
         measuring = runnables["evaluation."].process(allow_effects)
         measured = open_source(evaluate_data, measuring.data_type, index_step(evaluate_data))
         _check_clients(measured)
-        measures_on = make_engine(engine, measuring, workers, words, batches)
-        evaluation = Evaluation(measures_on, measured, every or 1)
+        measures_on = make_engine(
+            engine, measuring, workers, words, batches, shows_clients=show_clients
+        )
+        evaluation = Evaluation(measures_on, measured, every or 1, least_clients or 0)
         evaluation.check(process.state_type)
     kept = RunOutputs(program, process, evaluation and evaluation.output_type, saving)
     try:
@@ -92,7 +98,15 @@ def run(
         table = RoundTable(state.rounds + rounds, process.output_type, evaluated_type)
         is_masked = secure_sums == "masked"
         batches = kept.with_known(batches)
-        runs_on = make_engine(engine, process, workers, words, batches, masks_sums=is_masked)
+        runs_on = make_engine(
+            engine,
+            process,
+            workers,
+            words,
+            batches,
+            masks_sums=is_masked,
+            shows_clients=show_clients,
+        )
         for each in run_rounds(
             runs_on,
             state,
@@ -103,6 +117,7 @@ def run(
             deliver=kept.save_client,
             progress=show_rounds(state.rounds + 1, state.rounds + rounds),
             evaluation=evaluation,
+            least_clients=least_clients or 0,
         ):
             kept.save(each)
             if kept.is_table:
@@ -119,8 +134,9 @@ def run(
     except OutputError as error:
         error.notes += (kept.what_is_kept(),)
         raise
-    except TffcError:
+    except TffcError as error:
         kept.abandon()
+        _tell_how_to_see(error, engine)
         raise
     except KeyboardInterrupt:
         kept.draw()
@@ -159,6 +175,18 @@ def _check_options(
         raise click.UsageError("--every says how often to evaluate: add --evaluate PROGRAM")
 
 
+def _check_aggregates(process: Process, evaluate: str | None) -> None:
+    """Check that no number of clients is asked for where nothing is aggregated."""
+    if process.client_output_type is not None and evaluate is None:
+        refuse_without_effect("the round aggregates nothing", "least_clients")
+
+
+def _tell_how_to_see(error: TffcError, engine: str) -> None:
+    """Add to an error whose values are left out the option that shows them."""
+    if error.whole is not None and ENGINES[engine].shows_clients:
+        error.help = f"{error.help}, with --show-clients"
+
+
 def _check_engine(engine: str, workers: int | None, batching: Batching) -> None:
     """Check that no option is given that is for another engine."""
     kind = ENGINES[engine]
@@ -172,6 +200,8 @@ def _check_engine(engine: str, workers: int | None, batching: Batching) -> None:
         refuse_without_effect("only batches are computed there: add --batching auto", "device")
     if not kind.masks_sums:
         refuse_without_effect(f"the engine {engine} adds secure sums unmasked", "secure_sums")
+    if not kind.shows_clients:
+        refuse_without_effect(f"the engine {engine} shows nothing of clients", "show_clients")
     if kind.options is None:
         takers = [f"--engine {other.name}" for other in ENGINES.values() if other.options]
         refuse_without_effect(

@@ -13,7 +13,7 @@ from tffc.data.groups import ValuesInMemory
 from tffc.data.location import open_source
 from tffc.data.python_function import PythonValues, is_client_data
 from tffc.data.source import ClientSource, check_all
-from tffc.engines.engine import OFF, Batching
+from tffc.engines.engine import OFF, Batching, Engine
 from tffc.engines.evaluation import Evaluation
 from tffc.engines.process import Process
 from tffc.engines.rounds import Round, Sampling, run_rounds
@@ -75,6 +75,8 @@ def run(
     evaluate_data: ClientSource | str | os.PathLike[str] | Sequence[Any] | None = None,
     evaluate_every: int = 1,
     allow_effects: Collection[str] = (),
+    least_clients: int = 0,
+    show_clients: bool = False,
 ) -> Iterator[Round]:
     """Run rounds of a bundle and yield each when it is finished; its output is in Python
     containers.
@@ -92,6 +94,10 @@ def run(
     the `evaluation` of the round that is yielded.  `allow_effects` applies to bundles in folders,
     as for `load`.
 
+    A round or evaluation of fewer than `least_clients` clients is refused.  Unless `show_clients`
+    is set, which is for debugging on one's own machine, clients' code does not print, and its
+    errors leave out what may be clients' values.
+
     Raises:
       TffcError: the bundle, the data or a step is refused; see the classes in `tffc.errors`.
     """
@@ -99,15 +105,21 @@ def run(
     source = _source(data, process.data_type)
     output = process.client_output_type
     batches = Batching.parse(batching, device)
+
+    def make(each: Process) -> Engine:
+        options = engine_options
+        return make_engine(engine, each, workers, options, batches, shows_clients=show_clients)
+
     evaluation = None
     if evaluate is not None and evaluate_data is not None:
         measuring = evaluate
         if not isinstance(measuring, Process):
             measuring = load(measuring, allow_effects=allow_effects)
         evaluation = Evaluation(
-            make_engine(engine, measuring, workers, engine_options, batches),
+            make(measuring),
             _source(evaluate_data, measuring.data_type),
             evaluate_every,
+            least_clients,
         )
     elif evaluate is not None or evaluate_data is not None:
         raise LanguageValueError(
@@ -116,7 +128,7 @@ def run(
             help="give evaluate and evaluate_data, or neither",
         )
     finished = run_rounds(
-        make_engine(engine, process, workers, engine_options, batches),
+        make(process),
         state or process.first_state(),
         source,
         rounds,
@@ -124,6 +136,7 @@ def run(
         skip_bad_clients=skip_bad_clients,
         deliver=deliver if output is None else lambda c, v: deliver(c, to_python(v, output)),
         evaluation=evaluation,
+        least_clients=least_clients,
     )
     for each in finished:
         measured = each.evaluation

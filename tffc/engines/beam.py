@@ -29,6 +29,7 @@ from tffc.engines.engine import ONE_A_CALL, Batching, Cohort
 from tffc.engines.process import Process
 from tffc.engines.remote import RemoteEngine
 from tffc.engines.scratch import scratch_folder, temporary_files_in
+from tffc.engines.showing import showing
 from tffc.engines.speed import SERVER, WAIT, RemoteSpeed
 from tffc.errors import ExecutionError, LanguageValueError
 from tffc.frameworks.tensorflow.quiet import may_speak, quiet
@@ -128,7 +129,7 @@ class BeamEngine(RemoteEngine):
                 prefix = self._run(folder, shipment, scratch)
             reports, skipped = _sort(read_results(prefix), cohort, self.speed)
         cohort.progress(len(cohort.clients), len(cohort.clients))
-        with measure(SERVER):
+        with measure(SERVER), showing():
             found = [
                 reports[index] if index in reports else each.report(each.zero(kept), kept)
                 for index, each in enumerate(steps.aggregations)

@@ -38,6 +38,7 @@ from tffc.engines.beam_results import SCHEMA, Result, ResultKind
 from tffc.engines.beam_shipment import BROADCAST, Shipment, read_file, unload
 from tffc.engines.encoding import decode, encode, error_to_bytes
 from tffc.engines.shards import ClientWork, WindowPlanner, run_shards
+from tffc.engines.showing import client_code
 from tffc.engines.speed import Stopwatch
 from tffc.errors import TffcError
 
@@ -298,7 +299,8 @@ class Combine(beam.CombineFn):
         if errors:
             return min(errors), first[1]
         try:
-            return None, self._aggregation.merge(first[1], second[1], self._kept)
+            with client_code():
+                return None, self._aggregation.merge(first[1], second[1], self._kept)
         except TffcError as error:
             return error_to_bytes(error), first[1]
 
@@ -306,7 +308,8 @@ class Combine(beam.CombineFn):
         failure, total = accumulator
         if failure is None:
             try:
-                report = self._aggregation.report(total, self._kept)
+                with client_code():
+                    report = self._aggregation.report(total, self._kept)
                 return Result(ResultKind.REPORT, str(self._index), report).to_record()
             except TffcError as error:
                 failure = error_to_bytes(error)

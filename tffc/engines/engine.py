@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tffc.data.source import ClientSource, Progress, no_progress
-from tffc.errors import LanguageValueError
+from tffc.errors import ExecutionError, LanguageValueError
 
 if TYPE_CHECKING:
+    from tffc.backends.forms.steps import RoundSteps
     from tffc.engines.process import Process
 
 OFF, AUTO = "off", "auto"
@@ -65,7 +66,7 @@ class Cohort:
     """The clients of a round, callbacks about them, and the number of the round.
 
     With `skip_bad_clients`, a client whose data cannot be read is left out; otherwise it fails the
-    round.
+    round.  An aggregate of fewer than `least_clients` clients is not released.
     """
 
     source: ClientSource
@@ -74,6 +75,37 @@ class Cohort:
     deliver: Deliver = lambda client, output: None
     progress: Progress = no_progress
     round: int = 1
+    least_clients: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the least number of clients.
+
+        Raises:
+          LanguageValueError: it is negative, or no whole number.
+        """
+        if type(self.least_clients) is not int or self.least_clients < 0:
+            raise LanguageValueError(
+                "E748",
+                f"the least number of clients is {self.least_clients!r}",
+                help="give a whole number from 0 on",
+            )
+
+    def check_enough(self, steps: RoundSteps, left_out: int = 0) -> None:
+        """Check that the aggregate of all clients but those left out may be released.
+
+        Raises:
+          ExecutionError: it is of too few clients.
+        """
+        count = len(self.clients) - left_out
+        if count >= self.least_clients or steps.client_output_type is not None:
+            return
+        raise ExecutionError(
+            "E746",
+            f"round {self.round} is not released: it aggregates {count} clients, and "
+            f"{self.least_clients} are needed",
+            notes=(f"{left_out} of {len(self.clients)} clients were left out",),
+            help="let more clients take part, or need fewer",
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -106,7 +138,7 @@ class Engine(Protocol):
 
         Raises:
           DataError: a client's data cannot be read, and bad clients are not skipped.
-          ExecutionError: a step fails.
+          ExecutionError: a step fails, or the round aggregates too few clients.
         """
         ...
 

@@ -17,12 +17,14 @@ from tffc.ir.types import Type
 class Evaluation:
     """A round that evaluates the state after every `every` rounds, and after the last one.
 
-    All clients of `source` take part in it.  The state that it returns is not used.
+    All clients of `source` take part in it, which must be at least `least_clients`.  The state that
+    it returns is not used.
     """
 
     engine: Engine
     source: ClientSource
     every: int = 1
+    least_clients: int = 0
 
     def __post_init__(self) -> None:
         """Check the numbers and the form.
@@ -72,6 +74,9 @@ class Evaluation:
         the run."""
         return number % self.every == 0 or number == last
 
-    def measure(self, state: Any) -> Any:
-        """Evaluate the value of a state; raises the same errors as a round."""
-        return self.engine.run_round(state, Cohort(self.source, self.source.clients)).output
+    def measure(self, state: Any, number: int) -> Any:
+        """Evaluate the value of the state after round `number`; raises the errors of a round."""
+        cohort = Cohort(
+            self.source, self.source.clients, round=number, least_clients=self.least_clients
+        )
+        return self.engine.run_round(state, cohort).output

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
-from tffc.backends.forms.steps import RoundSteps, TupleAggregation
+from tffc.backends.forms.steps import TupleAggregation
 from tffc.data.groups import GroupedSource
 from tffc.data.source import ClientSource
 from tffc.engines.batching.planner import OneByOne, PlannedPiece, Planner, place
@@ -31,6 +31,7 @@ from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.engines.process import Process
 from tffc.engines.read_ahead import ReadAhead, Waits
 from tffc.engines.shards import ClientWork, Merge, shards_of
+from tffc.engines.showing import showing
 from tffc.engines.speed import ROUND, SERVER, STACK, Stopwatch
 
 T = TypeVar("T")
@@ -43,7 +44,8 @@ class LocalEngine:
     """Runs rounds of one process with a number of workers, by default one for each core.
 
     The thread that calls `run_round` is one of them; the others live as long as the engine.  With
-    `masks_sums`, secure sums are masked sums between the clients of a round.
+    `masks_sums`, secure sums are masked sums between the clients of a round; with `shows_clients`,
+    clients' code prints, and its errors have their whole texts.
     """
 
     def __init__(
@@ -53,8 +55,10 @@ class LocalEngine:
         batching: Batching = ONE_A_CALL,
         *,
         masks_sums: bool = False,
+        shows_clients: bool = False,
     ) -> None:
         self.process = process
+        self._shows_clients = shows_clients
         self.workers = workers or len(os.sched_getaffinity(0))
         self._masks_sums = masks_sums
         self.planner = Planner(process.steps, batching)
@@ -68,18 +72,29 @@ class LocalEngine:
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """See `Engine`."""
         steps = self.process.steps
+        cohort.check_enough(steps)
         if self._masks_sums:
             steps = self.process.masked_steps(cohort.clients)
         self._rounds += 1
         begun, before = time.perf_counter(), dict(self.stopwatch.seconds)
-        with self.stopwatch.measure(SERVER):
+        with self.stopwatch.measure(SERVER), showing():
             kept, sent = steps.prepare(state)
         aggregation = TupleAggregation(steps.aggregations)
         source: ClientSource = cohort.source
         ahead = ReadAhead(source, cohort.clients, self._waits, self._readers.call)
         if not isinstance(source, GroupedSource):
             source = ahead
-        work = _Work(steps, cohort, source, kept, sent, self.planner, self.stopwatch)
+        alone = ClientWork(
+            steps,
+            source,
+            kept,
+            sent,
+            cohort.skip_bad_clients,
+            self.planner,
+            self.stopwatch,
+            shows=self._shows_clients,
+        )
+        work = _Work(alone, cohort, source, self.planner, self.stopwatch)
         others: list[Future[None]] = []
         try:
             for _ in range(min(self.workers, len(cohort.clients)) - 1):
@@ -96,7 +111,8 @@ class LocalEngine:
         finally:
             ahead.close()
         totals = work.totals()
-        with self.stopwatch.measure(SERVER):
+        cohort.check_enough(steps, len(work.skipped()))
+        with self.stopwatch.measure(SERVER), showing():
             reports = aggregation.report(totals, kept)
             new_state, output = steps.finish(kept, reports)
         self.stopwatch.add(ROUND, time.perf_counter() - begun, len(cohort.clients))
@@ -165,18 +181,15 @@ class _Work:
 
     def __init__(
         self,
-        steps: RoundSteps,
+        work: ClientWork,
         cohort: Cohort,
         source: ClientSource,
-        kept: Any,
-        sent: Any,
         planner: Planner,
         stopwatch: Stopwatch,
     ) -> None:
         self._cohort = cohort
         self._stopwatch = stopwatch
-        skip_bad = cohort.skip_bad_clients
-        self._clients = ClientWork(steps, source, kept, sent, skip_bad, planner, stopwatch)
+        self._clients = work
         clients = cohort.clients
         self._merges = _Merges(self._clients.merge)
         if planner.makes_batches:

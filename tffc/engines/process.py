@@ -13,6 +13,7 @@ from tffc.backends.forms.steps import RoundSteps
 from tffc.effects.consent import check_consent, read_kinds
 from tffc.engines.runtime import EngineRuntime
 from tffc.engines.sections import run_section
+from tffc.engines.showing import showing
 from tffc.engines.state import State
 from tffc.errors import BundleError, MissingExtraError
 from tffc.ir.type_parts import leaves
@@ -94,7 +95,8 @@ class Process:
           ExecutionError: making the state fails.
         """
         if self.bundle.initialize is not None:
-            return State(run_section(self.bundle.initialize, None), self.program, 0)
+            with showing():
+                return State(run_section(self.bundle.initialize, None), self.program, 0)
         check_beginning(self.bundle)
         return State(run_task(_empty(self.state_type)), self.program, 0)
 

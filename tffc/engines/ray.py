@@ -33,6 +33,7 @@ from tffc.engines.ray_worker import RoundRefs, Worker, merged_bytes
 from tffc.engines.remote import RemoteEngine
 from tffc.engines.shards import Batches, ShardResult, shards_of
 from tffc.engines.shipment import bundle_to_bytes, source_to_bytes
+from tffc.engines.showing import showing
 from tffc.engines.speed import MERGE, SERVER, WAIT, RemoteSpeed
 from tffc.errors import ExecutionError, LanguageValueError, TffcError
 
@@ -185,7 +186,7 @@ class RayEngine(RemoteEngine):
         self._shard_seconds = work.shard_seconds()
         aggregation = TupleAggregation(self.process.steps.aggregations)
         totals = None if work.total is None else decode(work.total)
-        with self.speed.driver.measure(SERVER):
+        with self.speed.driver.measure(SERVER), showing():
             totals = aggregation.zero(kept) if totals is None else totals
             return aggregation.report(totals, kept), work.skipped
 

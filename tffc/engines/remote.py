@@ -10,6 +10,7 @@ from tffc.engines.batching.planner import Planner
 from tffc.engines.engine import Batching, Cohort, RoundResult
 from tffc.engines.process import Process
 from tffc.engines.shards import Batches
+from tffc.engines.showing import showing
 from tffc.engines.speed import SERVER, RemoteSpeed
 
 
@@ -37,11 +38,13 @@ class RemoteEngine(abc.ABC):
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """See `Engine`."""
         steps, measure = self.process.steps, self.speed.driver.measure
+        cohort.check_enough(steps)
         with self.speed.measure_round(len(cohort.clients)):
-            with measure(SERVER):
+            with measure(SERVER), showing():
                 kept, sent = steps.prepare(state)
             reports, left_out = self._aggregate(cohort, kept, sent)
-            with measure(SERVER):
+            cohort.check_enough(steps, len(left_out))
+            with measure(SERVER), showing():
                 new_state, output = steps.finish(kept, reports)
         skipped = tuple(client for client in cohort.clients if client in left_out)
         return RoundResult(new_state, output, skipped, self._workers, self.speed.parts())

@@ -82,9 +82,12 @@ def run_rounds(
     deliver: Deliver = lambda client, output: None,
     progress: Progress = no_progress,
     evaluation: Evaluation | None = None,
+    least_clients: int = 0,
 ) -> Iterator[Round]:
     """Run rounds from `state` on, each with the clients sampled for it, and yield them.
 
+    A round that would aggregate fewer than `least_clients` clients ends the run before anything of
+    it is returned.
     If an evaluation is due after a round, it is done before the round is yielded.
 
     A sample depends only on the seed, the number of the round and the clients' names, so rounds
@@ -92,7 +95,7 @@ def run_rounds(
 
     Raises:
       DataError: there are too few clients, or a client's data cannot be read.
-      ExecutionError: a component fails.
+      ExecutionError: a component fails, or too few clients are left in a round.
       FormError: the evaluation takes states of another type.
     """
     if evaluation is not None:
@@ -101,7 +104,7 @@ def run_rounds(
     for _ in range(rounds):
         number = state.rounds + 1
         names = sample(source.clients, sampling.clients, sampling.seed, number)
-        cohort = Cohort(source, names, skip_bad_clients, deliver, progress, number)
+        cohort = Cohort(source, names, skip_bad_clients, deliver, progress, number, least_clients)
         begun = time.perf_counter()
         outcome = engine.run_round(state.value, cohort)
         ended = time.perf_counter()
@@ -110,7 +113,7 @@ def run_rounds(
         took_part = tuple(name for name in names if name not in skipped)
         measured = measuring = None
         if evaluation is not None and evaluation.is_due(number, last):
-            measured = evaluation.measure(state.value)
+            measured = evaluation.measure(state.value, number)
             measuring = time.perf_counter() - ended
         spent = Spent(ended - begun, measuring, outcome.workers, outcome.parts, outcome.known)
         yield Round(number, took_part, state, outcome.output, outcome.skipped, measured, spent)

@@ -1,30 +1,44 @@
 """Running sections as engines do, unlike the interpreter, which runs them unchanged.
 
 XLA sections are run by TensorFlow if possible, so that running rounds needs no JAX, and
-TensorFlow's graphs are rewritten to run faster.
+TensorFlow's graphs are rewritten to run faster, and those of clients to print nothing.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tffc.engines.reductions.loops import loops_for_reductions
+from tffc.engines.showing import is_showing, leave_prints_out
 from tffc.errors import FormError, GraphError
 from tffc.frameworks import sections
 from tffc.interpreter.interpreter import Interpreter
 from tffc.ir.nodes import Compiled
 from tffc.linking.xla import tensorflow_section
 
+if TYPE_CHECKING:
+    from tffc.frameworks.tensorflow.runner import Columns, Rewrite
+
 
 def run_section(section: Compiled, argument: Any) -> Any:
     """Run a section on an argument; see `tffc.frameworks.sections.run_section`."""
-    return sections.run_section(_graph(section), argument, loops_for_reductions)
+    return sections.run_section(_graph(section), argument, _rewrite())
 
 
 def load_section(section: Compiled) -> sections.Runner:
     """Load a section, ready to run; see `tffc.frameworks.sections.load_section`."""
-    return sections.load_section(_graph(section), loops_for_reductions)
+    return sections.load_section(_graph(section), _rewrite())
+
+
+def _rewrite() -> Rewrite:
+    """Return how graphs are changed here; those of clients print only if they may show values."""
+    return loops_for_reductions if is_showing() else _silent_loops
+
+
+def _silent_loops(graph: Any, columns: Columns) -> None:
+    leave_prints_out(graph)
+    loops_for_reductions(graph, columns)
 
 
 @functools.lru_cache(maxsize=sections.CACHED_SECTIONS)

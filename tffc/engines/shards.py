@@ -18,6 +18,7 @@ from tffc.data.source import ClientSource
 from tffc.engines.batching.planner import Batch, OneByOne, Piece, Planner
 from tffc.engines.encoding import decode, encode, error_from_bytes, error_to_bytes
 from tffc.engines.engine import Batching
+from tffc.engines.showing import client_code, showing
 from tffc.engines.speed import ALONE, BATCHED, MERGE, READ, STACK, Stopwatch
 from tffc.errors import DataError, ExecutionError, TffcError
 
@@ -128,7 +129,7 @@ class ClientWork:
 
     With `skip_bad`, clients whose data cannot be read are left out; otherwise such a client ends
     the work.  `planner` receives measurements; `zero` is the accumulator of no clients, and `merge`
-    merges two accumulators (see `merging`).
+    merges two accumulators (see `merging`).  With `shows`, clients' code may show their values.
     """
 
     def __init__(
@@ -140,7 +141,10 @@ class ClientWork:
         skip_bad: bool,
         planner: Planner | None = None,
         stopwatch: Stopwatch | None = None,
+        *,
+        shows: bool = False,
     ) -> None:
+        self._shows = shows
         self._steps = steps
         self._source = source
         self._kept = kept
@@ -148,8 +152,9 @@ class ClientWork:
         self._skip_bad = skip_bad
         self._planner = planner
         self._stopwatch = stopwatch or Stopwatch()
-        self.zero = TupleAggregation(steps.aggregations).zero(kept)
-        self.merge = merging(steps, kept, self._stopwatch)
+        with showing():
+            self.zero = TupleAggregation(steps.aggregations).zero(kept)
+        self.merge = merging(steps, kept, self._stopwatch, shows=shows)
 
     def run(self, piece: Piece, tell: Tell, goes_on: Callable[[], bool] = lambda: True) -> Any:
         """Return the accumulators of a piece; None if all clients are left out or the round does
@@ -162,8 +167,11 @@ class ClientWork:
           DataError: the data of a client cannot be read.
           ExecutionError: the work of a client fails.
         """
-        if isinstance(piece, Batch) and (totals := self._run_batch(piece, tell)) is not None:
-            return totals
+        if isinstance(piece, Batch):
+            with showing(self._shows):
+                totals = self._run_batch(piece, tell)
+            if totals is not None:
+                return totals
         totals: Any = None
         read = computed = 0.0
         done = 0
@@ -183,7 +191,10 @@ class ClientWork:
                 totals = self._take(self.zero if totals is None else totals, client, data, tell)
             except ExecutionError as error:
                 if f"client {client}" not in error.message:
-                    error.notes += (f"it was at work on the data of client {client}",)
+                    note = f"it was at work on the data of client {client}"
+                    error.notes += (note,)
+                    if error.whole is not None:
+                        error.whole.notes += (note,)
                 raise
             read, computed = read + between - begun, computed + time.perf_counter() - between
             done += 1
@@ -194,12 +205,14 @@ class ClientWork:
         return totals
 
     def _take(self, totals: Any, client: str, data: Any, tell: Tell) -> Any:
-        if self._steps.client_output_type is not None:
-            tell((client,), (self._steps.work(data, self._sent),))
-            return None
-        totals = self._steps.work_and_accumulate(totals, data, self._sent, self._kept, client)
-        tell((client,), ())
-        return totals
+        steps, outputs = self._steps, []
+        with showing(self._shows), client_code():
+            if steps.client_output_type is not None:
+                outputs = [steps.work(data, self._sent)]
+            else:
+                totals = steps.work_and_accumulate(totals, data, self._sent, self._kept, client)
+        tell((client,), outputs)
+        return None if outputs else totals
 
     def _run_batch(self, batch: Batch, tell: Tell) -> Any:
         steps, planner = self._steps.batches, self._planner
@@ -218,7 +231,11 @@ class ClientWork:
         seconds = time.perf_counter() - begun
         self._stopwatch.add(BATCHED, seconds, len(batch.clients))
         apart, clients = computed.apart, batch.clients
-        totals = steps.totals(self.zero, computed.accumulator, apart, clients, self._kept)
+        try:
+            totals = steps.totals(self.zero, computed.accumulator, apart, clients, self._kept)
+        except ExecutionError:
+            planner.failed()
+            return None
         if computed.compiled:
             planner.compiled(seconds)
         else:
@@ -275,15 +292,20 @@ def run_shards(work: ClientWork, shards: Iterable[Iterable[Piece]]) -> ShardResu
     return ShardResult(total, outputs, skipped, None, time.perf_counter() - begun)
 
 
-def merging(steps: RoundSteps, kept: Any, stopwatch: Stopwatch | None = None) -> Merge:
-    """Return a function that merges two accumulators, where None stands for no clients."""
+def merging(
+    steps: RoundSteps, kept: Any, stopwatch: Stopwatch | None = None, *, shows: bool = False
+) -> Merge:
+    """Return a function that merges two accumulators, where None stands for no clients.
+
+    An accumulator may be of one client, so only with `shows` may code show it.
+    """
     aggregation = TupleAggregation(steps.aggregations)
     measure = (stopwatch or Stopwatch()).measure
 
     def merge(first: Any, second: Any) -> Any:
         if first is None or second is None:
             return second if first is None else first
-        with measure(MERGE):
+        with measure(MERGE), showing(shows), client_code():
             return aggregation.merge(first, second, kept)
 
     return merge

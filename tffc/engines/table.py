@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 class EngineKind(NamedTuple):
     """An engine: its name, the module and name of its class, and its description in help texts.
 
+    `shows_clients` tells whether it can show what clients' code prints, and its errors.
     `packages` maps the import names of the packages that it needs to their titles; `extra` installs
     them.  The class is imported only when the engine is used, and is called with a process,
-    `batching`, and those of `workers`, `masks_sums` and `options` that it takes.  The field
-    `options` describes its options.
+    `batching`, and those of `workers`, `masks_sums`, `shows_clients` and `options` that it takes.
+    The field `options` describes its options.
     """
 
     name: str
@@ -35,6 +36,7 @@ class EngineKind(NamedTuple):
     """Whether it can choose the size of batches by measuring, and takes a device for them."""
     masks_sums: bool = False
     """Whether it can mask secure sums between the clients of a round."""
+    shows_clients: bool = False
     options: str | None = None
     workers_option: str | None = None
     """The engine's own options for the number of workers, with {} for the number."""
@@ -53,6 +55,7 @@ ENGINES: dict[str, EngineKind] = {
             takes_workers=True,
             measures_batches=True,
             masks_sums=True,
+            shows_clients=True,
         ),
         EngineKind(
             "beam",
@@ -105,12 +108,13 @@ def make_engine(
     batching: Batching = ONE_A_CALL,
     *,
     masks_sums: bool = False,
+    shows_clients: bool = False,
 ) -> ExplainsSpeed:
     """Return the engine of this name for a process.
 
     Raises:
       LanguageValueError: there is no such engine, or it does not take the workers, options or
-        batching, or it cannot mask sums.
+        batching, or it cannot mask sums or show clients.
       MissingExtraError: a package that it needs is not installed.
     """
     if name not in ENGINES:
@@ -140,12 +144,21 @@ def make_engine(
             f"the engine {name!r} cannot mask secure sums",
             help=f"choose the engine {' or '.join(able)}, or leave secure sums unmasked",
         )
+    if shows_clients and not kind.shows_clients:
+        able = [other.name for other in ENGINES.values() if other.shows_clients]
+        raise LanguageValueError(
+            "E747",
+            f"the engine {name!r} cannot show what clients' code shows",
+            help=f"choose the engine {' or '.join(able)}, which runs on your own machine",
+        )
     _check_installed(kind)
     given: dict[str, Any] = {}
     if kind.takes_workers:
         given["workers"] = workers
     if kind.masks_sums:
         given["masks_sums"] = masks_sums
+    if kind.shows_clients:
+        given["shows_clients"] = shows_clients
     if kind.options is not None:
         given["options"] = options
     engine = getattr(importlib.import_module(kind.module), kind.engine)

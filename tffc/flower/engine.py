@@ -16,6 +16,7 @@ from tffc.backends.forms.steps import TupleAggregation
 from tffc.engines.engine import Cohort, RoundResult
 from tffc.engines.process import Process
 from tffc.engines.shards import merged
+from tffc.engines.showing import showing
 from tffc.errors import DataError, ExecutionError
 from tffc.flower.asking import Asking, Federation, TooFewError
 from tffc.flower.messages import MASKED, OPEN, Record, Reply, Request, program_digest
@@ -83,7 +84,8 @@ class FlowerEngine:
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """See `Engine`; raises TooFewError if too few nodes reply."""
         steps = self.process.steps
-        kept, sent = steps.prepare(state)
+        with showing():
+            kept, sent = steps.prepare(state)
         attempt = secrets.token_hex(16)
         is_masked = self._has_secure_sums and self.settings.secure_sums == MASKED
         mode = MASKED if is_masked else OPEN
@@ -112,7 +114,8 @@ class FlowerEngine:
             total = aggregation.zero(kept)
         if vector is not None:
             total = vector(total)
-        new_state, output = steps.finish(kept, aggregation.report(total, kept))
+        with showing():
+            new_state, output = steps.finish(kept, aggregation.report(total, kept))
         left_out = tuple(name for name in cohort.clients if name not in replies)
         return RoundResult(new_state, output, left_out)
 

@@ -67,7 +67,7 @@ class Node:
             request = Request.from_record(record)
             reply = self._reply(request, kind)
         except TffcError as error:
-            self._tell(str(error))
+            self._tell(str(error.whole or error))
             reply = refusal(error.code, request)
         except Exception as error:  # noqa: BLE001  (its text must not reach the server)
             self._tell(f"{type(error).__name__}: {error}")

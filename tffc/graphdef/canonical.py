@@ -22,7 +22,20 @@ from tffc.proto import DataType
 IGNORED_ATTRIBUTES = frozenset(
     {"config", "config_proto", "debug_name", "executor_type", "metadata"}
 )
-"""Attributes that have no effect on results, besides all that begin with `_`."""
+"""Attributes that have no effect on results, besides all that begin with `_`.
+
+Where kernels of functions keep state, others have an effect too; see `_Canon`."""
+
+INSTANTIATING = frozenset({"config", "config_proto", "executor_type"})
+"""Attributes of calls; two calls of a function for which they differ do not share its kernels."""
+
+NEVER_NEEDED = frozenset(
+    {
+        *("_class", "_construction_context", "_gradient_op_type", "_input_shapes"),
+        *("_output_shapes", "_read_only_resource_inputs", "_user_specified_name"),
+    }
+)
+"""Attributes beginning with `_` that say nothing about how calls are inlined or instantiated."""
 
 RESOURCE_NAMES = frozenset({"container", "shared_name", "stack_name", "tensor_array_name"})
 """Attributes that name a resource; only whether two names are equal has a meaning."""
@@ -146,11 +159,16 @@ class NumberedFunctions(Library):
 
 
 class _Canon:
-    """Writes scopes, and numbers functions and resources by first use."""
+    """Writes scopes, and numbers functions and resources by first use.
+
+    A call that is inlined has kernels of its own, and others share those of their function.  So
+    where kernels of functions keep state, what decides about that is written too.
+    """
 
     def __init__(self, library: Any) -> None:
         self._functions = NumberedFunctions(library)
         self._resources: dict[bytes, int] = {}
+        self._configurations: dict[bytes, int] = {}
         self._written = bytearray()
 
     def write(self, scope: GraphScope) -> bytes:
@@ -161,7 +179,28 @@ class _Canon:
             self._token("function", *(argument.type for argument in function.signature.input_arg))
             self._token(self._function(self._functions.gradients.get(name, "")))
             self._write_scope(function_scope(function))
+        if any(map(self._functions.keeps_state, self._functions.met)):
+            self._write_calls(scope)
+            for name in self._functions.met:
+                function = self._functions.functions[name]
+                self._write_call("function", function.attr)
+                self._write_calls(function_scope(function))
         return bytes(self._written)
+
+    def _write_calls(self, scope: GraphScope) -> None:
+        """Write how the functions that the nodes of a scope call are inlined and instantiated."""
+        for name in number_nodes(scope, self._functions):
+            if name in scope.nodes:
+                self._write_call("call", scope.nodes[name].attr)
+
+    def _write_call(self, kind: str, attributes: Any) -> None:
+        self._token(kind)
+        for name in sorted(attributes):
+            value = encoded(attributes[name])
+            if name in INSTANTIATING:
+                self._token(name, self._configurations.setdefault(value, len(self._configurations)))
+            elif name.startswith("_") and name not in NEVER_NEEDED:
+                self._token(name, value)
 
     def _token(self, *parts: object) -> None:
         self._written += tokens(parts)

@@ -18,7 +18,7 @@ from tffc.errors import GraphError
 from tffc.graphdef.node import copied_message, encoded, hash_of, inputs_first, reached
 from tffc.graphdef.state import has_named_state, is_named_like_node, scope_state
 from tffc.operations import op_table
-from tffc.operations.kernels import keeps_state
+from tffc.operations.kernels import keeps_state, remembers_runs
 from tffc.proto import FunctionDefLibrary
 
 SYMBOLIC_GRADIENT = "SymbolicGradient"
@@ -40,12 +40,16 @@ NAME_LENGTH = 16
 @dataclasses.dataclass(frozen=True, slots=True)
 class Function:
     """A function under its final name: its serialized FunctionDef, the functions that it calls,
-    and the one that computes its gradient, if it has one."""
+    and the one that computes its gradient, if it has one.
+
+    `remembers` tells whether it, or what it calls, has a node that remembers runs.
+    """
 
     name: str
     content: bytes
     calls: tuple[str, ...]
     gradient: str
+    remembers: bool
 
     def add_to(self, library: Any) -> None:
         """Add the function to a FunctionDefLibrary."""
@@ -132,9 +136,15 @@ class Library:
 
     def keeps_state(self, name: str) -> bool:
         """Tell whether kernels of a function keep state, not counting the functions it calls."""
-        return any(
-            node.op not in self.functions and keeps_state(node) for node in self.body(name)
-        )
+        return any(map(keeps_state, self._operations(name)))
+
+    def remembers(self, name: str) -> bool:
+        """Tell whether a node of a function remembers runs, not counting what it calls."""
+        return any(map(remembers_runs, self._operations(name)))
+
+    def _operations(self, name: str) -> Iterator[Any]:
+        """Yield the nodes of a function, without those whose operations are functions."""
+        return (node for node in self.body(name) if node.op not in self.functions)
 
     def copy(self, name: str, prefix: str) -> Any:
         """Return a copy of a function, with the prefix before the names of its state."""
@@ -160,6 +170,7 @@ class LinkedLibrary:
         )
         keeping = library.leading_to(names, library.keeps_state)
         self.copied = self.stateful | keeping
+        self._remembering = library.leading_to(names, library.remembers)
         self._numbers = {name: number for number, name in enumerate(names) if name in keeping}
         self._own = [group for group in groups if not self.copied.isdisjoint(group)]
         for group in groups:
@@ -188,7 +199,13 @@ class LinkedLibrary:
             rename_calls(copy, calls)
             copy.signature.name = names[name]
             gradient = calls.get(self._library.gradients.get(name, ""), "")
-            linked[name] = Function(names[name], encoded(copy), tuple(calls.values()), gradient)
+            linked[name] = Function(
+                names[name],
+                encoded(copy),
+                tuple(calls.values()),
+                gradient,
+                remembers=name in self._remembering,
+            )
 
     def _name(
         self, root: str, copies: Mapping[str, Any], linked: Mapping[str, Function], prefix: str

@@ -8,12 +8,14 @@ from typing import Any
 
 from tffc.errors import GraphError
 from tffc.graphdef.functions import NAME_LENGTH, Function
-from tffc.graphdef.node import encoded, port_of, source
+from tffc.graphdef.node import GraphNode, encoded, port_of, source
 from tffc.linking.attributes import shapes_attribute, type_number
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand, Tensor, rebuild
 from tffc.linking.section import missing_input
 from tffc.operations import op_table
+from tffc.operations.kernels import remembers_runs
+from tffc.printable import printable
 from tffc.proto import FunctionDef, OpDef
 
 
@@ -54,7 +56,7 @@ class FunctionBuilder(GraphBuilder):
 
         Raises:
           GraphError: it uses an output that its node does not have, or one of an operation that
-            TensorFlow does not have.
+            TensorFlow does not have, or it keeps state from element to element.
         """
         needed = self._needed(tensor.node for tensor in result)
         self._captured = {
@@ -95,9 +97,33 @@ class FunctionBuilder(GraphBuilder):
         name = f"f_{hashlib.sha256(encoded(function)).hexdigest()[:NAME_LENGTH]}"
         function.signature.name = name
         calls = tuple(dict.fromkeys(call for node in nodes for call in node.functions))
-        made = Function(name, encoded(function), calls, gradient="")
+        self._check_that_runs_are_new(nodes)
+        made = Function(name, encoded(function), calls, gradient="", remembers=False)
         self._parent.adopt([made, *self._functions.values()], self.versions)
         return made
+
+    def _check_that_runs_are_new(self, nodes: Sequence[GraphNode]) -> None:
+        """Check that the function computes each element as if it were the first.
+
+        Raises:
+          GraphError: a kernel in it remembers the elements before.
+        """
+        for node in nodes:
+            called = [self._functions[name] for name in node.functions]
+            if any(each.remembers for each in called) or (
+                node.op not in self._functions and remembers_runs(node.rest)
+            ):
+                raise GraphError(
+                    "E745",
+                    "a computation that is applied to each element of a sequence keeps state that "
+                    f"the graph of all elements would share: {printable(node.op)}",
+                    notes=(
+                        "each call of a computation starts anew, so a draw with a seed gives every "
+                        "element the same number",
+                    ),
+                    help="draw with tf.random.stateless_uniform and its like, apply the "
+                    "computation to the whole sequence, or compile to distribute-aggregate",
+                )
 
     def _capture(self, tensor: Tensor) -> Tensor:
         if tensor.name not in self._captured:

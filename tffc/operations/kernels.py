@@ -15,6 +15,8 @@ from tffc.operations.effects import MODULE, TABLE, Effect, effect_of_module, rea
 
 STATELESS = pathlib.Path(__file__).with_suffix(".txt")
 SEEDS = ("seed", "seed2")
+FILLED_ONCE = frozenset({"HashTable", "HashTableV2"})
+"""Tables that only their initialization fills, which fails if a later one has other entries."""
 
 
 def keeps_state(node: Any) -> bool:
@@ -35,6 +37,11 @@ def keeps_state(node: Any) -> bool:
     if read_table(TABLE).get(op) == "seeded by attributes" and not operation.has_named_state:
         return is_seeded(node)
     return True
+
+
+def remembers_runs(node: Any) -> bool:
+    """Tell whether a later run of a node can find what an earlier one left in its kernel."""
+    return keeps_state(node) and node.op not in FILLED_ONCE
 
 
 def is_seeded(node: Any) -> bool:

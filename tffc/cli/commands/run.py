@@ -104,6 +104,18 @@ from tffc.engines.table import ENGINES
     help="Leave out clients whose data cannot be read, instead of failing.",
 )
 @click.option(
+    "--least-clients",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Refuse rounds and evaluations that would aggregate fewer clients.",
+)
+@click.option(
+    "--show-clients",
+    is_flag=True,
+    help="Show what clients' code prints and the whole texts of its errors, which may hold "
+    "clients' values; for debugging on your own machine.",
+)
+@click.option(
     "--evaluate",
     metavar="PROGRAM",
     help="Evaluate the state with a round of this bundle or program, after every N rounds and "

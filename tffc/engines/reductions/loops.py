@@ -16,7 +16,7 @@ from tffc.engines.reductions.inlining import CALL, inline_calls, inline_given
 from tffc.engines.reductions.slices import Slices, find_slices, make_function
 from tffc.engines.reductions.steps import Step, find_steps
 from tffc.engines.reductions.waiting import let_readers_wait
-from tffc.graphdef.functions import rename_outputs
+from tffc.graphdef.functions import Library, rename_outputs
 from tffc.linking.attributes import VARIANT
 
 REDUCE = "ReduceDataset"
@@ -27,7 +27,13 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
 
     `columns` says which datasets have as elements the rows of placeholders, by the datasets' names:
     the placeholders' names and element types.
+
+    A graph with a function whose kernels keep state stays as it is: a reduction makes the kernels
+    of its function anew each time it runs, and a loop has the same ones as long as the graph.
     """
+    library = Library(graph.library)
+    if any(map(library.keeps_state, library.functions)):
+        return
     # First, so that a reduction is in the same graph as its dataset's source and can gather its
     # rows.
     inline_given(graph, VARIANT)
@@ -43,10 +49,10 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
             rename_outputs(function, "While", "components")
     # Inline the calls in the loops' functions.  TensorFlow would do it too, but with additional
     # nodes that run in each step.
-    library = {function.signature.name: function for function in graph.library.function}
-    for name, function in library.items():
+    everything = {function.signature.name: function for function in graph.library.function}
+    for name, function in everything.items():
         if name not in functions:
-            inline_calls(function, library)
+            inline_calls(function, everything)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

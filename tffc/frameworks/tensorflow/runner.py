@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
@@ -96,7 +97,7 @@ class TensorFlowRunner:
         try:
             results = self._compute(feeds)
         except self._tf.errors.OpError as error:
-            _fail(error)
+            _fail(error, self._graph)
         return self._result.unflatten(iter(results))
 
     def _compute(self, feeds: list[Any]) -> list[Any]:
@@ -188,13 +189,15 @@ class TensorFlowRunner:
         try:
             tf.graph_util.import_graph_def(graph_def, input_map={**operands, **edges}, name=SCOPE)
         except (ValueError, tf.errors.OpError) as error:
-            raise ExecutionError(
+            refusal = ExecutionError(
                 "E720",
                 f"TensorFlow cannot load the graph of a section of type `{self._type}`",
                 notes=(_first_line(str(error)),),
                 help="import the package that registers its operations, or trace the program again "
                 "with this TensorFlow",
-            ) from None
+            )
+            refusal.holds_values = False  # none was computed yet
+            raise refusal from None
         self._initializer = (
             self._graph.get_operation_by_name(f"{SCOPE}/{content.initialize_op}")
             if content.initialize_op
@@ -466,17 +469,42 @@ def _checked(value: Any, type: TensorType) -> Any:
     return array if array.shape else array[()]
 
 
-def _fail(error: Any) -> NoReturn:
-    """Raise our error for TensorFlow's, without its stack traces and node names."""
+def _fail(error: Any, graph: Any) -> NoReturn:
+    """Raise our error for TensorFlow's, without its stack traces and node names.
+
+    The message may hold values; what is public is of the graph and of TensorFlow alone.
+    """
     # The session appends a report to the error and keeps the original as its context.
     original = getattr(error.__context__, "message", error.message)
     name = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__.removesuffix("Error")).lower()
-    raise ExecutionError(
+    kind = f"it is of the kind {name!r}"
+    failure = ExecutionError(
         "E722",
         f"TensorFlow could not carry out a computation: {_first_line(original)}",
-        notes=(f"it is of the kind {name!r}",),
+        notes=(kind,),
         help="run the function in TensorFlow alone, on the values it was given, to see where",
-    ) from None
+    )
+    failure.public = (*_failed_node(original, graph.as_graph_def()), kind)
+    raise failure from None
+
+
+def _failed_node(message: str, graph: Any) -> Iterator[str]:
+    """Yield the name and operation of the node that a message of TensorFlow names, if the graph or
+    a function of it has the node.
+
+    A message may quote any text, so nothing of it is repeated but the name of a node.
+    """
+    found = re.search(r"\{\{node ([^}]*)\}\}", message)
+    if found is None:
+        return
+    nodes = itertools.chain(graph.node, *(each.node_def for each in graph.library.function))
+    operations = {node.name: node.op for node in nodes}
+    # The nodes of an inlined function are named below its call.
+    parts = found[1].split("/")
+    for name in ("/".join(parts[start:]) for start in range(len(parts))):
+        if name in operations:
+            yield f"the node {name.removeprefix(f'{SCOPE}/')!r} failed, a {operations[name]}"
+            return
 
 
 def _first_line(message: str) -> str:

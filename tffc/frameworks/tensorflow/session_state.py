@@ -7,11 +7,11 @@ from typing import Any
 from tffc.graphdef.node import inputs_first, source
 from tffc.linking.section import SectionContent
 from tffc.operations import op_table
+from tffc.operations.kernels import keeps_state
 
 TABLE_INITIALIZERS = frozenset(
     {"InitializeTableFromTextFileV2", "InitializeTableV2", "LookupTableImportV2"}
 )
-SEEDS = ("seed", "seed2")
 
 
 def remembers(section: SectionContent) -> bool:
@@ -38,11 +38,9 @@ def _has_memory(node: Any, functions: set[str]) -> bool:
     operation = op_table.find(node.op)
     if operation is None:
         return node.op not in functions
-    if operation.has_named_state:
-        return True
     # Without a seed, a random operation draws new numbers in each session; with a seed it
     # continues where the last run stopped.
-    return operation.is_stateful and any(name in node.attr and node.attr[name].i for name in SEEDS)
+    return operation.has_named_state or keeps_state(node)
 
 
 def _ancestors(section: SectionContent, root: str) -> set[str]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from tffc.errors import ExecutionError, TffcError
+from tffc.errors import ExecutionError, TffcError, WireError
 from tffc.frameworks.jax.hlo import LoadedModule
 from tffc.ir.nodes import Compiled
 from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import FunctionType, TensorType, Type
-from tffc.ir.wire import read_xla
+from tffc.ir.wire import XlaSection, read_xla
 from tffc.linking.xla import bound_places, in_order
+from tffc.operations import hlo
+from tffc.printable import printable
 from tffc.values.concrete import flatten, unflatten
 
 
@@ -25,6 +27,7 @@ class XlaRunner:
         self._parameter = bound_places(content.parameter, section.type.parameter)
         self._result = bound_places(content.result, section.type.result)
         try:
+            _check_calls(content)
             self._module = LoadedModule(content.hlo_module)
         except (RuntimeError, ValueError) as error:
             self._fail(
@@ -58,6 +61,16 @@ class XlaRunner:
         reason = str(error).partition("\n")[0]
         notes = (f"it is of type `{self._type}`",)
         raise ExecutionError(code, f"{message}: {reason}", notes=notes, help=help) from None
+
+
+def _check_calls(content: XlaSection) -> None:
+    """Refuse a module that calls functions outside of it: this process may crash if it runs."""
+    try:
+        calls = hlo.foreign_calls(content.hlo_module, content.stablehlo)
+    except WireError as error:
+        raise ValueError(error.message) from None
+    if calls:
+        raise ValueError(f"it calls {', '.join(map(printable, calls))}, outside of XLA")
 
 
 def _checked(tensors: list[Any], place: int, type: Type) -> Any:

@@ -125,13 +125,11 @@ def compile_command(
             allow_impure_duplicates=allow_impure_duplicates,
         )
     if verify:
-        from tffc.cli.verify import ask_to_run, try_program
+        from tffc.cli.verify import try_program, with_first_state
 
-        ask_to_run(program, allow_effects)
-        try_program(
-            program.computation, steps, form, allow_impure_duplicates=allow_impure_duplicates
-        )
-    if initialize is not None:
+        program = with_first_state(program, initialize, allow_effects)
+        try_program(program, steps, form, allow_impure_duplicates=allow_impure_duplicates)
+    elif initialize is not None:
         first = read_computation(initialize)
         check_can_run({"initialize": first})
         program = dataclasses.replace(program, initialize=first)

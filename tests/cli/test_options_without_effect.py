@@ -277,6 +277,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "pipeline": {
             "verify r.py --pipeline x --passes y": "--pipeline and --passes exclude each other"
         },
+        "initialize": {"verify c.py --initialize x": f"'--initialize' {NO_ARGUMENT}"},
         "seed": {"verify c.py --seed 0": f"'--seed' {NO_ARGUMENT}"},
         "trials": {"verify c.py --trials 20": f"'--trials' {NO_ARGUMENT}"},
     },

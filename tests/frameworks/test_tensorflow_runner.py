@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.errors import ExecutionError, GraphError
+from tffc.errors import ExecutionError
 from tffc.frameworks.sections import run_section
+from tffc.frameworks.tensorflow.graph_content import read_graph
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frameworks.tensorflow.session_state import remembers
 from tffc.ir import Compiled, FunctionType
@@ -23,7 +24,6 @@ from tffc.ir.wire import (
     TensorFlowSection,
     write_tensorflow,
 )
-from tffc.linking.section import read_section
 
 tf = load_tensorflow()
 tfc = tff.tf_computation
@@ -167,7 +167,7 @@ REMEMBERS: dict[str, tuple[Callable[[], Any], bool]] = {
 @pytest.mark.parametrize("name", REMEMBERS)
 def test_what_a_session_would_remember(name: str) -> None:
     function, expected = REMEMBERS[name]
-    assert remembers(read_section(tfc(function).node)) is expected
+    assert remembers(read_graph(tfc(function).node)) is expected
 
 
 def test_a_variable_that_nothing_initialises() -> None:
@@ -177,7 +177,7 @@ def test_a_variable_that_nothing_initialises() -> None:
             tf.identity(variable.read_value(), "y")
 
     assigned = section(build, INT_TO_INT, X, TensorBinding("y:0"))
-    assert remembers(read_section(assigned))
+    assert remembers(read_graph(assigned))
     assert [run_section(assigned, INT(value)) for value in (1, 2)] == [1, 2]
 
 
@@ -193,7 +193,7 @@ def test_a_variable_that_the_graph_assigns_before_it_is_used(waits: bool) -> Non
             tf.identity(tf.raw_ops.ReadVariableOp(resource=variable, dtype=tf.int32), "y")
 
     assigned = section(build, INT_TO_INT, X, TensorBinding("y:0"))
-    assert remembers(read_section(assigned)) is not waits
+    assert remembers(read_graph(assigned)) is not waits
     if waits:
         assert [run_section(assigned, INT(value)) for value in (1, 2, 1)] == [2, 3, 2]
 
@@ -385,8 +385,10 @@ def test_results_of_another_shape() -> None:
 
 def test_bindings_are_checked() -> None:
     missing = section(lambda: placeholder("x"), INT_TO_INT, X, TensorBinding("y:0"))
-    with pytest.raises(GraphError, match="a tensor that the graph does not have"):
-        run_section(missing, INT(1))
+    assert refusal(lambda: run_section(missing, INT(1))).startswith(
+        "TensorFlow cannot load the graph of a section of type `(int32 -> int32)` [E720]\n"
+        "  note: it is bound to 'y:0', which the graph does not have\n"
+    )
 
 
 def test_a_control_edge_from_the_parameter() -> None:

@@ -23,7 +23,7 @@ def bundle_of(program: Program, kind: str, form: Form) -> Bundle:
     first = program.initialize
     section = None if first is None else compile_initialize(first)
     if section is not None:
-        _check_first_state(section.type, program.computation.type)
+        check_first_state(section.type, program.computation.type)
     return Bundle(
         form=kind,
         computation=program.computation,
@@ -33,13 +33,17 @@ def bundle_of(program: Program, kind: str, form: Form) -> Bundle:
     )
 
 
-def _check_first_state(initialize: Type, round_type: Type) -> None:
-    """Check that a round takes the first state; `initialize` is the type of its computation."""
+def check_first_state(initialize: Type, round_type: Type) -> None:
+    """Check that a round takes the first state; `initialize` is the type of its computation.
+
+    Raises:
+      FormError: it does not.
+    """
     assert isinstance(initialize, FunctionType)
     assert isinstance(round_type, FunctionType)
     assert isinstance(round_type.parameter, StructType)
     state = local_type(round_type.parameter[0])
-    if not state.is_assignable_from(initialize.result):
+    if not state.is_assignable_from(local_type(initialize.result)):
         raise FormError(
             "E853",
             f"the first state is of type `{initialize.result}`, but the round takes one of type "

@@ -4,11 +4,11 @@ program's effects."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 
 from tffc.cli.output import say
 from tffc.effects import consent
-from tffc.effects.consent import find_outside, kinds_of
+from tffc.effects.consent import Found, find_outside, kinds_of
 from tffc.errors import ConsentError, TffcError
 from tffc.ir.nodes import Node
 
@@ -29,6 +29,8 @@ def naming_the_option() -> Generator[None]:
         yield
     except ConsentError as error:
         kinds = ",".join(error.kinds)
+        if not kinds:  # no consent helps
+            raise
         error.help = f"if you trust whoever made the program: --allow-effects {kinds}"
         raise
 
@@ -44,8 +46,14 @@ def tell_effects(programs: Mapping[str, Node]) -> None:
         return
     if not found:
         return
+    never = [each for each in found if each.use.never_runs]
+    if never:
+        say(f"note: this runs in the process that traces it, never from a file: {_listed(never)}")
+        return
+    say(f"note: to run this needs consent to {', '.join(kinds_of(found))}: {_listed(found)}")
+
+
+def _listed(found: Sequence[Found]) -> str:
     shown = list(dict.fromkeys(str(each) for each in found))
     more = f" and {len(shown) - MOST_TOLD} more" if len(shown) > MOST_TOLD else ""
-    line = f"to run this needs consent to {', '.join(kinds_of(found))}: "
-    line += "; ".join(shown[:MOST_TOLD]) + more
-    say(f"note: {line}")
+    return "; ".join(shown[:MOST_TOLD]) + more

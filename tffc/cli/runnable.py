@@ -26,12 +26,12 @@ from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
 from tffc.cli.progress import step
 from tffc.cli.sources import TEXTS, Program, read_round, refuse_form_of_bundle
-from tffc.effects.consent import KINDS
 from tffc.engines.process import Process, check_beginning, steps_of_bundle
 from tffc.errors import BundleError, ConsentError, LoadError, TffcError
 from tffc.ir import wire
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import FunctionType, StructType, Type
+from tffc.ir.wire.python_functions import has_python_functions
 from tffc.version import VERSION
 
 KEPT = 50
@@ -56,7 +56,7 @@ class Runnable:
           ConsentError: it has effects that need consent.
         """
         with naming_the_option():
-            return Process(self.bundle, frozenset(KINDS) if self.is_own else allow_effects)
+            return Process(self.bundle, allow_effects, is_own=self.is_own)
 
 
 def read_runnable(source: str, form: str | None) -> Runnable:
@@ -142,7 +142,13 @@ def _read_program(source: str, form: str | None) -> Program:
 
 
 def _compiled(program: Program, form: str) -> Bundle:
-    """Return the bundle of a program from the cache, or compile and cache it."""
+    """Return the bundle of a program from the cache, or compile and cache it.
+
+    A program that calls functions of Python stays in this process, so it is not cached.
+    """
+    if any(map(has_python_functions, program.parts().values())):
+        step(f"compiling to {form}")
+        return bundle_of(program, form, compile_form(program.computation, form))
     path = cache_folder() / _digest(program, form)
     try:
         is_kept = is_bundle(path) and _is_private(path.parent)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
-from collections.abc import Iterator
 from typing import Any
 
 import click
 
+from tffc.cli.bundles import check_first_state
 from tffc.cli.consent import check_consent
 from tffc.cli.diagnostics import show_error
 from tffc.cli.flags import facts_of, place_of
@@ -15,15 +16,23 @@ from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import counted, show_json, show_line
 from tffc.cli.pipeline_choice import for_program, read_passes, read_pipeline
 from tffc.cli.progress import start_tensorflow, step
-from tffc.cli.sources import Program, read_program, read_round
+from tffc.cli.sources import Program, read_computation, read_program, read_round
 from tffc.errors import TffcError
-from tffc.ir.nodes import Node
 from tffc.ir.types import FunctionType
 from tffc.passes import Pipeline
 from tffc.passes.table import default_pipeline
 from tffc.validation import Report, validate
-from tffc.validation.arguments import ArgumentCase, cases, usual_trials
-from tffc.validation.real_data import cases_of_clients
+from tffc.validation.arguments import usual_trials
+from tffc.validation.coverage import Coverage, NothingCompared
+from tffc.validation.real_data import RealData
+from tffc.validation.sources import (
+    Arguments,
+    OwnStates,
+    begins_with,
+    gives_state,
+    takes_state,
+    text_constants,
+)
 
 
 def verify(
@@ -31,6 +40,7 @@ def verify(
     form: str | None,
     pipeline: pathlib.Path | None,
     passes: str | None,
+    initialize: pathlib.Path | None,
     trials: int | None,
     seed: int,
     data: str | None,
@@ -45,18 +55,18 @@ def verify(
     else:
         steps = read_pipeline(pipeline, passes) or default_pipeline()
     read = read_program(source) if form is None else read_round(source, form)
-    ask_to_run(read, allow_effects)
     program = read.computation
     if not isinstance(program.type, FunctionType) or program.type.parameter is None:
-        refuse_without_effect("the program takes no argument", "data", "trials", "seed")
+        names = ("data", "trials", "seed", "initialize")
+        refuse_without_effect("the program takes no argument", *names)
+    read = with_first_state(read, initialize, allow_effects)
     if form is None:
         steps = for_program(steps, program)
-    arguments = _arguments(program, trials, seed, data)
     start_tensorflow()
     try:
         report = validate(
             program,
-            arguments,
+            _arguments(read, trials, seed, data),
             steps,
             form,
             allow_impure_duplicates=allow_impure_duplicates,
@@ -71,13 +81,24 @@ def verify(
         show_json(_finding(report))
         return
     _warn(report)
-    tried = counted(report.trials, "argument")
+    _show(source, report)
+
+
+def _show(source: str, report: Report) -> None:
+    coverage = report.coverage
+    tried = counted(coverage.tried, "argument")
+    if coverage.compared < coverage.tried:
+        tried += f", {coverage.compared} of them with results to compare"
     if not report.stages:
         show_line(f"{source}: nothing changed the program; it ran on {tried}")
-        return
-    show_line(f"{source}: {tried}, and the same results from")
+    else:
+        show_line(f"{source}: {tried}, and the same results from")
     for stage in report.stages:
         show_line(f"  {stage}")
+    if coverage.unknown:
+        show_line(f"{counted(coverage.unknown, 'argument')} with results that differ in each run")
+    for note in coverage.notes():
+        show_line(note)
 
 
 def ask_to_run(program: Program, allowed: frozenset[str]) -> None:
@@ -90,8 +111,33 @@ def ask_to_run(program: Program, allowed: frozenset[str]) -> None:
         check_consent({"computation": program.computation}, program.allow_effects | allowed)
 
 
+def with_first_state(
+    program: Program, initialize: pathlib.Path | None, allowed: frozenset[str]
+) -> Program:
+    """Return a program that may be run, with the computation of its first state from a file, if one
+    is given.
+
+    Raises:
+      ConsentError: one of them has side effects that nobody has consented to.
+      FormError: the round does not take the state.
+      click.UsageError: the program is not a round, or the other does not give a state.
+    """
+    ask_to_run(program, allowed)
+    if initialize is None:
+        return program
+    first = read_computation(initialize)
+    check_consent({"initialize": first}, allowed)
+    if not takes_state(program.computation) or not gives_state(first):
+        raise click.UsageError(
+            f"--initialize is for a round, which takes a state and data, and names a computation "
+            f"that takes nothing; found `{program.computation.type}` and `{first.type}`"
+        )
+    check_first_state(first.type, program.computation.type)
+    return dataclasses.replace(program, initialize=first)
+
+
 def try_program(
-    program: Node, steps: Pipeline, form: str, *, allow_impure_duplicates: bool
+    program: Program, steps: Pipeline, form: str, *, allow_impure_duplicates: bool
 ) -> None:
     """Validate a program on the usual arguments and show the warnings.
 
@@ -99,7 +145,7 @@ def try_program(
     """
     start_tensorflow()
     report = validate(
-        program,
+        program.computation,
         _arguments(program, None, 0, None),
         steps,
         form,
@@ -114,25 +160,42 @@ def _warn(report: Report) -> None:
         show_error(warning, "warning")
 
 
-def _arguments(
-    program: Node, trials: int | None, seed: int, data: str | None
-) -> Iterator[ArgumentCase]:
-    type = program.type
-    parameter = type.parameter if isinstance(type, FunctionType) else None
+def _arguments(read: Program, trials: int | None, seed: int, data: str | None) -> Arguments:
+    program, type = read.computation, read.computation.type
     count = usual_trials(program) if trials is None else trials
-    if data is None or not isinstance(type, FunctionType):
-        return cases(parameter, count, seed)
-    return cases_of_clients(type, data, count, seed)
+    if data is not None and isinstance(type, FunctionType):
+        arguments: Arguments = RealData(type, data, count, seed)
+    else:
+        parameter = type.parameter if isinstance(type, FunctionType) else None
+        arguments = Arguments(parameter, count, seed)
+    arguments.constants = text_constants(program)
+    if read.initialize is None or not begins_with(program, read.initialize):
+        return arguments
+    return OwnStates(program, read.initialize, arguments)
 
 
 def _finding(report: Report) -> dict[str, Any]:
     return {
         "agrees": True,
-        "trials": report.trials,
+        **_counts(report.coverage),
         "stages": list(report.stages),
         "warnings": [_facts(warning) for warning in report.warnings],
     }
 
 
+def _counts(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "trials": coverage.tried,
+        "compared": coverage.compared,
+        "compared_with_data": coverage.with_data,
+        "failed": coverage.failed,
+        "unknown": coverage.unknown,
+        "failures": [{"message": text, "trials": n} for text, n in coverage.failures],
+    }
+
+
 def _facts(error: TffcError) -> dict[str, Any]:
+    if isinstance(error, NothingCompared):
+        # Neither verified nor refuted.
+        return {"agrees": None, **_counts(error.coverage), **facts_of(error), **place_of(None)}
     return {"agrees": False, **facts_of(error), **place_of(error.span)}

@@ -3,6 +3,10 @@
 A program read from a file may be anybody's.  Its use of files, the network and Python, and unknown
 operations, are found before anything runs, and refused unless the user has consented to that kind.
 Printing needs no consent.
+
+Functions of Python, and functions that XLA is told to find in its process, exist only in the
+process that traced the program.  A program from a file that calls one is refused whatever the user
+consents to: the name by which it calls the function may be that of any other here.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from tffc.printable import printable
 KINDS = {
     "files": "reads or writes files",
     "network": "talks to other processes",
-    "python": "calls Python",
+    "python": "calls Python",  # told by audits and policies; consent does not let it run
     "unknown": "does what tffc does not know to be harmless",
 }
 """The kinds of effects that can be consented to, described."""
@@ -79,31 +83,63 @@ def find_outside(programs: Mapping[str, Node]) -> Iterator[Found]:
 
 
 def check_consent(programs: Mapping[str, Node], allowed: Collection[str]) -> None:
-    """Check that programs have no effects other than those allowed.
+    """Check that programs from files have no effects other than those allowed.
 
     Raises:
-      ConsentError: one has.
+      ConsentError: one has, or calls what no consent lets run.
       GraphError: a section is malformed.
       WireError: its message is malformed.
     """
-    found = [each for each in find_outside(programs) if each.use.kind not in allowed]
+    uses = list(find_outside(programs))
+    _refuse_what_never_runs(uses)
+    found = [each for each in uses if each.use.kind not in allowed]
     if not found:
         return
     first = found[0]
     kinds = kinds_of(found)
-    notes = [f"{each.use.kind}: {each} in {each.place()}" for each in found[:SHOWN]]
-    if len(found) > SHOWN:
-        notes.append(f"and {len(found) - SHOWN} more")
     raise ConsentError(
         "E705",
         f"`{_name(first.component)}` {KINDS[first.use.kind]}, and nobody has consented to that: "
         f"{first}",
-        notes=tuple(notes),
+        notes=_noted(found),
         help="if you trust whoever made the program, consent: "
         f"allow_effects=({', '.join(map(repr, kinds))},)",
         span=first.span,
         kinds=kinds,
     )
+
+
+def check_can_run(programs: Mapping[str, Node]) -> None:
+    """Check that programs from files call nothing that no consent lets run.
+
+    Raises:
+      ConsentError: one does.
+      GraphError: a section is malformed.
+      WireError: its message is malformed.
+    """
+    _refuse_what_never_runs(list(find_outside(programs)))
+
+
+def _refuse_what_never_runs(uses: Sequence[Found]) -> None:
+    found = [each for each in uses if each.use.never_runs]
+    if not found:
+        return
+    first = found[0]
+    raise ConsentError(
+        "E908",
+        f"`{_name(first.component)}` calls a function that is not in it and stayed in the process "
+        f"that traced it: {first}",
+        notes=_noted(found),
+        help="a program from a file never calls Python or other functions of this process, "
+        "whatever is consented to; run its module instead, or have it written without them",
+        span=first.span,
+    )
+
+
+def _noted(found: Sequence[Found]) -> tuple[str, ...]:
+    notes = [f"{each.use.kind}: {each} in {each.place()}" for each in found[:SHOWN]]
+    more = (f"and {len(found) - SHOWN} more",) if len(found) > SHOWN else ()
+    return (*notes, *more)
 
 
 def kinds_of(found: Sequence[Found]) -> tuple[str, ...]:

@@ -61,7 +61,8 @@ class Use:
     `kind` is one of the values of `effects.OUTSIDE`.  `constants` are the strings in its attributes
     and inputs that name what it accesses, and `computed` says whether there may be others.  `path`
     leads from the graph to the operation: for each function on the way, the calling node and the
-    function's name, and at the end the operation's own node.
+    function's name, and at the end the operation's own node.  `never_runs` says that no consent
+    lets it run: it calls a function that only the process that made the program had.
     """
 
     kind: str
@@ -69,6 +70,10 @@ class Use:
     constants: tuple[bytes, ...]
     path: tuple[str, ...]
     computed: bool = False
+
+    @property
+    def never_runs(self) -> bool:
+        return self.kind == OUTSIDE[Effect.PYTHON] or self.operation == hlo.CUSTOM_CALL
 
 
 @functools.lru_cache(maxsize=256)
@@ -97,10 +102,17 @@ def outside_uses(section: Compiled) -> tuple[Use, ...]:
 
 
 def _xla(section: Compiled) -> Iterator[Use]:
-    for opcode, target in hlo.instructions(read_xla(section.payload).hlo_module):
+    content = read_xla(section.payload)
+    told: set[str] = set()
+    for opcode, target in hlo.instructions(content.hlo_module):
         effect = hlo.effect_of(opcode, target)
         if effect in OUTSIDE:
+            told.add(target)
             yield Use(OUTSIDE[effect], opcode, (target.encode(),) if target else (), ())
+    for target in hlo.foreign_calls(content.hlo_module, content.stablehlo):
+        if target not in told:
+            effect = hlo.effect_of(hlo.CUSTOM_CALL, target) or Effect.OTHER
+            yield Use(OUTSIDE[effect], hlo.CUSTOM_CALL, (target.encode(),), ())
 
 
 def _found(

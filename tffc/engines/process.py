@@ -27,7 +27,8 @@ class Process:
     """A bundle ready to run: its steps, its initial state, and the digests of its programs.
 
     A bundle may come from anybody, so its side effects need consent: `allow_effects` names the
-    allowed kinds, from `tffc.effects.consent.KINDS`.
+    allowed kinds, from `tffc.effects.consent.KINDS`.  One that `is_own`, traced in this process
+    from the user's module, needs none, and may call the functions of Python in it.
 
     Raises:
       FormError: the bundle does not hold the components of its form.
@@ -35,10 +36,13 @@ class Process:
       LanguageValueError: `allow_effects` names an unknown kind.
     """
 
-    def __init__(self, bundle: Bundle, allow_effects: Collection[str] = ()) -> None:
+    def __init__(
+        self, bundle: Bundle, allow_effects: Collection[str] = (), *, is_own: bool = False
+    ) -> None:
         self.bundle = bundle
         self.steps = steps_of_bundle(bundle)
-        check_consent(bundle.run_by_rounds(), read_kinds(allow_effects))
+        if not is_own:
+            check_consent(bundle.run_by_rounds(), read_kinds(allow_effects))
 
     def masked_steps(self, clients: Sequence[str]) -> RoundSteps:
         """Return the steps of one round with these clients, whose secure sums are masked sums.

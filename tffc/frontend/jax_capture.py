@@ -16,13 +16,14 @@ import numpy as np
 
 from tffc.containers.struct import Struct
 from tffc.errors import LanguageTypeError, LanguageValueError, TffcError
-from tffc.frameworks.jax.hlo import hlo_of, load_jax, portable_artifact
+from tffc.frameworks.jax.hlo import hlo_of, load_jax, outside_calls, portable_artifact
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
 from tffc.frontend.conversion import open_container
-from tffc.frontend.definitions import result_span
+from tffc.frontend.definitions import definition_span, result_span
 from tffc.frontend.hints import described, instead_of
 from tffc.frontend.signature import call_arguments, passed_type
+from tffc.frontend.source import is_users_file
 from tffc.frontend.type_conversions import fill
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
@@ -30,6 +31,7 @@ from tffc.ir.type_parts import leaves, without_containers
 from tffc.ir.types import FunctionType, StructWithPythonType, TensorType, Type
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
 from tffc.linking.operand import rebuild
+from tffc.operations import hlo
 from tffc.proto.encoding import Place, without_fields
 from tffc.trampoline import Task, run
 
@@ -54,7 +56,8 @@ def capture(
       MissingExtraError: JAX is not installed.
       LanguageTypeError: the parameter or the result is not made of structs and of tensors of known
         shape, or JAX does not know a container.
-      LanguageValueError: JAX has no arrays of an element type, or not in its current mode.
+      LanguageValueError: JAX has no arrays of an element type, or not in its current mode; or the
+        function calls Python, or another function that is not part of XLA, when it runs.
     """
     jax = load_jax()
     _register_struct(jax)
@@ -68,6 +71,7 @@ def capture(
     traced = contexts.run_within(CompiledContext("jax"), jitted.trace, *args, **kwargs)
     # A fixed platform gives the same bytes on any machine, whatever its devices.
     lowered = traced.lower(lowering_platforms=("cpu",))
+    _check_calls(lowered, function)
     outputs: list[TensorType] = []
     try:
         type, result = run(_result(lowered.out_info, outputs))
@@ -150,6 +154,26 @@ def _call_arguments(
     tensors = iter(values)
     value = None if type is None else fill(type, lambda _: next(tensors))
     return call_arguments(type, value, splatted)
+
+
+def _check_calls(lowered: Any, function: Callable[..., Any]) -> None:
+    """Refuse calls of functions outside of XLA that do more than compute: a message of the program
+    would hold the address or the number of something in this process."""
+    for call in outside_calls(lowered):
+        if hlo.OF_JAX.fullmatch(call.target):
+            continue
+        what = f"the function {call.target!r} outside of XLA"
+        if hlo.PYTHON_CALLBACK.search(call.target):
+            what = "a Python function"
+        own = (place for place in call.places if is_users_file(place.file))
+        raise LanguageValueError(
+            "E906",
+            f"a JAX computation calls {what} when it runs",
+            notes=(f"XLA knows it as {call.target!r}, which exists in this process alone",),
+            help="do without jax.debug, jax.pure_callback, io_callback and jax.ffi here: return "
+            "what is to be shown, and compute the rest with jax.numpy",
+            span=next(own, None) or definition_span(function),
+        )
 
 
 def _result(returned: Any, outputs: list[TensorType]) -> Task[tuple[Type, SectionBinding]]:

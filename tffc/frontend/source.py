@@ -47,6 +47,19 @@ def user_span() -> Span | None:
     return None if frame is None else _span(frame.f_code, frame.f_lasti)
 
 
+def is_users_file(file: str) -> bool:
+    """Return whether the user wrote a file: it is not ours, a framework's or the library's."""
+    if file.startswith((PACKAGE, "<frozen")) or not os.path.isabs(file):
+        return False
+    if os.path.basename(file).startswith(AUTOGRAPH):
+        return False
+    parts = file.split(os.sep)
+    if "site-packages" in parts:
+        inside = parts[len(parts) - parts[::-1].index("site-packages") :]
+        return not FRAMEWORKS.intersection(inside[:1])
+    return not file.startswith(LIBRARY)
+
+
 def raised_span(error: BaseException) -> Span | None:
     """Return where in the user's source an exception was raised: their innermost frame that it
     passed.

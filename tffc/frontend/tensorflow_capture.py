@@ -19,6 +19,7 @@ from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frontend import context as contexts
 from tffc.frontend.definitions import result_span
 from tffc.frontend.eager_semantics import eager_semantics
+from tffc.frontend.python_functions import keep_python_functions, noting_lines
 from tffc.frontend.signature import call_arguments, function_name, passed_type
 from tffc.frontend.source import raised_span
 from tffc.frontend.tensorflow_effects import (
@@ -57,7 +58,8 @@ def capture(
 
     Raises:
       LanguageTypeError: the parameter or the result is not made of tensors, structs and sequences.
-      LanguageValueError: the function returned None, or set a seed for the whole graph.
+      LanguageValueError: the function returned None, set a seed for the whole graph, or calls a
+        function of Python that TensorFlow does not have.
       ContextError: it uses a tensor or variable that was made outside of it.
     """
     if parameter is not None:
@@ -68,6 +70,7 @@ def capture(
         trace.graph.as_default(),
         tf.variable_creator_scope(trace.create_variable),
         eager_semantics(),
+        noting_lines,
     ):
         trace.session_token = tf.compat.v1.placeholder(tf.string, [], SESSION_TOKEN)
         type = passed_type(parameter, splatted)
@@ -80,6 +83,7 @@ def capture(
         result = _taken(tf, function, returned)
     graph_def = trace.graph.as_graph_def()
     _check_seeds(graph_def)
+    keep_python_functions(graph_def)
     if initialize_op:
         free_initializers(graph_def, initialize_op)
     own = [*([] if given is None else _nodes_of(given.binding)), SESSION_TOKEN]

@@ -9,10 +9,10 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from tffc.errors import ExecutionError, FormError, GraphError
+from tffc.errors import FormError, GraphError
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, TensorType, Type
-from tffc.ir.wire import SectionBinding, TensorBinding, XlaSection, read_xla
+from tffc.ir.wire import SectionBinding, TensorBinding, XlaSection, bound_otherwise, read_xla
 from tffc.linking.attributes import shapes_attribute, types_attribute
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Tensor, from_leaves, leaf_types, matched, tensors
@@ -79,9 +79,7 @@ def bound_places(binding: SectionBinding | None, type: Type | None) -> list[int]
         for bound, kind in pairs
     ]
     if set(found) != set(range(len(found))):
-        raise ExecutionError(
-            "E754", f"an XLA section is bound otherwise than its type `{type}` says"
-        )
+        raise bound_otherwise(type)
     return found
 
 

@@ -26,6 +26,21 @@ def operations(module: bytes) -> list[str]:
     Raises:
       BytecodeError: it is not a module, or has parts that artifacts of StableHLO never have.
     """
+    sections = _sections(module)
+    named = _strings(_BytecodeReader(sections[STRINGS]))
+    return list(_operations(_BytecodeReader(sections[DIALECTS]), named))
+
+
+def strings(module: bytes) -> list[str]:
+    """Return the strings of a module; among them are the functions outside of it that it calls.
+
+    Raises:
+      BytecodeError: as `operations` does.
+    """
+    return _strings(_BytecodeReader(_sections(module)[STRINGS]))
+
+
+def _sections(module: bytes) -> dict[int, bytes]:
     if not module.startswith(MAGIC):
         raise BytecodeError
     reader = _BytecodeReader(module, len(MAGIC))
@@ -40,11 +55,7 @@ def operations(module: bytes) -> list[str]:
         sections[number] = content
     if STRINGS not in sections or DIALECTS not in sections:
         raise BytecodeError
-    return list(
-        _operations(
-            _BytecodeReader(sections[DIALECTS]), _strings(_BytecodeReader(sections[STRINGS]))
-        )
-    )
+    return sections
 
 
 class _BytecodeReader:

@@ -21,7 +21,7 @@ from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
 from tffc.operations import op_table
-from tffc.operations.bytecode import BytecodeError, operations
+from tffc.operations.bytecode import BytecodeError, operations, strings
 from tffc.proto import NodeDef
 
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
@@ -98,8 +98,17 @@ ADDRESSES = {
 }
 """Operations that reach outside only with certain values of an attribute."""
 
+PYTHON_CALLBACK = re.compile(r"python\w*callback")
+"""Found in the names by which XLA calls functions of Python."""
+
 ELSEWHERE = re.compile(r"/job:(?!localhost(/|$))", re.IGNORECASE)
 """Found in the names of devices of other processes."""
+
+
+@functools.cache
+def operations_of(effect: Effect) -> frozenset[str]:
+    """Return the operations under the headings of an effect."""
+    return frozenset(op for op, name in read_table(TABLE).items() if HEADINGS.get(name) is effect)
 
 
 @functools.cache
@@ -152,12 +161,16 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
 def effect_of_module(module: bytes) -> Effect | None:
     """Return the effect that a portable artifact of StableHLO has besides computing, or None.
 
-    A `custom_call`, of a function outside of the artifact, may do anything.
+    A `custom_call`, of a function outside of the artifact, may do anything; it calls Python if a
+    string of the artifact names a callback.
     """
     try:
         effects = set(effects_in_module(module).values())
+        named = strings(module)
     except BytecodeError:
         return Effect.OTHER
+    if Effect.OTHER in effects and any(map(PYTHON_CALLBACK.search, named)):
+        return Effect.PYTHON
     return Effect.OTHER if Effect.OTHER in effects else next(iter(effects), None)
 
 

@@ -1,6 +1,9 @@
 """The instructions of XLA modules, and their effects besides computing.
 
-`hlo.txt` lists the known ones; others count as having effects.
+`hlo.txt` lists the known ones; others count as having effects.  A `custom-call` is a call of a
+function outside of the module, which may be code of this process.  Only those of JAX's own
+libraries that are known to compute and nothing else may ever run: the rest of a process's
+functions, JAX's callbacks among them, can only be called by the process that made them.
 """
 
 from __future__ import annotations
@@ -9,7 +12,8 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-from tffc.operations.effects import HEADINGS, Effect, read_table
+from tffc.operations.bytecode import BytecodeError, operations, strings
+from tffc.operations.effects import HEADINGS, PYTHON_CALLBACK, Effect, read_table
 from tffc.proto.encoding import Kind, Place, read_message, schema
 
 MODULE = schema(computations=(3, Kind.MESSAGES))
@@ -27,8 +31,11 @@ OF_JAX = re.compile(
 )
 """Matches the targets of `custom-call` in JAX's own libraries that only compute."""
 
-PYTHON = re.compile(r"xla(_ffi)?(_partitioned)?_python_\w*callback")
-"""Matches the targets that call Python."""
+STABLEHLO_CALL = "vhlo.custom_call"
+"""The operation of a portable artifact that `custom-call` is in HLO, without its version."""
+
+UNTOLD = "(a function that the StableHLO alone calls)"
+"""Stands for a call whose target cannot be told."""
 
 
 def instructions(module: bytes) -> Iterator[tuple[str, str]]:
@@ -46,11 +53,42 @@ def instructions(module: bytes) -> Iterator[tuple[str, str]]:
             yield found.get("opcode", ""), found.get("target", "")
 
 
+def foreign_calls(hlo_module: bytes, stablehlo: bytes) -> list[str]:
+    """Return the functions outside of an XLA section that it calls and that are not known to do
+    nothing but compute, by either of its two modules.
+
+    The targets of an artifact are among its strings, but which they are is not told: so it calls
+    what its HLO calls, and Python if a string names a callback.  Where the HLO calls nothing, it
+    has to call nothing either.
+
+    Raises:
+      WireError: the HLO is malformed.
+    """
+    targets = dict.fromkeys(target for op, target in instructions(hlo_module) if op == CUSTOM_CALL)
+    found = [target for target in targets if not OF_JAX.fullmatch(target)]
+    if calls_outside(stablehlo):
+        named = strings(stablehlo)
+        found += [text for text in named if PYTHON_CALLBACK.search(text) and text not in found]
+        if not any(text in targets for text in named):
+            found.append(UNTOLD)
+    return found
+
+
+def calls_outside(stablehlo: bytes) -> bool:
+    """Tell whether a portable artifact of StableHLO calls a function outside of it; nothing can be
+    told of what is not an artifact, which nothing runs either."""
+    try:
+        names = operations(stablehlo)
+    except BytecodeError:
+        return False
+    return any(name.startswith(STABLEHLO_CALL) for name in names)
+
+
 def effect_of(opcode: str, target: str) -> Effect | None:
     """Return the effect that an instruction has besides computing, or None."""
     if opcode == CUSTOM_CALL:
         if OF_JAX.fullmatch(target):
             return None
-        return Effect.PYTHON if PYTHON.fullmatch(target) else Effect.OTHER
+        return Effect.PYTHON if PYTHON_CALLBACK.search(target) else Effect.OTHER
     heading = read_table(TABLE).get(opcode, "other")
     return None if heading == "computing" else HEADINGS[heading]

@@ -1,11 +1,17 @@
-"""Test arguments generated from the type of a program: ordinary values and edge cases."""
+"""Test arguments generated from the type of a program: ordinary values and edge cases, and plainer
+values for programs that fail on these.
+
+The first state of a program that has one is that of its own, and so are states that rounds reach
+from it: see `tffc.validation.own_states`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import enum
+import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -33,6 +39,9 @@ MAX_LENGTH = 4
 """The most elements of a sequence or of one dimension."""
 
 
+MAX_DISTINCT = 1000
+"""The largest of the integers that all differ."""
+
 TRIALS = 20
 """The default number of arguments tried, for programs that are not large."""
 
@@ -48,6 +57,13 @@ class Numbers(enum.Enum):
     SMALL = "small numbers"
     EXTREME = "the ends of the range"
     SPECIAL = "infinities and NaN"
+    POSITIVE = "small positive numbers"
+    DISTINCT = "positive numbers that all differ"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is empty and texts are words."""
+        return self in (Numbers.POSITIVE, Numbers.DISTINCT)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,9 +79,9 @@ class ArgumentCase:
 
 
 FIRST = (
-    (0, Numbers.SMALL),
-    (1, Numbers.SMALL),
     (3, Numbers.SMALL),
+    (1, Numbers.SMALL),
+    (0, Numbers.SMALL),
     (2, Numbers.ZERO),
     (2, Numbers.ONE),
     (2, Numbers.EXTREME),
@@ -73,6 +89,50 @@ FIRST = (
 )
 """The number of clients and the kind of numbers of each of the first cases; later ones are random.
 """
+
+USUAL = tuple(each for each in Numbers if not each.is_plain)
+
+WORDS = tuple(f"{first}{last}".encode() for last in ("", *"aeiou") for first in "abcdefghijklm")
+NUMERALS = tuple(str(number).encode() for number in range(1, len(WORDS) + 1))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plainness:
+    """A way to make plainer arguments: the numbers, and the texts."""
+
+    numbers: Numbers
+    texts: tuple[bytes, ...] = WORDS
+
+
+def plainnesses(type: Type | None, constants: Sequence[bytes]) -> list[Plainness]:
+    """Return the ways to try for a program that fails, in order.
+
+    `constants` are texts in the program itself, such as the separators that it looks for.
+    """
+    ways = [Plainness(Numbers.POSITIVE), Plainness(Numbers.DISTINCT), Plainness(Numbers.ONE)]
+    if type is None or not _has_texts(type):
+        return ways
+    # Separators are rarely letters.
+    separators = sorted(constants, key=lambda text: (text.isalnum(), len(text)))[:MAX_CONSTANTS]
+    joined = [
+        tuple(each.join(part[:count]) for part in zip(WORDS, NUMERALS, WORDS, strict=True))
+        for count in (2, 3)
+        for each in separators
+    ]
+    texts = [NUMERALS, *joined, *((each,) for each in constants[:MAX_CONSTANTS])]
+    if constants:
+        texts.append(tuple(constants))
+    return ways + [Plainness(Numbers.DISTINCT, each) for each in texts]
+
+
+MAX_CONSTANTS = 4
+"""The most constants of the program that words are joined with, or that stand for themselves."""
+
+
+def _has_texts(type: Type) -> bool:
+    return any(
+        isinstance(part, TensorType) and part.element_type is DType.STRING for part in walk(type)
+    )
 
 
 def usual_trials(program: Node) -> int:
@@ -100,23 +160,51 @@ def cases(type: Type | None, count: int, seed: int) -> Iterator[ArgumentCase]:
             clients, numbers = FIRST[index]
         else:
             clients = source.randint(0, MAX_CLIENTS)
-            numbers = source.choice((Numbers.SMALL, Numbers.SMALL, *Numbers))
-        yield case(type, clients, numbers, source)
+            numbers = source.choice((Numbers.SMALL, Numbers.SMALL, *USUAL))
+        # The first case shows something even if there is no other.
+        yield case(type, clients, numbers, source, shortest=int(index == 0))
 
 
-def case(type: Type, clients: int, numbers: Numbers, source: random.Random) -> ArgumentCase:
-    """Return a case of a type for a number of clients."""
-    argument = run(_Maker(clients, numbers, source).make(type))
+def plain_case(type: Type, way: Plainness, source: random.Random) -> ArgumentCase:
+    """Return a plain case of a type."""
+    return case(type, source.randint(1, 3), way.numbers, source, shortest=1, texts=way.texts)
+
+
+def case(
+    type: Type,
+    clients: int,
+    numbers: Numbers,
+    source: random.Random,
+    *,
+    shortest: int = 0,
+    texts: Sequence[bytes] = (),
+) -> ArgumentCase:
+    """Return a case of a type for a number of clients.
+
+    Sequences and dimensions have at least the `shortest` size, and texts are among the given ones
+    if there are any.
+    """
+    argument = run(_Maker(clients, numbers, source, shortest, texts).make(type))
     return ArgumentCase(argument, numbers not in (Numbers.EXTREME, Numbers.SPECIAL))
 
 
 class _Maker:
     """A maker of random values; all tensors of a type get the same shape, so they can be added."""
 
-    def __init__(self, clients: int, numbers: Numbers, source: random.Random) -> None:
+    def __init__(
+        self,
+        clients: int,
+        numbers: Numbers,
+        source: random.Random,
+        shortest: int = 0,
+        texts: Sequence[bytes] = (),
+    ) -> None:
         self.clients = clients
         self.numbers = numbers
         self.source = source
+        self._shortest = shortest
+        self._texts = texts
+        self._count = itertools.count()
         self.shapes: dict[TensorType, tuple[int, ...]] = {}
 
     def make(self, type: Type) -> Task[Any]:
@@ -127,7 +215,7 @@ class _Maker:
             case StructType():
                 return tuple((yield from self._each(type.types)))
             case SequenceType():
-                length = self.source.randint(0, MAX_LENGTH)
+                length = self.source.randint(self._shortest, MAX_LENGTH)
                 return (yield from self._each((type.element,) * length))
             case FederatedType(all_equal=False) if type.placement is CLIENTS:
                 return (yield from self._each((type.member,) * self.clients))
@@ -151,15 +239,22 @@ class _Maker:
     def _tensor(self, type: TensorType) -> Any:
         if type not in self.shapes:
             self.shapes[type] = tuple(
-                self.source.randint(0, MAX_LENGTH) if size is None else size
+                self.source.randint(self._shortest, MAX_LENGTH) if size is None else size
                 for size in (type.shape if type.shape is not None else (None,))
             )
         shape = self.shapes[type]
-        choices = _tensor_choices(type.element_type, self.numbers)
-        picked = [self.source.choice(choices) for _ in range(int(np.prod(shape, dtype=np.int64)))]
+        choices: Sequence[Any] = _tensor_choices(type.element_type, self.numbers)
+        if self._texts and type.element_type is DType.STRING:
+            choices = self._texts
+        picked = [self._choice(choices) for _ in range(int(np.prod(shape, dtype=np.int64)))]
         if type.element_type is DType.STRING:
             return np.array([*picked, None], object)[:-1].reshape(shape)[()]
         return np.array(picked, type.element_type.dtype).reshape(shape)[()]
+
+    def _choice(self, choices: Sequence[Any]) -> Any:
+        if self.numbers is Numbers.DISTINCT:
+            return choices[next(self._count) % len(choices)]
+        return self.source.choice(choices)
 
 
 def _tensor_choices(dtype: DType, numbers: Numbers) -> list[Any]:
@@ -180,6 +275,10 @@ def _integers(dtype: DType, numbers: Numbers) -> list[Any]:
     info = np.iinfo(dtype.dtype)
     if numbers is Numbers.EXTREME:
         return [info.min, info.max, 0, 1]
+    if numbers is Numbers.POSITIVE:
+        return list(range(1, 4))
+    if numbers is Numbers.DISTINCT:
+        return list(range(1, min(info.max, MAX_DISTINCT) + 1))
     return list(range(max(-4, info.min), 5))
 
 
@@ -191,4 +290,6 @@ def _floats(dtype: DType, numbers: Numbers) -> list[Any]:
         return [info.min, info.max, info.eps, -0.0, 1.0]
     if numbers is Numbers.SPECIAL:
         return [float("nan"), float("inf"), float("-inf"), 1.0]
+    if numbers.is_plain:
+        return [number / 8 for number in range(1, 9 if numbers is Numbers.POSITIVE else 129)]
     return [number / 4 for number in range(-12, 13)]

@@ -1,4 +1,7 @@
-"""Test arguments with real clients' data; the server state is generated from its type."""
+"""Test arguments with real clients' data.
+
+The server state is the program's own where it has one, and is generated from its type otherwise.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +13,49 @@ from tffc.data.source import check_all
 from tffc.errors import ValidationError
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import CLIENTS, FederatedType, FunctionType, StructType, Type
-from tffc.validation.arguments import FIRST, MAX_CLIENTS, ArgumentCase, Numbers, case
+from tffc.validation.arguments import (
+    FIRST,
+    MAX_CLIENTS,
+    ArgumentCase,
+    Numbers,
+    Plainness,
+    case,
+    plain_case,
+)
+from tffc.validation.sources import Arguments
 
 
-def cases_of_clients(
-    type: FunctionType, location: str, count: int, seed: int
-) -> Iterator[ArgumentCase]:
-    """Yield `count` cases of up to `MAX_CLIENTS` clients drawn from a data set by a seed.
+class RealData(Arguments):
+    """Arguments of up to `MAX_CLIENTS` clients drawn from a data set by a seed.
 
     Raises:
       ValidationError: the program does not take a state and clients' data.
       DataError: the clients' data cannot be read, or does not fit its type.
     """
-    state, data = _parts(type)
-    source = open_source(location, local_type(data))
-    check_all(source)
-    for index in range(count):
-        chance = random.Random(f"{seed}/{index}")
-        known = FIRST[index][1] if index < len(FIRST) else Numbers.SMALL
-        numbers = known if known in (Numbers.ZERO, Numbers.ONE) else Numbers.SMALL
-        sampled = chance.sample(source.clients, min(len(source.clients), index % MAX_CLIENTS + 1))
-        server = case(state, 0, numbers, chance)
-        yield ArgumentCase(
-            (server.argument, [source.read(name) for name in sampled]), may_reorder=True
-        )
+
+    def __init__(self, type: FunctionType, location: str, count: int, seed: int) -> None:
+        super().__init__(type.parameter, count, seed)
+        self._state, data = _parts(type)
+        self._source = open_source(location, local_type(data))
+        check_all(self._source)
+
+    def __iter__(self) -> Iterator[ArgumentCase]:
+        for index in range(self.count):
+            chance = random.Random(f"{self.seed}/{index}")
+            known = FIRST[index][1] if index < len(FIRST) else Numbers.SMALL
+            numbers = known if known in (Numbers.ZERO, Numbers.ONE) else Numbers.SMALL
+            size = min(len(self._source.clients), index % MAX_CLIENTS + 1)
+            sampled = chance.sample(self._source.clients, size)
+            yield self._of(case(self._state, 0, numbers, chance), sampled)
+
+    def plain(self, way: Plainness, source: random.Random) -> ArgumentCase:
+        size = min(len(self._source.clients), source.randint(1, MAX_CLIENTS))
+        sampled = source.sample(self._source.clients, size)
+        return self._of(plain_case(self._state, way, source), sampled)
+
+    def _of(self, state: ArgumentCase, clients: list[str]) -> ArgumentCase:
+        data = [self._source.read(name) for name in clients]
+        return ArgumentCase((state.argument, data), may_reorder=True)
 
 
 def _parts(type: FunctionType) -> tuple[Type, FederatedType]:

@@ -26,15 +26,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tffc.frameworks.tensorflow.graph_content import UnreadableGraph, read_graph
 from tffc.frameworks.tensorflow.load import load_tensorflow
-from tffc.graphdef.functions import Library, rename_calls, rename_edges
 from tffc.ir.nodes import Compiled
 from tffc.ir.wire import TensorFlowSection, read_tensorflow, write_tensorflow
-from tffc.linking.inspect import inspect
-from tffc.linking.section import read_section
 from tffc.operations import op_table
 from tffc.operations.effects import Effect, effect_of, first_seed
 from tffc.trampoline import Task, run
+from tffc.validation.graph_functions import (
+    GraphFunctions,
+    needed_effects,
+    rename_all_edges,
+    rename_called,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,11 +96,11 @@ class RunnableSection:
 @functools.lru_cache(maxsize=CACHED_SECTIONS)
 def runnable(section: Compiled) -> RunnableSection:
     """Return the section with its draws replaced; the same section if it has none."""
-    if section.kind != "tensorflow" or VARYING.isdisjoint(inspect(section).effects.values()):
+    if section.kind != "tensorflow" or not any(effect in VARYING for _, effect in _facts(section)):
         return RunnableSection(section)
     content = read_tensorflow(section.payload)
     assert isinstance(content, TensorFlowSection)
-    graph = read_section(section).graph
+    graph = read_graph(section).graph
     replacing = _Replacing(graph)
     run(replacing.replace_all())
     encoded = graph.SerializeToString(deterministic=True)
@@ -111,10 +115,19 @@ def loose_operations(section: Compiled) -> dict[str, int]:
     operations, and all random ones of XLA.
     """
     loose = {Effect.NETWORK, Effect.OTHER, Effect.PYTHON, Effect.SESSION}
-    facts = inspect(section)
     if section.kind == "xla":
         loose.add(Effect.RANDOM)
-    return {op: facts.operations[op] for op, effect in facts.effects.items() if effect in loose}
+    return collections.Counter(op for op, effect in _facts(section) if effect in loose)
+
+
+@functools.lru_cache(maxsize=CACHED_SECTIONS)
+def _facts(section: Compiled) -> tuple[tuple[str, Effect | None], ...]:
+    """Return the operations that a section needs, with their effects; none of a section that cannot
+    be read, for whatever runs it says why."""
+    try:
+        return tuple(needed_effects(section))
+    except UnreadableGraph:
+        return ()
 
 
 class _Replacing:
@@ -123,11 +136,11 @@ class _Replacing:
     def __init__(self, graph: Any) -> None:
         self.draws: list[Draw] = []
         self._graph = graph
-        self._library = Library(graph.library)
-        self._functions = {f.signature.name: f for f in graph.library.function}
+        self._library = GraphFunctions(graph)
+        self._functions = dict(self._library.bodies)
         self._ranks: collections.Counter[str] = collections.Counter()
         self._copies = 0
-        self._drawing = self._library.leading_to(self._functions, self._has_draws)
+        self._drawing = self._library.leading_to(self._has_draws)
 
     def replace_all(self) -> Task[None]:
         """Replace the draws of the graph, and of copies of the functions that it calls."""
@@ -160,12 +173,12 @@ class _Replacing:
                 continue
             called = [name for name in self._library.called_by(node) if name in self._drawing]
             for name in called:
-                rename_calls(node, {name: (yield self._copy(name, path))})
+                rename_called(node, {name: (yield self._copy(name, path))})
             # The copies call Python, so XLA must not compile the call.
             if called:
                 node.attr.pop(COMPILED, None)
         if function is not None:
-            rename_edges(function, lambda edge: renamed.get(edge, edge))
+            rename_all_edges(function, renamed)
 
     def _copy(self, name: str, path: dict[str, str]) -> Task[str]:
         """Return the name of a copy of a function in which draws are replaced."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,15 +24,20 @@ from tffc.passes.pipeline import Finished
 from tffc.validation.algebra import AlgebraWatch
 from tffc.validation.arguments import ArgumentCase
 from tffc.validation.compare import first_difference, rounding_of_results
+from tffc.validation.coverage import Coverage, Outcome, has_data
 from tffc.validation.draws import ALL_ALIKE, IN_ORDER, SHARED, Calls, Draws, Numbering
 from tffc.validation.rounds import run_round
 from tffc.validation.shrink import shrink
+from tffc.validation.sources import Arguments, OwnStates
 from tffc.validation.text import text_of
 from tffc.validation.watched import AGGREGATE, Watched
 from tffc.values.concrete import to_value
 
 GROUPED = frozenset({AGGREGATE, *SUMS})
 """The operators that sum or aggregate clients' values."""
+
+RETRIES = 100
+"""How many plainer arguments are tried in vain at most, for all arguments together."""
 
 SHARDS = (2, 3)
 """The numbers of shards for aggregations, besides a single one and one for each client."""
@@ -73,17 +79,22 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Report:
-    """The number of arguments tried, the stages tried on them, and the broken laws of
-    aggregations."""
+    """The arguments tried, the stages tried on them, and warnings: broken laws of aggregations, and
+    few results."""
 
-    trials: int
+    coverage: Coverage
     stages: tuple[str, ...]
     warnings: tuple[ValidationError, ...]
+
+    @property
+    def trials(self) -> int:
+        """The number of arguments tried."""
+        return self.coverage.tried
 
 
 def validate(
     program: Node,
-    arguments: Iterable[ArgumentCase],
+    arguments: Arguments | Iterable[ArgumentCase],
     pipeline: Pipeline,
     form: str | None = None,
     *,
@@ -97,8 +108,11 @@ def validate(
     All of these draw the same random numbers; see `tffc.validation.draws`.  `progress` is called
     before each run.  `compile` makes the form, as `compile_form` does.
 
+    For an argument on which the program fails, plainer `arguments` are tried too, if there are any.
+
     Raises:
       ValidationError: a result differs; the error shows the smallest argument found.
+      NothingCompared: no argument had a result on both sides.
       VerificationError: the program, or the result of a pass, is malformed.
       FormError: the program cannot be expressed in the form.
     """
@@ -106,12 +120,8 @@ def validate(
     made = functools.partial(compile, allow_impure_duplicates=allow_impure_duplicates)
     stages = list(_candidates(program, pipeline, form, made))
     numbering = SHARED if allow_impure_duplicates else IN_ORDER
-    cases = list(arguments)
-    runs = len(cases) * (1 + len(stages))
-    trials: list[_Trial] = []
-    for index, case in enumerate(cases):
-        progress(index, runs)
-        trials.append(_Trial(program, case, index, numbering))
+    trials = list(_trials(program, arguments, numbering, 1 + len(stages), progress))
+    runs = len(trials) * (1 + len(stages))
     warnings: dict[tuple[str, str], ValidationError] = {}
     for trial in trials:
         for warning in trial.broken_laws():
@@ -124,7 +134,39 @@ def validate(
             if found is not None and trial.fresh().difference(candidate) is not None:
                 raise _finding(candidate, trial, found)
     names = tuple(candidate.name for candidate in stages)
-    return Report(len(trials), names, tuple(warnings.values()))
+    coverage = Coverage.of(trial.summary() for trial in trials)
+    refused = coverage.refusal()
+    if refused is not None:
+        raise refused
+    little = coverage.warning(arguments.failure if isinstance(arguments, OwnStates) else None)
+    return Report(coverage, names, (*warnings.values(), *filter(None, (little,))))
+
+
+def _trials(
+    program: Node,
+    arguments: Arguments | Iterable[ArgumentCase],
+    numbering: Numbering,
+    sides: int,
+    progress: Progress,
+) -> Iterator[_Trial]:
+    """Yield a trial of each argument, and of the first plainer one on which the program does not
+    fail, if it fails on the argument."""
+    cases = list(arguments)
+    in_vain = 0
+    for index, case in enumerate(cases):
+        progress(index, len(cases) * sides)
+        trial = _Trial(program, case, index, numbering)
+        yield trial
+        if not trial.fails() or not isinstance(arguments, Arguments):
+            continue
+        for plainer in arguments.plainer(index):
+            if in_vain >= RETRIES:
+                break
+            trial = _Trial(program, plainer, index, numbering)
+            if not trial.fails():
+                yield trial
+                break
+            in_vain += 1
 
 
 def _candidates(
@@ -193,6 +235,19 @@ class _Trial:
             if not self._agrees_in_any_order(candidate, shards):
                 return found
         return None
+
+    def fails(self) -> bool:
+        """Return whether the program itself fails on the argument."""
+        return self.expected(1).failure is not None
+
+    def summary(self) -> Outcome:
+        """Return what came of the argument, once all candidates agree with the program on it."""
+        outcomes = [self.expected(shards) for shards in self._shards()]
+        failure = next((each.failure for each in outcomes if each.failure is not None), None)
+        type = self.program.type
+        parameter = type.parameter if isinstance(type, FunctionType) else None
+        is_loose = any(each.draws.loose for each in outcomes)
+        return Outcome(failure, is_loose, has_data(self.case.argument, parameter))
 
     def _shards(self) -> tuple[int, ...]:
         if not self.case.may_reorder:
@@ -310,12 +365,14 @@ class _Trial:
         """Return the laws that aggregations break on this argument."""
         found: list[ValidationError] = []
         if self.case.may_reorder and self.expected(1).failure is None:
-            invoke(
-                self.program,
-                self.program.type,
-                self.case.argument,
-                lambda clients: AlgebraWatch(clients, found.append),
-            )
+            # A function may fail on what the program itself never gives it, such as two parts.
+            with contextlib.suppress(ExecutionError):
+                invoke(
+                    self.program,
+                    self.program.type,
+                    self.case.argument,
+                    lambda clients: AlgebraWatch(clients, found.append),
+                )
         return found
 
 

@@ -76,7 +76,8 @@ class Bundle:
 
     def digests(self) -> dict[str, str]:
         """Return the SHA-256 of the message of each program in the bundle."""
-        return {stem: _digest(wire.to_bytes(program)) for stem, program in self.programs().items()}
+        parts = self.programs().items()
+        return {stem: _digest(wire.to_bytes(program, leaves=False)) for stem, program in parts}
 
     def manifest(self) -> Manifest:
         """Return the manifest without the hashes of the files."""

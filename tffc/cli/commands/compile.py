@@ -27,6 +27,7 @@ from tffc.cli.pass_instrumentation import PassInstrumentation
 from tffc.cli.pipeline_choice import read_pipeline
 from tffc.cli.progress import step
 from tffc.cli.sources import read_computation, read_round
+from tffc.effects.consent import check_can_run
 from tffc.errors import OversizeError
 from tffc.ir.nodes import Node
 from tffc.ir.notation import typed
@@ -111,6 +112,8 @@ def compile_command(
     check_target(out, replace=force)
     with collector_paused():
         program = read_round(source, form)
+    if program.allow_effects is not None:
+        check_can_run(program.parts())
     step(f"compiling {source} to {form}")
     with collector_paused(), instrumentation.watch(program.computation) as observers:
         compiled = compile_form(
@@ -122,14 +125,14 @@ def compile_command(
             allow_impure_duplicates=allow_impure_duplicates,
         )
     if verify:
-        from tffc.cli.verify import ask_to_run, try_program
+        from tffc.cli.verify import try_program, with_first_state
 
-        ask_to_run(program, allow_effects)
-        try_program(
-            program.computation, steps, form, allow_impure_duplicates=allow_impure_duplicates
-        )
-    if initialize is not None:
-        program = dataclasses.replace(program, initialize=read_computation(initialize))
+        program = with_first_state(program, initialize, allow_effects)
+        try_program(program, steps, form, allow_impure_duplicates=allow_impure_duplicates)
+    elif initialize is not None:
+        first = read_computation(initialize)
+        check_can_run({"initialize": first})
+        program = dataclasses.replace(program, initialize=first)
     bundle = bundle_of(program, form, compiled)
     if prove:
         from tffc.cli.prove import proved

@@ -6,13 +6,25 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import consent_option, form_option, json_option, pipeline_options, size_option
+from tffc.cli.options import (
+    consent_option,
+    form_option,
+    json_option,
+    path_option,
+    pipeline_options,
+    size_option,
+)
 
 
 @click.command("verify")
 @click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
 @form_option("The form to compile to and test.")
 @pipeline_options(instead=" instead of the default passes")
+@path_option(
+    "--initialize",
+    metavar="FILE.pb",
+    help="The computation of the first state, for a program from a .pb file.",
+)
 @click.option(
     "--trials",
     type=click.IntRange(1),
@@ -29,12 +41,15 @@ def verify_command(**options: Any) -> None:
     """Run a program, the output of each pass, and the form, and compare the results.
 
     Arguments are generated from the program's type: no client, one and many, empty sequences, small
-    numbers, the limits of each type, infinities and NaN. With --data, the clients' data is real.
-    Without --form, only the passes are tested.
+    numbers, the limits of each type, infinities and NaN, and plainer ones where the program fails.
+    Every other one begins with the program's own first state, or with one that rounds reach from
+    it, if it has one. With --data, the clients' data is real. Without --form, only the passes are
+    tested.
 
-    Exits with 0 if all results agree. Otherwise exits with 1 and names the first pass that broke
-    the program, with the smallest failing argument found. Warns if the result of an aggregation
-    depends on the order of merging partial results.
+    Exits with 0 if all results agree, and says how many there were. Exits with 1 if results differ,
+    and names the first pass that broke the program, with the smallest failing argument found. Exits
+    with 3 if no argument had a result on both sides. Warns if few had one, or if the result of an
+    aggregation depends on the order of merging partial results.
 
     \b
     Examples:

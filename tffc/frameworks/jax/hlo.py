@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Generator, Sequence
-from typing import Any
+import re
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tffc.errors import ExecutionError, MissingExtraError
+from tffc.errors import ExecutionError, MissingExtraError, Span
 
 
 def load_jax() -> Any:
@@ -51,6 +52,42 @@ def _internals(jax: Any) -> Generator[Any]:
             notes=(str(error),),
             help="install the release that tffc was made for: pip install 'tffc[jax]'",
         ) from None
+
+
+class OutsideCall(NamedTuple):
+    """A call of a function outside of a module, and the places in Python that led to it, the
+    innermost first."""
+
+    target: str
+    places: tuple[Span, ...]
+
+
+PLACE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)(?: to (?:(\d+):|:)(\d+))?')
+"""A place in a file, as MLIR writes it: line and column, and those at which it ends."""
+
+
+def outside_calls(lowered: Any) -> Iterator[OutsideCall]:
+    """Yield the calls of functions outside of a module that JAX has lowered."""
+    with _internals(load_jax()):
+        pending = [lowered.compiler_ir("stablehlo").operation]
+        while pending:
+            operation = pending.pop()
+            if operation.name.endswith("custom_call"):
+                target = operation.attributes["call_target_name"].value
+                yield OutsideCall(target, tuple(_places(str(operation.location))))
+            blocks = [block for region in operation.regions for block in region.blocks]
+            inner = [each.operation for block in blocks for each in block.operations]
+            pending.extend(reversed(inner))
+
+
+def _places(location: str) -> Iterator[Span]:
+    for file, line, column, end_line, end_column in PLACE.findall(location):
+        path = re.sub(r"\\(.)", r"\1", file)
+        if end_column:
+            ends = int(end_line or line), int(end_column)
+            yield Span(path, int(line), int(column), *ends)
+        else:
+            yield Span(path, int(line), int(column))
 
 
 def hlo_of(stablehlo: str) -> bytes:

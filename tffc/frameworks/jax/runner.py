@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from tffc.errors import ExecutionError, TffcError
+from tffc.errors import ExecutionError, TffcError, WireError
 from tffc.frameworks.jax.hlo import LoadedModule
 from tffc.ir.nodes import Compiled
 from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.type_parts import leaves
-from tffc.ir.types import FunctionType, TensorType, Type
-from tffc.ir.wire import read_xla
-from tffc.linking.xla import bound_places, in_order
+from tffc.ir.types import FunctionType, StructType, TensorType, Type
+from tffc.ir.wire import (
+    SectionBinding,
+    StructBinding,
+    TensorBinding,
+    XlaSection,
+    bound_otherwise,
+    read_xla,
+)
+from tffc.operations import hlo
+from tffc.printable import printable
 from tffc.values.concrete import flatten, unflatten
 
 
@@ -22,9 +30,10 @@ class XlaRunner:
         assert isinstance(section.type, FunctionType)
         self._type = section.type
         content = read_xla(section.payload)
-        self._parameter = bound_places(content.parameter, section.type.parameter)
-        self._result = bound_places(content.result, section.type.result)
+        self._parameter = _places(content.parameter, section.type.parameter)
+        self._result = _places(content.result, section.type.result)
         try:
+            _check_calls(content)
             self._module = LoadedModule(content.hlo_module)
         except (RuntimeError, ValueError) as error:
             self._fail(
@@ -37,7 +46,9 @@ class XlaRunner:
     def __call__(self, argument: Any) -> Any:
         parts = [] if self._type.parameter is None else flatten(argument, self._type.parameter)
         try:
-            tensors = self._module(in_order(self._parameter, parts))
+            places = self._parameter
+            given = dict(zip(places, parts, strict=True))
+            tensors = self._module([given[place] for place in range(len(places))])
         except (RuntimeError, ValueError) as error:
             self._fail(
                 "E753",
@@ -58,6 +69,42 @@ class XlaRunner:
         reason = str(error).partition("\n")[0]
         notes = (f"it is of type `{self._type}`",)
         raise ExecutionError(code, f"{message}: {reason}", notes=notes, help=help) from None
+
+
+def _places(binding: SectionBinding | None, type: Type | None) -> list[int]:
+    """Return where in a module the tensors of a parameter or result are, in the order of the type.
+
+    The compiler reads bindings too, in `tffc.linking.xla`.  Here they are read anew, so that
+    verification sees a fault in either.
+
+    Raises:
+      ExecutionError: the binding is of another structure than the type, or leaves one out.
+    """
+    places: list[int] = []
+    stack: list[tuple[SectionBinding | None, Type | None]] = [(binding, type)]
+    while stack:
+        match stack.pop():
+            case None, None:
+                pass
+            case TensorBinding(int() as place), TensorType():
+                places.append(place)
+            case StructBinding(elements), StructType() as struct if len(elements) == len(struct):
+                stack.extend(zip(reversed(elements), reversed(struct.types), strict=True))
+            case _:
+                raise bound_otherwise(type)
+    if sorted(places) != list(range(len(places))):
+        raise bound_otherwise(type)
+    return places
+
+
+def _check_calls(content: XlaSection) -> None:
+    """Refuse a module that calls functions outside of it: this process may crash if it runs."""
+    try:
+        calls = hlo.foreign_calls(content.hlo_module, content.stablehlo)
+    except WireError as error:
+        raise ValueError(error.message) from None
+    if calls:
+        raise ValueError(f"it calls {', '.join(map(printable, calls))}, outside of XLA")
 
 
 def _checked(tensors: list[Any], place: int, type: Type) -> Any:

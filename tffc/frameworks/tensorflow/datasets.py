@@ -3,6 +3,9 @@
 In a graph a sequence is a variant tensor holding a dataset whose elements are flat lists of
 components, their structure lost.  The components are in wire order: elements of a struct with names
 are sorted by name, those of one without names are in their own order.
+
+That is how TensorFlow itself orders dictionaries and tuples, so it is asked.  The compiler knows
+the order on its own, in `tffc.linking.sequences`, and verification compares the two.
 """
 
 from __future__ import annotations
@@ -16,7 +19,6 @@ from tffc.errors import LanguageValueError
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.ir.type_parts import without_containers
 from tffc.ir.types import SequenceType, StructType, TensorType, Type, to_type
-from tffc.linking.sequences import in_component_order
 from tffc.values.concrete import Endless, layout, to_python, unflatten
 
 MAX_DEPTH = 100
@@ -44,7 +46,7 @@ def components(type: SequenceType) -> list[TensorType]:
 
 def wire_order(type: SequenceType) -> list[int]:
     """Return, for each component of the dataset, its index in `components`."""
-    return in_component_order(type.element, list(range(len(components(type)))))
+    return _flatten_order(load_tensorflow(), type, plain=True)
 
 
 def _check(type: SequenceType, part: StructType, depth: int) -> None:
@@ -148,14 +150,14 @@ def parsed(tf: Any, texts: Sequence[Any], types: Sequence[TensorType]) -> tuple[
     )
 
 
-def _flatten_order(tf: Any, type: SequenceType) -> list[int]:
+def _flatten_order(tf: Any, type: SequenceType, *, plain: bool = False) -> list[int]:
     """Return, for each component in the order in which TensorFlow flattens elements, its index in
-    `components`.
+    `components`.  For `plain` see `arrange`.
 
     TensorFlow sorts the keys of dictionaries, but keeps the order of namedtuples and attrs classes.
     """
     positions = iter(range(len(components(type))))
-    return tf.nest.flatten(arrange(type.element, positions, plain=False))
+    return tf.nest.flatten(arrange(type.element, positions, plain=plain))
 
 
 def _rearranged(tf: Any, dataset: Any, type: SequenceType, order: list[int], *, plain: bool) -> Any:

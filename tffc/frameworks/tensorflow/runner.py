@@ -19,7 +19,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from tffc.errors import ExecutionError
+from tffc.errors import ExecutionError, TffcError
 from tffc.frameworks.tensorflow.datasets import (
     components,
     open_dataset,
@@ -29,13 +29,12 @@ from tffc.frameworks.tensorflow.datasets import (
     stacked,
     wire_order,
 )
-from tffc.frameworks.tensorflow.load import find_devices, load_tensorflow, tensor_name
+from tffc.frameworks.tensorflow.graph_content import GraphContent, read_graph
+from tffc.frameworks.tensorflow.load import find_devices, load_tensorflow
 from tffc.frameworks.tensorflow.session_state import remembers
 from tffc.ir.nodes import Compiled
 from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.types import FunctionType, SequenceType, TensorType
-from tffc.linking.operand import leaf_types
-from tffc.linking.section import SectionContent, read_section
 from tffc.values.concrete import INFINITE, Endless, Stacked, layout
 
 SCOPE = "section"
@@ -78,12 +77,26 @@ class TensorFlowRunner:
         self._result = layout(section.type.result)
         self._graph = self._tf.Graph()
         self._idle: list[LoadedSession] = []
-        content = read_section(section)
-        self._remembers = remembers(content)
-        with self._graph.as_default():
-            self._inputs = self._make_inputs(content)
-            self._import(content, rewrite)
-            self._outputs = self._make_outputs(content)
+        try:
+            content = read_graph(section)
+            self._remembers = remembers(content)
+            with self._graph.as_default():
+                self._inputs = self._make_inputs(content)
+                self._import(content, rewrite)
+                self._outputs = self._make_outputs(content)
+        except TffcError:
+            raise
+        # TensorFlow raises a KeyError for a name that the graph does not have.
+        except (ValueError, KeyError, self._tf.errors.OpError) as error:
+            refusal = ExecutionError(
+                "E720",
+                f"TensorFlow cannot load the graph of a section of type `{self._type}`",
+                notes=(_first_line(str(error.args[0] if error.args else error)),),
+                help="import the package that registers its operations, or trace the program again "
+                "with this TensorFlow",
+            )
+            refusal.holds_values = False  # none was computed yet
+            raise refusal from None
 
     def __call__(self, argument: Any) -> Any:
         feeds: list[Any] = []
@@ -160,14 +173,11 @@ class TensorFlowRunner:
         config.graph_options.optimizer_options.do_function_inlining = True
         return v1.Session(graph=self._graph, config=config)
 
-    def _make_inputs(self, content: SectionContent) -> dict[str, Any]:
+    def _make_inputs(self, content: GraphContent) -> dict[str, Any]:
         """Return the replacement of each tensor that the parameter is bound to."""
-        if self._type.parameter is None:
-            return {}
-        leaves = zip(content.parameter, leaf_types(self._type.parameter), strict=True)
         return {
-            tensor_name(name): self._make_input(type, index in self._endless)
-            for index, (name, type) in enumerate(leaves)
+            name: self._make_input(type, index in self._endless)
+            for index, (name, type) in enumerate(content.parameter)
         }
 
     def _make_input(self, type: TensorType | SequenceType, endless: bool) -> Any:
@@ -175,29 +185,18 @@ class TensorFlowRunner:
             return TensorInput(self._tf, type)
         return EndlessInput(self._tf) if endless else SequenceInput(self._tf, type)
 
-    def _import(self, content: SectionContent, rewrite: Rewrite | None) -> None:
+    def _import(self, content: GraphContent, rewrite: Rewrite | None) -> None:
         tf = self._tf
         operands = {name: leaf.tensor for name, leaf in self._inputs.items()}
         if content.session_token:
-            operands.setdefault(tensor_name(content.session_token), tf.constant(b""))
+            operands.setdefault(content.session_token, tf.constant(b""))
         edges = {f"^{name.partition(':')[0]}": tensor for name, tensor in operands.items()}
         graph_def = tf.compat.v1.GraphDef.FromString(content.graph.SerializeToString())
         if rewrite is not None:
             columns, placeholders = self._add_columns(graph_def)
             rewrite(graph_def, columns)
             operands.update(placeholders)
-        try:
-            tf.graph_util.import_graph_def(graph_def, input_map={**operands, **edges}, name=SCOPE)
-        except (ValueError, tf.errors.OpError) as error:
-            refusal = ExecutionError(
-                "E720",
-                f"TensorFlow cannot load the graph of a section of type `{self._type}`",
-                notes=(_first_line(str(error)),),
-                help="import the package that registers its operations, or trace the program again "
-                "with this TensorFlow",
-            )
-            refusal.holds_values = False  # none was computed yet
-            raise refusal from None
+        tf.graph_util.import_graph_def(graph_def, input_map={**operands, **edges}, name=SCOPE)
         self._initializer = (
             self._graph.get_operation_by_name(f"{SCOPE}/{content.initialize_op}")
             if content.initialize_op
@@ -226,10 +225,9 @@ class TensorFlowRunner:
                 )
         return columns, replaced
 
-    def _make_outputs(self, content: SectionContent) -> list[Any]:
+    def _make_outputs(self, content: GraphContent) -> list[Any]:
         outputs: list[Any] = []
-        for edge, type in zip(content.result, leaf_types(self._type.result), strict=True):
-            name = tensor_name(edge)
+        for name, type in content.result:
             if name in self._inputs:
                 tensor = self._tf.identity(self._inputs[name].tensor)
             else:

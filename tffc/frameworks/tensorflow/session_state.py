@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.graphdef.node import inputs_first, source
-from tffc.linking.section import SectionContent
+from tffc.frameworks.tensorflow.graph_content import GraphContent
 from tffc.operations import op_table
 from tffc.operations.kernels import keeps_state
 
@@ -14,7 +13,7 @@ TABLE_INITIALIZERS = frozenset(
 )
 
 
-def remembers(section: SectionContent) -> bool:
+def remembers(section: GraphContent) -> bool:
     """Return whether a second run in the same session could tell that there was a first one.
 
     It cannot if every variable is assigned by the initialisation, or by the graph before anything
@@ -43,25 +42,27 @@ def _has_memory(node: Any, functions: set[str]) -> bool:
     return operation.has_named_state or keeps_state(node)
 
 
-def _ancestors(section: SectionContent, root: str) -> set[str]:
+def _ancestors(section: GraphContent, root: str) -> set[str]:
     """Return the nodes that `root` depends on, itself included; none for an empty name."""
-    nodes = section.nodes
+    reached: set[str] = set()
+    pending = [root] if root else []
+    while pending:
+        name = pending.pop()
+        if name in section.nodes and name not in reached:
+            reached.add(name)
+            pending.extend(map(_source, section.nodes[name].input))
+    return reached
 
-    def inputs(name: str) -> list[str]:
-        return [each for each in map(source, nodes[name].input) if each in nodes]
 
-    return set(inputs_first([root] if root else [], inputs))
-
-
-def _reset_by(section: SectionContent, initial: set[str]) -> set[str]:
+def _reset_by(section: GraphContent, initial: set[str]) -> set[str]:
     """Return the variables and tables that have the same content after every initialisation."""
-    parameters = {source(tensor) for tensor in section.parameter}
+    parameters = {_source(tensor) for tensor, _ in section.parameter}
     resources: set[str] = set()
     for name in initial:
         node = section.nodes[name]
         if not node.input:
             continue
-        resource = source(node.input[0])
+        resource = _source(node.input[0])
         kind = section.nodes[resource].op if resource in section.nodes else ""
         if node.op == "AssignVariableOp" and kind == "VarHandleOp":
             resources.add(resource)
@@ -71,7 +72,7 @@ def _reset_by(section: SectionContent, initial: set[str]) -> set[str]:
     return resources
 
 
-def _assigned_before_use(section: SectionContent) -> set[str]:
+def _assigned_before_use(section: GraphContent) -> set[str]:
     """Return the variables that a single node assigns and that all their other users wait for.
 
     Linking makes such variables: an initialisation that has to wait for the section before it
@@ -80,12 +81,17 @@ def _assigned_before_use(section: SectionContent) -> set[str]:
     assigns: dict[str, str] = {}
     for node in section.graph.node:
         if node.op == "AssignVariableOp":
-            assigns.setdefault(source(node.input[0]), node.name)
+            assigns.setdefault(_source(node.input[0]), node.name)
     for node in section.graph.node:
-        for name in {source(edge) for edge in node.input if not edge.startswith("^")}:
+        for name in {_source(edge) for edge in node.input if not edge.startswith("^")}:
             if name in assigns and node.name != assigns[name]:
                 # Only direct control edges count.  A user that is ordered after the assignment in
                 # another way costs a fresh session, nothing more.
                 if f"^{assigns[name]}" not in node.input:
                     del assigns[name]
     return {name for name in assigns if section.nodes[name].op == "VarHandleOp"}
+
+
+def _source(edge: str) -> str:
+    """Return the node that an edge or the name of a tensor begins at."""
+    return edge.removeprefix("^").partition(":")[0]

@@ -11,6 +11,7 @@ from tffc.errors import NotationError
 from tffc.files.reading import read_regular, write_over
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.traverse import walk
+from tffc.ir.wire.python_functions import check_may_leave
 from tffc.proto.encoding import MAX_MESSAGE
 
 
@@ -28,7 +29,12 @@ def sections(node: Node) -> dict[str, bytes]:
 
 def write_sections(node: Node, folder: pathlib.Path) -> None:
     """Write each section of a program to a file named `DIGEST.pb` in the folder, which is made if
-    there are any."""
+    there are any.
+
+    Raises:
+      LanguageValueError: the program calls functions of Python, which cannot leave this process.
+    """
+    check_may_leave(node)
     for key, payload in sections(node).items():
         folder.mkdir(parents=True, exist_ok=True)
         write_over(folder / f"{key}.pb", payload)

@@ -17,6 +17,7 @@ from tffc.ir.wire.sections import StructBinding as StructBinding
 from tffc.ir.wire.sections import TensorBinding as TensorBinding
 from tffc.ir.wire.sections import TensorFlowSection as TensorFlowSection
 from tffc.ir.wire.sections import XlaSection as XlaSection
+from tffc.ir.wire.sections import bound_otherwise as bound_otherwise
 from tffc.ir.wire.sections import read_tensorflow as read_tensorflow
 from tffc.ir.wire.sections import read_xla as read_xla
 from tffc.ir.wire.sections import write_tensorflow as write_tensorflow

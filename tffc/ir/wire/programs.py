@@ -28,6 +28,7 @@ from tffc.ir.traverse import postorder
 from tffc.ir.type_base import mismatch
 from tffc.ir.types import FunctionType, StructType, TensorType, Type
 from tffc.ir.wire.arrays import ARRAY, array_fields, read_array
+from tffc.ir.wire.python_functions import check_may_leave
 from tffc.ir.wire.sections import TENSORFLOW, XLA, read_tensorflow, read_xla
 from tffc.ir.wire.types import TypeReader, short_key, type_content
 from tffc.proto.computation import described
@@ -151,14 +152,15 @@ def _literal(array: Array, declared: TensorType) -> Literal:
     return Literal(array, declared)
 
 
-def to_bytes(node: Node) -> bytes:
+def to_bytes(node: Node, *, leaves: bool = True) -> bytes:
     """Return the program as a serialized Computation message.
 
     The bytes are those of protobuf's deterministic serialization.  Python containers, the names
     that elements were selected by, contexts of references, names of sections and places in the
-    user's source are not part of the format.
+    user's source are not part of the format.  Without `leaves`, the bytes stay in this process.
 
     Raises:
+      LanguageValueError: the program would leave this process and calls functions of Python.
       OversizeError: the program is too large when its shared parts are written out.
       WireError: the program is larger than protobuf can read, or has an abstract type.
     """
@@ -170,6 +172,8 @@ def to_bytes(node: Node) -> bytes:
             f"more than the {max_size()} that are written",
             help="bind shared nodes in a block",
         )
+    if leaves:
+        check_may_leave(node)
     known = _type_contents(node)
     for part in postorder(node):
         fields = {"type": part.type, _kind(part): _fields(part)}

@@ -6,8 +6,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar, TypeAlias
 
+from tffc.errors import ExecutionError
 from tffc.ir.term import Term
 from tffc.ir.traverse import postorder
+from tffc.ir.types import Type
 from tffc.proto.computation import described
 from tffc.proto.encoding import Place, joined, signed
 from tffc.proto.messages import ANY, Contents, FieldReader, message_content, required
@@ -136,6 +138,11 @@ class _BindingReader(FieldReader):
         return TensorBinding(value if isinstance(value, str) else signed(value, 32))
 
     readers: ClassVar = {ANY: _any, f"{TENSORFLOW}.Binding": _binding, f"{XLA}.Binding": _binding}
+
+
+def bound_otherwise(type: Type | None) -> ExecutionError:
+    """Return the refusal of an XLA section whose parameter or result does not fit its type."""
+    return ExecutionError("E754", f"an XLA section is bound otherwise than its type `{type}` says")
 
 
 def write_tensorflow(section: TensorFlowSection) -> bytes:

@@ -71,6 +71,7 @@ class FlowerEngine:
         self.settings = settings
         self.tell = tell
         self._program = program_digest(process)
+        self._unfinished: tuple[Any, Any] | None = None
         self._has_secure_sums = has_secure_sums(process)
         if self._has_secure_sums and not settings.secure_sums:
             raise ExecutionError(
@@ -81,27 +82,22 @@ class FlowerEngine:
             )
 
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
-        """See `Engine`; raises TooFewError if too few nodes reply."""
-        steps = self.process.steps
-        kept, sent = steps.prepare(state)
-        attempt = secrets.token_hex(16)
-        is_masked = self._has_secure_sums and self.settings.secure_sums == MASKED
-        mode = MASKED if is_masked else OPEN
-        request = Request(self._program, cohort.round, attempt, mode, steps.shared(kept), sent)
-        self._supply(cohort.clients)
-        timeout = self.settings.timeout
-        asking = Asking(self.federation, self.process, cohort, kept, timeout, self.tell)
-        vector = None
-        if is_masked:
-            # Imported late: it imports cryptography.
-            from tffc.flower.masked_engine import add_masked
+        """See `Engine`; raises TooFewError if too few nodes reply.
 
-            replies, vector = add_masked(asking, request, steps)
+        If the engine is `unfinished` then, the same round with the same cohort goes on.
+        """
+        steps = self.process.steps
+        vector = None
+        if self._has_secure_sums and self.settings.secure_sums == MASKED:
+            kept, (replies, vector) = self._run_masked(state, cohort)
         else:
+            kept, sent = steps.prepare(state)
+            request = self._request(kept, sent, cohort, OPEN)
             if self._has_secure_sums:
                 self.tell(
                     f"round {cohort.round}: secure sums are not masked; the server sees parts"
                 )
+            asking = self._asking(cohort, kept)
             replies = asking.ask(WORK, dict.fromkeys(cohort.clients, request), asking.unfit)
         self._check_enough(replies, cohort)
         aggregation = TupleAggregation(steps.aggregations)
@@ -115,6 +111,39 @@ class FlowerEngine:
         new_state, output = steps.finish(kept, aggregation.report(total, kept))
         left_out = tuple(name for name in cohort.clients if name not in replies)
         return RoundResult(new_state, output, left_out)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the last step of a masked round failed, and can be run again."""
+        return self._unfinished is not None
+
+    def _run_masked(self, state: Any, cohort: Cohort) -> tuple[Any, Any]:
+        """Return the server's values, and the result of `MaskedRound.run`."""
+        # Imported late: it imports cryptography.
+        from tffc.flower.masked_engine import MaskedRound
+
+        if self._unfinished is None:
+            kept, sent = self.process.steps.prepare(state)
+            request = self._request(kept, sent, cohort, MASKED)
+            masked = MaskedRound(self._asking(cohort, kept), request, self.process.steps)
+        else:
+            kept, masked = self._unfinished
+        self._unfinished = None
+        try:
+            return kept, masked.run()
+        except TooFewError:
+            self._unfinished = (kept, masked) if masked.can_go_on else None
+            raise
+
+    def _request(self, kept: Any, sent: Any, cohort: Cohort, mode: str) -> Request:
+        attempt = secrets.token_hex(16)
+        shared = self.process.steps.shared(kept)
+        return Request(self._program, cohort.round, attempt, mode, shared, sent)
+
+    def _asking(self, cohort: Cohort, kept: Any) -> Asking:
+        self._supply(cohort.clients)
+        timeout = self.settings.timeout
+        return Asking(self.federation, self.process, cohort, kept, timeout, self.tell)
 
     def _supply(self, nodes: Sequence[str]) -> None:
         """Send each node, once, the files of the bundle that it lacks."""

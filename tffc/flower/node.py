@@ -102,9 +102,9 @@ class Node:
         def work(sent: Any) -> Reply:
             reply = self._work(request, sent, settings, process)
             # What is not masked is seen by the server, so it must be enough by itself.
-            steps = process.steps.aggregations
-            is_seen = any(each.secure_sum(request.kept) is None for each in steps)
-            _check_clients(reply, max(1, least if is_seen else 0))
+            pairs = zip(process.steps.aggregations, reply.totals or (), strict=False)
+            seen = [total for each, total in pairs if each.secure_sum(request.kept) is None]
+            _check_clients(reply, max(1, least if _holds_values(seen) else 0))
             return reply
 
         masked = MaskedNode(settings, self.memory.participant, least)
@@ -218,6 +218,18 @@ def _check_clients(reply: Reply, least: int) -> None:
             f"what would leave the node is of {reply.clients} clients, and {least} are the least",
             help="add clients to the node, or demand fewer with least-clients in its policy",
         )
+
+
+def _holds_values(accumulators: Any) -> bool:
+    """Return whether there is any value in accumulators, which may be empty structs."""
+    stack = [accumulators]
+    while stack:
+        item = stack.pop()
+        members = getattr(item, "members", item)
+        if not isinstance(members, (tuple, list)):
+            return True
+        stack.extend(members)
+    return False
 
 
 def _unmasked(channel: Channel) -> Channel:

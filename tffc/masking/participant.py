@@ -35,6 +35,11 @@ from tffc.masking.vectors import Segment, Vector, add, expand, subtract
 STEPS = ("keys", "shares", "masked", "confirmed", "revealed")
 """The steps of a participant, in order."""
 
+REPEAT = (
+    "repeat the round; if it happens again, the server or a participant is not honest or runs "
+    "another version"
+)
+
 OVER = ""
 """The step after the last one, and after any that failed."""
 
@@ -114,7 +119,10 @@ class Participant:
         known: Mapping[str, PublicKey] | None = None,
         history: History | None = None,
     ) -> Participant:
-        """Restore a participant from the result of `to_bytes`, with its history."""
+        """Restore a participant from the result of `to_bytes`, with its history.
+
+        Without a history, it remembers this sum alone.
+        """
         held = json.loads(content)
         segments = tuple(Segment(*each) for each in held["segments"])
         program, round, sent = held["context"]
@@ -130,6 +138,8 @@ class Participant:
         survivors = held["survivors"]
         restored._survivors = None if survivors is None else frozenset(survivors)
         restored._next = held["next"]
+        if history is None and restored._next != STEPS[0]:
+            restored._history.begin(program, round, label)
         return restored
 
     def keys(self) -> Keys:
@@ -242,7 +252,9 @@ class Participant:
 
     def _check_past(self, reason: str) -> None:
         if reason:
-            raise self._refusal("E958", reason)
+            raise self._refusal(
+                "E958", reason, help="begin a new run, or go on with the next round"
+            )
 
     def _check_keys(self, keys: Mapping[str, Keys]) -> None:
         own = keys.get(self.name)
@@ -346,19 +358,17 @@ class Participant:
         demands = self._demands
         least = f"{demands.participants} participants with a client each"
         return self._refusal(
-            "E999", f"{why}, and it demands {least}, and {demands.clients} clients in all"
+            "E999",
+            f"{why}, and it demands {least}, and {demands.clients} clients in all",
+            help="use more participants, or let them demand fewer",
         )
 
     def _out_of_order(self, why: str) -> ExecutionError:
         return self._refusal("E997", why)
 
-    def _refusal(self, code: str, why: str) -> ExecutionError:
-        return ExecutionError(
-            code,
-            f"{self.name} takes no further part in a masked sum: {why}",
-            help="repeat the round; if it happens again, the server or a participant is not honest "
-            "or runs another version",
-        )
+    def _refusal(self, code: str, why: str, help: str = REPEAT) -> ExecutionError:
+        message = f"{self.name} takes no further part in a masked sum: {why}"
+        return ExecutionError(code, message, help=help)
 
 
 def _hex(keys: Keys) -> list[str]:

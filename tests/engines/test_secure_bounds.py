@@ -12,6 +12,7 @@ import tffc as tff
 from tests.engines.programs import process_of
 from tests.engines.sources import Values
 from tests.flower.federation import Together, make_node, run
+from tests.masking.sums import plays
 from tffc.engines.engine import Cohort
 from tffc.engines.local import LocalEngine
 from tffc.errors import ExecutionError, TffcError
@@ -100,6 +101,7 @@ def plain(value: Any) -> Any:
     return [np.asarray(part).tolist() for part in parts]
 
 
+@plays("values beyond the bounds")
 @pytest.mark.parametrize("is_struct", [False, True])
 @pytest.mark.parametrize("how", WRONG)
 @pytest.mark.parametrize("name", SUMS)
@@ -122,6 +124,7 @@ def test_values_beyond_the_bounds_are_refused(name: str, how: str, is_struct: bo
             assert e.value.code == "E663"
 
 
+@plays("values beyond the bounds")
 @pytest.mark.parametrize("mode", ["open", "masked"])
 @pytest.mark.parametrize("name", ["bits", "a maximum", "a maximum of a byte", "a maximum of 0"])
 def test_nodes_refuse_values_beyond_the_bounds(name: str, mode: str) -> None:

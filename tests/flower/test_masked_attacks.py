@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import pathlib
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -68,13 +70,12 @@ class Server(Together):
 
 def server_of(
     process: Process,
-    names: tuple[str, ...] = NAMES,
     clients: Callable[[int], Values] = lambda node: numbers(10 * node, 2),
-    **config: Any,
+    config: Mapping[str, Any] = MappingProxyType({}),
 ) -> Server:
     log: list[str] = []
     nodes = {
-        name: make_node(process.bundle, clients(at), log, config) for at, name in enumerate(names)
+        name: make_node(process.bundle, clients(at), log, config) for at, name in enumerate(NAMES)
     }
     return Server(nodes, log)
 
@@ -203,7 +204,7 @@ def test_a_memory_that_is_damaged_ends_it(
     process: Process, content: str, tmp_path: pathlib.Path
 ) -> None:
     (tmp_path / "masked-sums.json").write_text(content)
-    server = server_of(process, memory=str(tmp_path))
+    server = server_of(process, config={"memory": str(tmp_path)})
     with pytest.raises(TooFewError):
         run(process, server, secure_sums="masked", attempts=1)
     assert told(server) == {"E959"}
@@ -211,7 +212,7 @@ def test_a_memory_that_is_damaged_ends_it(
 
 def test_a_memory_that_cannot_be_written_ends_it(process: Process, tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
-    server = server_of(process, memory=str(tmp_path / "file"))
+    server = server_of(process, config={"memory": str(tmp_path / "file")})
     with pytest.raises(TooFewError):
         run(process, server, secure_sums="masked", attempts=1)
     assert told(server) == {"E959"}
@@ -311,6 +312,37 @@ def test_after_a_refusal_the_sum_is_over(process: Process) -> None:
     assert errors(server) == {"E788"}
 
 
+def test_survivors_that_are_too_few_for_the_run_are_not_revealed(process: Process) -> None:
+    """So that the round can begin again."""
+    server = server_of(process)
+    server.plan = lambda attempt, name: DEAD if name == NAMES[0] and attempt < 3 else GOOD
+    ran = run(process, server, secure_sums="masked", min_replies=4)
+    assert ran.rounds[0].clients == NAMES
+    assert ran.log[-1] == (
+        "3 of 4 nodes answered in round 1, and 4 are needed: the round begins again in 1 s"
+    )
+
+
+def test_after_the_last_step_a_node_holds_no_secrets(process: Process) -> None:
+    server = server_of(process)
+    run(process, server, secure_sums="masked")
+    for node in server.nodes.values():
+        assert json.loads(node.memory.participant)["participant"] == ""
+
+
+@plays("asking without masks")
+@pytest.mark.parametrize("rule", ["protection: secure", "operators: [federated_mean]"])
+def test_a_node_whose_policy_demands_masks_answers_nothing_else(
+    process: Process, rule: str, tmp_path: pathlib.Path
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(f"{rule}\n")
+    server = server_of(process, config={"policy": str(file)})
+    with pytest.raises(TooFewError):
+        run(process, server, secure_sums="open", attempts=1)
+    assert errors(server) == {"E776"}
+
+
 # D5.
 
 
@@ -352,7 +384,7 @@ def test_the_log_names_who_revealed_wrong_shares(
 def test_a_node_demands_a_number_of_participants(
     process: Process, least: int, is_enough: bool
 ) -> None:
-    server = server_of(process, **{"least-participants": least})
+    server = server_of(process, config={"least-participants": least})
     if is_enough:
         assert run(process, server, secure_sums="masked").rounds[0].clients == NAMES
     else:
@@ -370,7 +402,7 @@ def test_a_node_without_clients_does_not_count(process: Process, empty: str) -> 
     server = server_of(process, clients=clients)
     ran = run(process, server, secure_sums="masked")
     assert set(ran.rounds[0].clients) == set(NAMES) - {empty}
-    demanding = server_of(process, clients=clients, **{"least-participants": 4})
+    demanding = server_of(process, clients, {"least-participants": 4})
     with pytest.raises(TooFewError):
         run(process, demanding, secure_sums="masked", attempts=1)
     assert errors(demanding) == {"E918", "E999"}
@@ -387,7 +419,7 @@ def policy(folder: pathlib.Path, least: int) -> dict[str, str]:
 def test_a_masked_sum_has_so_many_clients_over_all_nodes(
     process: Process, least: int, code: str, tmp_path: pathlib.Path
 ) -> None:
-    server = server_of(process, **policy(tmp_path, least))
+    server = server_of(process, config=policy(tmp_path, least))
     if not code:
         assert run(process, server, secure_sums="masked").rounds[0].clients == NAMES
         return
@@ -404,7 +436,7 @@ def test_what_a_node_sends_unmasked_has_so_many_clients_of_its_own(
     mode: str, form: str, least: int, code: str, tmp_path: pathlib.Path
 ) -> None:
     both = process_of(both_sums, form)
-    server = server_of(both, **policy(tmp_path, least))
+    server = server_of(both, config=policy(tmp_path, least))
     if not code:
         ran = run(both, server, secure_sums=mode)
         assert [int(part) for part in ran.rounds[0].output] == [124, 124]

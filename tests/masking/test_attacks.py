@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tests.engines.test_secure_bounds
 import tests.flower.test_masked_attacks
 from tests.masking.sums import NAMES, PLAYED, SEGMENTS, Sum, plays, refused, signers_of, vector
 from tffc.masking.aggregator import Aggregator
@@ -27,7 +28,9 @@ from tffc.masking.shamir import PRIME, combine, weights
 from tffc.masking.terms import Confirmation, Demands, Keys, Revealed, Terms, points
 from tffc.masking.vectors import Vector, add, expand, subtract
 
-assert tests.flower.test_masked_attacks  # which plays the rows about nodes
+# These play some of the rows.
+assert tests.engines.test_secure_bounds
+assert tests.flower.test_masked_attacks
 
 FIRST, LAST = NAMES[0], NAMES[5]
 
@@ -114,6 +117,26 @@ def test_a_vector_that_comes_late_stays_under_its_own_mask(late: str) -> None:
         assert np.mean(part != value) > 0.5
         assert np.any(mask)
     assert [p.tolist() for p in subtract(left, own, SEGMENTS)] == [p.tolist() for p in held]
+
+
+@plays("masks used again")
+@pytest.mark.parametrize("signing", [False, True])
+@pytest.mark.parametrize("label", [b"round 1", b"round 2"])
+def test_nothing_of_one_sum_is_in_another(signing: bool, label: bytes) -> None:
+    """The same vectors, names and signing keys; even the same label."""
+    signers = signers_of(NAMES)
+    held = {name: vector(0) for name in NAMES}
+    first = Sum(signing=signing, signers=signers, vectors=held)
+    second = Sum(signing=signing, signers=signers, vectors=held, label=label)
+    assert first.run() == second.run()
+    sent = [part[0] for masked in (first, second) for part in masked.masked.values()]
+    numbers = [number for part in sent for number in part.tolist()]
+    assert len(set(numbers)) == len(numbers)
+    for name in NAMES:
+        one, other = first.people[name], second.people[name]
+        assert one._seed != other._seed
+        assert one._masking.secret != other._masking.secret
+        assert one._sealing.secret != other._sealing.secret
 
 
 @plays("collusion below the threshold")

@@ -103,7 +103,7 @@ class Asking:
                 self.tell(f"{node} does not take part: {reply}")
             if len(answered) == len(requests):
                 break
-        self.silent = requests.keys() - answered
+        self.silent = frozenset(requests.keys() - answered)
         for node in requests:
             if node in self.silent:
                 self.tell(f"{node} did not answer in time")

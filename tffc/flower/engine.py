@@ -7,8 +7,9 @@ asked.  If too few nodes reply, there is no new state, and `tffc.flower.rounds` 
 
 from __future__ import annotations
 
+import functools
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +19,7 @@ from tffc.engines.process import Process
 from tffc.engines.shards import merged
 from tffc.errors import DataError, ExecutionError
 from tffc.flower.asking import Asking, Federation, TooFewError
-from tffc.flower.messages import MASKED, OPEN, Record, Reply, Request, program_digest
+from tffc.flower.messages import MASKED, OPEN, Record, Request, program_digest
 from tffc.flower.settings import RunSettings
 from tffc.flower.store import KEEP, LACKS, files_record, read_digests
 from tffc.flower.tasks import WORK
@@ -99,7 +100,7 @@ class FlowerEngine:
                 )
             asking = self._asking(cohort, kept)
             replies = asking.ask(WORK, dict.fromkeys(cohort.clients, request), asking.unfit)
-        self._check_enough(replies, cohort)
+        self._check_enough(cohort, replies)
         aggregation = TupleAggregation(steps.aggregations)
         totals = [replies[name].totals for name in cohort.clients if name in replies]
         total = merged(steps, kept, totals)
@@ -118,14 +119,15 @@ class FlowerEngine:
         return self._unfinished is not None
 
     def _run_masked(self, state: Any, cohort: Cohort) -> tuple[Any, Any]:
-        """Return the server's values, and the result of `MaskedRound.run`."""
+        """Return the server's values, and the result of `MaskedAttempt.run`."""
         # Imported late: it imports cryptography.
-        from tffc.flower.masked_engine import MaskedRound
+        from tffc.flower.masked_engine import MaskedAttempt
 
         if self._unfinished is None:
             kept, sent = self.process.steps.prepare(state)
             request = self._request(kept, sent, cohort, MASKED)
-            masked = MaskedRound(self._asking(cohort, kept), request, self.process.steps)
+            check = functools.partial(self._check_enough, cohort)
+            masked = MaskedAttempt(self._asking(cohort, kept), request, self.process.steps, check)
         else:
             kept, masked = self._unfinished
         self._unfinished = None
@@ -164,7 +166,7 @@ class FlowerEngine:
                 self.tell(f"{node} was sent {len(wanted[node])} files of the bundle")
                 self._supplied.add(node)
 
-    def _check_enough(self, replies: Mapping[str, Reply], cohort: Cohort) -> None:
+    def _check_enough(self, cohort: Cohort, replies: Collection[str]) -> None:
         least, asked = self.settings.min_replies, len(cohort.clients)
         if len(replies) < least:
             raise TooFewError(

@@ -7,7 +7,7 @@ vectors.  If too few nodes are left in any step, the round begins again with new
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
@@ -33,14 +33,21 @@ Finish = Callable[[list[Any]], list[Any]]
 """A function that replaces the masked sums in merged accumulators by the true ones."""
 
 
-class MaskedRound:
-    """One attempt at a round with masked sums."""
+class MaskedAttempt:
+    """One attempt at a round with masked sums; `check` raises if the survivors are too few."""
 
-    def __init__(self, asking: Asking, request: Request, steps: RoundSteps) -> None:
+    def __init__(
+        self,
+        asking: Asking,
+        request: Request,
+        steps: RoundSteps,
+        check: Callable[[Collection[str]], None],
+    ) -> None:
         nodes = asking.nodes
         zero = TupleAggregation(steps.aggregations).zero(asking.kept)
         parts = SecuredParts(steps, asking.kept)
         label = bytes.fromhex(request.attempt)
+        self._check = check
         self._asking = asking
         self._request = request
         self._parts = parts
@@ -92,6 +99,8 @@ class MaskedRound:
         )
         self._replies = self._work(server.all_shares())
         self._survivors = survivors = server.survivors()
+        # Not later: nodes that revealed shares do not repeat the round.
+        self._check(survivors)
         names = tuple(name.encode() for name in survivors)
         self._step(
             MaskedStep.CONFIRMED,

@@ -142,12 +142,14 @@ class MaskedNode:
             held = json.loads(self.memory) if self.memory and step is MaskedStep.KEYS else {}
             self._keep(held)
             raise
+        # After the last step nothing needs its secrets.
+        is_last = step is MaskedStep.REVEALED
         self._keep(
             {
                 "label": label_of(request.attempt),
                 "round": request.round,
                 "step": step.value,
-                "participant": participant.to_bytes().decode(),
+                "participant": "" if is_last else participant.to_bytes().decode(),
             }
         )
         return said

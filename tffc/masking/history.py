@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 MOST_ATTEMPTS = 100
 """The most sums that a participant begins in one round."""
@@ -21,7 +21,7 @@ class _Past:
 
     round: int
     is_over: bool = False
-    labels: list[str] = dataclasses.field(default_factory=list)
+    labels: list[str] = dataclasses.field(default_factory=list[str])
 
 
 class History:
@@ -93,9 +93,9 @@ class History:
 
 
 def _past(fields: Any) -> _Past:
-    match fields:
-        case {"round": int(round), "is_over": bool(is_over), "labels": list(labels)} if all(
-            isinstance(label, str) for label in labels
-        ):
-            return _Past(round, is_over, list(labels))
+    if isinstance(fields, dict):
+        held = cast("dict[str, Any]", fields)
+        round, is_over, labels = (held.get(each) for each in ("round", "is_over", "labels"))
+        if isinstance(round, int) and isinstance(is_over, bool) and isinstance(labels, list):
+            return _Past(round, is_over, [str(each) for each in cast("list[Any]", labels)])
     raise ValueError("it is not a history of masked sums")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 from collections.abc import Collection, Generator, Mapping
@@ -79,6 +80,7 @@ class Participant:
         self._shares: dict[str, tuple[int, int]] = {}
         self._clients = 0
         self._survivors: frozenset[str] | None = None
+        self._said_by_all = b""
         self._next = STEPS[0]
 
     @property
@@ -302,10 +304,12 @@ class Participant:
 
     def _said(self, name: str, clients: int) -> bytes:
         """Return what a participant signs when it confirms what this one does."""
-        assert self._survivors is not None
-        view = view_of(self._digest, self._keys, self._shares.keys())
-        survivors = _said_of_survivors(view, self._survivors)
-        return joined("confirmed", name, str(clients), survivors)
+        if not self._said_by_all:
+            assert self._survivors is not None
+            view = view_of(self._digest, self._keys, self._shares.keys())
+            said = _said_of_survivors(view, self._survivors)
+            self._said_by_all = hashlib.sha256(said).digest()
+        return joined("confirmed", name, str(clients), self._said_by_all)
 
     def _sign(self, said: bytes) -> bytes:
         return b"" if self._signer is None else self._signer.sign(said)

@@ -34,13 +34,13 @@ from tffc.flower.masked_steps import (
 from tffc.flower.messages import MASKED, Reply, Request
 from tffc.masking.keys import PrivateKey
 from tffc.masking.participant import Participant
-from tffc.masking.terms import Demands, Terms
+from tffc.masking.terms import Confirmation, Demands, Terms
 from tffc.masking.vectors import Segment
 
 SIZE = 100_000
 MODULUS = 2**32
 COUNTS = (10, 100, 1000)
-PROGRAM, LABEL = "0" * 64, "0" * 32
+PROGRAM, LABEL, SENT = "0" * 64, "0" * 32, bytes(32)
 
 
 def main() -> None:
@@ -69,7 +69,9 @@ class View:
     """One participant of many, its steps and its messages."""
 
     def __init__(self, count: int, *, is_signing: bool) -> None:
-        terms = Terms(bytes.fromhex(LABEL), Demands().threshold(count), (Segment(MODULUS, SIZE),))
+        segments = (Segment(MODULUS, SIZE),)
+        threshold = Demands().threshold(count)
+        terms = Terms(bytes.fromhex(LABEL), threshold, segments, PROGRAM, 1, SENT)
         names = [f"silo-{number:04}" for number in range(count)]
         signers = {name: PrivateKey(Ed25519PrivateKey.generate()) for name in names}
         known = {name: signer.public() for name, signer in signers.items()}
@@ -99,16 +101,18 @@ class View:
         sealed: dict[str, bytes] = {}
         for name, each in others.items():
             each._keys = keys
-            sealed[name] = each._seal(self._own, 1, 1)
+            sealed[name] = each._dealt(self._own, 1, 1)
         self._step(
-            MaskedStep.WORK, pack_table(sealed), lambda t: own.masked(unpack_bytes(t), vector)
+            MaskedStep.WORK, pack_table(sealed), lambda t: own.masked(unpack_bytes(t), vector, SENT)
         )
         names = tuple(name.encode() for name in self._people)
         said = self._step(
             MaskedStep.CONFIRMED, names, lambda t: own.confirmed([name.decode() for name in t])
         )
-        survivors = frozenset(self._people)
-        confirmations = {name: each._sign(_said(each, survivors)) for name, each in others.items()}
+        confirmations = {
+            name: Confirmation(1, each._sign(own._said(name, 1))).to_bytes()
+            for name, each in others.items()
+        }
         self._step(
             MaskedStep.REVEALED,
             pack_table({**confirmations, self._own: said}),
@@ -129,12 +133,6 @@ class View:
 
 def _keys(table: Any) -> Any:
     return {name: unpack_keys(each) for name, each in unpack_table(table).items()}
-
-
-def _said(person: Participant, survivors: frozenset[str]) -> bytes:
-    from tffc.masking.participant import _said_of_survivors
-
-    return _said_of_survivors(person._digest, survivors)
 
 
 def _size(record: Any) -> int:

@@ -22,7 +22,7 @@ WITHOUT = {
     ),
     "the function that is called gives the help": (
         "E101 E135 E137 E152 E153 E402 E403 E404 E405 E511 E512 E850 E855 E981 E982 E984 E985 E986 "
-        "E987 E988 E989"
+        "E987 E988 E989 E997 E998"
     ),
     "a pass or a caller built a program that is not sound, which only its author can mend": (
         "E140 E142 E143 E144 E145 E147 E149 E150 E151 E155 E376 E380 E381 E382"

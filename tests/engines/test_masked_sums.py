@@ -66,9 +66,9 @@ class Clients:
         draw = np.random.default_rng(list(client.encode()))
         return (
             np.int8(draw.integers(0, 127)),
-            draw.integers(-(2**40), 2**40, 3),
+            draw.integers(0, 2**40, 3),
             np.int32(draw.integers(0, 1000)),
-            np.int32(draw.integers(-(2**31), 2**31 - 1)),
+            np.int32(draw.integers(0, 2**31 - 1)),
         )
 
 

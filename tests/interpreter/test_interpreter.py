@@ -318,7 +318,7 @@ OPERATORS: list[tuple[Node, Any, Any]] = [
     (aggregate(StructNode((lit(10), lit(0)))), [1, 2], (13, 2)),
     (aggregate(StructNode((lit(10), lit(0)))), [], (10, 0)),
     (sums("federated_secure_sum", INT, INT), ([1, 8], 8), 9),
-    (sums("federated_secure_sum", INT, INT), ([1, -9], 8), -8),
+    (sums("federated_secure_sum", INT, INT), ([0, 8], 8), 8),
     (sums("federated_secure_sum", [INT, (np.int64, [2])], INT), ([(1, [2, 3])], 8), [1, [2, 3]]),
     (sums("federated_secure_sum", [INT, INT], [INT, INT]), ([(1, 20)], (8, 20)), [1, 20]),
     (sums("federated_secure_sum_bitwidth", INT, INT), ([1, 7], 3), 8),
@@ -511,6 +511,24 @@ REFUSED: list[tuple[Node, Any, str]] = [
         ([1, 9], 8),
         "client 1 adds 9 to a secure sum whose values are at most 8 [E735]\n"
         "  help: raise the bound of the sum, or clip the values before it",
+    ),
+    (
+        sums("federated_secure_sum", INT, INT),
+        ([1, -9], 8),
+        "client 1 adds -9 to a secure sum whose values are at least 0 [E735]\n"
+        "  help: raise the bound of the sum, or clip the values before it",
+    ),
+    (
+        sums("federated_secure_sum", INT, INT),
+        ([1], -8),
+        "the bound of a secure sum is -8, which is negative [E919]\n"
+        "  help: give a bound of 0 or more: clients add values from 0 up to it",
+    ),
+    (
+        sums("federated_secure_sum_bitwidth", INT, INT),
+        ([1], -1),
+        "the bound of a secure sum is -1, which is negative [E919]\n"
+        "  help: give a bound of 0 or more: clients add values from 0 up to it",
     ),
     (
         sums("federated_secure_sum_bitwidth", INT, INT),

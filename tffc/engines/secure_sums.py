@@ -1,6 +1,7 @@
 """Secure sums computed as plain sums: nothing is kept secret here.
 
-Bounds are still checked, because protocols that keep values secret rely on them.
+Bounds are still checked, because protocols that keep values secret rely on them: values are at
+least 0, and at most what the sum says.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from tffc.ir.type_parts import leaves
 from tffc.ir.types import StructType, TensorType, Type
 from tffc.linking.aggregations import SECURE
 from tffc.values.concrete import flatten, unflatten
-from tffc.values.refusals import MAX_BITWIDTH, division_by_zero, too_many_bits
+from tffc.values.refusals import (
+    MAX_BITWIDTH,
+    beyond_bounds,
+    division_by_zero,
+    negative_bound,
+    too_many_bits,
+)
 
 BITWIDTH, _, MODULAR = SECURE
 
@@ -27,13 +34,16 @@ class SecureSum:
     bound may apply to all tensors of a struct.
 
     Raises:
-      ExecutionError: the bound has too many bits, or is a modulus of 0.
+      ExecutionError: the bound has too many bits, is negative, or is a modulus of 0.
     """
 
     def __init__(self, uri: str, type: Type, bound: Any, bound_type: Type) -> None:
         self.type = type
         self.is_modular = uri == MODULAR
         self.limits = list(_spread(bound, bound_type, type))
+        for limit in () if self.is_modular else self.limits:
+            if np.any(np.less(limit, 0)):
+                raise negative_bound(np.min(limit))
         if uri == BITWIDTH:
             self.limits = list(map(_largest_of_bits, self.limits))
         elif self.is_modular and not all(map(np.all, self.limits)):
@@ -48,11 +58,11 @@ class SecureSum:
         if self.is_modular:
             return
         for leaf, limit in zip(flatten(value, self.type), self.limits, strict=True):
-            if np.any(np.greater(leaf, limit)):
+            beyond = beyond_bounds(leaf, limit)
+            if beyond:
                 raise ExecutionError(
                     "E663",
-                    f"the client {client} adds {np.max(leaf)} to a secure sum whose values are at "
-                    f"most {np.max(limit)}",
+                    f"the client {client} {beyond}",
                     help="raise the bound of the sum, or clip what clients add to it",
                 )
 
@@ -66,8 +76,16 @@ class SecureSum:
         return total
 
     def modulus(self, leaf: Any, limit: Any) -> int:
-        """Return the modulus of sums of a leaf: its limit, or the range of its element type."""
-        return int(limit) if self.is_modular else 256 ** np.asarray(leaf).dtype.itemsize
+        """Return the modulus of masked sums of a leaf: its limit, or the range of its element type.
+
+        Raises:
+          ExecutionError: it is negative.
+        """
+        if not self.is_modular:
+            return 256 ** np.asarray(leaf).dtype.itemsize
+        if np.any(np.less(limit, 0)):
+            raise negative_bound(np.min(limit))
+        return int(np.asarray(limit).reshape(()))
 
     def merge(self, first: Any, second: Any) -> Any:
         """Return the sum of two sums or contributions."""

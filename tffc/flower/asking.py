@@ -69,6 +69,8 @@ class Asking:
         self._tell = tell
         self.nodes = cohort.clients
         self.kept = kept
+        self.silent: frozenset[str] = frozenset()
+        """The nodes that did not answer the last request in time."""
 
     def ask(
         self, kind: str, requests: Mapping[str, Request], unfit: Callable[[Reply], str]
@@ -101,8 +103,9 @@ class Asking:
                 self.tell(f"{node} does not take part: {reply}")
             if len(answered) == len(requests):
                 break
+        self.silent = frozenset(requests.keys() - answered)
         for node in requests:
-            if node not in answered:
+            if node in self.silent:
                 self.tell(f"{node} did not answer in time")
         return replies
 

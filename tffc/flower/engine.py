@@ -7,8 +7,9 @@ asked.  If too few nodes reply, there is no new state, and `tffc.flower.rounds` 
 
 from __future__ import annotations
 
+import functools
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +20,7 @@ from tffc.engines.shards import merged
 from tffc.engines.showing import showing
 from tffc.errors import DataError, ExecutionError
 from tffc.flower.asking import Asking, Federation, TooFewError
-from tffc.flower.messages import MASKED, OPEN, Record, Reply, Request, program_digest
+from tffc.flower.messages import MASKED, OPEN, Record, Request, program_digest
 from tffc.flower.settings import RunSettings
 from tffc.flower.store import KEEP, LACKS, files_record, read_digests
 from tffc.flower.tasks import WORK
@@ -72,6 +73,7 @@ class FlowerEngine:
         self.settings = settings
         self.tell = tell
         self._program = program_digest(process)
+        self._unfinished: tuple[Any, Any] | None = None
         self._has_secure_sums = has_secure_sums(process)
         if self._has_secure_sums and not settings.secure_sums:
             raise ExecutionError(
@@ -82,30 +84,25 @@ class FlowerEngine:
             )
 
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
-        """See `Engine`; raises TooFewError if too few nodes reply."""
-        steps = self.process.steps
-        with showing():
-            kept, sent = steps.prepare(state)
-        attempt = secrets.token_hex(16)
-        is_masked = self._has_secure_sums and self.settings.secure_sums == MASKED
-        mode = MASKED if is_masked else OPEN
-        request = Request(self._program, cohort.round, attempt, mode, steps.shared(kept), sent)
-        self._supply(cohort.clients)
-        timeout = self.settings.timeout
-        asking = Asking(self.federation, self.process, cohort, kept, timeout, self.tell)
-        vector = None
-        if is_masked:
-            # Imported late: it imports cryptography.
-            from tffc.flower.masked_engine import add_masked
+        """See `Engine`; raises TooFewError if too few nodes reply.
 
-            replies, vector = add_masked(asking, request, steps)
+        If the engine is `unfinished` then, the same round with the same cohort goes on.
+        """
+        steps = self.process.steps
+        vector = None
+        if self._has_secure_sums and self.settings.secure_sums == MASKED:
+            kept, (replies, vector) = self._run_masked(state, cohort)
         else:
+            with showing():
+                kept, sent = steps.prepare(state)
+            request = self._request(kept, sent, cohort, OPEN)
             if self._has_secure_sums:
                 self.tell(
                     f"round {cohort.round}: secure sums are not masked; the server sees parts"
                 )
+            asking = self._asking(cohort, kept)
             replies = asking.ask(WORK, dict.fromkeys(cohort.clients, request), asking.unfit)
-        self._check_enough(replies, cohort)
+        self._check_enough(cohort, replies)
         aggregation = TupleAggregation(steps.aggregations)
         totals = [replies[name].totals for name in cohort.clients if name in replies]
         total = merged(steps, kept, totals)
@@ -118,6 +115,41 @@ class FlowerEngine:
             new_state, output = steps.finish(kept, aggregation.report(total, kept))
         left_out = tuple(name for name in cohort.clients if name not in replies)
         return RoundResult(new_state, output, left_out)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the last step of a masked round failed, and can be run again."""
+        return self._unfinished is not None
+
+    def _run_masked(self, state: Any, cohort: Cohort) -> tuple[Any, Any]:
+        """Return the server's values, and the result of `MaskedAttempt.run`."""
+        # Imported late: it imports cryptography.
+        from tffc.flower.masked_engine import MaskedAttempt
+
+        if self._unfinished is None:
+            with showing():
+                kept, sent = self.process.steps.prepare(state)
+            request = self._request(kept, sent, cohort, MASKED)
+            check = functools.partial(self._check_enough, cohort)
+            masked = MaskedAttempt(self._asking(cohort, kept), request, self.process.steps, check)
+        else:
+            kept, masked = self._unfinished
+        self._unfinished = None
+        try:
+            return kept, masked.run()
+        except TooFewError:
+            self._unfinished = (kept, masked) if masked.can_go_on else None
+            raise
+
+    def _request(self, kept: Any, sent: Any, cohort: Cohort, mode: str) -> Request:
+        attempt = secrets.token_hex(16)
+        shared = self.process.steps.shared(kept)
+        return Request(self._program, cohort.round, attempt, mode, shared, sent)
+
+    def _asking(self, cohort: Cohort, kept: Any) -> Asking:
+        self._supply(cohort.clients)
+        timeout = self.settings.timeout
+        return Asking(self.federation, self.process, cohort, kept, timeout, self.tell)
 
     def _supply(self, nodes: Sequence[str]) -> None:
         """Send each node, once, the files of the bundle that it lacks."""
@@ -138,7 +170,7 @@ class FlowerEngine:
                 self.tell(f"{node} was sent {len(wanted[node])} files of the bundle")
                 self._supplied.add(node)
 
-    def _check_enough(self, replies: Mapping[str, Reply], cohort: Cohort) -> None:
+    def _check_enough(self, cohort: Cohort, replies: Collection[str]) -> None:
         least, asked = self.settings.min_replies, len(cohort.clients)
         if len(replies) < least:
             raise TooFewError(

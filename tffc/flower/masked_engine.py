@@ -7,7 +7,7 @@ vectors.  If too few nodes are left in any step, the round begins again with new
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
@@ -16,6 +16,7 @@ from tffc.flower.asking import Asking, TooFewError
 from tffc.flower.masked_steps import (
     MaskedStep,
     attempt_of,
+    digest_of_sent,
     pack_keys,
     pack_table,
     pack_terms,
@@ -32,36 +33,60 @@ Finish = Callable[[list[Any]], list[Any]]
 """A function that replaces the masked sums in merged accumulators by the true ones."""
 
 
-def add_masked(
-    asking: Asking, request: Request, steps: RoundSteps
-) -> tuple[dict[str, Reply], Finish]:
-    """Run the five steps; return the survivors' replies, and a function that unmasks the sums.
+class MaskedAttempt:
+    """One attempt at a round with masked sums; `check` raises if the survivors are too few."""
 
-    Raises:
-      TooFewError: too few nodes are left.
-    """
-    zero = TupleAggregation(steps.aggregations).zero(asking.kept)
-    parts = SecuredParts(steps, asking.kept)
-    try:
-        return _Sum(asking, request, parts, zero).run()
-    except ExecutionError as error:
-        # So that the round is repeated.
-        raise TooFewError(error.code, error.message, notes=error.notes, help=error.help) from error
-
-
-class _Sum:
     def __init__(
-        self, asking: Asking, request: Request, parts: SecuredParts, zero: list[Any]
+        self,
+        asking: Asking,
+        request: Request,
+        steps: RoundSteps,
+        check: Callable[[Collection[str]], None],
     ) -> None:
         nodes = asking.nodes
+        zero = TupleAggregation(steps.aggregations).zero(asking.kept)
+        parts = SecuredParts(steps, asking.kept)
         label = bytes.fromhex(request.attempt)
+        self._check = check
         self._asking = asking
         self._request = request
         self._parts = parts
-        self._terms = Terms(label, Demands().threshold(len(nodes)), parts.segments(zero))
+        self._terms = Terms(
+            label,
+            Demands().threshold(len(nodes)),
+            parts.segments(zero),
+            request.program,
+            request.round,
+            digest_of_sent(request.kept, request.sent),
+        )
         self._server = Aggregator(nodes, self._terms)
+        self._replies: dict[str, Reply] = {}
+        self._survivors: Sequence[str] = ()
+        self._confirmations: dict[str, bytes] = {}
+        self._revealed: set[str] = set()
+        self.can_go_on = False
+        """Whether the last step failed, and some nodes may still answer.  Those that answered take
+        part in no other attempt, so the round cannot begin again with them."""
 
     def run(self) -> tuple[dict[str, Reply], Finish]:
+        """Run the steps that are left; return the survivors' replies, and a function that unmasks
+        the sums.
+
+        Raises:
+          TooFewError: too few nodes are left; see `can_go_on`.
+        """
+        try:
+            if not self._confirmations:
+                self._confirm()
+            return self._finish()
+        except ExecutionError as error:
+            # So that the round is repeated.
+            raise TooFewError(
+                error.code, error.message, notes=error.notes, help=error.help
+            ) from error
+
+    def _confirm(self) -> None:
+        """Run the steps until enough nodes confirm who survived."""
         server = self._server
         opening = {n: pack_terms(n, self._terms) for n in self._asking.nodes}
         self._step(MaskedStep.KEYS, opening, lambda n, p: server.receive_keys(n, unpack_keys(p)))
@@ -72,22 +97,31 @@ class _Sum:
             dict.fromkeys(keys, everyone),
             lambda n, p: server.receive_shares(n, unpack_bytes(p)),
         )
-        replies = self._work(server.all_shares())
-        survivors = server.survivors()
+        self._replies = self._work(server.all_shares())
+        self._survivors = survivors = server.survivors()
+        # Not later: nodes that revealed shares do not repeat the round.
+        self._check(survivors)
         names = tuple(name.encode() for name in survivors)
         self._step(
             MaskedStep.CONFIRMED,
             dict.fromkeys(survivors, names),
             self._confirmed,
         )
-        confirmed = server.confirmations()
-        self._step(
-            MaskedStep.REVEALED,
-            dict.fromkeys(confirmed, pack_table(confirmed)),
-            lambda n, p: server.receive_revealed(n, unpack_revealed(p)),
-        )
-        total = server.total()
-        chosen = {name: replies[name] for name in survivors}
+        self._confirmations = server.confirmations()
+
+    def _finish(self) -> tuple[dict[str, Reply], Finish]:
+        """Ask for shares, of those that did not answer before, and take the masks from the sum."""
+        server = self._server
+        asked = [name for name in self._confirmations if name not in self._revealed]
+        everything = pack_table(self._confirmations)
+        self._step(MaskedStep.REVEALED, dict.fromkeys(asked, everything), self._receive_revealed)
+        self.can_go_on = bool(self._asking.silent)
+        try:
+            total = server.total()
+        finally:
+            for name in sorted(server.wrong):
+                self._asking.tell(f"{name} revealed wrong shares")
+        chosen = {name: self._replies[name] for name in self._survivors}
         return chosen, lambda merged: self._parts.with_vector(merged, total)
 
     def _work(self, shares: Mapping[str, Mapping[str, bytes]]) -> dict[str, Reply]:
@@ -125,6 +159,10 @@ class _Sum:
         """Return the request for a step; its attempt id does not match replies to other steps."""
         attempt = attempt_of(self._request.attempt, step)
         return dataclasses.replace(self._request, attempt=attempt, **given)
+
+    def _receive_revealed(self, name: str, payload: Any) -> None:
+        self._revealed.add(name)
+        self._server.receive_revealed(name, unpack_revealed(payload))
 
     def _confirmed(self, name: str, payload: Any) -> None:
         if isinstance(payload, bytes):

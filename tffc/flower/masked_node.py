@@ -1,7 +1,7 @@
 """A node's part of masked sums: one participant at a time, which takes each step only once.
 
 Between messages the participant, with its secrets, is kept in the node's state, and never leaves
-the node.
+the node.  Beside it is the history of the node's sums, which may also be in a folder.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tffc.backends.forms.steps import RoundSteps, TupleAggregation
+from tffc.backends.forms.steps import RoundSteps
 from tffc.errors import DataError, ExecutionError
 from tffc.files.reading import read_regular
 from tffc.flower.masked_steps import (
     MaskedStep,
+    digest_of_sent,
     label_of,
     pack_keys,
     pack_revealed,
@@ -26,7 +27,8 @@ from tffc.flower.masked_steps import (
     unpack_table,
     unpack_terms,
 )
-from tffc.flower.messages import Request, malformed
+from tffc.flower.messages import Reply, Request, malformed
+from tffc.flower.past import history_of, remembered
 from tffc.flower.secured import SecuredParts
 from tffc.flower.settings import NodeSettings
 from tffc.masking.keys import PrivateKey, PublicKey, read_private_key, read_public_key
@@ -37,10 +39,15 @@ LONGEST_KEY = 2**16
 
 
 class MaskedNode:
-    """The node's participant; `memory` is its serialized state between messages."""
+    """The node's participant; `memory` is its serialized state between messages.
 
-    def __init__(self, settings: NodeSettings, memory: bytes) -> None:
+    The node takes part only in sums of at least `least_clients` clients.
+    """
+
+    def __init__(self, settings: NodeSettings, memory: bytes, least_clients: int = 0) -> None:
         self._settings = settings
+        self._demands = Demands(settings.least_participants, clients=least_clients)
+        self._history = history_of(memory)
         self.memory = memory
 
     def step(self, step: MaskedStep, request: Request) -> Any:
@@ -49,73 +56,106 @@ class MaskedNode:
         Raises:
           ExecutionError: it is not the next step of the sum, or a message from the server or
             another participant is wrong.
+          DataError: a key or the folder of its memory cannot be read.
         """
-        if step is MaskedStep.KEYS:
-            name, terms = unpack_terms(request.sent, _label(request))
-            self._check_name(name)
-            participant = Participant(name, terms, Demands(), self._signer(), self._known())
-            return self._keep(step, request, participant, pack_keys(participant.keys()))
-        participant = self._participant(step, request)
-        match step:
-            case MaskedStep.SHARES:
-                keys = {n: unpack_keys(each) for n, each in unpack_table(request.sent).items()}
-                said: Any = pack_table(participant.shares(keys))
-            case MaskedStep.CONFIRMED:
-                said = participant.confirmed(_names(request.sent))
-            case _:
-                said = pack_revealed(participant.revealed(unpack_bytes(request.sent)))
-        return self._keep(step, request, participant, said)
+        with remembered(self._settings.memory, self._history):
+            if step is MaskedStep.KEYS:
+                return self._taken(step, request, self._begun(request), _keys)
+            participant = self._participant(step, request)
+            does = {
+                MaskedStep.SHARES: _shares,
+                MaskedStep.CONFIRMED: _confirmed,
+                MaskedStep.REVEALED: _revealed,
+            }
+            return self._taken(step, request, participant, does[step])
 
     def work(
-        self, request: Request, steps: RoundSteps, work: Callable[[Any], list[Any] | None]
-    ) -> list[Any]:
-        """Return the masked accumulators of all clients.
+        self, request: Request, steps: RoundSteps, work: Callable[[Any], Reply]
+    ) -> tuple[Reply, list[Any]]:
+        """Return a reply without accumulators, and the masked accumulators of all clients.
 
-        `work` computes the accumulators from the values sent to clients, or returns None if there
-        are none.
+        `work` computes a reply with the accumulators from the values sent to clients.
 
         Raises:
-          ExecutionError: as for `step`, or the sums have another size than the terms say.
+          ExecutionError: as for `step`, the server sent other values than it said before, or the
+            sums have another size than the terms say.
         """
-        participant = self._participant(MaskedStep.WORK, request)
         if not isinstance(request.sent, tuple) or len(request.sent) != 2:
             raise malformed("it does not hold two values")
+        participant = self._participant(MaskedStep.WORK, request)
         sealed, sent = request.sent
-        totals = work(sent)
-        if totals is None:
-            totals = TupleAggregation(steps.aggregations).zero(request.kept)
-        parts = SecuredParts(steps, request.kept)
-        if parts.segments(totals) != participant.segments:
-            raise ExecutionError(
-                "E789",
-                "the node's secure sums are of another size than the server says",
-                help="let all clients add tensors of one shape, which the program's types say",
-            )
-        masked = participant.masked(unpack_bytes(sealed), parts.vector(totals))
-        return self._keep(MaskedStep.WORK, request, participant, parts.with_vector(totals, masked))
+        received = digest_of_sent(request.kept, sent)
+
+        def does(participant: Participant, request: Request) -> tuple[Reply, list[Any]]:
+            # Before clients compute anything from it.
+            participant.check_received(received)
+            reply = work(sent)
+            totals = reply.totals
+            parts = SecuredParts(steps, request.kept)
+            if parts.segments(totals) != participant.segments:
+                raise ExecutionError(
+                    "E789",
+                    "the node's secure sums are of another size than the server says",
+                    help="let all clients add tensors of one shape, which the program's types say",
+                )
+            vector = parts.vector(totals)
+            masked = participant.masked(unpack_bytes(sealed), vector, received, reply.clients)
+            return reply, parts.with_vector(totals, masked)
+
+        return self._taken(MaskedStep.WORK, request, participant, does)
+
+    def _begun(self, request: Request) -> Participant:
+        name, terms = unpack_terms(request)
+        self._check_name(name)
+        signer, known = self._signer(), self._known()
+        return Participant(name, terms, self._demands, signer, known, self._history)
 
     def _participant(self, step: MaskedStep, request: Request) -> Participant:
         """Return the participant, if this is the next step of its sum."""
-        found = json.loads(self.memory) if self.memory else {"label": None, "step": ""}
+        held = json.loads(self.memory) if self.memory else {}
         order = [each.value for each in MaskedStep]
-        last = order.index(found["step"]) if found["label"] == label_of(request.attempt) else -1
-        expected = order[last + 1] if last + 1 < len(order) else "none"
-        if step.value != expected:
+        is_this = held.get("label") == label_of(request.attempt)
+        is_this = is_this and held.get("round") == request.round
+        done = order.index(held["step"]) + 1 if is_this else 0
+        expected = order[done] if done < len(order) else "none"
+        if step.value != expected or not is_this:
             raise too_far(step.value, expected)
-        content = found["participant"].encode()
-        return Participant.from_bytes(content, self._signer(), self._known())
+        content = held["participant"].encode()
+        return Participant.from_bytes(content, self._signer(), self._known(), self._history)
 
-    def _keep(self, step: MaskedStep, request: Request, participant: Participant, said: Any) -> Any:
-        """Save the participant after a step, and return the step's message.
+    def _taken(
+        self,
+        step: MaskedStep,
+        request: Request,
+        participant: Participant,
+        does: Callable[[Participant, Request], Any],
+    ) -> Any:
+        """Take a step; save the participant and return the step's message.
 
         It is saved before the message is sent, so that the step cannot be repeated with other data,
-        which could reveal more than the sum.
+        which could reveal more than the sum.  After a failure the sum is over.
         """
-        content = participant.to_bytes().decode()
-        label = label_of(request.attempt)
-        found = {"label": label, "step": step.value, "participant": content}
-        self.memory = json.dumps(found).encode()
+        try:
+            said = does(participant, request)
+        except BaseException:
+            # A sum that may not begin does not end the one before it.
+            held = json.loads(self.memory) if self.memory and step is MaskedStep.KEYS else {}
+            self._keep(held)
+            raise
+        # After the last step nothing needs its secrets.
+        is_last = step is MaskedStep.REVEALED
+        self._keep(
+            {
+                "label": label_of(request.attempt),
+                "round": request.round,
+                "step": step.value,
+                "participant": "" if is_last else participant.to_bytes().decode(),
+            }
+        )
         return said
+
+    def _keep(self, participant: Mapping[str, Any]) -> None:
+        self.memory = json.dumps({**participant, "history": self._history.to_json()}).encode()
 
     def _check_name(self, name: str) -> None:
         own = self._settings.name
@@ -138,11 +178,21 @@ class MaskedNode:
         return {path.stem: read_public_key(_read(path)) for path in sorted(folder.glob("*.pub"))}
 
 
-def _label(request: Request) -> bytes:
-    try:
-        return bytes.fromhex(label_of(request.attempt))
-    except ValueError:
-        raise malformed("its attempt has no label") from None
+def _keys(participant: Participant, request: Request) -> Any:
+    return pack_keys(participant.keys())
+
+
+def _shares(participant: Participant, request: Request) -> Any:
+    keys = {name: unpack_keys(each) for name, each in unpack_table(request.sent).items()}
+    return pack_table(participant.shares(keys))
+
+
+def _confirmed(participant: Participant, request: Request) -> Any:
+    return participant.confirmed(_names(request.sent))
+
+
+def _revealed(participant: Participant, request: Request) -> Any:
+    return pack_revealed(participant.revealed(unpack_bytes(request.sent)))
 
 
 def _names(packed: Any) -> list[str]:

@@ -7,18 +7,23 @@ sent to clients it has the sealed shares of other nodes, and the reply has maske
 from __future__ import annotations
 
 import enum
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from tffc.engines.encoding import encode
 from tffc.errors import ExecutionError
-from tffc.flower.messages import malformed
-from tffc.masking.participant import SHARE
+from tffc.flower.messages import Request, malformed
+from tffc.masking.commitments import SHARE
 from tffc.masking.terms import Keys, Revealed, Terms
 from tffc.masking.vectors import Segment
 
-MOST_SEGMENTS, MOST_VALUES = 2**16, 2**40
+MOST_SEGMENTS, MOST_VALUES, MOST_PARTICIPANTS = 2**16, 2**40, 2**16
+
+LABEL, DIGEST = 16, 32
+"""The bytes of labels, and of digests of what the server sends."""
 
 
 class MaskedStep(enum.StrEnum):
@@ -41,26 +46,36 @@ def label_of(attempt: str) -> str:
     return attempt.partition("/")[0]
 
 
+def digest_of_sent(kept: Any, sent: Any) -> bytes:
+    """Return the digest of all that the server sends for a round: its own values that aggregations
+    need, such as bounds, and the values for the clients."""
+    # Equal values have equal encodings, on both sides of a message.
+    return hashlib.sha256(encode((kept, sent))).digest()
+
+
 def pack_terms(name: str, terms: Terms) -> Any:
-    """Pack the content of the first request: the participant's name, and the terms."""
+    """Pack what the first request holds of the terms, and the participant's name."""
     segments = tuple((str(s.modulus).encode(), np.int64(s.size)) for s in terms.segments)
-    return name.encode(), np.int64(terms.threshold), segments
+    return name.encode(), np.int64(terms.threshold), segments, terms.sent
 
 
-def unpack_terms(packed: Any, label: bytes) -> tuple[str, Terms]:
-    """Unpack the result of `pack_terms`.
+def unpack_terms(request: Request) -> tuple[str, Terms]:
+    """Unpack the participant's name and the terms from the first request.
 
     Raises:
-      ExecutionError: `packed` is malformed.
+      ExecutionError: the request is malformed.
     """
     try:
-        name, threshold, pairs = packed
+        name, threshold, pairs, sent = request.sent
+        label = bytes.fromhex(label_of(request.attempt))
+        is_named = label.hex() == label_of(request.attempt) and len(label) == LABEL
         segments = tuple(Segment(int(modulus), int(size)) for modulus, size in pairs)
         is_right = all(1 <= s.modulus <= 2**64 and 0 <= s.size < MOST_VALUES for s in segments)
         # This includes `dtype`, which fails for moduli that masks cannot be drawn for.
         is_right = is_right and len(segments) < MOST_SEGMENTS and all(s.dtype for s in segments)
-        if is_right:
-            return name.decode(), Terms(label, int(threshold), segments)
+        if is_right and is_named and isinstance(sent, bytes) and len(sent) == DIGEST:
+            terms = Terms(label, int(threshold), segments, request.program, request.round, sent)
+            return name.decode(), terms
     except (ValueError, TypeError, AttributeError, StopIteration):
         pass
     raise malformed("it does not hold the terms of a masked sum")
@@ -89,7 +104,10 @@ def unpack_table(packed: Any) -> dict[str, Any]:
     for pair in packed if isinstance(packed, tuple) else (None,):
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], bytes):
             raise malformed("it does not hold a table")
-        found[_name(pair[0])] = pair[1]
+        name = _name(pair[0])
+        if name in found or len(found) == MOST_PARTICIPANTS:
+            raise malformed("its table has a name twice, or too many")
+        found[name] = pair[1]
     return found
 
 
@@ -111,6 +129,8 @@ def unpack_revealed(packed: Any) -> Revealed:
     if not isinstance(packed, tuple) or len(packed) != 2:
         raise malformed("it does not hold shares")
     seeds, secrets = map(unpack_bytes, packed)
+    if any(len(share) != SHARE for share in (*seeds.values(), *secrets.values())):
+        raise malformed("a share has another size")
     return Revealed(_numbers(seeds), _numbers(secrets))
 
 

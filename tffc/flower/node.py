@@ -27,6 +27,7 @@ from tffc.engines.shards import ClientWork, run_shards
 from tffc.errors import ExecutionError, PolicyError, TffcError
 from tffc.flower.bundle_file import Fetch
 from tffc.flower.messages import MASKED, Record, Reply, Request, program_digest
+from tffc.flower.past import closed, history_of
 from tffc.flower.settings import NodeSettings
 from tffc.flower.store import store_of
 from tffc.flower.tasks import WORK, Memory, refusal, reply_to
@@ -78,28 +79,47 @@ class Node:
         settings = self._settle()
         process = self._opened(settings)
         self._check_request(request, process)
+        least = 0
         if settings.policy is not None:
-            self._check_policy(read_policy(settings.policy), request, process.bundle)
-        if request.secure_sums != MASKED:
-            reply = self._work(request, request.sent, settings, process)
-            self.memory = Memory(request.round)
-            return reply
+            policy = read_policy(settings.policy)
+            self._check_policy(policy, request, process.bundle)
+            least = policy.least_clients
+        if request.secure_sums == MASKED:
+            return self._masked(request, kind, settings, process, least)
+        reply = self._work(request, request.sent, settings, process)
+        if reply.totals is not None:
+            _check_clients(reply, least)
+        memory = closed(self.memory.participant, request.program, request.round)
+        self.memory = Memory(request.round, memory)
+        return reply
+
+    def _masked(
+        self, request: Request, kind: str, settings: NodeSettings, process: Process, least: int
+    ) -> Reply:
+        """Return the reply in a step of a masked sum."""
         # Imported late: it imports cryptography.
         from tffc.flower.masked_node import MaskedNode, MaskedStep
 
-        masked = MaskedNode(settings, self.memory.participant)
-        if kind == MaskedStep.WORK:
-            done: list[Reply] = []
+        def work(sent: Any) -> Reply:
+            reply = self._work(request, sent, settings, process)
+            # What is not masked is seen by the server, so it must be enough by itself.
+            pairs = zip(process.steps.aggregations, reply.totals or (), strict=False)
+            seen = [total for each, total in pairs if each.secure_sum(request.kept) is None]
+            _check_clients(reply, max(1, least if _holds_values(seen) else 0))
+            return reply
 
-            def work(sent: Any) -> list[Any] | None:
-                done.append(self._work(request, sent, settings, process))
-                return done[0].totals
-
-            totals = masked.work(request, process.steps, work)
-            reply = dataclasses.replace(done[0], totals=totals)
-        else:
-            reply = reply_to(request, totals=masked.step(MaskedStep(kind), request))
-        self.memory = Memory(request.round, masked.memory)
+        masked = MaskedNode(settings, self.memory.participant, least)
+        round = self.memory.last_round
+        try:
+            if kind == MaskedStep.WORK:
+                reply, totals = masked.work(request, process.steps, work)
+                reply = dataclasses.replace(reply, totals=totals)
+            else:
+                reply = reply_to(request, totals=masked.step(MaskedStep(kind), request))
+            round = request.round
+        finally:
+            # Also after a failure, after which the sum is over.
+            self.memory = Memory(round, masked.memory)
         return reply
 
     def _work(self, request: Request, sent: Any, settings: NodeSettings, process: Process) -> Reply:
@@ -154,11 +174,19 @@ class Node:
                 "the server asks for a round of another program than the one in the node's app",
                 help="let the server and all nodes run one app",
             )
-        if request.round < max(1, self.memory.last_round):
+        history = history_of(self.memory.participant)
+        is_mixed = request.secure_sums != MASKED and history.has_begun(
+            request.program, request.round
+        )
+        if request.round < max(1, self.memory.last_round) or is_mixed:
             raise ExecutionError(
                 "E774",
                 f"the server asks for round {request.round} after round {self.memory.last_round}",
-                notes=("a message of an earlier round was held back, or sent again",),
+                notes=(
+                    "secure sums of the round were masked before"
+                    if is_mixed
+                    else "a message of an earlier round was held back, or sent again",
+                ),
                 help="begin a new run to repeat rounds",
             )
 
@@ -184,6 +212,28 @@ def _audited(bundle: Bundle) -> Audit:
             help="compile the bundle with the node's version of tffc, and without other passes",
         )
     return audit(bundle.computation, bundle.form)
+
+
+def _check_clients(reply: Reply, least: int) -> None:
+    """Check that enough clients of the node are in what leaves it."""
+    if reply.clients < least:
+        raise ExecutionError(
+            "E918",
+            f"what would leave the node is of {reply.clients} clients, and {least} are the least",
+            help="add clients to the node, or demand fewer with least-clients in its policy",
+        )
+
+
+def _holds_values(accumulators: Any) -> bool:
+    """Return whether there is any value in accumulators, which may be empty structs."""
+    stack = [accumulators]
+    while stack:
+        item = stack.pop()
+        members = getattr(item, "members", item)
+        if not isinstance(members, (tuple, list)):
+            return True
+        stack.extend(members)
+    return False
 
 
 def _unmasked(channel: Channel) -> Channel:

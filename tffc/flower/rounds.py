@@ -50,21 +50,30 @@ def _round(
     sleep: Callable[[float], None],
 ) -> tuple[tuple[str, ...], RoundResult]:
     """Return the nodes that a round asked, and its result."""
-    number = state.rounds + 1
+    cohort: Cohort | None = None
     for attempt in range(1, settings.attempts + 1):
         try:
-            names = tuple(sorted(_wait_for_nodes(engine, settings, sleep)))
-            count = max(math.ceil(settings.fraction * len(names)), settings.min_replies)
-            asked = sample(names, min(count, len(names)), settings.seed, number)
-            cohort = Cohort(Nodes(asked), asked, round=number)
-            return asked, engine.run_round(state.value, cohort)
+            if cohort is None or not engine.unfinished:
+                cohort = _cohort(engine, state.rounds + 1, settings, sleep)
+            return cohort.clients, engine.run_round(state.value, cohort)
         except TooFewError as error:
             if attempt == settings.attempts:
                 error.notes += (f"that was attempt {attempt}, the last one",)
                 raise
-            tell(f"{error.message}: the round begins again in {settings.pause:g} s")
+            part = " with its last step" if engine.unfinished else ""
+            tell(f"{error.message}: the round begins again{part} in {settings.pause:g} s")
             sleep(settings.pause)
     raise AssertionError("there is one attempt or more")
+
+
+def _cohort(
+    engine: FlowerEngine, number: int, settings: RunSettings, sleep: Callable[[float], None]
+) -> Cohort:
+    """Return the cohort of a round, of the nodes that are connected now."""
+    names = tuple(sorted(_wait_for_nodes(engine, settings, sleep)))
+    count = max(math.ceil(settings.fraction * len(names)), settings.min_replies)
+    asked = sample(names, min(count, len(names)), settings.seed, number)
+    return Cohort(Nodes(asked), asked, round=number)
 
 
 def _wait_for_nodes(

@@ -104,7 +104,9 @@ class NodeSettings:
     what may leave the node.  `out` is the folder for the clients' final values, if rounds do not
     aggregate; `worker` is the folder of its worker process, and `cache` the folder for bundle files
     that are too large for an app.  In masked sums the node signs with its private `key`, and takes
-    part only with nodes whose public keys are in the folder `known`.
+    part only with nodes whose public keys are in the folder `known`, its own not needed.  It
+    reveals nothing of a sum of fewer than `least_participants`, and `memory` is the folder where it
+    remembers the rounds of such sums.
     """
 
     data: _Text = ""
@@ -118,6 +120,8 @@ class NodeSettings:
     cache: _Path = None
     key: _Path = None
     known: _Path = None
+    least_participants: Annotated[int, _count(2)] = 3
+    memory: _Path = None
     allow_effects: _Effects = frozenset()
 
     @classmethod

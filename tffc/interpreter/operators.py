@@ -14,7 +14,13 @@ from tffc.ir.type_parts import distinct_leaves
 from tffc.ir.types import FederatedType, FunctionType, StructType, TensorType, Type
 from tffc.trampoline import Task
 from tffc.values.concrete import Federated, flatten, unflatten
-from tffc.values.refusals import MAX_BITWIDTH, mean_of_integers, too_many_bits
+from tffc.values.refusals import (
+    MAX_BITWIDTH,
+    beyond_bounds,
+    mean_of_integers,
+    negative_bound,
+    too_many_bits,
+)
 
 
 class Machine(Protocol):
@@ -178,6 +184,8 @@ def _secure_sum_bitwidth(clients: int, type: FunctionType, argument: Any) -> Any
         width = int(np.max(part))
         if width > MAX_BITWIDTH:
             raise too_many_bits(width)
+        if np.any(np.less(part, 0)):
+            raise negative_bound(np.min(part))
         limits.append(2**width - 1)
     _check_limit(values, unflatten(iter(limits), bound), member, bound)
     return Federated.everywhere(_total(values, member))
@@ -185,15 +193,18 @@ def _secure_sum_bitwidth(clients: int, type: FunctionType, argument: Any) -> Any
 
 def _check_limit(values: Iterable[Any], limit: Any, type: Type, bound: Type) -> None:
     limits = flatten(limit, bound)
+    for most in limits:
+        if np.any(np.less(most, 0)):
+            raise negative_bound(np.min(most))
     for client, value in enumerate(values):
         parts = flatten(value, type)
         spread = limits * len(parts) if len(limits) == 1 else limits
         for part, most in zip(parts, spread, strict=True):
-            if np.any(part > most):
+            beyond = beyond_bounds(part, most)
+            if beyond:
                 raise ExecutionError(
                     "E735",
-                    f"client {client} adds {np.max(part)} to a secure sum whose values are at "
-                    f"most {np.max(most)}",
+                    f"client {client} {beyond}",
                     help="raise the bound of the sum, or clip the values before it",
                 )
 

@@ -8,9 +8,9 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from tffc.errors import ExecutionError
-from tffc.masking.keys import BYTES, Agreement
-from tffc.masking.participant import purpose_of_mask
-from tffc.masking.shamir import combine, weights
+from tffc.masking.keys import Agreement, derived
+from tffc.masking.purposes import purpose_of_mask, purpose_of_own_mask
+from tffc.masking.recovery import Recovery
 from tffc.masking.terms import Keys, Revealed, Terms, points
 from tffc.masking.vectors import Segment, Vector, add, expand, subtract
 
@@ -41,9 +41,9 @@ class _Inbox(Generic[Said]):
         """End the step; return all messages, sorted by participant.
 
         Raises:
-          ExecutionError: there are fewer than `least`.
+          ExecutionError: there are fewer than `least`; the step then goes on.
         """
-        self.is_open = False
+        self.is_open = len(self.said) < least
         if len(self.said) < least:
             raise ExecutionError(
                 "E980",
@@ -60,6 +60,8 @@ class Aggregator:
     Each step has a method that receives the message of one participant, in any order and any number
     of times, and one that ends the step and returns what to send next.  The latter raise an
     ExecutionError if too few participants are left: the sum has to begin again, under a new label.
+
+    `wrong` has those who revealed wrong shares, after the end of the sum.
     """
 
     def __init__(self, names: Collection[str], terms: Terms) -> None:
@@ -71,6 +73,7 @@ class Aggregator:
         self._confirmed: _Inbox[bytes] = _Inbox("confirmations", ())
         self._revealed: _Inbox[Revealed] = _Inbox("revealed shares", ())
         self._total: Vector = _nothing(terms.segments)
+        self.wrong: frozenset[str] = frozenset()
 
     def receive_keys(self, name: str, keys: Keys) -> None:
         """Take the public keys of a participant."""
@@ -83,15 +86,16 @@ class Aggregator:
         return keys
 
     def receive_shares(self, name: str, shares: Mapping[str, bytes]) -> None:
-        """Take the sealed shares that a participant made for the others."""
-        self._shares.receive(name, shares)
+        """Take the sealed shares that a participant made for the others, if they are complete."""
+        if shares.keys() == self._shares.expected:
+            self._shares.receive(name, shares)
 
     def all_shares(self) -> dict[str, dict[str, bytes]]:
         """End the second step; return for each participant the shares that others sealed for it."""
         shares = self._shares.close(self._terms.threshold)
         self._arrived.expected = shares.keys()
         return {
-            name: {other: sealed[name] for other, sealed in shares.items() if name in sealed}
+            name: {other: sealed[name] for other, sealed in shares.items() if other != name}
             for name in shares
         }
 
@@ -118,12 +122,12 @@ class Aggregator:
         self._confirmed.expected = self._revealed.expected = survivors
         return survivors
 
-    def receive_confirmed(self, name: str, signature: bytes) -> None:
-        """Take a participant's signature of the set of survivors."""
-        self._confirmed.receive(name, signature)
+    def receive_confirmed(self, name: str, confirmation: bytes) -> None:
+        """Take a participant's confirmation of the set of survivors."""
+        self._confirmed.receive(name, confirmation)
 
     def confirmations(self) -> dict[str, bytes]:
-        """End the fourth step; return all signatures, to be sent to everyone who signed."""
+        """End the fourth step; return all confirmations, to be sent to everyone who confirmed."""
         return self._confirmed.close(self._terms.threshold)
 
     def receive_revealed(self, name: str, revealed: Revealed) -> None:
@@ -133,7 +137,10 @@ class Aggregator:
             self._revealed.receive(name, revealed)
 
     def total(self) -> Vector:
-        """End the sum; return the sum of the survivors' vectors; raises as `masks` does."""
+        """End the sum; return the sum of the survivors' vectors; raises as `masks` does.
+
+        After a failure more shares can be received, and the sum ended again.
+        """
         return subtract(self._total, self.masks(), self._terms.segments)
 
     def masks(self) -> Vector:
@@ -146,22 +153,28 @@ class Aggregator:
           ExecutionError: too few participants are left, or the shares are not those of this sum.
         """
         revealed = self._revealed.close(self._terms.threshold)
-        at = points(self._keys.said)
-        holders = list(revealed)[: self._terms.threshold]
-        factors = weights([at[holder] for holder in holders])
-
-        def secret(of: str, kind: str) -> bytes:
-            found = combine((getattr(revealed[holder], kind)[of] for holder in holders), factors)
-            # A secret has 32 bytes, the field is larger: forged shares can yield a number beyond
-            # them.
-            return (found % 256**BYTES).to_bytes(BYTES, "little")
-
+        recovery = Recovery(
+            self._digest,
+            self._terms.threshold,
+            points(self._keys.said),
+            revealed,
+            self._shares.said,
+        )
         segments = self._terms.segments
         masks = _nothing(segments)
-        for name in self._arrived.said:
-            masks = add(masks, expand(secret(name, "seeds"), segments), segments)
-        for name in self._dropped():
-            masks = self._with_masks_of(name, Agreement(secret(name, "secrets")), masks)
+        try:
+            for name in self._arrived.said:
+                purpose = purpose_of_own_mask(self._digest, name)
+                own = expand(derived(recovery.seed(name), purpose), segments)
+                masks = add(masks, own, segments)
+            for name in self._dropped():
+                agreement = recovery.agreement(name, self._keys.said[name].masking)
+                masks = self._with_masks_of(name, agreement, masks)
+        except ExecutionError:
+            self._revealed.is_open = True
+            raise
+        finally:
+            self.wrong = frozenset(recovery.wrong)
         return masks
 
     def _dropped(self) -> set[str]:
@@ -172,13 +185,6 @@ class Aggregator:
         """Add to `masks` what survivors added as their halves of the pairwise masks with
         `dropped`."""
         keys, segments = self._keys.said, self._terms.segments
-        # This key can be checked against the public one.  A wrong seed would only spoil the sum.
-        if agreement.public != keys[dropped].masking:
-            raise ExecutionError(
-                "E991",
-                f"the shares of {dropped} do not give back its secret",
-                help="repeat the round; if it happens again, a participant is not honest",
-            )
         for name in self._arrived.said:
             purpose = purpose_of_mask(self._digest, dropped, name)
             # A survivor added the mask if its name comes first and subtracted it otherwise.

@@ -6,7 +6,7 @@ are independent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from cryptography.exceptions import InvalidSignature, InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import (
@@ -20,6 +20,8 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
     load_ssh_private_key,
     load_ssh_public_key,
 )
@@ -63,6 +65,10 @@ class PublicKey:
         except InvalidSignature:
             return False
         return True
+
+    def to_bytes(self) -> bytes:
+        """Return the key's one encoding, the same for equal keys."""
+        return self._key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
 def read_private_key(content: bytes) -> PrivateKey:
@@ -122,12 +128,67 @@ class Agreement:
         try:
             shared = self._key.exchange(X25519PublicKey.from_public_bytes(public))
         except ValueError as error:
-            raise ExecutionError(
-                "E983",
-                f"a participant's public key cannot be one: {error}",
-                help="leave the participant out and repeat the round",
-            ) from None
-        return HKDF(SHA256(), BYTES, salt=None, info=purpose).derive(shared)
+            raise _no_public_key(str(error)) from None
+        return derived(shared, purpose)
+
+
+def derived(secret: bytes, purpose: bytes) -> bytes:
+    """Return a key for this purpose, derived from a secret of high entropy."""
+    return HKDF(SHA256(), BYTES, salt=None, info=purpose).derive(secret)
+
+
+def distinct_points(publics: Sequence[bytes]) -> list[int]:
+    """Return a number for each X25519 public key, equal for keys that agree on the same secrets.
+
+    Different bytes can be one key: X25519 ignores the highest bit, reduces the number modulo the
+    prime of the curve, and adding a point of low order changes no secret, since every secret key is
+    a multiple of eight.  So this is the coordinate of eight times the point, by doubling three
+    times (RFC 7748, section 5).
+
+    Raises:
+      ExecutionError: a key is not the shortest form of its number, or is of low order.
+    """
+    points = [_times_eight(_coordinate(public)) for public in publics]
+    # All quotients x / z with one inversion: of the product of all z (Montgomery's trick).
+    products = [1]
+    for _, z in points:
+        products.append(products[-1] * z % FIELD)
+    inverse = pow(products[-1], -1, FIELD)
+    numbers: list[int] = []
+    for (x, z), before in zip(reversed(points), reversed(products[:-1]), strict=True):
+        numbers.append(x * before * inverse % FIELD)
+        inverse = inverse * z % FIELD
+    return numbers[::-1]
+
+
+def _coordinate(public: bytes) -> int:
+    number = int.from_bytes(public, "little")
+    if len(public) != BYTES or number >= FIELD:
+        raise _no_public_key("it is not in the shortest form")
+    return number
+
+
+def _times_eight(coordinate: int) -> tuple[int, int]:
+    x, z = coordinate, 1
+    for _ in range(3):
+        square, other = (x + z) * (x + z) % FIELD, (x - z) * (x - z) % FIELD
+        difference = square - other
+        x, z = square * other % FIELD, difference * (square + 121665 * difference) % FIELD
+    if z == 0:
+        raise _no_public_key("its order is low")
+    return x, z
+
+
+FIELD = 2**255 - 19
+"""The prime of Curve25519."""
+
+
+def _no_public_key(reason: str) -> ExecutionError:
+    return ExecutionError(
+        "E983",
+        f"a participant's public key cannot be one: {reason}",
+        help="leave the participant out and repeat the round",
+    )
 
 
 def seal(key: bytes, message: bytes) -> bytes:

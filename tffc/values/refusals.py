@@ -3,6 +3,10 @@ separately."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from tffc.errors import ExecutionError
 from tffc.ir.types import Type
 
@@ -50,3 +54,22 @@ def too_many_bits(bits: int) -> ExecutionError:
     return ExecutionError(
         "E734", f"a secure sum takes numbers of up to {MAX_BITWIDTH} bits, not {bits}"
     )
+
+
+def negative_bound(bound: Any) -> ExecutionError:
+    """Return the error for a secure sum under a negative bound."""
+    return ExecutionError(
+        "E919",
+        f"the bound of a secure sum is {bound}, which is negative",
+        help="give a bound of 0 or more: clients add values from 0 up to it",
+    )
+
+
+def beyond_bounds(value: Any, most: Any) -> str:
+    """Return how an addend of a secure sum, whose values are from 0 to `most`, is beyond that; or
+    an empty text."""
+    if np.any(np.greater(value, most)):
+        return f"adds {np.max(value)} to a secure sum whose values are at most {np.max(most)}"
+    if np.any(np.less(value, 0)):
+        return f"adds {np.min(value)} to a secure sum whose values are at least 0"
+    return ""

@@ -63,6 +63,15 @@ def argument_kinds(kinds: Iterable[Type]) -> list[tuple[int, bytes]]:
     return [(number(kind), shapes_attribute([kind])) for kind in kinds]
 
 
+def joined_shapes(attributes: Iterable[bytes]) -> bytes:
+    """Encode the shapes of several attributes as one list."""
+    made = AttrValue()
+    made.list.SetInParent()
+    for each in attributes:
+        made.list.shape.extend(AttrValue.FromString(each).list.shape)
+    return _encoded(made)
+
+
 def map_label(outputs: Iterable[Type]) -> tuple[Hashable, ...]:
     """Return the label of a map to elements of these types, without its function."""
     outputs = list(outputs)

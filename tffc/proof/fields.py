@@ -83,6 +83,6 @@ def encoded(message: Any) -> bytes:
     return message.SerializeToString(deterministic=True)
 
 
-def unless_empty(name: str, content: bytes) -> tuple[Hashable, ...]:
+def unless_empty(name: str, content: bytes) -> tuple[tuple[str, Hashable], ...]:
     """Return a part of a label for content that most messages do not have."""
     return ((name, content),) if content else ()

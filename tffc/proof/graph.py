@@ -58,10 +58,10 @@ class NodeFacts:
     """
 
     op: str
-    label: Hashable
+    label: tuple[Hashable, ...]
     taint: int
     functions: tuple[str, ...] = ()
-    state: Hashable = None
+    state: tuple[Hashable, ...] | None = None
     is_plain: bool = False
     fails: bool = True
     remembers: bool = False
@@ -76,7 +76,7 @@ class Step:
     facts: NodeFacts
     data: tuple[tuple[int, int], ...]
     controls: tuple[int, ...]
-    state: Hashable = None
+    state: tuple[Hashable, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -152,7 +152,6 @@ class Reader:
 
     def facts(self, node: Node, nodes: Mapping[str, Node], library: Library) -> NodeFacts:
         """Return the facts about a node; `nodes` are those of its graph or function."""
-        loading.check_placement(node, nodes)
         if is_told_by_inputs(node.op):
             return self._find(node, nodes)
         if node.op in library.functions:
@@ -178,7 +177,7 @@ class Reader:
         functions: list[str] = []
         details = _details(node, _hidden(node, named), functions)
         op = NAMED_TABLES.get(node.op, node.op)
-        label: Hashable = (op, *_device(node), *details)
+        label: tuple[Hashable, ...] = (op, *_device(node), *details)
         if node.op == "Const" and _is_constant(node, details) and not _device(node):
             label = "Const", constant_of_tensor(node.attr["value"].tensor)
         effect = effect_of(node, nodes)
@@ -270,6 +269,13 @@ class Reader:
     ) -> Step:
         facts = self.facts(node, nodes, library)
         loading.check_inputs(node)
+        missing = loading.missing_neighbours(node, nodes, walk.arguments)
+        if missing and walk.resolve is graph_edge:
+            raise Undecided("a malformed graph", f"it does not have the node {missing[0]!r}")
+        if missing:
+            # In a function, a node that does not exist is the name of a group.
+            label = (*facts.label, ("beside", missing))
+            facts = dataclasses.replace(facts, label=label, is_plain=False)
         data: list[tuple[int, int]] = []
         controls: list[int] = []
         for edge in node.input:

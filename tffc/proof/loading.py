@@ -7,7 +7,7 @@ what enters terms need not be checked, because the program has the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, NoReturn
 
 from tffc.operations import op_table
@@ -70,21 +70,29 @@ def check_inputs(node: Any) -> None:
             malformed(f"the node {node.name!r} has an input after what it waits for")
 
 
-def check_placement(node: Any, nodes: Mapping[str, Any]) -> None:
-    """Check that every node beside which a node must be placed exists, and has no other device."""
+def missing_neighbours(
+    node: Any, nodes: Mapping[str, Any], arguments: Container[str]
+) -> tuple[bytes, ...]:
+    """Return the names of nodes beside which a node must be placed that do not exist.
+
+    Those that exist must have the same device; arguments, which may be among them in a function,
+    have none.
+    """
     if PLACEMENT not in node.attr:
-        return
+        return ()
     value = node.attr[PLACEMENT]
     alone = type(value)()
     alone.list.s.extend(value.list.s)
     if encoded(alone) != encoded(value):
         raise Undecided("a placement that is not a list of nodes", f"at the node {node.name!r}")
-    for name in value.list.s:
-        beside = name.removeprefix(COLOCATION).decode(errors="replace")
-        if not name.startswith(COLOCATION) or beside not in nodes:
-            malformed(f"it does not have the node {beside!r}")
-        if nodes[beside].device != node.device:
+    missing: list[bytes] = []
+    for text in value.list.s:
+        beside = text.removeprefix(COLOCATION).decode(errors="replace")
+        if not text.startswith(COLOCATION) or not (beside in nodes or beside in arguments):
+            missing.append(text)
+        elif node.device != (nodes[beside].device if beside in nodes else ""):
             raise Undecided("nodes of several devices in one place", f"at the node {node.name!r}")
+    return tuple(missing)
 
 
 def check_library(library: Any, *, is_of_program: bool) -> None:

@@ -34,6 +34,8 @@ class Machine(Protocol):
 
     def at(self, place: Place, function: Any, argument: Any) -> Task[Any]: ...
 
+    def declare(self, kind: Type, value: Any) -> None: ...
+
 
 # Placement.
 
@@ -84,7 +86,7 @@ def _select(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
     def select(key: Any) -> Task[Any]:
         return machine.at(EACH.inner(), function, (source, key))
 
-    return _mapped(machine.terms, EACH, select, slices, (key, result.element))
+    return _mapped(machine, EACH, select, slices, (key, result.element))
 
 
 # Sequences.
@@ -102,11 +104,11 @@ def _sequence_map(machine: Machine, operator: Intrinsic, argument: Any) -> Task[
     def apply(element: Any) -> Task[Any]:
         return machine.at(place.inner(), function, element)
 
-    return _mapped(machine.terms, place, apply, sequence, (before.element, result.element))
+    return _mapped(machine, place, apply, sequence, (before.element, result.element))
 
 
 def _mapped(
-    terms: Terms,
+    machine: Machine,
     place: Place,
     apply: Callable[[Any], Task[Any]],
     sequence: int,
@@ -114,10 +116,12 @@ def _mapped(
 ) -> Task[Any]:
     """Return the sequence of the results of a function; `elements` are the element types of the
     given and of the new sequence."""
-    before, after = elements
+    terms, (before, after) = machine.terms, elements
     kinds = argument_kinds(in_dataset_order(before, leaves_of(before)))
     symbols = element_symbols(terms, place, 0, kinds)
-    value = yield apply(from_leaves(before, in_dataset_order(before, list(symbols), back=True)))
+    element = from_leaves(before, in_dataset_order(before, list(symbols), back=True))
+    machine.declare(before, element)
+    value = yield apply(element)
     body = in_dataset_order(after, leaf_terms(value))
     outputs = in_dataset_order(after, leaves_of(after))
     if before == after and tuple(body) == symbols:
@@ -140,6 +144,7 @@ def _sequence_reduce(machine: Machine, operator: Intrinsic, argument: Any) -> Ta
     running = from_leaves(result, symbols[: len(carried)])
     ordered = in_dataset_order(before.element, list(symbols[len(carried) :]), back=True)
     argument = running, from_leaves(before.element, ordered)
+    machine.declare(StructType([result, before.element]), argument)
     value = yield machine.at(place.inner(), function, argument)
     return _reduced(machine, result, sequence, zero, leaf_terms(value), kinds)
 

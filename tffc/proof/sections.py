@@ -27,7 +27,14 @@ from tffc.operations import hlo, op_table
 from tffc.operations.effects import Effect
 from tffc.operations.module_pairs import is_one_module
 from tffc.proof import loading
-from tffc.proof.attributes import argument_kinds, map_label, module_label, number, types_in
+from tffc.proof.attributes import (
+    argument_kinds,
+    joined_shapes,
+    map_label,
+    module_label,
+    number,
+    types_in,
+)
 from tffc.proof.contents import (
     element_kinds,
     function_content,
@@ -221,7 +228,9 @@ class Sections:
             call = self.terms.value(label, inputs)
         else:
             call = itself(self.terms, label, inputs, taint, place)
-        return tuple(self.terms.output(call, i) for i in given)
+        found = tuple(self.terms.output(call, i) for i in given)
+        self.declare(leaves(result), found)
+        return found
 
     def _run(self, section: Section, given: tuple[int, ...], place: Place) -> Task[Any]:
         run = _Run(place)
@@ -396,6 +405,7 @@ class Sections:
         self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: _Run
     ) -> int:
         """Return the state that a node creates or finds."""
+        assert step.state is not None
         label: Hashable = step.facts.label
         if run.function:
             if data:
@@ -576,9 +586,9 @@ class Sections:
         waits = (*controls, *self._waits(unneeded, depth=1))
         content = self._content(function, plan, captured, library)
         if body == symbols and not waits and not content:
-            for element in self.sequences.get(data[0], ()):
-                if _is_unchanged(facts.label, kinds, element):
-                    return data[0]
+            given = self.terms.labels[data[0]]
+            if _is_unchanged(facts.label, kinds, given, self.sequences.get(data[0], ())):
+                return data[0]
         return sequence_operation(
             self.terms,
             facts.label,
@@ -753,10 +763,28 @@ def _waiting(
     return made
 
 
-def _is_unchanged(label: Hashable, kinds: Sequence[tuple[int, bytes]], element: Type) -> bool:
-    """Tell whether a map takes elements of a type, and promises elements of the same type."""
-    types = in_dataset_order(element, leaves_of(element))
-    return _without_function(label) == map_label(types) and list(kinds) == argument_kinds(types)
+def _is_unchanged(
+    label: Any, kinds: Sequence[tuple[int, bytes]], given: Any, declared: Iterable[Type]
+) -> bool:
+    """Tell whether a map takes the elements of a dataset, by the dataset's label or the elements
+    that are declared for it, and promises the same elements."""
+    for element in declared:
+        types = in_dataset_order(element, leaves_of(element))
+        if _without_function(label) == map_label(types) and list(kinds) == argument_kinds(types):
+            return True
+    while isinstance(given, tuple) and given and isinstance(given[0], tuple):
+        given = given[0]
+    if not isinstance(given, tuple) or given[0] not in ("MapDataset", "TensorSliceDataset"):
+        return False
+    known = dict(part for part in given if isinstance(part, tuple) and len(part) == 2)
+    types = known.get("output_types", known.get("Toutput_types"))
+    shapes = known.get("output_shapes")
+    op, _, _, *rest = map_label(())
+    return (
+        _without_function(label) == (op, ("output_shapes", shapes), ("output_types", types), *rest)
+        and [dtype for dtype, _ in kinds] == _listed(label, "output_types")
+        and joined_shapes(shape for _, shape in kinds) == shapes
+    )
 
 
 def element_symbols(

@@ -16,9 +16,9 @@ CONVENTION = 9
 """The version of TensorFlow's calling convention for StableHLO modules."""
 
 
-def types_in(attribute: bytes) -> int:
-    """Return how many element types an attribute lists."""
-    return len(AttrValue.FromString(attribute).list.type)
+def types_in(attribute: bytes) -> list[int]:
+    """Return the element types that an attribute lists."""
+    return list(AttrValue.FromString(attribute).list.type)
 
 
 def number(kind: Type) -> int:
@@ -56,6 +56,32 @@ def shapes_attribute(kinds: Iterable[Type]) -> bytes:
             for size in sizes:
                 shape.dim.add().size = -1 if size is None else size
     return _encoded(made)
+
+
+def argument_kinds(kinds: Iterable[Type]) -> list[tuple[int, bytes]]:
+    """Return the element types and the shapes of a function's arguments of these types."""
+    return [(number(kind), shapes_attribute([kind])) for kind in kinds]
+
+
+def joined_shapes(attributes: Iterable[bytes]) -> bytes:
+    """Encode the shapes of several attributes as one list."""
+    made = AttrValue()
+    made.list.SetInParent()
+    for each in attributes:
+        made.list.shape.extend(AttrValue.FromString(each).list.shape)
+    return _encoded(made)
+
+
+def map_label(outputs: Iterable[Type]) -> tuple[Hashable, ...]:
+    """Return the label of a map to elements of these types, without its function."""
+    outputs = list(outputs)
+    return (
+        "MapDataset",
+        ("output_shapes", shapes_attribute(outputs)),
+        ("output_types", types_attribute(outputs)),
+        ("preserve_cardinality", flag_attribute(True)),
+        ("use_inter_op_parallelism", flag_attribute(True)),
+    )
 
 
 def flag_attribute(flag: bool) -> bytes:

@@ -11,8 +11,13 @@ import dataclasses
 from collections.abc import Hashable
 from typing import Any
 
-from tffc.proof.terms import GROUP, SLOT, Terms
+from tffc.proof.terms import Terms
 from tffc.proof.undecided import Undecided
+
+TWO = (
+    "whether its HLO and its StableHLO are one module can be told only where JAX traces it: prove "
+    "the bundle against the Python module of the program"
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,8 +43,8 @@ class Comparison:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._same: set[tuple[int, int]] = set()
-        self._of_form: dict[int, int] = {}
-        self._of_program: dict[int, int] = {}
+        self.of_form: dict[int, int] = {}
+        self.of_program: dict[int, int] = {}
         self._copies: dict[tuple[int, int], int] = {}
 
     def check(self, program: Any, form: Any) -> None:
@@ -73,7 +78,10 @@ class Comparison:
             # They count as equal before their inputs are compared, because any later difference
             # ends the whole comparison.
             self._same.add((one, other))
-            if terms.labels[one] != terms.labels[other]:
+            labels = terms.labels[one], terms.labels[other]
+            if labels[0] != labels[1]:
+                if len(set(map(_has_two_representations, labels))) > 1:
+                    raise Undecided("a module of XLA in two representations", TWO)
                 raise Mismatch(leaf, one, other, "other operations")
             if len(terms.children[one]) != len(terms.children[other]):
                 raise Mismatch(leaf, one, other, "other numbers of inputs")
@@ -89,7 +97,7 @@ class Comparison:
             if run is not made:
                 raise Mismatch(leaf, one, other, "only one of them is a run")
             return
-        known = self._of_form.setdefault(made, run)
+        known = self.of_form.setdefault(made, run)
         if made not in terms.strict:
             if known != run:
                 raise Undecided("state of several calls in one")
@@ -100,27 +108,14 @@ class Comparison:
             return
         if known != run:
             raise Mismatch(leaf, one, other, "what the program does twice, the form does once")
-        if self._of_program.setdefault(run, made) != made:
+        if self.of_program.setdefault(run, made) != made:
             raise Mismatch(leaf, one, other, "what the program does once, the form does twice")
 
 
-def surplus(terms: Terms) -> int | None:
-    """Return the first term of the form without an equal in the program, or None.
-
-    Terms that no result needs are not compared, but TensorFlow loads them and may refuse them.
-    Here, terms are equal if they differ only in the run, or in the element of an accumulator that a
-    symbol represents.
-    """
-    known: dict[Hashable, int] = {}
-    numbers: list[int] = []
-    for term, (label, children) in enumerate(zip(terms.labels, terms.children, strict=True)):
-        if isinstance(label, tuple) and label[0] == SLOT:
-            label = label[:-1]
-        key = label, tuple(numbers[child] for child in children)
-        if term >= terms.of_program and key not in known and label != GROUP:
-            return term
-        numbers.append(known.setdefault(key, term))
-    return None
+def _has_two_representations(label: Hashable) -> bool:
+    while isinstance(label, tuple) and label and isinstance(label[0], tuple):
+        label = label[0]
+    return isinstance(label, tuple) and label[:1] == ("XLA",)
 
 
 def _length(value: Any) -> int | None:

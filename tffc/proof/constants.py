@@ -1,4 +1,4 @@
-"""Constants, identified by their elements and not by their encoding in a message."""
+"""Constants, identified by the bytes of their elements and not by their encoding in a message."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Hashable
 from typing import Any
 
 from tffc.ir.array import Array
+from tffc.proof.fields import encoded
+from tffc.proto.encoding import LENGTH, Place, read_fields, read_length
 
 STRING = 7
 FORMATS = {
@@ -59,24 +61,76 @@ def filled(dtype: int, shape: tuple[int, ...], element: bytes) -> Hashable:
 
 
 def constant_of_tensor(tensor: Any) -> Hashable:
-    """Return the constant of a TensorProto, or its bytes if its type is not numeric or string."""
+    """Return the constant of a TensorProto.
+
+    It is identified by all bytes of the message if its type is not numeric or string, or if it has
+    anything besides type, sizes, and elements in one field.
+    """
     shape = tuple(dim.size for dim in tensor.tensor_shape.dim)
-    dtype = tensor.dtype
-    if dtype == STRING and not tensor.tensor_content:
-        return constant(dtype, shape, tuple(tensor.string_val) or (b"",))
-    if dtype not in FORMATS or min(shape, default=0) < 0:
-        return b"tensor", tensor.SerializeToString(deterministic=True)
-    field, code, size = FORMATS[dtype]
-    content = tensor.tensor_content
-    if not content:
-        values = list(getattr(tensor, field))
+    elements = _elements(tensor, shape)
+    if elements is None:
+        return b"tensor", encoded(tensor)
+    return constant(tensor.dtype, shape, elements)
+
+
+def _elements(tensor: Any, shape: tuple[int, ...]) -> bytes | tuple[bytes, ...] | None:
+    """Return the elements that a tensor lists, or None if they are not what its type and its shape
+    ask for."""
+    dtype, count = tensor.dtype, math.prod(shape)
+    if min(shape, default=0) < 0 or not (dtype in FORMATS or dtype == STRING):
+        return None
+    field, code, size = FORMATS.get(dtype, ("string_val", "", 0))
+    if not _is_plain(tensor, field):
+        return None
+    if tensor.tensor_content:
+        return tensor.tensor_content if len(tensor.tensor_content) == count * size else None
+    values = getattr(tensor, field)
+    if dtype == STRING:
+        return (tuple(values) or (b"",)) if len(values) <= count else None
+    if code in "fd":
+        # Python would change the bits of some numbers that are not numbers.
+        content = _fixed(tensor, field)
+    else:
         try:
-            content = struct.pack(f"<{len(values)}{code}", *values) or bytes(size)
+            content = struct.pack(f"<{len(values)}{code}", *values)
         except struct.error:
-            return b"tensor", tensor.SerializeToString(deterministic=True)
-    elif len(content) != math.prod(shape) * size:
-        return b"tensor", tensor.SerializeToString(deterministic=True)
-    return constant(dtype, shape, content)
+            return None
+    return (content or bytes(size)) if len(content) <= count * size else None
+
+
+def _is_plain(tensor: Any, field: str) -> bool:
+    """Tell whether a tensor has only type, sizes and elements, all in this field or as content."""
+    plain = type(tensor)()
+    plain.dtype = tensor.dtype
+    if tensor.HasField("tensor_shape"):
+        plain.tensor_shape.SetInParent()
+    for dim in tensor.tensor_shape.dim:
+        plain.tensor_shape.dim.add().size = dim.size
+    size = plain.ByteSize()
+    if tensor.tensor_content:
+        return size + _field_size(len(tensor.tensor_content)) == tensor.ByteSize()
+    rest = type(tensor)()
+    rest.CopyFrom(tensor)
+    rest.ClearField(field)
+    return size == rest.ByteSize()
+
+
+def _field_size(length: int) -> int:
+    """Return the size of a field of that many bytes whose number is small."""
+    return 1 + max(1, -(-length.bit_length() // 7)) + length
+
+
+def _fixed(tensor: Any, field: str) -> bytes:
+    """Return the bytes of a packed field of floating-point numbers."""
+    number = tensor.DESCRIPTOR.fields_by_name[field].number
+    data = encoded(tensor)
+    place = Place(0, len(data))
+    found: list[bytes] = []
+    for each, wire, _, value, end in read_fields(data, place):
+        if each == number and wire == LENGTH:
+            start, _ = read_length(data, value, place)
+            found.append(data[start:end])
+    return b"".join(found)
 
 
 def _without_run(elements: tuple[bytes, ...]) -> tuple[bytes, ...]:

@@ -57,7 +57,7 @@ def fold(symbols: Symbols, *, zero: Any, accumulated: Any, merged: Any, update: 
         taken = sorted({i for leaf in group for i in uses.updates((steps[leaf],))})
         whole = _fold_of_group(symbols, group, taken, parts)
         for place, leaf in enumerate(group):
-            made[leaf] = terms.value(("folded", place), (whole,))
+            made[leaf] = terms.value(("folded", place), (whole,), fails=False)
     return from_leaves(symbols.accumulator, (made[leaf] for leaf in range(len(zeros))))
 
 

@@ -16,17 +16,19 @@ from tffc.graphdef.state import ANONYMOUS_TABLES, LOOP_ENTRIES, NAME_ATTRIBUTES,
 from tffc.operations import op_table
 from tffc.operations.effects import Effect as NodeEffect
 from tffc.operations.effects import effect_of, is_told_by_inputs
+from tffc.operations.kernels import may_fail, remembers
+from tffc.proof import loading
+from tffc.proof.attributes import VARIANT
 from tffc.proof.constants import constant_of_tensor
-from tffc.proof.terms import IMPURE, OWN, PURE
+from tffc.proof.fields import PLACEMENT, encoded, remainder, unless_empty
+from tffc.proof.terms import DRAWN, IMPURE, OWN, PURE
 from tffc.proof.undecided import Undecided
 
-HINTS = frozenset({"_class", "_output_shapes"})
-"""Attributes that do not change results: placement hints and inferred shapes."""
-
-STATE_NAMES = frozenset({*NAME_ATTRIBUTES, "container", "use_node_name_sharing"})
+STATE_NAMES = frozenset({*NAME_ATTRIBUTES, "container"})
+NODE_NAMES = "use_node_name_sharing"
 NAMED_TABLES = {anonymous: named for named, anonymous in ANONYMOUS_TABLES.items()}
-NEAR = frozenset({"", "/device:CPU:0"})
-"""The names of the device that holds datasets; naming it makes no difference."""
+DATASETS = "/device:CPU:0"
+"""The name of the device that holds datasets; naming it makes no difference."""
 
 BRANCHES = frozenset({"Switch", "RefSwitch", "Merge", "RefMerge"})
 """Operations that may keep their successors, by data or by control, from running."""
@@ -36,6 +38,10 @@ CALLS = frozenset({"Case", "If", "StatefulPartitionedCall", "While"})
 
 MAPPED = frozenset({"MapDataset", "ReduceDataset"})
 """Dataset operations whose function is evaluated with the values that it captures."""
+
+PLAIN = {"Identity": ("T",), "NoOp": ()}
+"""Operations that compute nothing, with the attributes that such a node has; one that has others is
+like any operation."""
 
 REFERENCE = 100
 """TensorFlow's number for a reference to a variable is that of its element type plus this."""
@@ -47,13 +53,18 @@ class NodeFacts:
 
     `functions` are those that the attributes name.  `state` is the attribute that names the state
     which the node creates or finds; if it is empty, the name of the node is the name of the state.
+    `is_plain` tells whether the node computes nothing, `fails` whether it may fail, and `remembers`
+    whether its kernel may remember earlier runs.
     """
 
     op: str
-    label: Hashable
+    label: tuple[Hashable, ...]
     taint: int
     functions: tuple[str, ...] = ()
-    state: Hashable = None
+    state: tuple[Hashable, ...] | None = None
+    is_plain: bool = False
+    fails: bool = True
+    remembers: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,10 +72,11 @@ class Step:
     """A node to evaluate.  `data` are its inputs, each a value and one of its outputs; `controls`
     are the values it waits for."""
 
+    name: str
     facts: NodeFacts
     data: tuple[tuple[int, int], ...]
     controls: tuple[int, ...]
-    state: Hashable = None
+    state: tuple[Hashable, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,15 +90,22 @@ class Plan:
     steps: tuple[Step, ...]
     results: tuple[tuple[int, int], ...]
     extra: int
-    has_state: bool
     names: frozenset[str]
+
+    def unneeded(self, first: int) -> list[int]:
+        """Return the arguments from the first one on that nothing uses, counted from there."""
+        used = {index for index, _ in self.results}
+        for step in self.steps:
+            used.update(step.controls)
+            used.update(index for index, _ in step.data)
+        return [i - first for i in range(first, self.arguments) if i not in used]
 
 
 class Node:
     """A node with the attributes that `effect_of` reads; `rest` encodes all but name, operation and
     inputs."""
 
-    __slots__ = ("attr", "device", "input", "name", "op", "rest")
+    __slots__ = ("attr", "device", "input", "message", "name", "op", "rest")
 
     def __init__(self, message: Any) -> None:
         self.name: str = message.name
@@ -95,7 +114,8 @@ class Node:
         self.device: str = message.device
         for field in ("name", "op", "input"):
             message.ClearField(field)
-        self.rest: bytes = message.SerializeToString(deterministic=True)
+        self.rest: bytes = encoded(message)
+        self.message = message
         self.attr = message.attr
 
     def with_input(self, edges: list[str]) -> Node:
@@ -106,11 +126,17 @@ class Node:
 
 
 class Library:
-    """The functions of one graph."""
+    """The functions of one graph.
 
-    def __init__(self, library: Any) -> None:
+    `is_of_program` tells whether the program has the graph; `contents` has what a function has
+    besides its nodes and results.
+    """
+
+    def __init__(self, library: Any, *, is_of_program: bool) -> None:
+        loading.check_library(library, is_of_program=is_of_program)
         self.functions = {each.signature.name: each for each in library.function}
         self.gradients = {each.function_name: each.gradient_func for each in library.gradient}
+        self.is_of_program = is_of_program
         self.plans: dict[str, Plan] = {}
         self.terms: dict[str, int | None] = {}
         self.states: dict[str, list[tuple[Hashable, Hashable]]] = {}
@@ -122,43 +148,61 @@ class Reader:
 
     def __init__(self) -> None:
         self._facts: dict[tuple[str, bytes], NodeFacts] = {}
+        self._ports: dict[tuple[str, bytes], int | None] = {}
 
     def facts(self, node: Node, nodes: Mapping[str, Node], library: Library) -> NodeFacts:
         """Return the facts about a node; `nodes` are those of its graph or function."""
         if is_told_by_inputs(node.op):
-            return self._find(node, nodes, library)
+            return self._find(node, nodes)
         if node.op in library.functions:
-            return dataclasses.replace(
-                self._find(node, nodes, library), label="call", functions=(node.op,), taint=PURE
-            )
+            return self._find_call(node)
         key = node.op, node.rest
         found = self._facts.get(key)
         if found is None:
-            found = self._facts[key] = self._find(node, nodes, library)
+            found = self._facts[key] = self._find(node, nodes)
         return found
 
-    def _find(self, node: Node, nodes: Mapping[str, Node], library: Library) -> NodeFacts:
+    def _find_call(self, node: Node) -> NodeFacts:
+        """Return the facts about a node that calls the function of its operation's name."""
+        functions = [node.op]
+        details = _details(node, (), functions)
+        return NodeFacts(
+            "call", ("call", *_device(node), *details), PURE, functions=tuple(functions)
+        )
+
+    def _find(self, node: Node, nodes: Mapping[str, Node]) -> NodeFacts:
         if node.op in LOOP_ENTRIES:
             raise Undecided("a loop of TensorFlow 1", node.op)
         named = has_named_state(node)
-        hidden = STATE_NAMES if named or node.op in NAMED_TABLES or node.op == "VarHandleOp" else ()
         functions: list[str] = []
-        details: list[tuple[str, Hashable]] = []
-        for name in sorted(node.attr):
-            if name not in HINTS and name not in hidden:
-                details.append((name, _attribute(node.attr[name], functions)))
-        if node.op == "Const" and "value" in node.attr:
-            return NodeFacts("Const", _constant(node, details), PURE)
-        taint = _taint(node, nodes)
+        details = _details(node, _hidden(node, named), functions)
         op = NAMED_TABLES.get(node.op, node.op)
-        device = () if node.device in NEAR else (node.device,)
+        label: tuple[Hashable, ...] = (op, *_device(node), *details)
+        if node.op == "Const" and _is_constant(node, details) and not _device(node):
+            label = "Const", constant_of_tensor(node.attr["value"].tensor)
+        effect = effect_of(node, nodes)
+        names = tuple(name for name, *_ in details)
         return NodeFacts(
             op,
-            label=(op, *device, *details),
-            taint=taint,
+            label,
+            taint=_taint(node.op, effect),
             functions=tuple(functions),
             state=_state_name(node) if named else None,
+            is_plain=names == PLAIN.get(node.op) and not _device(node),
+            fails=may_fail(node.op),
+            remembers=remembers(node.op, effect) and not named,
         )
+
+    def has_port(self, node: Node, port: int, library: Library) -> bool:
+        """Tell whether a node has an output, as far as is known."""
+        key = node.op, node.rest
+        if key not in self._ports:
+            if node.op in library.functions:
+                return port < len(library.functions[node.op].signature.output_arg)
+            operation = op_table.find(node.op)
+            self._ports[key] = None if operation is None else len(operation.ports(node.attr))
+        most = self._ports[key]
+        return most is None or port < most
 
     def plan(
         self,
@@ -187,8 +231,25 @@ class Reader:
             walk.visit(f"^{name}")
         steps = tuple(self._step(nodes[name], walk, nodes, library, types) for name in walk.order)
         ends = tuple(walk.value(*each) for each in results)
-        has_state = any(step.state is not None for step in steps)
-        return Plan(first, steps, ends, extra, has_state, frozenset(walk.order))
+        for name, port in results:
+            if name in nodes and not self.has_port(nodes[name], port, library):
+                raise Undecided("a malformed graph", f"a result is {name}:{port}")
+        return Plan(first, steps, ends, extra, frozenset(walk.order))
+
+    def type_of(
+        self,
+        name: str,
+        port: int,
+        nodes: Mapping[str, Node],
+        arguments: Mapping[str, int],
+        types: Sequence[int],
+        library: Library,
+    ) -> int | None:
+        """Return the element type of an output or an argument, or None if it is not known."""
+        edge = f"{name}:{port}" if port else name
+        if edge in arguments:
+            return types[arguments[edge]]
+        return _output_type(nodes[name], port, library)
 
     def needed(
         self, nodes: Mapping[str, Node], arguments: Mapping[str, int], root: str
@@ -207,20 +268,31 @@ class Reader:
         types: Sequence[int],
     ) -> Step:
         facts = self.facts(node, nodes, library)
+        loading.check_inputs(node)
+        missing = loading.missing_neighbours(node, nodes, walk.arguments)
+        if missing and walk.resolve is graph_edge:
+            raise Undecided("a malformed graph", f"it does not have the node {missing[0]!r}")
+        if missing:
+            # In a function, a node that does not exist is the name of a group.
+            label = (*facts.label, ("beside", missing))
+            facts = dataclasses.replace(facts, label=label, is_plain=False)
         data: list[tuple[int, int]] = []
         controls: list[int] = []
         for edge in node.input:
             if edge.startswith("^"):
                 controls.append(walk.waited_for(edge))
-            else:
-                data.append(walk.value(*walk.resolve(edge)))
-        if node.op == "Identity" and len(data) == 1:
+                continue
+            name, port = walk.resolve(edge)
+            data.append(walk.value(name, port))
+            if data[-1][0] >= walk.first and not self.has_port(nodes[name], port, library):
+                raise Undecided("a malformed graph", f"an input is {edge!r}")
+        if facts.is_plain and len(data) == 1:
             source = next(edge for edge in node.input if not edge.startswith("^"))
             _check_identity(node, walk.resolve(source), walk, types, library)
         state = facts.state
-        if state == b"":
-            state = node.name if node.op != "VarHandleOp" else b""
-        return Step(facts, tuple(data), tuple(dict.fromkeys(controls)), state)
+        if state is not None and not state[1]:
+            state = state if node.op == "VarHandleOp" else (*state, node.name)
+        return Step(node.name, facts, tuple(data), tuple(dict.fromkeys(controls)), state)
 
 
 def _check_identity(
@@ -262,7 +334,7 @@ class _Walk:
         self.arguments = arguments
         self.resolve = resolve
         self.order: dict[str, int] = {}
-        self._first = first
+        self.first = first
 
     def visit(self, edge: str) -> None:
         """Add the node that an edge comes from, after everything it depends on."""
@@ -288,7 +360,7 @@ class _Walk:
             else:
                 stack.pop()
                 open_nodes.discard(name)
-                self.order[name] = self._first + len(self.order)
+                self.order[name] = self.first + len(self.order)
 
     def _enter(self, edge: str) -> tuple[str, Any]:
         name = self._source(edge)
@@ -361,53 +433,90 @@ def _offsets(node: Node, library: Library) -> dict[str, int]:
     return found
 
 
-def _taint(node: Node, nodes: Mapping[str, Node]) -> int:
-    effect = effect_of(node, nodes)
-    if effect is None or node.op in CALLS:
-        return OWN if node.op in BRANCHES else PURE
-    return OWN if effect is NodeEffect.OWN_STATE else IMPURE
+def _taint(op: str, effect: NodeEffect | None) -> int:
+    if effect is None or op in CALLS:
+        return OWN if op in BRANCHES else PURE
+    if effect is NodeEffect.OWN_STATE:
+        return OWN
+    return DRAWN if effect is NodeEffect.RANDOM else IMPURE
 
 
-def _constant(node: Node, details: list[tuple[str, Hashable]]) -> Hashable:
-    """Return a constant by its elements, ignoring its device."""
-    tensor = node.attr["value"].tensor
-    if {name for name, *_ in details} == {"dtype", "value"} and node.attr[
-        "dtype"
-    ].type == tensor.dtype:
-        return "Const", constant_of_tensor(tensor)
-    return "Const", *details
+def _device(node: Node) -> tuple[str, ...]:
+    """Return the device of a node, unless it is the one that an operation on datasets runs on."""
+    if node.device == DATASETS and _is_variant(node):
+        return ()
+    return (f"on {node.device}",) if node.device else ()
 
 
-def _state_name(node: Node) -> Hashable:
+def _is_variant(node: Node) -> bool:
+    operation = op_table.find(node.op)
+    ports = () if operation is None else operation.ports(node.attr)
+    return any(dtype == VARIANT for _, _, dtype in ports)
+
+
+def _hidden(node: Node, named: bool) -> frozenset[str]:
+    """Return the attributes of a node that only name its state."""
+    if node.op in NAMED_TABLES or (named and _state_name(node)[1]):
+        return STATE_NAMES | {NODE_NAMES}
+    if node.op in ANONYMOUS_TABLES and not (NODE_NAMES in node.attr and node.attr[NODE_NAMES].b):
+        return STATE_NAMES | {NODE_NAMES}
+    return STATE_NAMES if named or node.op == "VarHandleOp" else frozenset()
+
+
+def _details(node: Node, hidden: Iterable[str], functions: list[str]) -> list[tuple[str, Hashable]]:
+    """Return all attributes of a node but the hidden ones, and its other fields; the functions in
+    them are appended to `functions`."""
+    details = [
+        (name, _attribute(node.attr[name], functions))
+        for name in sorted(node.attr)
+        if name != PLACEMENT and name not in hidden
+    ]
+    return [*details, *unless_empty("fields", remainder(node.message))]
+
+
+def _is_constant(node: Node, details: list[tuple[str, Hashable]]) -> bool:
+    """Tell whether a node has only a type and elements of that type."""
+    names = [name for name, *_ in details]
+    return names == ["dtype", "value"] and (
+        encoded(node.attr["dtype"]) == encoded(type(node.attr["dtype"])(type=_dtype(node)))
+    )
+
+
+def _dtype(node: Node) -> int:
+    return node.attr["value"].tensor.dtype
+
+
+def _state_name(node: Node) -> tuple[bytes, bytes]:
+    """Return the container and the name of the state that a node finds by name."""
     names = [node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr]
     container = node.attr["container"].s if "container" in node.attr else b""
-    name = next((name for name in names if name), b"")
-    return (container, name) if name else b""
+    return container, next((name for name in names if name), b"")
 
 
 def _attribute(value: Any, functions: list[str]) -> Hashable:
     """Return a hashable attribute; the functions in it are appended to `functions`."""
     kind = value.WhichOneof("value")
     if kind == "func":
-        return _called(value.func, functions)
+        rest = unless_empty("fields", remainder(value))
+        return (*_called(value.func, functions), *rest)
     if kind == "tensor":
-        return constant_of_tensor(value.tensor)
+        rest = unless_empty("fields", remainder(value))
+        return (
+            (constant_of_tensor(value.tensor), *rest) if rest else constant_of_tensor(value.tensor)
+        )
     if kind == "list" and value.list.func:
-        return tuple(_called(call, functions) for call in value.list.func)
-    return value.SerializeToString(deterministic=True)
+        calls = tuple(_called(call, functions) for call in value.list.func)
+        return (calls, remainder(value), remainder(value.list))
+    return encoded(value)
 
 
-def _called(call: Any, functions: list[str]) -> Hashable:
+def _called(call: Any, functions: list[str]) -> tuple[Hashable, ...]:
     if call.name == SYMBOLIC_GRADIENT:
         raise Undecided("a symbolic gradient")
     if call.name:
         functions.append(call.name)
     inner: list[str] = []
-    details = [
-        (name, _attribute(call.attr[name], inner))
-        for name in sorted(call.attr)
-        if name not in HINTS
-    ]
+    details = [(name, _attribute(call.attr[name], inner)) for name in sorted(call.attr)]
     if inner:
         raise Undecided("a function that takes functions")
-    return ("function", bool(call.name), *details)
+    return ("function", bool(call.name), *details, *unless_empty("fields", remainder(call)))

@@ -26,7 +26,7 @@ from tffc.ir.nodes import (
     StructNode,
 )
 from tffc.ir.traverse import walk
-from tffc.ir.types import FunctionType
+from tffc.ir.types import FunctionType, Type
 from tffc.proof.constants import constant_of_array
 from tffc.proof.operators import CALLING, OPERATORS
 from tffc.proof.sections import Place, Sections
@@ -70,7 +70,9 @@ class Machine:
             case Selection():
                 return self._select(node, scope)
             case Literal():
-                return self.terms.value(("Const", constant_of_array(node.value)))
+                value = self.terms.value(("Const", constant_of_array(node.value)), fails=False)
+                self.declare(node.type, value)
+                return value
             case Lambda():
                 return Closure(node, scope)
             case Call() | StructNode() | Block():
@@ -150,12 +152,18 @@ class Machine:
                 found = yield self.sections.call(function, given, self.place)
                 return from_leaves(function.type.result, found)
             case Intrinsic(uri=uri) if uri in OPERATORS:
-                return OPERATORS[uri](self, function, argument)
+                value = OPERATORS[uri](self, function, argument)
             case Intrinsic(uri=uri) if uri in CALLING:
-                return (yield CALLING[uri](self, function, argument))
+                value = yield CALLING[uri](self, function, argument)
             case _:
-                pass
-        raise Undecided("an unknown operator", getattr(function, "uri", ""))
+                raise Undecided("an unknown operator", getattr(function, "uri", ""))
+        assert isinstance(function.type, FunctionType)
+        self.declare(function.type.result, value)
+        return value
+
+    def declare(self, kind: Type, value: Any) -> None:
+        """Note the shapes that the program declares for a value of a type."""
+        self.sections.declare(leaves_of(kind), leaf_terms(value))
 
     def _apply_closure(self, function: Closure, argument: Any) -> Task[Any]:
         # A term is an int and could be equal to the id of another argument, hence the flag in the

@@ -9,7 +9,9 @@ from tffc.ir.nodes import Intrinsic
 from tffc.ir.types import FederatedType, FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.proof import arithmetic, folds
 from tffc.proof.attributes import (
+    argument_kinds,
     flag_attribute,
+    map_label,
     shapes_attribute,
     text_attribute,
     types_attribute,
@@ -17,7 +19,7 @@ from tffc.proof.attributes import (
 from tffc.proof.sections import Place, element_symbols, itself, sequence_operation
 from tffc.proof.terms import OWN, PURE, Terms
 from tffc.proof.undecided import Undecided
-from tffc.proof.values import from_leaves, leaf_terms, leaves_of
+from tffc.proof.values import from_leaves, in_dataset_order, leaf_terms, leaves_of
 from tffc.trampoline import Task
 
 EACH = Place("each client")
@@ -31,6 +33,8 @@ class Machine(Protocol):
     place: Place
 
     def at(self, place: Place, function: Any, argument: Any) -> Task[Any]: ...
+
+    def declare(self, kind: Type, value: Any) -> None: ...
 
 
 # Placement.
@@ -82,7 +86,7 @@ def _select(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
     def select(key: Any) -> Task[Any]:
         return machine.at(EACH.inner(), function, (source, key))
 
-    return _mapped(machine.terms, EACH, select, slices, (key, result.element))
+    return _mapped(machine, EACH, select, slices, (key, result.element))
 
 
 # Sequences.
@@ -100,11 +104,11 @@ def _sequence_map(machine: Machine, operator: Intrinsic, argument: Any) -> Task[
     def apply(element: Any) -> Task[Any]:
         return machine.at(place.inner(), function, element)
 
-    return _mapped(machine.terms, place, apply, sequence, (before.element, result.element))
+    return _mapped(machine, place, apply, sequence, (before.element, result.element))
 
 
 def _mapped(
-    terms: Terms,
+    machine: Machine,
     place: Place,
     apply: Callable[[Any], Task[Any]],
     sequence: int,
@@ -112,19 +116,18 @@ def _mapped(
 ) -> Task[Any]:
     """Return the sequence of the results of a function; `elements` are the element types of the
     given and of the new sequence."""
-    before, after = elements
-    symbols = element_symbols(terms, place, 0, len(leaves_of(before)))
-    value = yield apply(from_leaves(before, in_dataset_order(before, list(symbols), back=True)))
+    terms, (before, after) = machine.terms, elements
+    kinds = argument_kinds(in_dataset_order(before, leaves_of(before)))
+    symbols = element_symbols(terms, place, 0, kinds)
+    element = from_leaves(before, in_dataset_order(before, list(symbols), back=True))
+    machine.declare(before, element)
+    value = yield apply(element)
     body = in_dataset_order(after, leaf_terms(value))
     outputs = in_dataset_order(after, leaves_of(after))
-    label = (
-        "MapDataset",
-        ("output_shapes", shapes_attribute(outputs)),
-        ("output_types", types_attribute(outputs)),
-        ("preserve_cardinality", flag_attribute(True)),
-        ("use_inter_op_parallelism", flag_attribute(True)),
-    )
-    return sequence_operation(terms, label, (sequence,), tuple(body), (), PURE, place)
+    if before == after and tuple(body) == symbols:
+        return sequence
+    label = map_label(outputs)
+    return sequence_operation(terms, label, (sequence,), tuple(body), (), PURE, place, kinds)
 
 
 def _sequence_reduce(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
@@ -136,13 +139,14 @@ def _sequence_reduce(machine: Machine, operator: Intrinsic, argument: Any) -> Ta
     place, carried = machine.place, leaves_of(result)
     if not carried:
         return zero
-    count = len(leaves_of(before.element))
-    symbols = element_symbols(machine.terms, place, len(carried), count)
+    kinds = argument_kinds([*carried, *in_dataset_order(before.element, leaves_of(before.element))])
+    symbols = element_symbols(machine.terms, place, len(carried), kinds)
     running = from_leaves(result, symbols[: len(carried)])
     ordered = in_dataset_order(before.element, list(symbols[len(carried) :]), back=True)
     argument = running, from_leaves(before.element, ordered)
+    machine.declare(StructType([result, before.element]), argument)
     value = yield machine.at(place.inner(), function, argument)
-    return _reduced(machine, result, sequence, zero, leaf_terms(value))
+    return _reduced(machine, result, sequence, zero, leaf_terms(value), kinds)
 
 
 def _sequence_sum(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
@@ -150,16 +154,25 @@ def _sequence_sum(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
     terms, kinds = machine.terms, leaves_of(element)
     if not kinds:
         return from_leaves(element, ())
-    symbols = element_symbols(terms, machine.place, len(kinds), len(kinds))
+    arguments = argument_kinds([*kinds, *in_dataset_order(element, kinds)])
+    symbols = element_symbols(terms, machine.place, len(kinds), arguments)
     ordered = in_dataset_order(element, list(symbols[len(kinds) :]), back=True)
     body = [
         arithmetic.operation(terms, "AddV2", (first, second), kind)
         for first, second, kind in zip(symbols, ordered, kinds, strict=False)
     ]
-    return _reduced(machine, element, argument, arithmetic.zeros(terms, element), body)
+    zeros = arithmetic.zeros(terms, element)
+    return _reduced(machine, element, argument, zeros, body, arguments)
 
 
-def _reduced(machine: Machine, kind: Type, sequence: int, zero: Any, body: list[int]) -> Any:
+def _reduced(
+    machine: Machine,
+    kind: Type,
+    sequence: int,
+    zero: Any,
+    body: list[int],
+    kinds: list[tuple[int, bytes]],
+) -> Any:
     carried = leaves_of(kind)
     label = (
         "ReduceDataset",
@@ -169,34 +182,10 @@ def _reduced(machine: Machine, kind: Type, sequence: int, zero: Any, body: list[
         ("use_inter_op_parallelism", flag_attribute(True)),
     )
     data = (sequence, *leaf_terms(zero))
-    made = sequence_operation(machine.terms, label, data, tuple(body), (), OWN, machine.place)
+    made = sequence_operation(
+        machine.terms, label, data, tuple(body), (), OWN, machine.place, kinds
+    )
     return from_leaves(kind, (machine.terms.output(made, i) for i in range(len(carried))))
-
-
-def in_dataset_order(element: Type, values: list[Any], *, back: bool = False) -> list[Any]:
-    """Reorder the leaves of a sequence's element from the order of the type to that of a dataset.
-
-    In a dataset, structs with names are sorted by name.  With `back`, reorder the other way.
-    """
-    order: list[int] = []
-    positions = from_leaves(element, range(len(values)))
-    stack: list[tuple[Type, Any]] = [(element, positions)]
-    while stack:
-        kind, position = stack.pop()
-        if not isinstance(kind, StructType):
-            order.append(position)
-            continue
-        named = [name for name in kind.names if name is not None]
-        if named and len(named) < len(kind):
-            raise Undecided("a sequence of structs of which some parts have names")
-        places = sorted(range(len(kind)), key=named.__getitem__) if named else range(len(kind))
-        stack.extend((kind.types[each], position[each]) for each in reversed(list(places)))
-    if not back:
-        return [values[index] for index in order]
-    found: list[Any] = list(values)
-    for place, index in enumerate(order):
-        found[index] = values[place]
-    return found
 
 
 # Arithmetic.

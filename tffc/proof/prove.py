@@ -10,17 +10,18 @@ from typing import Any
 from tffc.errors import ValidationError
 from tffc.ir.nodes import Node
 from tffc.ir.types import FunctionType, StructType, Type
-from tffc.proof.compare import Comparison, Mismatch, surplus
+from tffc.proof.compare import Comparison, Mismatch
 from tffc.proof.forms import FORMS, Components
 from tffc.proof.machine import ONCE, Machine
 from tffc.proof.sections import Sections
 from tffc.proof.terms import Terms
 from tffc.proof.text import Difference, described, expression
 from tffc.proof.undecided import Undecided
-from tffc.proof.values import from_leaves, leaves_of
+from tffc.proof.unneeded import Unneeded, surplus
+from tffc.proof.values import from_leaves, leaf_terms, leaves_of
 from tffc.trampoline import run
 
-VERSION = 2
+VERSION = 3
 """The version of the rules, raised when a change makes more or less provable."""
 
 
@@ -136,11 +137,18 @@ class _Attempt:
 
     def _symbols(self, which: str, kind: Type) -> Any:
         leaves = leaves_of(kind)
-        return from_leaves(kind, (self.terms.value((which, i)) for i, _ in enumerate(leaves)))
+        made = [self.terms.value((which, i), fails=False) for i in range(len(leaves))]
+        self.machine.sections.declare(leaves, made)
+        return from_leaves(kind, made)
 
     def compare(self, program: Any, form: Any) -> None:
         """Check that two values are the same; raises as `Comparison.check` does."""
-        Comparison(self.terms).check(program, form)
+        comparison = Comparison(self.terms)
+        comparison.check(program, form)
+        sections = self.machine.sections
+        Unneeded(comparison, self.terms).check(
+            leaf_terms(program), leaf_terms(form), sections.owed, sections.of_form
+        )
         other = surplus(self.terms)
         if other is not None:
             raise Undecided(

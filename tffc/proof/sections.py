@@ -9,6 +9,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
@@ -19,12 +20,32 @@ from tffc.ir.wire import (
     TensorBinding,
     read_tensorflow,
     read_xla,
+    write_tensorflow,
+    write_xla,
 )
 from tffc.operations import hlo, op_table
 from tffc.operations.effects import Effect
-from tffc.proof.attributes import module_label, number, types_in
+from tffc.operations.module_pairs import is_one_module
+from tffc.proof import loading
+from tffc.proof.attributes import (
+    argument_kinds,
+    joined_shapes,
+    map_label,
+    module_label,
+    number,
+    types_in,
+)
+from tffc.proof.contents import (
+    element_kinds,
+    function_content,
+    has_only_shapes,
+    is_general,
+    promised_shapes,
+)
+from tffc.proof.fields import encoded, remainder
 from tffc.proof.graph import (
     BRANCHES,
+    DATASETS,
     MAPPED,
     Library,
     Node,
@@ -34,14 +55,21 @@ from tffc.proof.graph import (
     function_edge,
     graph_edge,
 )
-from tffc.proof.terms import GROUP, IMPURE, OUTPUT, OWN, PURE, Terms
+from tffc.proof.loading import malformed
+from tffc.proof.terms import DRAWN, GROUP, IMPURE, OUTPUT, OWN, PURE, Terms
 from tffc.proof.undecided import Undecided
+from tffc.proof.values import in_dataset_order, leaves_of
 from tffc.proto import GraphDef
 from tffc.trampoline import Task
 
 STRING = 7
-COLOCATION = b"loc:@"
 AFTER = "after"
+INITIALIZED = "initialized"
+KERNELS = "kernels of"
+"""The state that the kernels of a function keep, which all calls of it in one graph share."""
+
+XLA = "XLA"
+"""The operation of a module of XLA that is not known to be one with the StableHLO beside it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,38 +91,65 @@ class Section:
 
     `first` initializes it, and then `main` computes the results.  `within` does both in one run,
     for a section whose initialization depends on its argument, or that is called for each element
-    of a sequence.  Nothing depends on the nodes in `unused`.
+    of a sequence.  `beside` is the step of `within` that initializes it, if no result waits for it.
+    Nothing depends on the nodes in `unused`.
     """
 
     library: Library
     main: Plan
     first: Plan | None
     within: Plan
+    beside: int | None
     has_token: bool
     unused: Set[str]
 
 
 class _Run:
-    """A run of a graph: the state that it created, and what initialization did to that state."""
+    """A run of a graph: the state that it created, and what initialization did to that state.
 
-    def __init__(self, place: Place, *, in_function: bool = False) -> None:
+    `function` is the function whose body it is, and `outer` the run that applies that function to
+    the elements of a sequence.  `mask` has a bit for each state that leads into the current step.
+    """
+
+    def __init__(self, place: Place, *, function: str = "", outer: _Run | None = None) -> None:
         self.place = place
-        self.in_function = in_function
-        self.states: dict[Hashable, int] = {}
-        self.kinds: dict[Hashable, Hashable] = {}
+        self.function = function
+        self.outer = outer
+        self.states: dict[Hashable, tuple[int, Hashable, tuple[int, ...]]] = {}
         self.touched: dict[int, list[int]] = {}
         self.named: list[tuple[Hashable, Hashable]] = []
+        self.earlier: dict[str, int] = {}
         self.is_first = False
+        self.mask = 0
+        self.bits: dict[int, int] = {}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Owed:
+    """What the initialization of a section does besides making state, whether or not a result needs
+    it; it is done if any of the `results` is needed."""
+
+    results: tuple[int, ...]
+    terms: tuple[int, ...]
 
 
 class Sections:
-    """An evaluator of sections, which reads each once."""
+    """An evaluator of sections, which reads each once.
+
+    `owed` has what the initializations of the called sections do, those of the form from `of_form`
+    on.  `shapes` has the shapes that the
+    program declares for tensors.
+    """
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.reader = Reader()
+        self.owed: list[Owed] = []
+        self.of_form = 0
+        self.shapes: dict[int, set[tuple[int | None, ...]]] = {}
+        self.sequences: dict[int, set[Type]] = {}
         self._read: dict[tuple[bytes, Type], Section] = {}
-        self._of_program: frozenset[tuple[bytes, Type]] = frozenset()
+        self._of_program: frozenset[tuple[bytes, Type]] | None = None
         self._known: dict[tuple[int, tuple[int, ...], int], tuple[int, ...]] = {}
 
     def call(self, section: Compiled, arguments: Sequence[int], place: Place) -> Task[Any]:
@@ -111,21 +166,34 @@ class Sections:
         if known is not None:
             return known
         made = len(self.terms.origins)
+        if section.type.parameter is not None:
+            self.declare(leaves(section.type.parameter), given)
         found = yield self._run(read, given, place)
+        self.declare(leaves(section.type.result), found)
         # Results with new runs are not remembered: the next call draws again.
         if len(self.terms.origins) == made and self.terms.count is None:
             self._known[id(read), given, place.depth] = found
         return found
 
+    def declare(self, kinds: Iterable[Type], found: Iterable[int]) -> None:
+        """Note the shapes that the program declares for the tensors of a value."""
+        if self._of_program is None:
+            for leaf, term in zip(kinds, found, strict=True):
+                if isinstance(leaf, TensorType) and leaf.shape is not None:
+                    self.shapes.setdefault(term, set()).add(leaf.shape)
+                elif isinstance(leaf, SequenceType):
+                    self.sequences.setdefault(term, set()).add(leaf.element)
+
     def begin_form(self) -> None:
         """Record the sections called so far as those of the program."""
         self._of_program = frozenset(self._read)
+        self.of_form = len(self.owed)
 
     def check_whole(self, section: Compiled) -> None:
         """Check that a called section has no unneeded nodes or functions, unless the program calls
         the same section."""
         key = section.payload, section.type
-        if key not in self._read or key in self._of_program:
+        if key not in self._read or key in (self._of_program or ()):
             return
         read = self._read[key]
         if read.unused or read.library.functions.keys() - read.library.plans.keys():
@@ -145,42 +213,65 @@ class Sections:
         given = _places(content.result)
         kinds = [] if parameter is None else leaves(parameter)
         if len(taken) != len(kinds) or len(given) != len(leaves(result)):
-            raise Undecided("a malformed graph", "an XLA module is bound otherwise than its type")
+            malformed("an XLA module is bound otherwise than its type")
+        if write_xla(content) != section.payload:
+            raise Undecided("a section with unknown fields")
         inputs = tuple(arguments[index] for index in _ordered(taken))
-        label: Hashable = ("XLA", content.hlo_module)
-        if content.stablehlo:
+        label: Hashable = (XLA, content.hlo_module, content.stablehlo)
+        if is_one_module(content.hlo_module, content.stablehlo):
             outputs = [leaves(result)[index] for index in _ordered(given)]
             label = module_label(
                 content.stablehlo, [kinds[index] for index in _ordered(taken)], outputs
             )
-        if any(map(_is_impure, hlo.instructions(content.hlo_module))):
-            call = itself(self.terms, label, inputs, IMPURE, place)
-        else:
+        taint = max(map(_taint, hlo.instructions(content.hlo_module)), default=PURE)
+        if taint == PURE:
             call = self.terms.value(label, inputs)
-        return tuple(self.terms.output(call, i) for i in given)
+        else:
+            call = itself(self.terms, label, inputs, taint, place)
+        found = tuple(self.terms.output(call, i) for i in given)
+        self.declare(leaves(result), found)
+        return found
 
     def _run(self, section: Section, given: tuple[int, ...], place: Place) -> Task[Any]:
         run = _Run(place)
         arguments = given
         if section.has_token:
-            arguments = (*given, self.terms.value("session token"))
+            arguments = (*given, self.terms.value("session token", fails=False))
         if place.depth or section.first is None:
-            _, results = yield self._steps(section.within, arguments, section.library, run)
+            values, results = yield self._steps(section.within, arguments, section.library, run)
+            if section.beside is not None:
+                self._owe(values[section.beside], results, run)
             return results
-        if section.main.has_state:
-            run.is_first = True
-            done, _ = yield self._steps(section.first, (), section.library, run)
-            self._check_initialized(done, run)
-            run.is_first = False
+        run.is_first = True
+        done, _ = yield self._steps(section.first, (), section.library, run)
+        run.is_first = False
         _, results = yield self._steps(section.main, arguments, section.library, run)
+        self._owe(done[-1], results, run)
         return results
 
-    def _check_initialized(self, done: list[int], run: _Run) -> None:
-        """Check that initialisation only acts on state."""
-        touched = {term for terms in run.touched.values() for term in terms}
-        for term in self._waits(done[-1:]):
-            if self.terms.taints[term] != PURE and term not in touched:
-                raise Undecided("an initialization that does more than make state")
+    def _owe(self, done: int, results: tuple[int, ...], run: _Run) -> None:
+        """Note what an initialization does besides making state, by its last term."""
+        terms = self.terms
+        touched = {term for acted in run.touched.values() for term in acted}
+        found: dict[int, None] = {}
+        stack = [done]
+        while stack:
+            term = stack.pop()
+            if terms.labels[term] == GROUP or _is_group(terms.labels[term]):
+                stack.extend(reversed(terms.children[term]))
+            elif (
+                terms.fails[term]
+                or terms.taints[term] >= DRAWN
+                or (terms.taints[term] == OWN and term not in touched and term not in run.touched)
+            ):
+                found[term] = None
+        if not found:
+            return
+        if run.place.depth:
+            raise Undecided("an initialization that the results of a sequence do not need")
+        label = ("initialization", run.place.side)
+        owed = tuple(terms.value(label, (term,), fails=False) for term in found)
+        self.owed.append(Owed(results, owed))
 
     # Graphs.
 
@@ -191,30 +282,50 @@ class Sections:
         terms = self.terms
         terms.spend(len(plan.steps))
         values = list(arguments)
+        masks = [0] * len(values)
         for step in plan.steps:
-            facts = step.facts
             data = tuple(terms.output(values[index], port) for index, port in step.data)
             controls = ()
             if step.controls:
                 controls = self._waits((values[index] for index in step.controls), run.place.depth)
-            if facts.functions or facts.op in MAPPED:
-                values.append((yield self._call(step, data, controls, library, run)))
-            elif facts.op == "Identity" and len(data) == 1:
-                values.append(terms.value(AFTER, (*data, *controls)) if controls else data[0])
-            elif facts.op == "NoOp":
-                values.append(terms.value(GROUP, controls))
-            elif step.state is not None:
-                values.append(self._state(step.state, facts.label, run, controls))
-            else:
-                values.append(self._operation(step, data, controls, run))
+            if run.is_first:
+                run.mask = 0
+                for index in (*(index for index, _ in step.data), *step.controls):
+                    run.mask |= masks[index]
+            values.append((yield self._step(step, data, controls, library, run)))
+            masks.append(run.mask)
         results = tuple(terms.output(values[index], port) for index, port in plan.results)
         return values[len(arguments) :], results
+
+    def _step(
+        self,
+        step: Step,
+        data: tuple[int, ...],
+        controls: tuple[int, ...],
+        library: Library,
+        run: _Run,
+    ) -> Task[Any] | int:
+        """Return the term of a step, or the task that evaluates it."""
+        facts = step.facts
+        if facts.functions or facts.op in MAPPED:
+            return self._call(step, data, controls, library, run)
+        if facts.is_plain and facts.op == "Identity" and len(data) == 1:
+            return self._after(data[0], controls)
+        if facts.is_plain and facts.op == "NoOp" and not data:
+            return self.terms.value(GROUP, controls, fails=False)
+        if step.state is not None:
+            return self._state_of(step, data, controls, run)
+        return self._operation(step, data, controls, run)
+
+    def _after(self, value: int, controls: tuple[int, ...]) -> int:
+        """Return a value that waits for others."""
+        return self.terms.value(AFTER, (value, *controls), fails=False) if controls else value
 
     def _waits(self, controls: Iterable[int], depth: int = 0) -> tuple[int, ...]:
         """Return the terms that control edges wait for, with groups expanded.
 
-        In a function applied to elements of a sequence, pure terms are left out: captured values
-        are computed before the call.
+        In a function applied to elements of a sequence, pure terms that cannot fail are left out:
+        captured values are computed before the call.
         """
         terms = self.terms
         found: dict[int, None] = {}
@@ -222,11 +333,17 @@ class Sections:
             label = terms.labels[term]
             if label == GROUP:
                 found.update(dict.fromkeys(terms.children[term]))
-            elif isinstance(label, tuple) and label[0] == OUTPUT:
+            elif (
+                isinstance(label, tuple)
+                and label[0] == OUTPUT
+                and terms.children[term][0] not in terms.branches
+            ):
                 found[terms.children[term][0]] = None
             else:
                 found[term] = None
-        return tuple(each for each in found if not depth or terms.taints[each] != PURE)
+        return tuple(
+            each for each in found if not depth or terms.taints[each] != PURE or terms.fails[each]
+        )
 
     def _operation(
         self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: _Run
@@ -234,51 +351,116 @@ class Sections:
         terms, facts = self.terms, step.facts
         label: Hashable = (facts.label, len(data)) if controls else facts.label
         children = (*data, *controls)
-        if facts.op == "Placeholder" and not run.in_function:
+        if facts.op == "Placeholder" and not run.function:
             raise Undecided("a placeholder that is not a parameter")
         if facts.taint == PURE or facts.op in BRANCHES:
-            return terms.value(label, children, facts.taint)
-        return self._itself(label, data, children, facts.taint, run)
+            made = terms.value(label, children, facts.taint, fails=facts.fails)
+            if facts.op in BRANCHES:
+                terms.branches.add(made)
+            return made
+        if facts.remembers:
+            label, children = self._remembering(step, label, children, run)
+        made = self._itself(label, children, facts.taint, run, fails=facts.fails)
+        if run.is_first:
+            run.earlier[step.name] = made
+        return made
+
+    def _remembering(
+        self, step: Step, label: Hashable, children: tuple[int, ...], run: _Run
+    ) -> tuple[Hashable, tuple[int, ...]]:
+        """Return the label and the inputs of an operation whose kernel remembers earlier runs.
+
+        The kernels of a function are those of all its calls.  A section that is called for each
+        element of a sequence has new ones each time.
+        """
+        if run.function:
+            return (label, "of its function"), (*children, self._kernels(run))
+        if run.place.depth:
+            return (label, "new for each element"), children
+        if not run.is_first and step.name in run.earlier:
+            return (label, "again"), (*children, run.earlier[step.name])
+        return label, children
+
+    def _kernels(self, run: _Run) -> int:
+        """Return the state that the kernels of the current function keep."""
+        return self._state((KERNELS, run.function), KERNELS, run)
 
     def _itself(
         self,
         label: Hashable,
-        data: tuple[int, ...],
         children: tuple[int, ...],
         taint: int,
         run: _Run,
+        *,
+        fails: bool = True,
     ) -> int:
-        made = itself(self.terms, label, children, taint, run.place)
+        made = itself(self.terms, label, children, taint, run.place, fails=fails)
         if run.is_first:
-            for each in data:
-                if each in run.touched:
-                    run.touched[each].append(made)
+            for state, bit in run.bits.items():
+                if run.mask & bit:
+                    run.touched[state].append(made)
         return made
 
+    def _state_of(
+        self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: _Run
+    ) -> int:
+        """Return the state that a node creates or finds."""
+        assert step.state is not None
+        label: Hashable = step.facts.label
+        if run.function:
+            if data:
+                raise Undecided("state that a function creates from inputs")
+            made = self._state(step.state, label, run)
+            if len(step.state) > 2:
+                # Without a name, it may be that of the node or of its kernel.
+                made = self.terms.value("of its function", (made, self._kernels(run)), fails=False)
+            return self._after(made, controls)
+        # A node that initialization ran too is the same one after it.
+        children = tuple(map(self._without_initialization, (*data, *controls)))
+        whole = (label, len(data)) if children else label
+        return self._state(step.state, whole, run, children, fails=step.facts.fails)
+
+    def _without_initialization(self, term: int) -> int:
+        """Return a state as it was before its initialization."""
+        return self.terms.children[term][0] if self.terms.labels[term] == INITIALIZED else term
+
     def _state(
-        self, state: Hashable, label: Hashable, run: _Run, controls: tuple[int, ...] = ()
+        self,
+        state: Any,
+        label: Hashable,
+        run: _Run,
+        children: tuple[int, ...] = (),
+        *,
+        fails: bool = False,
     ) -> int:
         """Return the state that a node finds by name, after initialization.
 
         In a function, it is a symbol: the caller passes the state of that name.
         """
+        if run.outer is not None:
+            if state[0] == KERNELS:
+                return self._state(state, label, run.outer)
+            raise Undecided("state that a function of a sequence finds by name")
         if state not in run.states:
-            if run.in_function:
-                if run.place.depth:
-                    raise Undecided("state that a function of a sequence finds by name")
-                made = self.terms.value(("state", len(run.named), label), (), OWN)
+            if run.function:
+                made = self.terms.value(("state", len(run.named), label), (), OWN, fails=False)
                 run.named.append((state, label))
             else:
-                whole: Hashable = (label, 0) if controls else label
-                made = itself(self.terms, whole, controls, OWN, run.place)
-            run.states[state], run.kinds[state] = made, label
+                made = itself(self.terms, label, children, OWN, run.place, fails=fails)
+            run.states[state] = made, label, children
             run.touched[made] = []
-        made = run.states[state]
-        if run.kinds[state] != label:
+            run.bits[made] = 1 << len(run.bits)
+        made, kind, inputs = run.states[state]
+        if kind != label:
             raise Undecided("one name of state for two kinds of it")
-        if run.is_first or not run.touched[made]:
+        if inputs != children:
+            raise Undecided("one state that several nodes create")
+        if run.is_first:
+            run.mask |= run.bits[made]
             return made
-        return self.terms.value("initialized", (made, *run.touched[made]))
+        if not run.touched[made]:
+            return made
+        return self.terms.value(INITIALIZED, (made, *run.touched[made]), fails=False)
 
     # Functions.
 
@@ -303,7 +485,7 @@ class Sections:
         taint = max([facts.taint, *(self.terms.taints[each] for each in functions)])
         if taint == PURE:
             return self.terms.value(label, children)
-        return self._itself(label, data, children, taint, run)
+        return self._itself(label, children, taint, run)
 
     def _function(self, name: str, library: Library) -> Task[Any]:
         """Return the term of a library function, whose body runs again in each call."""
@@ -315,7 +497,8 @@ class Sections:
         # Marks the function as being evaluated, which detects recursion.
         library.terms[name] = None
         plan = self._plan(name, library)
-        signature = library.functions[name].signature
+        function = library.functions[name]
+        signature = function.signature
         types = (
             tuple(argument.type for argument in signature.input_arg),
             tuple(argument.type for argument in signature.output_arg),
@@ -324,35 +507,47 @@ class Sections:
         # Runs inside the body are numbered from 0, so that equal functions have equal terms.
         outer, terms.count = terms.count, 0
         try:
-            arguments = tuple(terms.value(("argument", i)) for i, _ in enumerate(types[0]))
-            run = _Run(Place("function"), in_function=True)
+            arguments = tuple(
+                terms.value(("argument", i), fails=False) for i, _ in enumerate(types[0])
+            )
+            run = _Run(Place("function"), function=name)
             values, results = yield self._steps(plan, arguments, library, run)
         finally:
             terms.count = outer
+        places = {step.name: place for place, step in enumerate(plan.steps)}
+        awaited = [values[places[function.control_ret[each]]] for each in signature.control_output]
         others = tuple(dict.fromkeys(values[plan.extra :]))
         gradient = library.gradients.get(name)
         inner = [] if gradient is None else [(yield self._function(gradient, library))]
-        label = ("function", *types, signature.is_stateful, len(others), len(inner))
-        made = terms.value(label, (*results, *others, *inner))
+        content = function_content(function, is_of_program=library.is_of_program)
+        label = ("function", *types, content, len(others), len(inner), len(awaited))
+        made = terms.value(label, (*results, *others, *inner, *awaited))
         library.states[name] = run.named
         library.terms[name] = made
         return made
 
     def _plan(self, name: str, library: Library) -> Plan:
         if name not in library.functions:
-            raise Undecided("a malformed graph", f"its library does not have {name!r}")
+            malformed(f"its library does not have {name!r}")
         if name not in library.plans:
             function = library.functions[name]
+            loading.check_function(function)
             nodes = {each.name: each for each in map(Node, function.node_def)}
+            for each in function.control_ret.values():
+                if each not in nodes:
+                    malformed(f"{name!r} does not have the node {each!r}")
             arguments: dict[str, int] = {}
             for index, argument in enumerate(function.signature.input_arg):
                 arguments[argument.name] = arguments[f"^{argument.name}"] = index
             resolve = function_edge(nodes, library)
-            results = [
-                resolve(function.ret[output.name]) for output in function.signature.output_arg
-            ]
+            outputs = function.signature.output_arg
+            results = [resolve(function.ret[output.name]) for output in outputs]
             types = [argument.type for argument in function.signature.input_arg]
             plan = self.reader.plan(nodes, arguments, results, library, resolve, list(nodes), types)
+            for output, (place, port) in zip(outputs, results, strict=True):
+                known = self.reader.type_of(place, port, nodes, arguments, types, library)
+                if known not in (None, output.type):
+                    malformed(f"{name!r} returns another type than it says")
             library.plans[name] = plan
         return library.plans[name]
 
@@ -377,44 +572,90 @@ class Sections:
         carried = _count(facts.label, "Tstate")
         captured = data[len(data) - count :]
         if len(data) != 1 + carried + count or plan.arguments < carried + count:
-            raise Undecided("a malformed graph", f"a {facts.op} has too few inputs")
-        symbols = element_symbols(self.terms, run.place, carried, plan.arguments - carried - count)
-        inner = _Run(run.place.inner(), in_function=True)
+            malformed(f"a {facts.op} has too few inputs")
+        function = library.functions[name]
+        kinds = element_kinds(function, plan.arguments - count)
+        _check_types(function, facts.label, carried, plan.arguments - count)
+        symbols = element_symbols(self.terms, run.place, carried, kinds)
+        inner = _Run(run.place.inner(), function=name, outer=run)
         library.entered.add(name)
         values, results = yield self._steps(plan, (*symbols, *captured), library, inner)
         library.entered.remove(name)
         body = (*results, *dict.fromkeys(values[plan.extra :]))
-        given = data[: 1 + carried]
+        unneeded = (captured[i] for i in plan.unneeded(plan.arguments - count))
+        waits = (*controls, *self._waits(unneeded, depth=1))
+        content = self._content(function, plan, captured, library)
+        if body == symbols and not waits and not content:
+            given = self.terms.labels[data[0]]
+            if _is_unchanged(facts.label, kinds, given, self.sequences.get(data[0], ())):
+                return data[0]
         return sequence_operation(
-            self.terms, facts.label, given, body, controls, facts.taint, run.place
+            self.terms,
+            facts.label,
+            data[: 1 + carried],
+            body,
+            waits,
+            facts.taint,
+            run.place,
+            kinds,
+            content,
         )
+
+    def _content(
+        self, function: Any, plan: Plan, captured: Sequence[int], library: Library
+    ) -> tuple[Hashable, ...]:
+        """Return what a function of a sequence has besides its body.
+
+        Functions that tffc makes have nothing but the shapes of their arguments, of which those of
+        captured values must be shapes that the program declares.
+        """
+        name = function.signature.name
+        if name in library.gradients:
+            raise Undecided("a gradient of a function of a sequence")
+        if not has_only_shapes(function, [step.facts.op for step in plan.steps]):
+            return function_content(function, is_of_program=library.is_of_program)
+        promised = promised_shapes(function, plan.arguments - len(captured))
+        for term, shape in zip(captured, promised, strict=True):
+            declared = self.shapes.get(term, ())
+            if not any(is_general(shape, each) for each in declared) and not is_general(
+                shape, None
+            ):
+                if self._of_program is not None:
+                    raise Undecided("a shape that the program does not declare", f"in {name!r}")
+                return function_content(function, is_of_program=True)
+        return ()
 
     # Reading.
 
     def _section(self, section: Compiled, kind: FunctionType) -> Section:
         content = read_tensorflow(section.payload)
+        is_of_program = self._of_program is None
+        if write_tensorflow(content) != section.payload:
+            raise Undecided("a section with unknown fields")
+        if content.cache_key is not None and not is_of_program:
+            raise Undecided("a component with a key under which graphs are kept")
         try:
             graph = GraphDef.FromString(content.graph_def)
         except DecodeError:
-            raise Undecided("a malformed graph", "it is not a GraphDef") from None
+            malformed("it is not a GraphDef")
+        loading.check_graph(graph)
+        library = Library(graph.library, is_of_program=is_of_program)
         nodes = {node.name: node for node in map(Node, graph.node)}
-        if len(nodes) != len(graph.node):
-            raise Undecided("a malformed graph", "two nodes have one name")
-        library = Library(graph.library)
-        _check_neighbours(nodes)
         arguments: dict[str, int] = {}
         token = content.session_token_tensor_name
         given = [] if content.parameter is None else _bound(content.parameter, kind.parameter)
-        kinds = [] if kind.parameter is None else [number(leaf) for leaf in leaves(kind.parameter)]
+        kinds = [] if kind.parameter is None else leaves(kind.parameter)
         if len(kinds) != len(given):
-            raise Undecided("a malformed graph", "it does not bind its parameter")
+            malformed("it does not bind its parameter")
         fed = [*given, token] if token else given
+        types = [*map(number, kinds), STRING]
         for index, tensor in enumerate(fed):
             name, port = graph_edge(tensor)
-            _check_type(nodes.get(name), port, kinds[index] if index < len(given) else STRING)
+            leaf = kinds[index] if index < len(given) else TOKEN
+            _check_fed(nodes.get(name), port, leaf, strictly=not is_of_program)
             edge = f"{name}:{port}" if port else name
             if edge in arguments:
-                raise Undecided("a malformed graph", "one tensor is two parameters")
+                malformed("one tensor is two parameters")
             arguments[edge] = index
             arguments.setdefault(f"^{name}", index)
         plan = functools.partial(
@@ -423,40 +664,82 @@ class Sections:
             results=[graph_edge(tensor) for tensor in _bound(content.result, kind.result)],
             library=library,
             resolve=graph_edge,
-            types=[*kinds, STRING],
+            types=types,
         )
         main = plan(nodes)
         used = main.names.union(map(_node, arguments))
         init = content.initialize_op.removeprefix("^")
         if not init:
-            return Section(library, main, None, main, bool(token), nodes.keys() - used)
+            unused = nodes.keys() - used
+            return Section(library, main, None, main, None, bool(token), unused)
         before = self.reader.needed(nodes, arguments, init)
-        within = plan(_waiting(nodes, arguments, before, init))
+        within = plan(_waiting(nodes, arguments, before, init), others=[init])
+        places = {step.name: place for place, step in enumerate(within.steps)}
+        beside = places.get(init)
         edges = {edge for name in before for edge in nodes[name].input}
         own = [edge for edge in arguments if not token or _node(edge) != _node(token)]
         first = None
         if edges.isdisjoint(own):
-            first = self.reader.plan(nodes, {}, [(init, 0)], library, graph_edge)
-        return Section(library, main, first, within, bool(token), nodes.keys() - used - before)
+            first = self.reader.plan(nodes, {}, [], library, graph_edge, [init])
+        unused = nodes.keys() - used - before
+        waited = beside is not None and beside < within.extra
+        return Section(
+            library, main, first, within, None if waited else beside, bool(token), unused
+        )
 
 
-def _check_neighbours(nodes: Mapping[str, Node]) -> None:
-    """Check that every node exists that another one must be colocated with."""
-    for node in nodes.values():
-        for name in node.attr["_class"].list.s if "_class" in node.attr else ():
-            beside = name.removeprefix(COLOCATION)
-            if beside != name and beside.decode(errors="replace") not in nodes:
-                raise Undecided("a malformed graph", f"it does not have the node {beside!r}")
+TOKEN = TensorType(DType.STRING)
+"""The type of session tokens."""
 
 
-def _check_type(node: Node | None, port: int, expected: int) -> None:
-    """Check that a tensor bound to a parameter exists and has its element type."""
+def _check_fed(node: Node | None, port: int, kind: Type, *, strictly: bool) -> None:
+    """Check that a tensor bound to a parameter exists, and has its element type and shape.
+
+    In a form, it must be a placeholder with nothing else.
+    """
     operation = None if node is None else op_table.find(node.op)
     if node is None or operation is None:
-        raise Undecided("a malformed graph", "it does not have its parameter")
+        malformed("it does not have its parameter")
     types = [dtype for _, _, dtype in operation.ports(node.attr)]
-    if port >= len(types) or types[port] != expected:
-        raise Undecided("a malformed graph", "its parameter is of another type")
+    if port >= len(types) or types[port] != number(kind):
+        malformed("its parameter is of another type")
+    is_placeholder = node.op == "Placeholder"
+    if is_placeholder and "shape" in node.attr:
+        shape = kind.shape if isinstance(kind, TensorType) else ()
+        promised = node.attr["shape"].shape
+        if not is_general(promised, shape) and not is_general(promised, None):
+            malformed("its parameter is of another shape")
+    if strictly and not (
+        is_placeholder
+        and not node.input
+        and sorted(node.attr) == ["dtype", "shape"]
+        and not remainder(node.message)
+        and node.device in ("", DATASETS)
+        and not any(map(_has_more, node.attr.values()))
+    ):
+        raise Undecided("a parameter that is not a placeholder", f"the node {node.name!r}")
+
+
+def _has_more(value: Any) -> bool:
+    """Tell whether an attribute has more than an element type or a shape."""
+    alone = type(value)()
+    if value.HasField("shape"):
+        alone.shape.SetInParent()
+        alone.shape.unknown_rank = value.shape.unknown_rank
+        for dim in value.shape.dim:
+            alone.shape.dim.add().size = dim.size
+    else:
+        alone.type = value.type
+    return encoded(alone) != encoded(value)
+
+
+def _check_types(function: Any, label: Any, carried: int, elements: int) -> None:
+    """Check that a function of a sequence takes the captured values and the state of its node."""
+    types = [argument.type for argument in function.signature.input_arg]
+    if types[elements:] != _listed(label, "Targuments") or types[:carried] != _listed(
+        label, "Tstate"
+    ):
+        malformed(f"{function.signature.name!r} takes other types than it is given")
 
 
 def _node(edge: str) -> str:
@@ -480,12 +763,40 @@ def _waiting(
     return made
 
 
-def element_symbols(terms: Terms, place: Place, carried: int, elements: int) -> tuple[int, ...]:
+def _is_unchanged(
+    label: Any, kinds: Sequence[tuple[int, bytes]], given: Any, declared: Iterable[Type]
+) -> bool:
+    """Tell whether a map takes the elements of a dataset, by the dataset's label or the elements
+    that are declared for it, and promises the same elements."""
+    for element in declared:
+        types = in_dataset_order(element, leaves_of(element))
+        if _without_function(label) == map_label(types) and list(kinds) == argument_kinds(types):
+            return True
+    while isinstance(given, tuple) and given and isinstance(given[0], tuple):
+        given = given[0]
+    if not isinstance(given, tuple) or given[0] not in ("MapDataset", "TensorSliceDataset"):
+        return False
+    known = dict(part for part in given if isinstance(part, tuple) and len(part) == 2)
+    types = known.get("output_types", known.get("Toutput_types"))
+    shapes = known.get("output_shapes")
+    op, _, _, *rest = map_label(())
+    return (
+        _without_function(label) == (op, ("output_shapes", shapes), ("output_types", types), *rest)
+        and [dtype for dtype, _ in kinds] == _listed(label, "output_types")
+        and joined_shapes(shape for _, shape in kinds) == shapes
+    )
+
+
+def element_symbols(
+    terms: Terms, place: Place, carried: int, kinds: Sequence[tuple[int, bytes]]
+) -> tuple[int, ...]:
     """Return the symbols for the arguments of a function applied to elements of a sequence, the
-    carried state first."""
+    carried state first; `kinds` are their element types and shapes."""
     return tuple(
-        terms.value(("element", place.depth, "carried" if i < carried else "of", i))
-        for i in range(carried + elements)
+        terms.value(
+            ("element", place.depth, "carried" if i < carried else "of", i, *kind), fails=False
+        )
+        for i, kind in enumerate(kinds)
     )
 
 
@@ -497,24 +808,28 @@ def sequence_operation(
     controls: tuple[int, ...],
     taint: int,
     place: Place,
+    kinds: Sequence[tuple[int, bytes]],
+    content: tuple[Hashable, ...] = (),
 ) -> int:
     """Return an operation on a dataset whose function has this body.
 
-    A map with the identity returns the dataset itself.
+    `kinds` are the types of the function's arguments that are not captured, and `content` is what
+    it has besides its body.
     """
-    assert isinstance(label, tuple)
-    if label[0] == "MapDataset" and not controls and taint == PURE:
-        if body == element_symbols(terms, place, 0, len(body)):
-            return data[0]
-    kept = tuple(part for part in label if not (isinstance(part, tuple) and part[0] in LOOKED_INTO))
-    whole = (kept, len(data), len(body), len(controls))
+    whole = (_without_function(label), tuple(kinds), content, len(data), len(body), len(controls))
     if taint == PURE:
         return terms.value(whole, (*data, *body, *controls))
     return itself(terms, whole, (*data, *body, *controls), taint, place)
 
 
 def itself(
-    terms: Terms, label: Hashable, children: tuple[int, ...], taint: int, place: Place
+    terms: Terms,
+    label: Hashable,
+    children: tuple[int, ...],
+    taint: int,
+    place: Place,
+    *,
+    fails: bool = True,
 ) -> int:
     """Return a new run of an operation at a place.
 
@@ -522,19 +837,44 @@ def itself(
     function that is applied to each element of a sequence.
     """
     where = place.depth if taint == OWN else place
-    return terms.instance((label, where), children, taint)
+    return terms.instance((label, where), children, taint, fails=fails)
 
 
-LOOKED_INTO = ("Targuments", "f")
+def _without_function(label: Hashable) -> Hashable:
+    """Return the label of an operation on a dataset without its function."""
+    assert isinstance(label, tuple)
+    return tuple(part for part in label if not _is_looked_into(part))
+
+
+def _is_looked_into(part: Hashable) -> bool:
+    """Tell whether a part of a label is the function of a sequence, or the types that it
+    captures."""
+    return part == ("f", ("function", True)) or (
+        isinstance(part, tuple) and part[0] == "Targuments"
+    )
+
+
+def _listed(label: Any, name: str) -> list[int]:
+    """Return the element types that an attribute lists."""
+    return next((types_in(part[1]) for part in label if part[0] == name), [])
 
 
 def _count(label: Any, name: str) -> int:
-    """Return how many element types an attribute lists."""
-    return next((types_in(part[1]) for part in label if part[0] == name), 0)
+    return len(_listed(label, name))
 
 
-def _is_impure(instruction: tuple[str, str]) -> bool:
-    return hlo.effect_of(*instruction) not in (None, Effect.OWN_STATE)
+def _is_group(label: Hashable) -> bool:
+    """Tell whether a label is that of a `NoOp`."""
+    while isinstance(label, tuple) and label:
+        label = label[0]
+    return label == "NoOp"
+
+
+def _taint(instruction: tuple[str, str]) -> int:
+    effect = hlo.effect_of(*instruction)
+    if effect in (None, Effect.OWN_STATE):
+        return PURE
+    return DRAWN if effect is Effect.RANDOM else IMPURE
 
 
 def _places(root: SectionBinding) -> list[int]:
@@ -549,7 +889,7 @@ def _places(root: SectionBinding) -> list[int]:
         elif isinstance(binding, TensorBinding) and isinstance(binding.tensor, int):
             found.append(binding.tensor)
     if sorted(found) != list(range(len(found))):
-        raise Undecided("a malformed graph", "an XLA module is bound otherwise than its type")
+        malformed("an XLA module is bound otherwise than its type")
     return found
 
 
@@ -572,5 +912,5 @@ def _bound(root: SectionBinding, kind: Type | None) -> list[str]:
             case SequenceBinding(variant=name), SequenceType():
                 found.append(name)
             case _:
-                raise Undecided("a malformed graph", f"it does not bind a `{expected}`")
+                malformed(f"it does not bind a `{expected}`")
     return found

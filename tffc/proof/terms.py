@@ -14,9 +14,9 @@ from tffc.errors import Span
 from tffc.ir.size import max_size
 from tffc.proof.undecided import Undecided
 
-PURE, OWN, IMPURE = range(3)
-"""The taint of a term: computed from values alone, from state that is new in each run, or from a
-draw or effect.  A term has at least the taint of its children."""
+PURE, OWN, DRAWN, IMPURE = range(4)
+"""The taint of a term: computed from values alone, from state that is new in each run, from a draw,
+or from another effect.  A term has at least the taint of its children."""
 
 SLOT = "slot"
 GROUP = "group"
@@ -31,7 +31,10 @@ class Terms:
     `strict` holds the runs that draw or have effects; the others only use state that is new in each
     run, and each component may have a copy of it.  `run` is the number of the current component,
     and `runs` has for each run the number of its component.  The first `of_program` terms belong to
-    the program.  `is_open` is true for terms with a symbol that can still be substituted.
+    the program.  `is_open` is true for terms with a symbol that can still be substituted.  `fails`
+    is true for terms whose computation may fail.  `acts` holds the runs whose effects can be seen
+    from outside, which draws cannot.  `branches` holds the operations of which only some outputs
+    exist, so that also those who wait for an output wait for that one.
     """
 
     def __init__(self) -> None:
@@ -39,6 +42,9 @@ class Terms:
         self.children: list[tuple[int, ...]] = []
         self.taints: list[int] = []
         self.is_open: list[bool] = []
+        self.fails: list[bool] = []
+        self.acts: list[int] = []
+        self.branches: set[int] = set()
         self.spans: dict[int, Span] = {}
         self.origins: dict[int, int] = {}
         self.strict: set[int] = set()
@@ -50,21 +56,32 @@ class Terms:
         self.of_program = 0
         self._most = self._left = max_size()
 
-    def value(self, label: Hashable, children: tuple[int, ...] = (), taint: int = PURE) -> int:
-        """Return the term of a deterministic operation; `taint` is that of the operation itself."""
+    def value(
+        self,
+        label: Hashable,
+        children: tuple[int, ...] = (),
+        taint: int = PURE,
+        *,
+        fails: bool = True,
+    ) -> int:
+        """Return the term of a deterministic operation; `taint` is that of the operation itself,
+        and `fails` tells whether it may fail for any inputs."""
         key = (label, children)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._add(label, children, taint)
+            found = self._known[key] = self._add(label, children, taint, fails)
         return found
 
     def output(self, term: int, port: int) -> int:
-        """Return an output of an operation; the first one is the operation itself."""
-        return self.value((OUTPUT, port), (term,)) if port else term
+        """Return an output of an operation; the first one is the operation itself, unless it does
+        not always exist."""
+        if port or term in self.branches:
+            return self.value((OUTPUT, port), (term,), fails=False)
+        return term
 
     def slot(self, which: str, dtype: int, number: int) -> int:
         """Return a symbol of an element type, to be substituted later."""
-        made = self.value((SLOT, which, dtype, number))
+        made = self.value((SLOT, which, dtype, number), fails=False)
         self.is_open[made] = True
         return made
 
@@ -74,7 +91,9 @@ class Terms:
         assert isinstance(label, tuple)
         return self.slot(label[1], label[2], number)
 
-    def instance(self, label: Hashable, children: tuple[int, ...], taint: int) -> int:
+    def instance(
+        self, label: Hashable, children: tuple[int, ...], taint: int, *, fails: bool = True
+    ) -> int:
         """Return a new run of an operation.
 
         In the body of a function, it is identified by the number of runs before it there, because
@@ -82,20 +101,23 @@ class Terms:
         """
         if self.count is not None:
             self.count += 1
-            return self.value((label, "run", self.count), children, taint)
-        made = self._add(label, children, taint)
+            return self.value((label, "run", self.count), children, taint, fails=fails)
+        made = self._add(label, children, taint, fails)
         self.origins[made] = made
         self.runs[made] = self.run
-        if taint is IMPURE:
+        if taint >= DRAWN:
             self.strict.add(made)
+        if taint >= IMPURE:
+            self.acts.append(made)
         return made
 
-    def _add(self, label: Hashable, children: tuple[int, ...], taint: int) -> int:
+    def _add(self, label: Hashable, children: tuple[int, ...], taint: int, fails: bool) -> int:
         taints, is_open = self.taints, False
         for child in children:
             if taints[child] > taint:
                 taint = taints[child]
             is_open = is_open or self.is_open[child]
+            fails = fails or self.fails[child]
         made = len(self.labels)
         if made >= self._most:
             raise Undecided("size", f"more than {self._most} operations")
@@ -103,6 +125,7 @@ class Terms:
         self.children.append(children)
         self.is_open.append(is_open)
         taints.append(taint)
+        self.fails.append(fails)
         if self.span is not None:
             self.spans[made] = self.span
         return made
@@ -140,11 +163,14 @@ class Terms:
         if children == self.children[term]:
             return term
         if term not in self.origins:
-            return self.value(label, children)
+            made = self.value(label, children, fails=self.fails[term])
+            if term in self.branches:
+                self.branches.add(made)
+            return made
         origin = self.origins[term]
         # The same run with the same inputs must be the same term.
         key = ((label, origin), children)
         if key not in self._known:
-            self._known[key] = self._add(label, children, self.taints[origin])
+            self._known[key] = self._add(label, children, self.taints[origin], self.fails[origin])
             self.origins[self._known[key]] = origin
         return self._known[key]

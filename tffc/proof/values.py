@@ -68,3 +68,29 @@ def leaves_of(root: Type) -> list[Type]:
         if most < 0:
             raise Undecided("size", "a type has too many parts")
     return found
+
+
+def in_dataset_order(element: Type, values: list[Any], *, back: bool = False) -> list[Any]:
+    """Reorder the leaves of a sequence's element from the order of the type to that of a dataset.
+
+    In a dataset, structs with names are sorted by name.  With `back`, reorder the other way.
+    """
+    order: list[int] = []
+    positions = from_leaves(element, range(len(values)))
+    stack: list[tuple[Type, Any]] = [(element, positions)]
+    while stack:
+        kind, position = stack.pop()
+        if not isinstance(kind, StructType):
+            order.append(position)
+            continue
+        named = [name for name in kind.names if name is not None]
+        if named and len(named) < len(kind):
+            raise Undecided("a sequence of structs of which some parts have names")
+        places = sorted(range(len(kind)), key=named.__getitem__) if named else range(len(kind))
+        stack.extend((kind.types[each], position[each]) for each in reversed(list(places)))
+    if not back:
+        return [values[index] for index in order]
+    found: list[Any] = list(values)
+    for place, index in enumerate(order):
+        found[index] = values[place]
+    return found

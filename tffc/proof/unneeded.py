@@ -1,0 +1,152 @@
+"""Comparison of what no result needs: effects, initializations, and nodes.
+
+`Comparison` follows the results.  What else a component does must be what the program does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+from tffc.proof.compare import Comparison, Mismatch
+from tffc.proof.sections import Owed
+from tffc.proof.terms import GROUP, PURE, SLOT, Terms
+from tffc.proof.text import expression
+from tffc.proof.undecided import Undecided
+
+
+class Unneeded:
+    """The comparison of what both sides do besides the results.
+
+    Each effect that can be seen from outside must be done by both sides, also if no result needs
+    it.  The initialization of a section may fail or have effects even if no result needs the state
+    that it makes.  Draws that no result needs are not compared.
+    """
+
+    def __init__(self, comparison: Comparison, terms: Terms) -> None:
+        self._comparison = comparison
+        self._terms = terms
+        self._keys: list[int] = []
+
+    def check(
+        self, program: Iterable[int], form: Iterable[int], owed: Sequence[Owed], of_form: int
+    ) -> None:
+        """Check what both sides do besides their results, which have been compared.
+
+        Raises:
+          Undecided: it may differ.
+        """
+        terms = self._terms
+        acts = [terms.origins.get(term, term) for term in terms.acts]
+        ours = [term for term in acts if term < terms.of_program]
+        theirs = [term for term in acts if term >= terms.of_program]
+        if not (owed or ours or theirs):
+            return
+        self._keys = structure(terms)
+        if owed:
+            needed = _reached(terms, [*program, *ours])
+            done = [each for each in owed[:of_form] if not needed.isdisjoint(each.results)]
+            self._pair(_terms_of(done), _terms_of(owed[of_form:]), "an initialization", copies=True)
+        comparison = self._comparison
+        self._pair(
+            [term for term in ours if term not in comparison.of_program],
+            [term for term in theirs if term not in comparison.of_form],
+            "an effect that no result needs",
+            copies=False,
+        )
+
+    def _pair(self, ours: list[int], theirs: list[int], what: str, *, copies: bool) -> None:
+        """Check that two lists have the same terms.
+
+        With `copies`, several terms of the form may correspond to one of the program, such as those
+        of components that all have a copy of its state.
+        """
+        groups: dict[int, tuple[list[int], list[int]]] = {}
+        for side, found in enumerate((ours, theirs)):
+            for term in dict.fromkeys(found):
+                groups.setdefault(self._keys[term], ([], []))[side].append(term)
+        for one, other in groups.values():
+            if not one or not other or not (copies or len(one) == len(other)):
+                raise Undecided(what, self._text((one or other)[0]))
+            pairs = self._by_run(one, other) if copies and len({*one, *other}) > 2 else None
+            if pairs is None:
+                if len(one) != len(other):
+                    raise Undecided(what, f"not done as often: {self._text(one[0])}")
+                pairs = list(zip(one, other, strict=True))
+            for first, second in pairs:
+                self._same(first, second, what)
+
+    def _by_run(self, ours: list[int], theirs: list[int]) -> list[tuple[int, int]] | None:
+        """Return pairs of terms whose runs correspond already, if all terms are in pairs."""
+        of_form = self._comparison.of_form
+        by_run = {self._first_run(term): term for term in ours}
+        pairs: list[tuple[int, int]] = []
+        for term in theirs:
+            run = self._first_run(term)
+            mine = by_run.get(of_form.get(run, run))
+            if mine is None:
+                return None
+            pairs.append((mine, term))
+        return pairs if {mine for mine, _ in pairs} == set(ours) else None
+
+    def _first_run(self, root: int) -> int:
+        """Return the first run that a term depends on, or the term itself if it depends on none."""
+        terms, stack, seen = self._terms, [root], set[int]()
+        while stack:
+            term = stack.pop()
+            if term in terms.origins and not terms.children[term]:
+                return terms.origins[term]
+            if term not in seen and terms.taints[term] != PURE:
+                seen.add(term)
+                stack.extend(reversed(terms.children[term]))
+        return root
+
+    def _same(self, one: int, other: int, what: str) -> None:
+        try:
+            self._comparison.check(one, other)
+        except Mismatch:
+            raise Undecided(what, self._text(one)) from None
+
+    def _text(self, term: int) -> str:
+        return expression(self._terms, term)
+
+
+def _terms_of(owed: Iterable[Owed]) -> list[int]:
+    return [term for each in owed for term in each.terms]
+
+
+def _reached(terms: Terms, roots: Iterable[int]) -> set[int]:
+    """Return the terms that some terms depend on, themselves included."""
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        term = stack.pop()
+        if term not in seen:
+            seen.add(term)
+            stack.extend(terms.children[term])
+    return seen
+
+
+def structure(terms: Terms) -> list[int]:
+    """Return a number for each term, the same for terms that differ only in the run, or in the
+    element of an accumulator that a symbol represents."""
+    known: dict[Hashable, int] = {}
+    numbers: list[int] = []
+    for term, (label, children) in enumerate(zip(terms.labels, terms.children, strict=True)):
+        if isinstance(label, tuple) and label[0] == SLOT:
+            label = label[:-1]
+        key = label, tuple(numbers[child] for child in children)
+        numbers.append(known.setdefault(key, term))
+    return numbers
+
+
+def surplus(terms: Terms) -> int | None:
+    """Return the first term of the form without an equal in the program, or None.
+
+    Terms that no result needs are not compared, but TensorFlow loads them and may refuse them.
+    Here, terms are equal if they have the same structure.
+    """
+    numbers = structure(terms)
+    for term in range(terms.of_program, len(numbers)):
+        if numbers[term] >= terms.of_program and terms.labels[term] != GROUP:
+            return term
+    return None

@@ -31,11 +31,8 @@ from tffc.ir.type_parts import leaves, without_containers
 from tffc.ir.types import FunctionType, StructWithPythonType, TensorType, Type
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
 from tffc.linking.operand import rebuild
-<<<<<<< HEAD
 from tffc.operations import hlo
-=======
 from tffc.operations.module_pairs import note_one_module
->>>>>>> prover
 from tffc.proto.encoding import Place, without_fields
 from tffc.trampoline import Task, run
 

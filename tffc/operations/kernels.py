@@ -1,20 +1,12 @@
-<<<<<<< HEAD
 """State that a node's kernel keeps from one run to the next, such as where a seeded generator is.
 
 TensorFlow makes one kernel for each node of a graph, and one for each node of a function that is
 called, however many calls of the function there are.  So calls of one function share its kernels,
 and calls of two functions of equal content do not.
-=======
-"""What is known about the kernels of operations: whether they may fail, and whether they remember.
-
-`kernels.txt` lists the operations that cannot fail, and those whose kernels remember nothing.  Any
-other operation may fail; any other one that is stateful remembers.
->>>>>>> prover
 """
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 import pathlib
 from typing import Any
 
@@ -56,39 +48,3 @@ def is_seeded(node: Any) -> bool:
     """Tell whether an attribute gives a node a seed, or the caller of its function may."""
     seeds = [node.attr[name] for name in SEEDS if name in node.attr]
     return any(seed.i or seed.placeholder for seed in seeds)
-=======
-import functools
-import pathlib
-
-from tffc.operations.effects import OWN_STATE_FAMILIES, Effect
-
-TABLE = pathlib.Path(__file__).with_suffix(".txt")
-
-
-@functools.cache
-def operations_under(heading: str) -> frozenset[str]:
-    """Return the operations under a heading of the table, which may be under several."""
-    found: set[str] = set()
-    current = ""
-    for line in TABLE.read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            current = line.strip("[]")
-        elif not line.startswith("#") and current == heading:
-            found.update(line.split())
-    return frozenset(found)
-
-
-def may_fail(op: str) -> bool:
-    """Tell whether an operation may fail for some values of its inputs."""
-    return op not in operations_under("cannot fail")
-
-
-def remembers(op: str, effect: Effect | None) -> bool:
-    """Tell whether the kernel of an operation with this effect may remember its earlier runs.
-
-    Draws without a seed remember where their generators are, but nothing can be told from it.
-    """
-    if effect in (None, Effect.RANDOM) or op in operations_under("no memory"):
-        return False
-    return not op.startswith(OWN_STATE_FAMILIES)
->>>>>>> prover

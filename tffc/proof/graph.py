@@ -16,7 +16,7 @@ from tffc.graphdef.state import ANONYMOUS_TABLES, LOOP_ENTRIES, NAME_ATTRIBUTES,
 from tffc.operations import op_table
 from tffc.operations.effects import Effect as NodeEffect
 from tffc.operations.effects import effect_of, is_told_by_inputs
-from tffc.operations.kernels import may_fail, remembers
+from tffc.operations.failing import may_fail, remembers
 from tffc.proof import loading
 from tffc.proof.attributes import VARIANT
 from tffc.proof.constants import constant_of_tensor

@@ -231,8 +231,12 @@ def test_effects_on_a_side(run: Run, policy: Callable[[str], str], tmp_path: pat
 
 def test_the_content_of_an_effect(run: Run, tmp_path: pathlib.Path) -> None:
     def content(text: str) -> str:
-        (tmp_path / "round.py").write_text(text)
-        found = json.loads(run("audit", "round.py:training", "--format", "json").stdout)
+        # AutoGraph reads a file once in a process.
+        name = f"round_{len(list(tmp_path.iterdir()))}.py"
+        (tmp_path / name).write_text(text)
+        ran = run("audit", f"{name}:training", "--format", "json")
+        assert ran.code == 0, ran.stderr
+        found = json.loads(ran.stdout)
         (effect,) = found["audit"]["effects"]
         return effect["content"]
 

@@ -55,6 +55,8 @@ IS_SEVEN = tff.tf_computation(lambda x: tf.cast(x == 7, tf.float32), np.int32)
 LENGTH = tff.tf_computation(
     lambda x: tf.cast(tf.shape(x)[0], tf.float32), tff.TensorType(np.float32, [None])
 )
+CHANCE = tff.tf_computation(lambda: tf.cast(tf.random.uniform([]) > 0.99, tf.float32))
+FROM_FILE = tff.tf_computation(lambda: tf.strings.to_number(tf.io.read_file("weight")))
 PLUS = tff.tf_computation(lambda a, b: a + b, np.int32, np.int32)
 SAME = tff.tf_computation(lambda a: a, np.int32)
 NEGATIVE = tff.tf_computation(lambda a: -a, np.int32)

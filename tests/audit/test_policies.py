@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tffc as tff
 from tests.audit.rounds import (
     AS_FLOAT,
+    CHANCE,
     COUNT,
+    FROM_FILE,
     IS_SEVEN,
     LENGTH,
     NEGATIVE,
@@ -97,6 +100,12 @@ SINGLE: dict[str, Aggregate] = {
     ),
     "weight by itself": lambda data: tff.federated_mean(
         tff.federated_map(AS_FLOAT, data.age), tff.federated_map(AS_FLOAT, data.age)
+    ),
+    "weight by chance": lambda data: tff.federated_mean(
+        tff.federated_map(AS_FLOAT, data.age), tff.federated_eval(CHANCE, tff.CLIENTS)
+    ),
+    "weight from a file": lambda data: tff.federated_mean(
+        tff.federated_map(AS_FLOAT, data.age), tff.federated_eval(FROM_FILE, tff.CLIENTS)
     ),
     "weight by shape": lambda data: tff.federated_mean(
         tff.federated_map(AS_FLOAT, data.age), tff.federated_map(LENGTH, data.vector)
@@ -317,3 +326,49 @@ def test_every_path_of_the_data_can_be_a_pattern() -> None:
         expected = ["never-leave"] if path == "data.age" else []
         policy = Policy(never_leave=(Pattern(path),))
         assert [each.rule for each in broken(found, policy)] == expected
+
+
+def split(first: Any, second: Any) -> list[str]:
+    """Return the contents of two channels whose contributions one section computes."""
+    work = tff.tf_computation(lambda a, b: (first(a, b), second(a, b)), np.int32, np.int32)
+
+    def totals(data: Any) -> Any:
+        worked = tff.federated_map(work, (data.age, data.username))
+        return tff.federated_zip((tff.federated_sum(worked[0]), tff.federated_max(worked[1])))
+
+    return [channel.content for channel in audited(totals).channels]
+
+
+def by_variable(value: Any) -> Any:
+    """Return a value by way of a variable."""
+    variable = tf.Variable(0, dtype=tf.int32)
+    with tf.control_dependencies([variable.assign(value)]):
+        return variable.read_value()
+
+
+def test_what_another_result_of_a_section_needs_is_not_part_of_the_content() -> None:
+    one = split(lambda a, b: a + 1, lambda a, b: b)
+    other = split(lambda a, b: a + 1, lambda a, b: b * 2)
+    assert one[0] == other[0]
+    assert one[1] != other[1]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda a, b: a + 2,
+        lambda a, b: 1 + a,
+        lambda a, b: a + 1 + 0 * b,
+        lambda a, b: b + 1,
+        lambda a, b: tf.cond(b > 0, lambda: a + 1, lambda: a),
+        lambda a, b: tf.where(b == 7, a, 0),
+    ],
+)
+def test_what_a_result_of_a_section_needs_is_part_of_the_content(changed: Any) -> None:
+    assert split(lambda a, b: a + 1, lambda a, b: b)[0] != split(changed, lambda a, b: b)[0]
+
+
+def test_results_that_may_share_state_are_one_content() -> None:
+    one = split(lambda a, b: a, lambda a, b: by_variable(b))
+    other = split(lambda a, b: a, lambda a, b: by_variable(b + 1))
+    assert one[0] != other[0]

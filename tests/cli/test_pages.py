@@ -58,13 +58,13 @@ def test_page(name: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
     if name.startswith(("examples/", "tutorials/")):
         check_close(found, shown)
     else:
-        assert found == shown, UPDATE
+        assert DIGEST.sub("D", found) == DIGEST.sub("D", shown), UPDATE
 
 
 FLOAT = re.compile(r"\d+\.\d+(?:e-?\d+)?")
 
 
-DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
+DIGEST = re.compile(r"\b(?:[0-9a-f]{32}|[0-9a-f]{64})\b")
 
 
 def check_close(found: str, shown: str) -> None:

@@ -1,111 +1,158 @@
-"""`tffc report` and `tffc run --report`: pages about runs."""
+"""The report of an audit says what was read, what was applied, and what came of it."""
 
 from __future__ import annotations
 
-import os
+import hashlib
+import json
 import pathlib
 import re
-import shutil
+from typing import Any
 
-import numpy as np
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import ROUND, Run
+from tffc.version import VERSION
 
-MODULE = """\
-import numpy as np
-import tffc as tff
+POLICY = (
+    "protection: system\nleast-clients: 5\nnever-leave: [{pattern: data.user, optional: true}]\n"
+)
 
-@tff.federated_computation(tff.types.at_server(np.float32), tff.types.at_clients(np.float32))
-def mean(state, data):
-    average = tff.federated_mean(data)
-    return average, average
-"""
+FORMATS = ("text", "json", "html", "sarif")
 
 
-@pytest.fixture
-def place(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """The working directory, with a program and the data of three good clients and a bad one."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mean.py").write_text(MODULE)
-    (tmp_path / "data").mkdir()
-    for number, name in enumerate(("ada", "ben", "cleo")):
-        np.savez(tmp_path / "data" / f"{name}.npz", np.float32(number))
-    (tmp_path / "data" / "<b>.npz").write_bytes(b"no archive")
-    np.savez(tmp_path / "state.npz", np.float32(0))
-    return tmp_path
+@pytest.fixture(autouse=True)
+def files(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "round.py").write_text(ROUND)
+    (tmp_path / "policy.yaml").write_text(POLICY)
 
 
-RUN = ("run", "mean.py", "--data", "data", "--skip-bad-clients", "--state-in", "state.npz")
+def document(run: Run, *args: str) -> dict[str, Any]:
+    """Return the report as data."""
+    return json.loads(run("audit", *args, "--format", "json").stdout)
 
 
-@pytest.mark.slow
-def test_a_page_about_a_run(run: Run, place: pathlib.Path) -> None:
-    ran = run(*RUN, "--rounds", "3", "--out", "kept", "--report", "told.html")
-    assert ran.code == 0, ran.stderr
-    made = run("report", "kept", "-o", "made.html")
-    assert (made.code, made.stdout, made.stderr) == (0, "", "wrote made.html\n")
-    told = (place / "told.html").read_text()
-    assert told == (place / "made.html").read_text() == run("report", "kept").stdout
-    assert "<title>Run kept</title>" in told
-    assert "<td><code>&lt;b&gt;</code></td>" in told
-    assert '<td class="number">3</td><td>1, 2, 3</td>' in told
-    assert "reading data" in told
-
-    # Going on adds rounds, and the folder may be moved.
-    assert run(*RUN[:-2], "--rounds", "5", "--out", "kept", "--resume").code == 0
-    os.rename("kept", "moved")
-    later = run("report", "moved").stdout
-    assert "<title>Run moved</title>" in later
-    assert "<td>1, 2, 3, 4, 5</td>" in later
-
-    # Without what was seen the page says less.
-    pathlib.Path("moved/observed.jsonl").unlink()
-    assert "How long the rounds took was not kept." in run("report", "moved").stdout
+def test_the_verdict(run: Run, tmp_path: pathlib.Path) -> None:
+    assert document(run, "round.py")["verdict"]["word"] == "no policy"
+    assert document(run, "round.py", "--policy", "policy.yaml")["verdict"]["word"] == "passes"
+    (tmp_path / "policy.yaml").write_text("protection: secure\n")
+    found = document(run, "round.py", "--policy", "policy.yaml")
+    assert found["verdict"] == {
+        "word": "violates",
+        "text": "violates the policy: 1 violation",
+        "violations": 1,
+        "excepted": 0,
+        "until": None,
+    }
+    assert [each["text"] for each in found["violations"]] == [
+        "round.py:7: protection: sum: aggregated by the system; required: secure sum"
+    ]
 
 
-@pytest.mark.slow
-def test_a_run_that_is_kept_in_no_folder_has_a_page_too(run: Run, place: pathlib.Path) -> None:
-    ran = run(*RUN, "--rounds", "2", "--report", "told.html")
-    assert ran.code == 0, ran.stderr
-    told = (place / "told.html").read_text()
-    assert "<title>Run mean.py</title>" in told
-    assert "output, from 1 in round 1 to 1 in round 2" in told
-    assert "the state after round" not in told
+def test_the_policy(run: Run) -> None:
+    found = document(run, "round.py", "--policy", "policy.yaml")["policy"]
+    assert found["path"] == "policy.yaml"
+    assert found["digest"] == hashlib.sha256(POLICY.encode()).hexdigest()
+    assert {rule["rule"]: (rule["requires"], rule["verdict"]) for rule in found["rules"]} == {
+        "never-leave": ("data.user (optional)", "holds"),
+        "least-clients": ("5", "checked when rounds run"),
+        "protection": ("aggregated by the system", "holds"),
+    }
 
 
-def test_what_is_no_run_is_refused(run: Run, place: pathlib.Path) -> None:
-    assert run("report", "data").refusal == (
-        "error[E996]: data is not the folder of a run: it has no run.json\n"
-        " = help: give the folder of a run; tffc run --out writes one\n"
-    )
+def test_the_program_and_the_tool(run: Run, tmp_path: pathlib.Path) -> None:
+    assert run("trace", "round.py", "-o", "round.pb").code == 0
+    assert run("compile", "round.pb", "--form", "mapreduce", "-o", "bundle").code == 0
+    message = (tmp_path / "round.pb").read_bytes()
+    digest = hashlib.sha256(message).hexdigest()
+    for source in ("round.py", "round.pb", "bundle"):
+        found = document(run, source)
+        assert found["program"]["digest"] == digest
+        assert found["tool"]["version"] == VERSION
+        assert re.fullmatch("[0-9a-f]{64}", found["tool"]["digest"])
+    assert "components/work" in document(run, "bundle")["program"]["digests"]
 
 
-@pytest.mark.slow
-def test_a_run_that_was_changed_is_refused(run: Run, place: pathlib.Path) -> None:
-    assert run(*RUN, "--rounds", "1", "--out", "kept").code == 0
-    shutil.copytree("kept", "other")
-    metrics = pathlib.Path("other/metrics.jsonl")
-    metrics.write_text(metrics.read_text().replace("1.0", "2.0"))
-    ran = run("report", "other")
-    assert ran.code == 1
-    assert re.match(r"error\[E941\]: other/metrics.jsonl does not hold the rows", ran.stderr)
-    # The row of a round that is not finished may follow.
-    with open("kept/metrics.jsonl", "a") as file:
-        file.write('{"round": 2, "cl')
-    assert run("report", "kept").code == 0
+@pytest.mark.parametrize("format", FORMATS)
+def test_nothing_tells_of_the_machine(run: Run, tmp_path: pathlib.Path, format: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    for name, text in (("round.py", ROUND), ("policy.yaml", "protection: secure\n")):
+        (tmp_path.parent / f"outer_{name}").write_text(text)
+    outer = tmp_path.parent
+    source = f"{outer}/outer_round.py:count"
+    policy = f"{outer}/outer_policy.yaml"
+    run("audit", source, "--policy", policy, "--format", format, "-o", "report")
+    report = (tmp_path / "report").read_text()
+    assert str(outer) not in report
+    assert "outer_round.py" in report
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_report_is_the_same_twice_and_has_no_date(run: Run, format: str) -> None:
+    args = ("audit", "round.py", "--policy", "policy.yaml", "--format", format)
+    assert run(*args).stdout == run(*args).stdout
+    assert not re.search(r"20\d\d-\d\d-\d\d", run(*args).stdout)
+    dated = run(*args, "--as-of", "2031-02-03").stdout
+    assert "2031-02-03" in dated
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "said"),
+    "part",
     [
-        ("run.txt", 2, "--report writes an HTML file, whose name ends in .html, not run.txt"),
-        ("no/run.html", 1, "cannot write no/run.html: there is no folder no"),
+        "passes the policy",
+        "in no channel",
+        "seen of each client by whoever",
+        "policy.yaml",
+        hashlib.sha256(POLICY.encode()).hexdigest(),
+        f"tffc {VERSION}",
     ],
 )
-def test_where_a_report_cannot_be(
-    run: Run, place: pathlib.Path, name: str, code: int, said: str
-) -> None:
-    ran = run(*RUN, "--rounds", "1", "--report", name)
-    assert ran.code == code
-    assert said in ran.stderr
+def test_the_page_has_what_the_text_has(run: Run, part: str) -> None:
+    page = run("audit", "round.py", "--policy", "policy.yaml", "--format", "html").stdout
+    assert part in re.sub("<[^>]*>", "", page).lower()
+
+
+def test_the_text_begins_with_the_verdict(run: Run) -> None:
+    lines = run("audit", "round.py", "--policy", "policy.yaml").stdout.splitlines()
+    assert lines[0] == "verdict: passes the policy"
+    assert lines[1].startswith("policy: policy.yaml, SHA-256 ")
+    assert lines[2:5] == [
+        "  never-leave: data.user (optional): holds",
+        "  least-clients: 5: checked when rounds run",
+        "  protection: aggregated by the system: holds",
+    ]
+    assert lines[5] == "source: round.py"
+
+
+def test_sarif_says_where_it_comes_from(run: Run, tmp_path: pathlib.Path) -> None:
+    args = ("round.py:count", "--policy", "policy.yaml", "--format", "sarif")
+    (found,) = json.loads(run("audit", *args).stdout)["runs"]
+    assert found["automationDetails"]["id"] == "tffc audit/round.py:count/mapreduce/"
+    digests = {each["location"]["uri"]: each["hashes"]["sha-256"] for each in found["artifacts"]}
+    assert digests == {
+        name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+        for name in ("round.py", "policy.yaml")
+    }
+    assert found["properties"]["verdict"]["word"] == "passes"
+    assert found["properties"]["program"]["digest"]
+    other = ("round.py:count", "--form", "distribute-aggregate", *args[1:])
+    (second,) = json.loads(run("audit", *other).stdout)["runs"]
+    assert second["automationDetails"] != found["automationDetails"]
+
+
+def test_an_exception_in_the_report(run: Run, tmp_path: pathlib.Path) -> None:
+    content = document(run, "round.py")["audit"]["channels"][0]["content"]
+    (tmp_path / "policy.yaml").write_text(
+        "protection: secure\nexceptions:\n"
+        + "".join(
+            f"- {{channel: sum, content: {content}, rule: {rule}, reason: seen, expires: {day}}}\n"
+            for rule, day in (("protection", "2030-01-02"), ("operators", "2030-01-01"))
+        )
+    )
+    args = ("round.py", "--policy", "policy.yaml", "--as-of")
+    found = document(run, *args, "2030-01-01")
+    assert found["verdict"]["text"] == "passes the policy, with 1 exception until 2030-01-02"
+    assert [each["state"] for each in found["policy"]["exceptions"]] == ["in use", "not needed"]
+    assert [each["verdict"] for each in found["policy"]["rules"]] == ["excepted"]
+    found = document(run, *args, "2030-01-03")
+    assert [each["state"] for each in found["policy"]["exceptions"]] == ["ended", "not needed"]
+    assert found["verdict"]["word"] == "violates"

@@ -175,6 +175,9 @@ class Audit:
         return [each.name for each in self.channels if each.protection in is_open]
 
 
+SHOWN = "shown"
+"""The kind of an effect that shows values and reads nothing."""
+
 OUTPUT = "output"
 """The operator of a channel that is what clients keep in a round without aggregations."""
 
@@ -216,11 +219,14 @@ class _Auditor:
         self._form = form
         self._contents = Contents(program)
         self._names = call_names(program, self._contents)
+        self._reads_elsewhere = True
         self._results = results_of(program)
 
     def audit(self, form: str) -> Audit:
         parameter = self._round.type.parameter
         assert isinstance(parameter, StructType)
+        effects = tuple(map(self._identified, self._effects()))
+        self._reads_elsewhere = any(e.side == "clients" and e.kind != SHOWN for e in effects)
         return Audit(
             form=form,
             type=str(self._round.type),
@@ -228,7 +234,7 @@ class _Auditor:
             counted=_sequences(parameter[1], parameter.names[1] or "data"),
             channels=(*self._channels(), *self._released()),
             broadcasts=tuple(self._broadcasts()),
-            effects=tuple(map(self._identified, self._effects())),
+            effects=effects,
             state=self._result("state"),
             output=self._result("output"),
         )
@@ -259,8 +265,12 @@ class _Auditor:
         if label is None:
             return single(uri_of(staged.call))
         depends = self._depends(self._flows.contributions[label].sources)
-        shapes = (f"the shape of {name}" for name in depends.shapes)
-        return single(uri_of(staged.call), (*depends.elements, *shapes))
+        weighed = [*depends.elements, *(f"the shape of {name}" for name in depends.shapes)]
+        if depends.draws:
+            weighed.append("random draws")
+        if self._reads_elsewhere:
+            weighed.append("effects at the clients")
+        return single(uri_of(staged.call), weighed)
 
     def _depends(self, total: int) -> Depends:
         elements = self._sources(total, Kind.DATA)

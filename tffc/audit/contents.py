@@ -25,7 +25,7 @@ from tffc.ir.nodes import Call, Compiled, Intrinsic, Lambda, Node, Reference, Se
 from tffc.ir.traverse import postorder
 from tffc.ir.type_parts import leaves, local_type
 from tffc.ir.types import FunctionType, StructType, Type
-from tffc.ir.wire import read_tensorflow, to_bytes
+from tffc.ir.wire import TensorFlowSection, read_tensorflow, to_bytes
 from tffc.operations import op_table
 from tffc.proto import GraphDef
 from tffc.trampoline import Task, run
@@ -33,7 +33,7 @@ from tffc.trampoline import Task, run
 LENGTH = 32
 """The number of hexadecimal digits of a digest."""
 
-MOST_VISITS = 1_000_000
+MOST_VISITS = 300_000
 """A section is taken whole if its results and nodes are more than this when they are multiplied."""
 
 SEPARATE = frozenset(
@@ -196,16 +196,27 @@ def _needed_for(section: Compiled, first: int, last: int) -> bytes | None:
 
     None if the rest of the section may change them otherwise, or if it would take long.
     """
+    found = _separable(section)
+    if found is None:
+        return None
+    content, graph = found
+    parameters = list(dict.fromkeys(leaf_names(content.parameter)))
+    results = leaf_names(content.result)[first:last]
+    return canonical_graph(graph, parameters, results, content.initialize_op)
+
+
+@functools.lru_cache(maxsize=16)
+def _separable(section: Compiled) -> tuple[TensorFlowSection, Any] | None:
+    """Return the content and the graph of a section whose results can be taken apart, or None."""
     try:
         content = read_tensorflow(section.payload)
         graph = GraphDef.FromString(content.graph_def)
     except (WireError, DecodeError):
         return None
-    results = leaf_names(content.result)
-    if len(results) * len(graph.node) > MOST_VISITS or not _is_separable(graph):
-        return None
-    parameters = list(dict.fromkeys(leaf_names(content.parameter)))
-    return canonical_graph(graph, parameters, results[first:last], content.initialize_op)
+    library = graph.library.function
+    size = len(graph.node) + sum(len(function.node_def) for function in library)
+    visits = len(leaf_names(content.result)) * size
+    return (content, graph) if visits <= MOST_VISITS and _is_separable(graph) else None
 
 
 def _is_separable(graph: Any) -> bool:

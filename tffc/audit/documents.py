@@ -7,8 +7,8 @@ import pathlib
 from tffc.audit.page import audit_page
 from tffc.audit.policy import RULES
 from tffc.audit.report import Report, document, source_name
-from tffc.audit.sarif import Finding, Run, sarif
-from tffc.audit.text import report_path, report_place, report_text
+from tffc.audit.sarif import CONFIGURING, Finding, Input, Run, analyzed, sarif
+from tffc.audit.text import report_place, report_text
 from tffc.printable import json_text
 
 
@@ -37,13 +37,14 @@ def audit_sarif(report: Report) -> str:
         for each in report.violations
     )
     content, policy = document(report), report.policy
+    configuring = () if policy is None else (Input(policy.path, policy.digest, CONFIGURING),)
     run = Run(
         tool="tffc audit",
         category=f"{source_name(report.source)}/{report.audit.form}",
         source=pathlib.Path(report.source.partition(":")[0]),
         rules=RULES,
         help="audit",
-        digests={} if policy is None else {report_path(policy.path): policy.digest},
+        inputs=(*analyzed(report.source), *configuring),
         properties={
             key: content[key] for key in ("tool", "source", "as_of", "verdict", "read", "program")
         },

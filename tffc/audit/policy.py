@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tffc.audit.audit import OUTPUT, Audit, Channel, Depends, Effect, Protection
+from tffc.audit.audit import OUTPUT, SHOWN, Audit, Channel, Depends, Effect, Protection
 from tffc.audit.patterns import Aspect, Pattern
 from tffc.effects.consent import KINDS
 from tffc.errors import PolicyError, Span
@@ -25,7 +25,7 @@ from tffc.near import did_you_mean
 PROTECTIONS = {each.name.lower(): each for each in Protection}
 """Protections by their names in a policy, strongest first."""
 
-EFFECTS = {**KINDS, "shown": "shows values while it runs"}
+EFFECTS = {**KINDS, SHOWN: "shows values while it runs"}
 """The kinds of effects that a policy may allow, described."""
 
 OPERATORS = (*(uri for uri, each in INTRINSICS.items() if each.is_aggregation), OUTPUT)

@@ -31,13 +31,38 @@ class Finding:
     excepted: str | None = None
 
 
+ANALYZED, CONFIGURING = "analysisTarget", "userSpecifiedConfiguration"
+"""The roles of files that the user gives: programs and policies."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Input:
+    """A file that the user gave, its SHA-256, and its role."""
+
+    path: str
+    digest: str
+    role: str
+
+
+def analyzed(source: str) -> tuple[Input, ...]:
+    """Return the file that the argument of a command names, if it names one that can be read."""
+    path = pathlib.Path(source.partition(":")[0])
+    try:
+        content = path.read_bytes() if path.is_file() else None
+    except OSError:
+        content = None
+    if content is None:
+        return ()
+    return (Input(str(path), hashlib.sha256(content).hexdigest(), ANALYZED),)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Run:
     """A run of a tool on a source.
 
     `category` tells apart what several runs are about, `rules` has descriptions, and `help` is the
-    topic of `tffc help` about them.  `digests` has the SHA-256 of the files that the user gave,
-    such as policies, and `properties` all else that says where the findings come from.
+    topic of `tffc help` about them.  `inputs` are the files that the user gave, and `properties`
+    all else that says where the findings come from.
     """
 
     tool: str
@@ -45,7 +70,7 @@ class Run:
     source: pathlib.Path
     rules: Mapping[str, str]
     help: str
-    digests: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    inputs: tuple[Input, ...] = ()
     properties: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -65,11 +90,11 @@ def sarif(run: Run, findings: Iterable[Finding]) -> str:
         "automationDetails": {"id": printable(f"{run.tool}/{run.category}/")},
         "artifacts": [
             {
-                "location": {"uri": _uri(path)},
-                "roles": ["userSpecifiedConfiguration"],
-                "hashes": {"sha-256": digest},
+                "location": {"uri": _uri(report_path(each.path))},
+                "roles": [each.role],
+                "hashes": {"sha-256": each.digest},
             }
-            for path, digest in run.digests.items()
+            for each in run.inputs
         ],
         "results": [_result(each, run.source) for each in findings],
         "properties": dict(run.properties),

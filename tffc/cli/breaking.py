@@ -14,7 +14,7 @@ import click
 from tffc.audit.breaking import Breaks, Change, changes
 from tffc.audit.bundles import read_for_audit
 from tffc.audit.report import source_name
-from tffc.audit.sarif import Finding, Run, sarif
+from tffc.audit.sarif import Finding, Run, analyzed, sarif
 from tffc.audit.text import place
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.annotations import annotation
@@ -194,5 +194,6 @@ def _sarif(found: Sequence[Change], failing: frozenset[Breaks], source: str) -> 
         source=pathlib.Path(source.partition(":")[0]),
         rules={each.name: each.value for each in Breaks},
         help="changes",
+        inputs=analyzed(source),
     )
     return sarif(run, findings)

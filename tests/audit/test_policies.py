@@ -341,7 +341,7 @@ def split(first: Any, second: Any) -> list[str]:
 
 def by_variable(value: Any) -> Any:
     """Return a value by way of a variable."""
-    variable = tf.Variable(0, dtype=tf.int32)
+    variable = tf.Variable(tf.constant(0))
     with tf.control_dependencies([variable.assign(value)]):
         return variable.read_value()
 

@@ -212,19 +212,45 @@ def test_an_exception_holds_until_its_day_ends(
     assert ran.stderr == f"error: {found} (the exception ended on 2030-01-31)\n"
 
 
+READING = (ROUND.replace("return total,", "return total + len_of(tf.io.read_file('x')),")).replace(
+    "@tff.tf_computation(np.float32, tff.Seq",
+    "def len_of(text):\n    return tf.cast(tf.strings.length(text), tf.float32)\n\n\n"
+    "@tff.tf_computation(np.float32, tff.Seq",
+    1,
+)
+"""A round whose clients read a file."""
+
+
 def test_effects_on_a_side(run: Run, policy: Callable[[str], str], tmp_path: pathlib.Path) -> None:
-    changed = ROUND.replace("return total,", "return total + len_of(tf.io.read_file('x')),")
-    changed = changed.replace(
-        "@tff.tf_computation(np.float32, tff.Seq",
-        "def len_of(text):\n    return tf.cast(tf.strings.length(text), tf.float32)\n\n\n"
-        "@tff.tf_computation(np.float32, tff.Seq",
-        1,
-    )
-    (tmp_path / "round.py").write_text(changed)
+    (tmp_path / "round.py").write_text(READING)
     ran = run("audit", "round.py:training", "--policy", policy("effects: {clients: [network]}"))
     assert ran.code == 1
     assert ran.stderr == "error: effects: ReadFile 'x': reads or writes files at the clients\n"
     assert "  at the clients: ReadFile 'x', files" in ran.stdout
+
+
+def test_the_content_of_an_effect(run: Run, tmp_path: pathlib.Path) -> None:
+    def content(text: str) -> str:
+        # AutoGraph reads a file once in a process.
+        name = f"round_{len(list(tmp_path.iterdir()))}.py"
+        (tmp_path / name).write_text(text)
+        ran = run("audit", f"{name}:training", "--format", "json")
+        assert ran.code == 0, ran.stderr
+        found = json.loads(ran.stdout)
+        (effect,) = found["audit"]["effects"]
+        return effect["content"]
+
+    same = content(READING)
+    assert (
+        content(
+            "# A line more.\n"
+            + READING.replace("total = tff", "all_of = tff").replace(
+                "(state, total)), count", "(state, all_of)), count"
+            )
+        )
+        == same
+    )
+    assert content(READING.replace("- threshold", "- 2.0 * threshold")) != same
 
 
 def test_json(run: Run, policy: Callable[[str], str]) -> None:

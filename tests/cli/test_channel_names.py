@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import re
 from collections.abc import Sequence
+from typing import Protocol
 
 import pytest
 
@@ -69,8 +70,14 @@ BODIES = {
 }
 
 
+class Names(Protocol):
+    """Names the channels of a round."""
+
+    def __call__(self, body: str, keys: Sequence[str], *, from_file: bool = False) -> list[str]: ...
+
+
 @pytest.fixture
-def names(run: Run, tmp_path: pathlib.Path) -> object:
+def names(run: Run, tmp_path: pathlib.Path) -> Names:
     """Returns the names of the channels of a round with some keys."""
 
     def of(body: str, keys: Sequence[str], *, from_file: bool = False) -> list[str]:
@@ -88,16 +95,14 @@ def names(run: Run, tmp_path: pathlib.Path) -> object:
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_another_key_does_not_rename_the_others(names: object, name: str) -> None:
-    assert callable(names)
+def test_another_key_does_not_rename_the_others(names: Names, name: str) -> None:
     body, pattern = BODIES[name]
     for keys in (["clicks"], ["clicks", "views"], ["added", "clicks", "more", "views"]):
         expected = [pattern.format(key) for key in keys]
         assert sorted(names(body, keys)) == expected
 
 
-def test_a_function_that_is_called_for_each_key(names: object) -> None:
-    assert callable(names)
+def test_a_function_that_is_called_for_each_key(names: Names) -> None:
     body = (
         "totals = collections.OrderedDict((key, total_of(data[key])) for key in KEYS)\n"
         "return state, tff.federated_zip(totals)"
@@ -106,14 +111,12 @@ def test_a_function_that_is_called_for_each_key(names: object) -> None:
     assert names(body, ["a", "b", "c"]) == ["sum.a", "sum.b", "sum.c"]
 
 
-def test_a_program_without_lines_has_the_keys(names: object) -> None:
-    assert callable(names)
+def test_a_program_without_lines_has_the_keys(names: Names) -> None:
     body, _ = BODIES["a loop"]
     assert names(body, ["a", "b"], from_file=True) == ["sum.a", "sum.b"]
 
 
-def test_a_variable_is_a_name_by_itself(names: object) -> None:
-    assert callable(names)
+def test_a_variable_is_a_name_by_itself(names: Names) -> None:
     body = (
         "first = tff.federated_sum(data.a)\nsecond: object = tff.federated_sum(data.b)\n"
         "return state, tff.federated_zip((first, second, tff.federated_max(data.a)))"
@@ -121,8 +124,7 @@ def test_a_variable_is_a_name_by_itself(names: object) -> None:
     assert names(body, ["a", "b"]) == ["first", "second", "max.a"]
 
 
-def test_what_has_no_key_has_a_part_of_its_content(names: object) -> None:
-    assert callable(names)
+def test_what_has_no_key_has_a_part_of_its_content(names: Names) -> None:
     body = (
         "result = tff.federated_sum(data), tff.federated_max(data)\n"
         "return state, tff.federated_zip((result[1],) + result[:1])"

@@ -365,7 +365,8 @@ class _Auditor:
             for name, node in self._form.components().items()
             if (sides[name]["side"] is Side.CLIENTS) is at_clients
         ]
-        return dataclasses.replace(effect, content=self._contents.of_effect(effect, parts))
+        labels = (effect.side, effect.kind, effect.operation, str(effect.depends))
+        return dataclasses.replace(effect, content=self._contents.of_effect(labels, parts))
 
     def _effects(self) -> Iterable[Effect]:
         sides = self._form.component_fields()

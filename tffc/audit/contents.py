@@ -82,10 +82,10 @@ class Contents:
                     return run(self._value(node, steps)).hex()[:LENGTH]
         raise AssertionError(f"the round has no result {path}")
 
-    def of_effect(self, effect: object, parts: Iterable[Node]) -> str:
-        """Return the digest of an effect of some components."""
+    def of_effect(self, labels: Iterable[str], parts: Iterable[Node]) -> str:
+        """Return the digest of an effect that some labels describe, in any of some components."""
         digests = [run(self._function(part)) for part in parts]
-        return hash_of(("effect", effect, *digests)).hex()[:LENGTH]
+        return hash_of(("effect", hash_of(labels), *digests)).hex()[:LENGTH]
 
     def _value(self, node: Node, path: tuple[int, ...]) -> Task[bytes]:
         """Return the digest of an element of a value, by a path of positions."""

@@ -43,7 +43,7 @@ RULES = {
 
 DESCRIPTIONS = {
     **RULES,
-    "least-clients": "Engines and nodes refuse an aggregate of fewer clients.",
+    "least-clients": "A node with this policy lets no aggregate of fewer clients leave unmasked.",
 }
 """The rules and what is checked elsewhere, with descriptions."""
 

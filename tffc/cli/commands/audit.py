@@ -68,7 +68,7 @@ def audit_command(
       never-leave: [data.user, how many data]   # paths as in the report
       largest-bytes: 4000000
       single-client: false        # no maximum, own functions, or weights
-      least-clients: 3            # held by engines and nodes, in each sum
+      least-clients: 3            # held by nodes with this policy
       protection: system          # secure, system, program or none
       effects: {clients: [], server: [files]}
       exceptions:

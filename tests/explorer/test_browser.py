@@ -409,7 +409,7 @@ def test_a_print_has_the_round_the_source_and_the_audit(opened: Open) -> None:
     small.page.emulate_media(media="print")
     assert small.page.locator(".picture").is_visible()
     assert small.page.locator(".source").is_visible()
-    assert small.page.get_by_text("What leaves the clients", exact=True).last.is_visible()
+    assert small.page.locator(".audit h2", has_text="What leaves each client").is_visible()
     assert not small.page.get_by_role("tablist").is_visible()
 
 

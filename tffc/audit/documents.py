@@ -24,8 +24,8 @@ def audit_json(report: Report) -> str:
 
 def audit_html(report: Report) -> str:
     """Return a report as one self-contained page without scripts."""
-    spans = [each.span for each in report.violations if each.span is not None]
-    lines = {(report_path(span.file), span.line): span.source_line() for span in spans}
+    spans = [each.span for each in report.violations]
+    lines = ["" if span is None else span.source_line() for span in spans]
     return audit_page(document(report), lines)
 
 

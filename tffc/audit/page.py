@@ -6,7 +6,7 @@ import html
 import pathlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tffc.audit.leaves import below, gathered
@@ -52,12 +52,12 @@ LIMITS = (
 Plain = dict[str, Any]
 """Data that JSON can hold."""
 
-Lines = Mapping[tuple[str, int], str]
-"""Lines of the user's files, by file and number as a report has them."""
 
+def audit_page(document: Plain, lines: Sequence[str] = ()) -> str:
+    """Return the page of a report, given as `report.document` returns it.
 
-def audit_page(document: Plain, lines: Lines | None = None) -> str:
-    """Return the page of a report, given as `report.document` returns it."""
+    `lines` are those of the user's files that the violations are at, in order.
+    """
     file, _, name = document["source"].rpartition(":")
     body = [
         '<header class="top"><span class="brand">tffc</span> What leaves the clients of a round'
@@ -67,7 +67,7 @@ def audit_page(document: Plain, lines: Lines | None = None) -> str:
         *_verdict(document),
         *_facts(document),
         *_policy(document["policy"]),
-        *_violations(document["violations"], lines or {}),
+        *_violations(document["violations"], lines),
         *_Values(document["audit"]).sections(),
         *_approval(document),
         "</main>",
@@ -149,24 +149,29 @@ def _state(state: str, text: str) -> str:
     return f'<span class="state {STATES.get(state, "open")}">{_text(text)}</span>'
 
 
-def _violations(found: Sequence[Plain], lines: Lines) -> Iterator[str]:
+def _violations(found: Sequence[Plain], lines: Sequence[str]) -> Iterator[str]:
     """Yield the violations by the channel or effect that they are of."""
     groups: dict[tuple[str, str], list[Plain]] = {}
-    for each in found:
-        groups.setdefault((each["subject"], each["content"]), []).append(each)
+    shown: dict[tuple[str, str], str] = {}
+    for each, line in zip(found, lines or [""] * len(found), strict=True):
+        key = (each["subject"], each["content"])
+        groups.setdefault(key, []).append(each)
+        shown.setdefault(key, line.strip())
     if not groups:
         return
     yield "<section><h2>Violations</h2>"
-    for (subject, _), own in groups.items():
+    for key, own in groups.items():
         kind = "excepted" if all(each["excepted"] is not None for each in own) else "broken"
-        span = own[0]["span"]
-        yield f'<article class="entry {kind}"><div><h3>{_breaking(subject)}</h3>{_at(span)}'
-        yield f'</div><ul class="broken-rules">{"".join(map(_violation, own))}</ul>'
-        line = "" if span is None else lines.get((span["file"], span["line"]), "").strip()
-        if line:
-            yield f'<pre class="user-line">{_text(line)}</pre>'
-        yield "</article>"
+        yield f'<article class="entry {kind}"><div><h3>{_breaking(key[0])}</h3>'
+        yield f'{_at(own[0]["span"])}</div><ul class="broken-rules">'
+        yield from map(_violation, own)
+        yield f"</ul>{_line(shown[key])}</article>"
     yield "</section>"
+
+
+def _line(text: str) -> str:
+    """Return a line of the user's file."""
+    return f'<pre class="user-line">{_text(text)}</pre>' if text else ""
 
 
 def _violation(each: Plain) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tffc.audit.audit import SIDES, Audit, Channel, Protection, audit_round, size_of
@@ -73,7 +73,7 @@ class Older:
 
     program: Node
     title: str = ""
-    lines: Callable[[str], list[str]] | None = None
+    lines: Callable[[str], Sequence[str]] | None = None
 
 
 def describe(
@@ -137,7 +137,7 @@ def _changes(older: Older, program: Node, form: str) -> Plain:
     before, after = (each.plain() for each in files)
     if older.lines is not None:
         texts = map(older.lines, files[1].paths())
-        before = [{**each, "lines": text} for each, text in zip(after, texts, strict=True)]
+        before = [{**each, "lines": list(text)} for each, text in zip(after, texts, strict=True)]
     pairs = zip(before, after, strict=False)
     parts = differences({"computation": older.program}, {"computation": program})
     return {

@@ -159,10 +159,11 @@ class Explorer {
     this.details?.show(calls, line);
   }
 
-  hover(names) {
+  /** Lights what calls are; the source follows, unless the pointer is over it. */
+  hover(names, isFollowed = true) {
     this.hovered = new Set(names);
     this.picture?.mark();
-    this.source.mark(names.length > 0);
+    this.source.mark(isFollowed && names.length > 0);
   }
 
   showLine(place) {

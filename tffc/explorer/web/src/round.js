@@ -183,7 +183,7 @@ export class RoundPicture {
       const names = [...new Set((box.members ?? [call]).flatMap(dataOf))];
       made.push(sized({
         id: box.id, box, stage: call.stage, kind: box.call ? "call" : "fold", protection: call.protection,
-        title: wrapped(title, this.widest.title, SIZES.title, 3), lines: [short(sub, 28)],
+        title: wrapped(title, this.widest.title, SIZES.title, 3), lines: wrapped(sub, this.widest.small, SIZES.small, 2),
         data: listedLines(names, this.widest.small, 3),
         badge: call.protection ? `${PROTECTION[call.protection].mark} ${this.isRight ? PROTECTION[call.protection].word : PROTECTION[call.protection].brief}` : "",
       }, 22));

@@ -78,7 +78,7 @@ export class SourcePanel {
       {
         class: `line ${calls ? "linked" : ""} ${trouble ?? ""}`, data: { line: number },
         onclick: calls ? () => this.explorer.select({ calls: calls.map((call) => call.name), line: { file: this.current, line: number } }) : null,
-        onmouseenter: calls ? () => this.explorer.hover(calls.map((call) => call.name)) : null,
+        onmouseenter: calls ? () => this.explorer.hover(calls.map((call) => call.name), false) : null,
         onmouseleave: calls ? () => this.explorer.hover([]) : null,
       },
       head,

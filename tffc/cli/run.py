@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import pathlib
 import shlex
 from typing import Any
@@ -81,14 +82,14 @@ def run(
     evaluation = None
     words = [word for given in engine_options for word in shlex.split(given)]
     sampling = Sampling(clients_per_round, seed or 0)
+    make = functools.partial(
+        make_engine, engine, workers=workers, options=words, shows_clients=show_clients
+    )
+    least = least_clients or 0
     if evaluate_data is not None:
         measuring = runnables["evaluation."].process(allow_effects)
-        measured = open_source(evaluate_data, measuring.data_type, index_step(evaluate_data))
-        _check_clients(measured)
-        measures_on = make_engine(
-            engine, measuring, workers, words, batches, shows_clients=show_clients
-        )
-        evaluation = Evaluation(measures_on, measured, every or 1, least_clients or 0)
+        measures_on = make(measuring, batching=batches)
+        evaluation = Evaluation(measures_on, _measured(evaluate_data, measuring), every or 1, least)
         evaluation.check(process.state_type)
     kept = RunOutputs(program, process, evaluation and evaluation.output_type, saving)
     try:
@@ -98,15 +99,7 @@ def run(
         table = RoundTable(state.rounds + rounds, process.output_type, evaluated_type)
         is_masked = secure_sums == "masked"
         batches = kept.with_known(batches)
-        runs_on = make_engine(
-            engine,
-            process,
-            workers,
-            words,
-            batches,
-            masks_sums=is_masked,
-            shows_clients=show_clients,
-        )
+        runs_on = make(process, batching=batches, masks_sums=is_masked)
         for each in run_rounds(
             runs_on,
             state,
@@ -117,7 +110,7 @@ def run(
             deliver=kept.save_client,
             progress=show_rounds(state.rounds + 1, state.rounds + rounds),
             evaluation=evaluation,
-            least_clients=least_clients or 0,
+            least_clients=least,
         ):
             kept.save(each)
             if kept.is_table:
@@ -173,6 +166,13 @@ def _check_options(
         raise click.UsageError("--evaluate and --evaluate-data go together")
     if every is not None and evaluate is None:
         raise click.UsageError("--every says how often to evaluate: add --evaluate PROGRAM")
+
+
+def _measured(data: str, process: Process) -> CheckedSource:
+    """Open the data of an evaluation and check it."""
+    source = open_source(data, process.data_type, index_step(data))
+    _check_clients(source)
+    return source
 
 
 def _check_aggregates(process: Process, evaluate: str | None) -> None:

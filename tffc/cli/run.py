@@ -86,9 +86,8 @@ def run(
     )
     evaluation = None
     if evaluate_data is not None:
-        measures_on = make(runnables["evaluation."].process(allow_effects), batching=batches)
-        evaluation = _evaluation(measures_on, evaluate_data, every or 1, least_clients)
-        evaluation.check(process.state_type)
+        on = make(runnables["evaluation."].process(allow_effects), batching=batches)
+        evaluation = _evaluation(on, evaluate_data, process.state_type, every or 1, least_clients)
     evaluated_type = evaluation and evaluation.output_type
     kept = RunOutputs(program, process, evaluated_type, saving)
     try:
@@ -165,11 +164,16 @@ def _check_options(
         raise click.UsageError("--every says how often to evaluate: add --evaluate PROGRAM")
 
 
-def _evaluation(engine: Engine, data: str, every: int, least_clients: int) -> Evaluation:
-    """Return an evaluation by the rounds of an engine on this data, which is checked."""
+def _evaluation(
+    engine: Engine, data: str, state_type: Type, every: int, least_clients: int
+) -> Evaluation:
+    """Return an evaluation of states of a type, by rounds of an engine on this data; both are
+    checked."""
     source = open_source(data, engine.process.data_type, index_step(data))
     _check_clients(source)
-    return Evaluation(engine, source, every, least_clients)
+    evaluation = Evaluation(engine, source, every, least_clients)
+    evaluation.check(state_type)
+    return evaluation
 
 
 def _check_aggregates(process: Process, evaluate: str | None) -> None:

@@ -218,7 +218,7 @@ CODE = {
     "data": 3396,
     "diff": 987,
     "effects": 457,
-    "engines": 6000,
+    "engines": 6080,
     "explorer": 960,
     "export": 912,
     "files": 378,

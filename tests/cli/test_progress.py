@@ -82,7 +82,7 @@ def test_rounds_share_no_line_with_anything(write: Write, tmp_path: pathlib.Path
     write("sensors.py", SENSORS)
     arguments = ("compile", "sensors.py:mean", "--form", "mapreduce", "--out", "mean")
     on_terminal(*arguments, folder=tmp_path)
-    data = ("--data", "python:sensors.py:clients", "--workers", "1")
+    data = ("--data", "python:sensors.py:clients", "--workers", "1", "--show-clients")
     written = on_terminal("run", "mean", *data, "--rounds", "2", "--log", "csv", folder=tmp_path)
     assert "checking the data: 0 of 3 clients" in written
     assert re.search(r"round 1 of 2 · 0/3 clients · 0:00:\d\d", written)

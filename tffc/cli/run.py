@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import pathlib
 import shlex
 from typing import Any
@@ -19,7 +20,7 @@ from tffc.cli.runnable import check_needs, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
 from tffc.data.location import open_data, open_source, read_once
 from tffc.data.source import CheckedSource, check_all
-from tffc.engines.engine import Batching
+from tffc.engines.engine import Batching, Engine
 from tffc.engines.evaluation import Evaluation
 from tffc.engines.process import Process
 from tffc.engines.rounds import Sampling, run_rounds
@@ -41,7 +42,7 @@ def run(
     clients_per_round: int | None,
     seed: int | None,
     skip_bad_clients: bool,
-    least_clients: int | None,
+    least_clients: int,
     show_clients: bool,
     engine: str,
     engine_options: tuple[str, ...],
@@ -71,42 +72,30 @@ def run(
 
         for each, given in zip(runnables.values(), (program, evaluate or ""), strict=False):
             check_proof(given, each.bundle)
-    is_begun = saving.state_in is not None or saving.resume
-    check_needs(runnables, allow_effects, begins=None if is_begun else runnables[""].bundle)
+    begins = None if saving.state_in is not None or saving.resume else runnables[""].bundle
+    check_needs(runnables, allow_effects, begins=begins)
     process = runnables[""].process(allow_effects)
     _check_aggregates(process, evaluate)
     source = _open_source(data, process.data_type, pack)
     if not skip_bad_clients:
         _check_clients(source)
-    evaluation = None
     words = [word for given in engine_options for word in shlex.split(given)]
     sampling = Sampling(clients_per_round, seed or 0)
+    make = functools.partial(
+        make_engine, engine, workers=workers, options=words, shows_clients=show_clients
+    )
+    evaluation = None
     if evaluate_data is not None:
-        measuring = runnables["evaluation."].process(allow_effects)
-        measured = open_source(evaluate_data, measuring.data_type, index_step(evaluate_data))
-        _check_clients(measured)
-        measures_on = make_engine(
-            engine, measuring, workers, words, batches, shows_clients=show_clients
-        )
-        evaluation = Evaluation(measures_on, measured, every or 1, least_clients or 0)
-        evaluation.check(process.state_type)
-    kept = RunOutputs(program, process, evaluation and evaluation.output_type, saving)
+        on = make(runnables["evaluation."].process(allow_effects), batching=batches)
+        evaluation = _evaluation(on, evaluate_data, process.state_type, every or 1, least_clients)
+    evaluated_type = evaluation and evaluation.output_type
+    kept = RunOutputs(program, process, evaluated_type, saving)
     try:
         state = kept.begin(source, sampling, skip_bad_clients=skip_bad_clients)
         rounds = max(0, rounds - state.rounds) if saving.resume else rounds
-        evaluated_type = evaluation and evaluation.output_type
         table = RoundTable(state.rounds + rounds, process.output_type, evaluated_type)
-        is_masked = secure_sums == "masked"
         batches = kept.with_known(batches)
-        runs_on = make_engine(
-            engine,
-            process,
-            workers,
-            words,
-            batches,
-            masks_sums=is_masked,
-            shows_clients=show_clients,
-        )
+        runs_on = make(process, batching=batches, masks_sums=secure_sums == "masked")
         for each in run_rounds(
             runs_on,
             state,
@@ -117,7 +106,7 @@ def run(
             deliver=kept.save_client,
             progress=show_rounds(state.rounds + 1, state.rounds + rounds),
             evaluation=evaluation,
-            least_clients=least_clients or 0,
+            least_clients=least_clients,
         ):
             kept.save(each)
             if kept.is_table:
@@ -173,6 +162,18 @@ def _check_options(
         raise click.UsageError("--evaluate and --evaluate-data go together")
     if every is not None and evaluate is None:
         raise click.UsageError("--every says how often to evaluate: add --evaluate PROGRAM")
+
+
+def _evaluation(
+    engine: Engine, data: str, state_type: Type, every: int, least_clients: int
+) -> Evaluation:
+    """Return an evaluation of states of a type, by rounds of an engine on this data; both are
+    checked."""
+    source = open_source(data, engine.process.data_type, index_step(data))
+    _check_clients(source)
+    evaluation = Evaluation(engine, source, every, least_clients)
+    evaluation.check(state_type)
+    return evaluation
 
 
 def _check_aggregates(process: Process, evaluate: str | None) -> None:

@@ -31,7 +31,7 @@ from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.engines.process import Process
 from tffc.engines.read_ahead import ReadAhead, Waits
 from tffc.engines.shards import ClientWork, Merge, shards_of
-from tffc.engines.showing import showing
+from tffc.engines.showing import showing, without_logs
 from tffc.engines.speed import ROUND, SERVER, STACK, Stopwatch
 
 T = TypeVar("T")
@@ -97,10 +97,11 @@ class LocalEngine:
         work = _Work(alone, cohort, source, self.planner, self.stopwatch)
         others: list[Future[None]] = []
         try:
-            for _ in range(min(self.workers, len(cohort.clients)) - 1):
-                others.append(self._others.call(work.run_aside, len(others) + 1))
-            work.run()
-            wait(others)
+            with without_logs(self._shows_clients):
+                for _ in range(min(self.workers, len(cohort.clients)) - 1):
+                    others.append(self._others.call(work.run_aside, len(others) + 1))
+                work.run()
+                wait(others)
         except BaseException:
             # An interruption.  A thread that does not return in time is abandoned.
             work.stop()

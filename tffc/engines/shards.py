@@ -18,7 +18,7 @@ from tffc.data.source import ClientSource
 from tffc.engines.batching.planner import Batch, OneByOne, Piece, Planner
 from tffc.engines.encoding import decode, encode, error_from_bytes, error_to_bytes
 from tffc.engines.engine import Batching
-from tffc.engines.showing import client_code, showing
+from tffc.engines.showing import client_code, showing, without_logs
 from tffc.engines.speed import ALONE, BATCHED, MERGE, READ, STACK, Stopwatch
 from tffc.errors import DataError, ExecutionError, TffcError
 
@@ -144,7 +144,7 @@ class ClientWork:
         *,
         shows: bool = False,
     ) -> None:
-        self._shows = shows
+        self.shows = shows
         self._steps = steps
         self._source = source
         self._kept = kept
@@ -168,7 +168,7 @@ class ClientWork:
           ExecutionError: the work of a client fails.
         """
         if isinstance(piece, Batch):
-            with showing(self._shows):
+            with showing(self.shows):
                 totals = self._run_batch(piece, tell)
             if totals is not None:
                 return totals
@@ -206,7 +206,7 @@ class ClientWork:
 
     def _take(self, totals: Any, client: str, data: Any, tell: Tell) -> Any:
         steps, outputs = self._steps, []
-        with showing(self._shows), client_code():
+        with showing(self.shows), client_code():
             if steps.client_output_type is not None:
                 outputs = [steps.work(data, self._sent)]
             else:
@@ -286,7 +286,8 @@ def run_shards(work: ClientWork, shards: Iterable[Iterable[Piece]]) -> ShardResu
             yield total
 
     try:
-        total = merge_pairwise(totals(), work.merge)
+        with without_logs(work.shows):
+            total = merge_pairwise(totals(), work.merge)
     except TffcError as error:
         return ShardResult(None, outputs, skipped, error)
     return ShardResult(total, outputs, skipped, None, time.perf_counter() - begun)

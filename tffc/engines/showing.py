@@ -14,6 +14,7 @@ from typing import Any
 
 from tffc.errors import DataError, TffcError
 from tffc.explanations import has_page, read_page
+from tffc.frameworks.tensorflow.quiet import is_quiet, quiet
 
 _is_showing = contextvars.ContextVar("is_showing", default=False)
 
@@ -44,6 +45,17 @@ def client_code() -> Iterator[None]:
         if is_showing() or not error.holds_values:
             raise
         raise without_values(error) from None
+
+
+@contextlib.contextmanager
+def without_logs(shows: bool) -> Iterator[None]:
+    """Keep the errors that TensorFlow logs off stderr, unless clients' code may show values.
+
+    TensorFlow logs every error with its text.  It does not if tffc has imported it, but a user's
+    script may have done so before.
+    """
+    with contextlib.nullcontext() if shows or is_quiet() else quiet():
+        yield
 
 
 def without_values(error: TffcError) -> TffcError:

@@ -106,7 +106,8 @@ from tffc.engines.table import ENGINES
 @click.option(
     "--least-clients",
     metavar="N",
-    type=click.IntRange(1),
+    default=0,
+    type=click.IntRange(0),
     help="Refuse rounds and evaluations that would aggregate fewer clients.",
 )
 @click.option(

@@ -49,6 +49,12 @@ def keep_quiet() -> None:
         importlib.import_module("absl.logging").set_verbosity("error")
 
 
+def is_quiet() -> bool:
+    """Return whether TensorFlow logs nothing: its level was such before it was imported, if at
+    all."""
+    return os.environ.get(LEVEL) == QUIET
+
+
 @contextlib.contextmanager
 def quiet() -> Generator[None]:
     """Discard what native code writes to stderr while the block runs.

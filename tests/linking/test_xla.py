@@ -113,8 +113,8 @@ REFUSED: dict[str, tuple[Compiled, type[TffcError], str]] = {
         GraphError,
         "an XLA computation of type `(int32 -> int32)` does more than XLA alone can [E325]\n"
         "  note: it needs lapack_ffi\n"
-        "  help: decompositions of matrices, callbacks and approximate maxima are functions of "
-        "JAX's own libraries, which TensorFlow does not have; do without them, or write this "
+        "  help: decompositions of matrices and approximate maxima are functions of JAX's own "
+        "libraries, which TensorFlow does not have; do without them, or write this "
         "computation with tff.tensorflow.computation",
     ),
     "an operation that is not known": (
@@ -122,8 +122,8 @@ REFUSED: dict[str, tuple[Compiled, type[TffcError], str]] = {
         GraphError,
         "an XLA computation of type `(int32 -> int32)` does more than XLA alone can [E325]\n"
         "  note: it needs vhlo.new\n"
-        "  help: decompositions of matrices, callbacks and approximate maxima are functions of "
-        "JAX's own libraries, which TensorFlow does not have; do without them, or write this "
+        "  help: decompositions of matrices and approximate maxima are functions of JAX's own "
+        "libraries, which TensorFlow does not have; do without them, or write this "
         "computation with tff.tensorflow.computation",
     ),
     "no artifact": (

@@ -137,7 +137,8 @@ def test_a_fault_that_only_an_own_state_shows(state: int) -> None:
 
 def test_real_clients_and_own_states(tmp_path: pathlib.Path) -> None:
     for name, value in (("a", 10), ("b", 20), ("c", 30)):
-        np.savez(tmp_path / f"{name}.npz", **{"0": np.asarray(value, INT)})
+        arrays: dict[str, Any] = {"0": INT(value)}
+        np.savez(tmp_path / f"{name}.npz", **arrays)
     process, expected = PROCESSES["an id"]
     arguments = process.arguments(10, str(tmp_path))
     cases = [case.argument for case in arguments]

@@ -106,8 +106,8 @@ def _check(section: Compiled, content: XlaSection) -> None:
             "E325",
             f"an XLA computation of type `{section.type}` does more than XLA alone can",
             notes=(f"it needs {', '.join(map(printable, _needed(beside, content)))}",),
-            help="decompositions of matrices, callbacks and approximate maxima are functions of "
-            "JAX's own libraries, which TensorFlow does not have; do without them, or write this "
+            help="decompositions of matrices and approximate maxima are functions of JAX's own "
+            "libraries, which TensorFlow does not have; do without them, or write this "
             "computation with tff.tensorflow.computation",
         )
 

@@ -94,15 +94,19 @@ def errors(server: Server) -> set[Any]:
 
 @plays("model inconsistency")
 @pytest.mark.parametrize("victims", [NAMES[:1], NAMES[3:], NAMES[:2], NAMES[1:]], ids=len)
+@pytest.mark.parametrize("is_kept", [False, True])
 def test_nodes_that_are_sent_another_model_do_not_compute(
-    process: Process, victims: tuple[str, ...]
+    process: Process, victims: tuple[str, ...], is_kept: bool
 ) -> None:
+    """Or other values that aggregations need, such as bounds."""
     server = server_of(process)
 
     def change(kind: str, name: str, request: Request) -> Request:
         if kind == "work" and name in victims:
-            sealed, sent = request.sent
-            return dataclasses.replace(request, sent=(sealed, np.int32(0) * sent))
+            sealed, _ = request.sent
+            if is_kept:
+                return dataclasses.replace(request, kept=(request.kept, np.int32(0)))
+            return dataclasses.replace(request, sent=(sealed, np.int32(0)))
         return request
 
     server.change = change

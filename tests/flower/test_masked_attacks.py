@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import pathlib
+import re
+import subprocess
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +20,7 @@ from tests.engines.sources import Values, numbers
 from tests.flower.federation import DEAD, GOOD, Together, make_node, run
 from tests.flower.processes import node_keys
 from tests.masking.sums import plays
+from tests.processes import ROOT
 from tffc.engines.process import Process
 from tffc.flower.asking import TooFewError
 from tffc.flower.masked_steps import MaskedStep
@@ -94,15 +97,19 @@ def errors(server: Server) -> set[Any]:
 
 @plays("model inconsistency")
 @pytest.mark.parametrize("victims", [NAMES[:1], NAMES[3:], NAMES[:2], NAMES[1:]], ids=len)
+@pytest.mark.parametrize("is_kept", [False, True])
 def test_nodes_that_are_sent_another_model_do_not_compute(
-    process: Process, victims: tuple[str, ...]
+    process: Process, victims: tuple[str, ...], is_kept: bool
 ) -> None:
+    """Or other values that aggregations need, such as bounds."""
     server = server_of(process)
 
     def change(kind: str, name: str, request: Request) -> Request:
         if kind == "work" and name in victims:
-            sealed, sent = request.sent
-            return dataclasses.replace(request, sent=(sealed, np.int32(0) * sent))
+            sealed, _ = request.sent
+            if is_kept:
+                return dataclasses.replace(request, kept=(request.kept, np.int32(0)))
+            return dataclasses.replace(request, sent=(sealed, np.int32(0)))
         return request
 
     server.change = change
@@ -447,6 +454,36 @@ def test_what_a_node_sends_unmasked_has_so_many_clients_of_its_own(
 
 
 # D8.
+
+PAGE = ROOT / "docs" / "flower.md"
+
+
+def test_nodes_that_follow_the_page(process: Process, tmp_path: pathlib.Path) -> None:
+    """Its commands, run by a shell, and the configuration that it gives."""
+    text = PAGE.read_text()
+    (commands,) = (
+        block for block in re.findall(r"```sh\n(.*?)```", text, re.S) if "known-$silo" in block
+    )
+    (key, known) = re.search(r'Silo 0 then has `key="(.*?)" known="(.*?)"`', text).groups()  # pyright: ignore[reportOptionalMemberAccess]
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    names = [f"silo-{silo}" for silo in range(3)]
+    for name in names:
+        private, public = node_keys()
+        (keys / name).write_bytes(private)
+        (keys / f"{name}.pub").write_bytes(public)
+    subprocess.run(["sh", "-ec", commands], cwd=tmp_path, check=True)
+    log: list[str] = []
+    nodes: dict[str, Node] = {}
+    for silo, name in enumerate(names):
+        config = {
+            field: value.replace("$PWD", str(tmp_path)).replace("-0", f"-{silo}")
+            for field, value in (("key", key), ("known", known))
+        }
+        nodes[name] = make_node(process.bundle, numbers(10 * silo, 2), log, config)
+    ran = run(process, Server(nodes, log), secure_sums="masked", rounds=2)
+    assert [each.clients for each in ran.rounds] == [tuple(names)] * 2
+    assert log == []
 
 
 @plays("invented participants")

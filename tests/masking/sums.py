@@ -75,7 +75,7 @@ class Sum:
         terms = dataclasses.replace(self.terms, **self.told.get(name, {}))
         known = {n: key.public() for n, key in self.signers.items() if n != name}
         signer = self.signers.get(name)
-        history = self.histories.get(name)
+        history = self.histories.get(name, History())
         known = known if self.signing else None
         return Participant(name, terms, self.demands, signer, known, history)
 

@@ -311,6 +311,25 @@ def test_attempts_at_a_round_are_counted() -> None:
     assert history.begin("another", 7, b"new") == ""
 
 
+@plays("differences between sums of one round")
+@pytest.mark.parametrize("left_out", NAMES)
+def test_a_signing_key_remembers_sums_that_name_no_round(left_out: str) -> None:
+    """Participants that nobody gave a history, in sums of which nobody says what they are."""
+    signers = signers_of(NAMES)
+    known = {name: key.public() for name, key in signers.items()}
+
+    def people(names: Iterable[str], label: bytes, threshold: int) -> dict[str, Participant]:
+        terms = Terms(label, threshold, SEGMENTS)
+        return {n: Participant(n, terms, Demands(), signers[n], known) for n in names}
+
+    masked = Sum(signing=True, signers=signers)
+    masked.people = people(NAMES, masked.label, 5)
+    assert masked.run() == masked.expected(NAMES)
+    others = [name for name in NAMES if name != left_out]
+    for each in people(others, b"another", 4).values():
+        assert code(each.keys) == "E958"
+
+
 @plays("replays")
 @pytest.mark.parametrize("step", ["keys", "shares", "masked", "confirmed", "revealed"])
 def test_a_label_is_used_once(step: str) -> None:

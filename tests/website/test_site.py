@@ -130,7 +130,7 @@ def test_search_works_from_disk_without_a_network(
         if width < 1000:
             page.click("label.md-header__button[for=__search]")
         page.click("input[name=query]")
-        page.keyboard.type("a value above the bound of a secure sum")
+        page.keyboard.type("a value beyond the bounds of a secure sum")
         page.wait_for_selector(".md-search-result__item a")
         shown = page.locator(".md-search-result__item h1").all_inner_texts()
         assert any("E735" in title for title in shown[:3])

@@ -27,16 +27,21 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from tffc.errors import ExecutionError
+from tffc.masking.history import History
 
 BYTES = 32
 """The size in bytes of secret keys, public keys and seeds."""
 
 
 class PrivateKey:
-    """A signing key: Ed25519, or an elliptic curve such as the P-384 of Flower's nodes."""
+    """A signing key: Ed25519, or an elliptic curve such as the P-384 of Flower's nodes.
+
+    Its `history` has the sums of participants that sign with it and have no other history.
+    """
 
     def __init__(self, key: Ed25519PrivateKey | EllipticCurvePrivateKey) -> None:
         self._key = key
+        self.history = History()
 
     def sign(self, said: bytes) -> bytes:
         """Return the signature of a message."""

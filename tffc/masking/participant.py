@@ -50,7 +50,8 @@ class Participant:
 
     With a `signer` it signs its messages, and `known` verifies those of the others, by their names.
     Without them the server is trusted to tell all participants of the same keys and survivors.  The
-    `history` says what it took part in before, and is changed by this sum.
+    `history` says what it took part in before, by default under the same signing key, and is
+    changed by this sum.  Sums whose terms name no program and no round count as one round.
 
     Raises:
       ExecutionError: a message from the server or another participant would reveal more than the
@@ -72,7 +73,8 @@ class Participant:
         self._demands = demands or Demands()
         self._signer = signer
         self._known = known
-        self._history = History() if history is None else history
+        remembered = History() if signer is None else signer.history
+        self._history = remembered if history is None else history
         self._digest = terms.digest()
         self._sealing, self._masking = Agreement(), Agreement()
         self._seed = os.urandom(BYTES)

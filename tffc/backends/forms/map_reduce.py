@@ -6,8 +6,8 @@ One round, for state `s` and clients' data `d1 ... dn`:
     ui   = work((di, c))                        each: (update, bitwidth, max_input, modulus)
     a    = fold(accumulate, zero(), [ui[0]])    in shards, joined by merge
     r    = report(a)
-    b    = sum of ui[1]                         each below 2 ** secure_sum_bitwidth()
-    m    = sum of ui[2]                         each at most secure_sum_max_input()
+    b    = sum of ui[1]                         each from 0, below 2 ** secure_sum_bitwidth()
+    m    = sum of ui[2]                         each from 0 to secure_sum_max_input()
     q    = sum of ui[3] mod secure_modular_sum_modulus()
     s, x = update((s, (r, b, m, q)))
 

@@ -38,7 +38,7 @@ class SecureSumSteps(Protocol):
         """Return the addend for a client's value.
 
         Raises:
-          ExecutionError: it is above the bound.
+          ExecutionError: it is negative, or above the bound.
         """
         ...
 
@@ -66,7 +66,7 @@ class AggregationSteps(Protocol):
         """Return the accumulator with what one more client contributes.
 
         Raises:
-          ExecutionError: a value is above the bound of its secure sum.
+          ExecutionError: a value is beyond the bounds of its secure sum.
         """
         ...
 
@@ -135,7 +135,7 @@ class BatchSteps:
         client adds to secure sums.
 
         Raises:
-          ExecutionError: a value is above the bound of a secure sum.
+          ExecutionError: a value is beyond the bounds of a secure sum.
         """
         plain = iter(accumulator)
         contributed = zip(*given, strict=True)
@@ -191,7 +191,7 @@ class RoundSteps(abc.ABC):
         run both in one place.
 
         Raises:
-          ExecutionError: a value is above the bound of a secure sum.
+          ExecutionError: a value is beyond the bounds of a secure sum.
         """
         update = self.work(data, sent)
         return TupleAggregation(self.aggregations).accumulate(totals, update, kept, client)

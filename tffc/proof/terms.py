@@ -79,9 +79,9 @@ class Terms:
             return self.value((OUTPUT, port), (term,), fails=False)
         return term
 
-    def slot(self, which: str, dtype: int, number: int) -> int:
-        """Return a symbol of an element type, to be substituted later."""
-        made = self.value((SLOT, which, dtype, number), fails=False)
+    def slot(self, which: str, kind: Hashable, number: int) -> int:
+        """Return a symbol of a type, to be substituted later."""
+        made = self.value((SLOT, which, kind, number), fails=False)
         self.is_open[made] = True
         return made
 

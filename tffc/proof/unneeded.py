@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
+from tffc.operations.kernels import may_fail, operations_under
 from tffc.proof.compare import Comparison, Mismatch
-from tffc.proof.sections import Owed
-from tffc.proof.terms import GROUP, PURE, SLOT, Terms
+from tffc.proof.sections import AFTER, Owed, operation_of
+from tffc.proof.terms import DRAWN, GROUP, OUTPUT, PURE, SLOT, Terms
 from tffc.proof.text import expression
 from tffc.proof.undecided import Undecided
 
@@ -19,7 +20,7 @@ class Unneeded:
 
     Each effect that can be seen from outside must be done by both sides, also if no result needs
     it.  The initialization of a section may fail or have effects even if no result needs the state
-    that it makes.  Draws that no result needs are not compared.
+    that it makes.  Draws of the program that no result needs may be left out.
     """
 
     def __init__(self, comparison: Comparison, terms: Terms) -> None:
@@ -39,7 +40,7 @@ class Unneeded:
         acts = [terms.origins.get(term, term) for term in terms.acts]
         ours = [term for term in acts if term < terms.of_program]
         theirs = [term for term in acts if term >= terms.of_program]
-        if not (owed or ours or theirs):
+        if not (owed or terms.strict):
             return
         self._keys = structure(terms)
         if owed:
@@ -52,6 +53,40 @@ class Unneeded:
             [term for term in theirs if term not in comparison.of_form],
             "an effect that no result needs",
             copies=False,
+        )
+        for term in terms.strict:
+            if term >= terms.of_program and terms.origins[term] not in comparison.of_form:
+                raise Undecided("a draw that no result needs", self._text(term))
+        self._check_failures([*form, *theirs, *_terms_of(owed)])
+
+    def _check_failures(self, roots: list[int]) -> None:
+        """Check that nothing of the form may fail where nothing of the program does.
+
+        What the form computes without need, the program computes from other draws or from other
+        elements of an accumulator; from the same values, both would fail.
+        """
+        terms = self._terms
+        needed = _reached(terms, roots)
+        for term in range(terms.of_program, len(terms.labels)):
+            if term in needed or not terms.fails[term] or not self._may_differ(term):
+                continue
+            raise Undecided("a failure that no result needs", self._text(term))
+
+    def _may_differ(self, term: int) -> bool:
+        """Tell whether a term may fail where one of the same structure does not."""
+        terms = self._terms
+        op = operation_of(terms.labels[term])
+        if op in (GROUP, AFTER, OUTPUT, "NoOp"):
+            return False
+        children = terms.children[term]
+        if terms.taints[term] < DRAWN and not terms.is_open[term]:
+            return False
+        if term in terms.strict and term not in terms.acts:
+            return any(terms.taints[each] != PURE or terms.is_open[each] for each in children)
+        if not may_fail(op):
+            return False
+        return op not in operations_under("fails by shapes alone") or not all(
+            _has_sizes(terms.labels[child]) for child in children
         )
 
     def _pair(self, ours: list[int], theirs: list[int], what: str, *, copies: bool) -> None:
@@ -150,3 +185,11 @@ def surplus(terms: Terms) -> int | None:
         if numbers[term] >= terms.of_program and terms.labels[term] != GROUP:
             return term
     return None
+
+
+def _has_sizes(label: Hashable) -> bool:
+    """Tell whether a label is not that of a symbol of unknown size."""
+    if not isinstance(label, tuple) or label[0] != SLOT:
+        return True
+    _, shape = label[2]
+    return shape is not None and None not in shape

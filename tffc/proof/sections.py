@@ -147,6 +147,7 @@ class Sections:
         self.owed: list[Owed] = []
         self.of_form = 0
         self.shapes: dict[int, set[tuple[int | None, ...]]] = {}
+        self.shapes_alike: dict[int, set[tuple[int | None, ...]]] = {}
         self.sequences: dict[int, set[Type]] = {}
         self._read: dict[tuple[bytes, Type], Section] = {}
         self._of_program: frozenset[tuple[bytes, Type]] | None = None
@@ -181,6 +182,8 @@ class Sections:
             for leaf, term in zip(kinds, found, strict=True):
                 if isinstance(leaf, TensorType) and leaf.shape is not None:
                     self.shapes.setdefault(term, set()).add(leaf.shape)
+                    alike = self.terms.structures[term]
+                    self.shapes_alike.setdefault(alike, set()).add(leaf.shape)
                 elif isinstance(leaf, SequenceType):
                     self.sequences.setdefault(term, set()).add(leaf.element)
 
@@ -618,14 +621,23 @@ class Sections:
             return function_content(function, is_of_program=library.is_of_program)
         promised = promised_shapes(function, plan.arguments - len(captured))
         for term, shape in zip(captured, promised, strict=True):
-            declared = self.shapes.get(term, ())
-            if not any(is_general(shape, each) for each in declared) and not is_general(
-                shape, None
-            ):
+            if not self._is_declared(term, shape):
                 if self._of_program is not None:
                     raise Undecided("a shape that the program does not declare", f"in {name!r}")
                 return function_content(function, is_of_program=True)
         return ()
+
+    def _is_declared(self, term: int, promised: Any) -> bool:
+        """Tell whether the program declares a shape for a term, or a more special one.
+
+        A run of the form is the same as none of the program, but all that are like it have it.
+        """
+        if promised.unknown_rank:
+            return is_general(promised, None)
+        if term in self.shapes:
+            return any(is_general(promised, each) for each in self.shapes[term])
+        alike = self.shapes_alike.get(self.terms.structures[term], ())
+        return bool(alike) and all(is_general(promised, each) for each in alike)
 
     # Reading.
 

@@ -26,7 +26,7 @@ class Unneeded:
     def __init__(self, comparison: Comparison, terms: Terms) -> None:
         self._comparison = comparison
         self._terms = terms
-        self._keys: list[int] = []
+        self._acts = set(terms.acts)
 
     def check(
         self, program: Iterable[int], form: Iterable[int], owed: Sequence[Owed], of_form: int
@@ -42,7 +42,6 @@ class Unneeded:
         theirs = [term for term in acts if term >= terms.of_program]
         if not (owed or terms.strict):
             return
-        self._keys = structure(terms)
         if owed:
             needed = _reached(terms, [*program, *ours])
             done = [each for each in owed[:of_form] if not needed.isdisjoint(each.results)]
@@ -81,7 +80,7 @@ class Unneeded:
         children = terms.children[term]
         if terms.taints[term] < DRAWN and not terms.is_open[term]:
             return False
-        if term in terms.strict and term not in terms.acts:
+        if term in terms.strict and term not in self._acts:
             return any(terms.taints[each] != PURE or terms.is_open[each] for each in children)
         if not may_fail(op):
             return False
@@ -98,7 +97,7 @@ class Unneeded:
         groups: dict[int, tuple[list[int], list[int]]] = {}
         for side, found in enumerate((ours, theirs)):
             for term in dict.fromkeys(found):
-                groups.setdefault(self._keys[term], ([], []))[side].append(term)
+                groups.setdefault(self._terms.structures[term], ([], []))[side].append(term)
         for one, other in groups.values():
             if not one or not other or not (copies or len(one) == len(other)):
                 raise Undecided(what, self._text((one or other)[0]))
@@ -161,28 +160,14 @@ def _reached(terms: Terms, roots: Iterable[int]) -> set[int]:
     return seen
 
 
-def structure(terms: Terms) -> list[int]:
-    """Return a number for each term, the same for terms that differ only in the run, or in the
-    element of an accumulator that a symbol represents."""
-    known: dict[Hashable, int] = {}
-    numbers: list[int] = []
-    for term, (label, children) in enumerate(zip(terms.labels, terms.children, strict=True)):
-        if isinstance(label, tuple) and label[0] == SLOT:
-            label = label[:-1]
-        key = label, tuple(numbers[child] for child in children)
-        numbers.append(known.setdefault(key, term))
-    return numbers
-
-
 def surplus(terms: Terms) -> int | None:
     """Return the first term of the form without an equal in the program, or None.
 
     Terms that no result needs are not compared, but TensorFlow loads them and may refuse them.
     Here, terms are equal if they have the same structure.
     """
-    numbers = structure(terms)
-    for term in range(terms.of_program, len(numbers)):
-        if numbers[term] >= terms.of_program and terms.labels[term] != GROUP:
+    for term in range(terms.of_program, len(terms.labels)):
+        if terms.structures[term] >= terms.of_program and terms.labels[term] != GROUP:
             return term
     return None
 

@@ -2,9 +2,11 @@
 
     TFFC_CORPUS=DIR python -m tests.proof.attack COUNT [SEED [FIRST]]
 
-makes the edits with numbers from FIRST to COUNT in each form of the recorded computations that have
-recorded rounds.  It prints how many edits of each kind were refuted, not decided or proved.  The
-exit code is 1 if one of those proved fails or has another result.
+makes the edits with numbers from FIRST to COUNT in forms of the recorded computations that have
+recorded rounds.  Of six edits, four change any field of any message, one changes an attribute of an
+operation, each operation and attribute in turn, and one is of the kinds in `edits`.  It prints how
+many edits of each kind were refuted, not decided or proved.  The exit code is 1 if one of those
+proved fails or has another result.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import numpy as np
 from tests.corpus.cases import Case, cases
 from tests.corpus.table import result_of_round
 from tests.proof.edits import EDITS, Edit, edited
+from tests.proof.field_edits import Opened, Site, edited_at, found_at, replaced, sections_of, sites
 from tests.proof.program_edits import PROGRAM_EDITS, ProgramEdit
 from tffc.backends import compile_form
 from tffc.backends.forms.form import Form
@@ -30,6 +33,12 @@ from tffc.proof.prove import Answer, prove
 
 EVERY = 1000
 """After how many edits it is said how far it is."""
+
+MOST_RUNS = 40
+"""How many proved edits of one kind are run."""
+
+Change = tuple[str, str, dict[str, Any]]
+"""An edit: its kind, the component, and all components after it."""
 
 
 def targets() -> list[tuple[Case, str, Form]]:
@@ -89,29 +98,74 @@ class Attack:
         self.targets = targets()
         self.known: dict[tuple[str, str], list[Any] | None] = {}
         self.tally: collections.Counter[tuple[str, str]] = collections.Counter()
+        self.runs: collections.Counter[str] = collections.Counter()
+        self.attributes = sorted(self.places())
         self.wrong = 0
+
+    def places(self) -> dict[tuple[str, str], tuple[int, str, int, Site]]:
+        """One place of each attribute of each operation, in the form with the fewest sections."""
+        found: dict[tuple[str, str], tuple[int, str, int, Site]] = {}
+        for number, (_, _, form) in enumerate(self.targets):
+            for index, (component, section) in enumerate(sections_of(form.components())):
+                opened = Opened(section)
+                for site in sites(opened):
+                    if site.owner == "AttrValue" and len(site.path) >= 2:
+                        *path, (field, name) = site.path
+                        if field == "attr":
+                            node = found_at(opened, Site(tuple(path), "", ""))
+                            key = getattr(node, "op", type(node).__name__), name
+                            found.setdefault(key, (number, component, index, site))
+        self.found = found
+        return found
+
+    def change(self, number: int, choose: random.Random) -> tuple[Any, Change]:
+        """A form and an edit of it."""
+        while True:
+            target = choose.choice(self.targets)
+            components = target[2].components()
+            changed: Change | None = None
+            if number % 6 == 0:
+                edit = choose.choice(kinds_of_edits(target[1]))
+                made = edited(components, edit, choose)
+                changed = None if made is None else (edit.__name__, *made)
+            elif number % 6 == 1:
+                target, changed = self.change_attribute(number // 6, choose)
+            else:
+                changed = field_change(components, choose)
+            if changed is not None:
+                return target, changed
+
+    def change_attribute(self, number: int, choose: random.Random) -> tuple[Any, Change | None]:
+        """An edit of an attribute of an operation."""
+        op, name = self.attributes[number % len(self.attributes)]
+        which, component, index, site = self.found[op, name]
+        target = self.targets[which]
+        components = target[2].components()
+        section = sections_of(components)[index][1]
+        opened = Opened(section)
+        below = [s for s in sites(opened) if s.path[: len(site.path)] == site.path]
+        made = edited_at(opened, choose.choice(below), choose)
+        if made is None:
+            return target, None
+        return target, ("attribute", component, replaced(components, component, section, made))
 
     def make(self, seed: int, number: int) -> None:
         """Make one edit, try to prove the result, and run it if it is proved."""
         choose = random.Random(f"{seed}:{number}")
-        while True:
-            case, name, form = choose.choice(self.targets)
-            edit = choose.choice(kinds_of_edits(name))
-            changed = edited(form.components(), edit, choose)
-            if changed is not None:
-                break
-        where = f"{number} of {seed}: {case} {name} {changed[0]} {edit.__name__}"
+        (case, name, form), (title, component, parts) = self.change(number, choose)
+        where = f"{number} of {seed}: {case} {name} {component} {title}"
         answer = None
         try:
-            broken = assemble(name, form.type_signature, changed[1])
-            answer = prove(case.program(), name, changed[1]).answer
+            broken = assemble(name, form.type_signature, parts)
+            answer = prove(case.program(), name, parts).answer
         except TffcError:
             broken = form
         except Exception:  # noqa: BLE001 - which the prover may not have for any edit
             self.count_wrong("FAILED", where, traceback.format_exc())
             return
-        self.tally[edit.__name__, answer.value if answer else "refused"] += 1
-        if answer is Answer.PROVED:
+        self.tally[title, answer.value if answer else "refused"] += 1
+        if answer is Answer.PROVED and self.runs[title] < MOST_RUNS:
+            self.runs[title] += 1
             self.run(case, name, form, broken, where)
 
     def run(self, case: Case, name: str, form: Form, broken: Form, where: str) -> None:
@@ -133,6 +187,23 @@ class Attack:
             say(f"    {each}")
 
 
+def field_change(components: Any, choose: random.Random) -> Change | None:
+    """An edit of a field of a message in a section, each kind of field as likely as any other."""
+    found = sections_of(components)
+    if not found:
+        return None
+    component, section = choose.choice(found)
+    opened = Opened(section)
+    by_title: dict[str, list[Site]] = {}
+    for site in sites(opened):
+        by_title.setdefault(site.title, []).append(site)
+    title = choose.choice(sorted(by_title))
+    made = edited_at(opened, choose.choice(by_title[title]), choose)
+    if made is None or made.payload == section.payload:
+        return None
+    return title, component, replaced(components, component, section, made)
+
+
 def kinds_of_edits(form: str) -> tuple[Edit | ProgramEdit, ...]:
     """The edits for the components of a form, which may be programs."""
     return (*EDITS, *PROGRAM_EDITS) if form == "distribute-aggregate" else EDITS
@@ -147,7 +218,7 @@ def main(count: int, seed: int = 0, first: int = 0) -> int:
             gc.collect()
             say(f"{number + 1} edits, {attack.wrong} wrong")
     for (edit, answer), number in sorted(attack.tally.items()):
-        say(f"{edit:20} {answer:12} {number}")
+        say(f"{edit:40} {answer:12} {number}")
     say(f"{sum(attack.tally.values())} edits, {attack.wrong} wrong")
     return 1 if attack.wrong else 0
 

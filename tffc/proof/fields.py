@@ -83,6 +83,21 @@ def encoded(message: Any) -> bytes:
     return message.SerializeToString(deterministic=True)
 
 
+def is_type(value: Any) -> bool:
+    """Tell whether an attribute is an element type and nothing else."""
+    return encoded(value) == encoded(type(value)(type=value.type))
+
+
+def is_shape(value: Any) -> bool:
+    """Tell whether an attribute is a shape without names, and nothing else."""
+    alone = type(value)()
+    alone.shape.SetInParent()
+    alone.shape.unknown_rank = value.shape.unknown_rank
+    for dim in value.shape.dim:
+        alone.shape.dim.add().size = dim.size
+    return encoded(alone) == encoded(value)
+
+
 def unless_empty(name: str, content: bytes) -> tuple[tuple[str, Hashable], ...]:
     """Return a part of a label for content that most messages do not have."""
     return ((name, content),) if content else ()

@@ -8,7 +8,7 @@ runs alone or beside others in a component.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from tffc.ir.types import StructType, TensorType, Type
@@ -32,10 +32,15 @@ class Symbols:
         self.accumulator = accumulator
         kinds = accumulator, accumulator, update
         self.slots = [
-            [terms.slot(which, number(leaf), i) for i, leaf in enumerate(leaves_of(kind))]
+            [terms.slot(which, _kind(leaf), i) for i, leaf in enumerate(leaves_of(kind))]
             for which, kind in zip((ONE, OTHER, UPDATE), kinds, strict=True)
         ]
         self.one, self.other, self.update = map(from_leaves, kinds, self.slots)
+
+
+def _kind(leaf: Type) -> tuple[Hashable, ...]:
+    """Return the element type of a leaf, and the sizes of its shape, which may be None."""
+    return number(leaf), leaf.shape if isinstance(leaf, TensorType) else ()
 
 
 def fold(symbols: Symbols, *, zero: Any, accumulated: Any, merged: Any, update: Any) -> Any:
@@ -159,7 +164,7 @@ def plain(terms: Terms, op: str, value: Any, zero: Any, kind: Type) -> Any:
     for leaf, start, tensor in zip(
         leaf_terms(value), leaf_terms(zero), leaves_of(kind), strict=True
     ):
-        one, other, update = (terms.slot(each, number(tensor), 0) for each in (ONE, OTHER, UPDATE))
+        one, other, update = (terms.slot(each, _kind(tensor), 0) for each in (ONE, OTHER, UPDATE))
         step = arithmetic.operation(terms, op, (one, update), tensor)
         joined = arithmetic.operation(terms, op, (one, other), tensor)
         whole = terms.value(("fold", 1, 1), (start, step, joined, leaf))

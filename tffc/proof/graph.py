@@ -20,12 +20,15 @@ from tffc.operations.failing import may_fail, remembers
 from tffc.proof import loading
 from tffc.proof.attributes import VARIANT
 from tffc.proof.constants import constant_of_tensor
-from tffc.proof.fields import PLACEMENT, encoded, remainder, unless_empty
+from tffc.proof.fields import PLACEMENT, encoded, is_type, remainder, unless_empty
 from tffc.proof.terms import DRAWN, IMPURE, OWN, PURE
 from tffc.proof.undecided import Undecided
 
 STATE_NAMES = frozenset({*NAME_ATTRIBUTES, "container"})
 NODE_NAMES = "use_node_name_sharing"
+DEFAULT_CONTAINER = b"localhost"
+"""The container of state that names no container."""
+
 NAMED_TABLES = {anonymous: named for named, anonymous in ANONYMOUS_TABLES.items()}
 DATASETS = "/device:CPU:0"
 """The name of the device that holds datasets; naming it makes no difference."""
@@ -77,6 +80,7 @@ class Step:
     data: tuple[tuple[int, int], ...]
     controls: tuple[int, ...]
     state: tuple[Hashable, ...] | None = None
+    is_unnamed: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -188,7 +192,9 @@ class Reader:
             taint=_taint(node.op, effect),
             functions=tuple(functions),
             state=_state_name(node) if named else None,
-            is_plain=names == PLAIN.get(node.op) and not _device(node),
+            is_plain=names == PLAIN.get(node.op)
+            and not _device(node)
+            and all(map(is_type, node.attr.values())),
             fails=may_fail(node.op),
             remembers=remembers(node.op, effect) and not named,
         )
@@ -289,10 +295,15 @@ class Reader:
         if facts.is_plain and len(data) == 1:
             source = next(edge for edge in node.input if not edge.startswith("^"))
             _check_identity(node, walk.resolve(source), walk, types, library)
-        state = facts.state
-        if state is not None and not state[1]:
-            state = state if node.op == "VarHandleOp" else (*state, node.name)
-        return Step(node.name, facts, tuple(data), tuple(dict.fromkeys(controls)), state)
+        state, is_unnamed = facts.state, False
+        if state is not None and not state[1] and node.op != "VarHandleOp":
+            # State may have the name of its node, which another node may give as a name.
+            is_unnamed = True
+            own = node.op in ANONYMOUS_TABLES and not _shares_by_node_name(node)
+            state = (*state, node.name) if own else (state[0], node.name.encode())
+        return Step(
+            node.name, facts, tuple(data), tuple(dict.fromkeys(controls)), state, is_unnamed
+        )
 
 
 def _check_identity(
@@ -454,11 +465,16 @@ def _is_variant(node: Node) -> bool:
     return any(dtype == VARIANT for _, _, dtype in ports)
 
 
+def _shares_by_node_name(node: Node) -> bool:
+    """Tell whether a table without a name has that of its node."""
+    return NODE_NAMES in node.attr and node.attr[NODE_NAMES].b
+
+
 def _hidden(node: Node, named: bool) -> frozenset[str]:
     """Return the attributes of a node that only name its state."""
     if node.op in NAMED_TABLES or (named and _state_name(node)[1]):
         return STATE_NAMES | {NODE_NAMES}
-    if node.op in ANONYMOUS_TABLES and not (NODE_NAMES in node.attr and node.attr[NODE_NAMES].b):
+    if node.op in ANONYMOUS_TABLES and not _shares_by_node_name(node):
         return STATE_NAMES | {NODE_NAMES}
     return STATE_NAMES if named or node.op == "VarHandleOp" else frozenset()
 
@@ -476,20 +492,21 @@ def _details(node: Node, hidden: Iterable[str], functions: list[str]) -> list[tu
 
 def _is_constant(node: Node, details: list[tuple[str, Hashable]]) -> bool:
     """Tell whether a node has only a type and elements of that type."""
-    names = [name for name, *_ in details]
-    return names == ["dtype", "value"] and (
-        encoded(node.attr["dtype"]) == encoded(type(node.attr["dtype"])(type=_dtype(node)))
+    return (
+        [name for name, *_ in details] == ["dtype", "value"]
+        and is_type(node.attr["dtype"])
+        and node.attr["value"].HasField("tensor")
+        and not remainder(node.attr["value"])
+        and node.attr["dtype"].type == node.attr["value"].tensor.dtype
     )
-
-
-def _dtype(node: Node) -> int:
-    return node.attr["value"].tensor.dtype
 
 
 def _state_name(node: Node) -> tuple[bytes, bytes]:
     """Return the container and the name of the state that a node finds by name."""
     names = [node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr]
     container = node.attr["container"].s if "container" in node.attr else b""
+    if container == DEFAULT_CONTAINER:
+        container = b""
     return container, next((name for name in names if name), b"")
 
 

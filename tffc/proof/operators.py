@@ -124,7 +124,7 @@ def _mapped(
     value = yield apply(element)
     body = in_dataset_order(after, leaf_terms(value))
     outputs = in_dataset_order(after, leaves_of(after))
-    if before == after and tuple(body) == symbols:
+    if tuple(body) == symbols and argument_kinds(outputs) == kinds:
         return sequence
     label = map_label(outputs)
     return sequence_operation(terms, label, (sequence,), tuple(body), (), PURE, place, kinds)

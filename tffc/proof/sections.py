@@ -42,7 +42,7 @@ from tffc.proof.contents import (
     is_general,
     promised_shapes,
 )
-from tffc.proof.fields import encoded, remainder
+from tffc.proof.fields import is_shape, is_type, remainder
 from tffc.proof.graph import (
     BRANCHES,
     DATASETS,
@@ -147,6 +147,7 @@ class Sections:
         self.owed: list[Owed] = []
         self.of_form = 0
         self.shapes: dict[int, set[tuple[int | None, ...]]] = {}
+        self.shapes_alike: dict[int, set[tuple[int | None, ...]]] = {}
         self.sequences: dict[int, set[Type]] = {}
         self._read: dict[tuple[bytes, Type], Section] = {}
         self._of_program: frozenset[tuple[bytes, Type]] | None = None
@@ -181,6 +182,8 @@ class Sections:
             for leaf, term in zip(kinds, found, strict=True):
                 if isinstance(leaf, TensorType) and leaf.shape is not None:
                     self.shapes.setdefault(term, set()).add(leaf.shape)
+                    alike = self.terms.structures[term]
+                    self.shapes_alike.setdefault(alike, set()).add(leaf.shape)
                 elif isinstance(leaf, SequenceType):
                     self.sequences.setdefault(term, set()).add(leaf.element)
 
@@ -257,7 +260,7 @@ class Sections:
         stack = [done]
         while stack:
             term = stack.pop()
-            if terms.labels[term] == GROUP or _is_group(terms.labels[term]):
+            if operation_of(terms.labels[term]) in (GROUP, "NoOp"):
                 stack.extend(reversed(terms.children[term]))
             elif (
                 terms.fails[term]
@@ -407,11 +410,13 @@ class Sections:
         """Return the state that a node creates or finds."""
         assert step.state is not None
         label: Hashable = step.facts.label
+        if step.is_unnamed and len(step.state) == 2:
+            label = "named like its node", label
         if run.function:
             if data:
                 raise Undecided("state that a function creates from inputs")
             made = self._state(step.state, label, run)
-            if len(step.state) > 2:
+            if step.is_unnamed:
                 # Without a name, it may be that of the node or of its kernel.
                 made = self.terms.value("of its function", (made, self._kernels(run)), fails=False)
             return self._after(made, controls)
@@ -616,14 +621,23 @@ class Sections:
             return function_content(function, is_of_program=library.is_of_program)
         promised = promised_shapes(function, plan.arguments - len(captured))
         for term, shape in zip(captured, promised, strict=True):
-            declared = self.shapes.get(term, ())
-            if not any(is_general(shape, each) for each in declared) and not is_general(
-                shape, None
-            ):
+            if not self._is_declared(term, shape):
                 if self._of_program is not None:
                     raise Undecided("a shape that the program does not declare", f"in {name!r}")
                 return function_content(function, is_of_program=True)
         return ()
+
+    def _is_declared(self, term: int, promised: Any) -> bool:
+        """Tell whether the program declares a shape for a term, or a more special one.
+
+        A run of the form is the same as none of the program, but all that are like it have it.
+        """
+        if promised.unknown_rank:
+            return is_general(promised, None)
+        if term in self.shapes:
+            return any(is_general(promised, each) for each in self.shapes[term])
+        alike = self.shapes_alike.get(self.terms.structures[term], ())
+        return bool(alike) and all(is_general(promised, each) for each in alike)
 
     # Reading.
 
@@ -712,25 +726,13 @@ def _check_fed(node: Node | None, port: int, kind: Type, *, strictly: bool) -> N
     if strictly and not (
         is_placeholder
         and not node.input
-        and sorted(node.attr) == ["dtype", "shape"]
         and not remainder(node.message)
         and node.device in ("", DATASETS)
-        and not any(map(_has_more, node.attr.values()))
+        and sorted(node.attr) == ["dtype", "shape"]
+        and is_type(node.attr["dtype"])
+        and is_shape(node.attr["shape"])
     ):
         raise Undecided("a parameter that is not a placeholder", f"the node {node.name!r}")
-
-
-def _has_more(value: Any) -> bool:
-    """Tell whether an attribute has more than an element type or a shape."""
-    alone = type(value)()
-    if value.HasField("shape"):
-        alone.shape.SetInParent()
-        alone.shape.unknown_rank = value.shape.unknown_rank
-        for dim in value.shape.dim:
-            alone.shape.dim.add().size = dim.size
-    else:
-        alone.type = value.type
-    return encoded(alone) != encoded(value)
 
 
 def _check_types(function: Any, label: Any, carried: int, elements: int) -> None:
@@ -863,11 +865,11 @@ def _count(label: Any, name: str) -> int:
     return len(_listed(label, name))
 
 
-def _is_group(label: Hashable) -> bool:
-    """Tell whether a label is that of a `NoOp`."""
+def operation_of(label: Hashable) -> str:
+    """Return the name of the operation in a label."""
     while isinstance(label, tuple) and label:
         label = label[0]
-    return label == "NoOp"
+    return str(label)
 
 
 def _taint(instruction: tuple[str, str]) -> int:

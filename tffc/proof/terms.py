@@ -33,7 +33,9 @@ class Terms:
     and `runs` has for each run the number of its component.  The first `of_program` terms belong to
     the program.  `is_open` is true for terms with a symbol that can still be substituted.  `fails`
     is true for terms whose computation may fail.  `acts` holds the runs whose effects can be seen
-    from outside, which draws cannot.  `branches` holds the operations of which only some outputs
+    from outside, which draws cannot.  `structures` has a number for each term, the same for terms that
+    differ only in the run, or in the element of an accumulator that a symbol represents: the first
+    of them.  `branches` holds the operations of which only some outputs
     exist, so that also those who wait for an output wait for that one.
     """
 
@@ -52,7 +54,9 @@ class Terms:
         self.run = 0
         self.span: Span | None = None
         self.count: int | None = None
+        self.structures: list[int] = []
         self._known: dict[tuple[Hashable, tuple[int, ...]], int] = {}
+        self._structures: dict[tuple[Hashable, tuple[int, ...]], int] = {}
         self.of_program = 0
         self._most = self._left = max_size()
 
@@ -79,9 +83,9 @@ class Terms:
             return self.value((OUTPUT, port), (term,), fails=False)
         return term
 
-    def slot(self, which: str, dtype: int, number: int) -> int:
-        """Return a symbol of an element type, to be substituted later."""
-        made = self.value((SLOT, which, dtype, number), fails=False)
+    def slot(self, which: str, kind: Hashable, number: int) -> int:
+        """Return a symbol of a type, to be substituted later."""
+        made = self.value((SLOT, which, kind, number), fails=False)
         self.is_open[made] = True
         return made
 
@@ -126,6 +130,9 @@ class Terms:
         self.is_open.append(is_open)
         taints.append(taint)
         self.fails.append(fails)
+        alike = label[:-1] if isinstance(label, tuple) and label[0] == SLOT else label
+        numbers = tuple([self.structures[child] for child in children])
+        self.structures.append(self._structures.setdefault((alike, numbers), made))
         if self.span is not None:
             self.spans[made] = self.span
         return made

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
+from tffc.operations.kernels import may_fail, operations_under
 from tffc.proof.compare import Comparison, Mismatch
-from tffc.proof.sections import Owed
-from tffc.proof.terms import GROUP, PURE, SLOT, Terms
+from tffc.proof.sections import AFTER, Owed, operation_of
+from tffc.proof.terms import DRAWN, GROUP, OUTPUT, PURE, SLOT, Terms
 from tffc.proof.text import expression
 from tffc.proof.undecided import Undecided
 
@@ -19,13 +20,13 @@ class Unneeded:
 
     Each effect that can be seen from outside must be done by both sides, also if no result needs
     it.  The initialization of a section may fail or have effects even if no result needs the state
-    that it makes.  Draws that no result needs are not compared.
+    that it makes.  Draws of the program that no result needs may be left out.
     """
 
     def __init__(self, comparison: Comparison, terms: Terms) -> None:
         self._comparison = comparison
         self._terms = terms
-        self._keys: list[int] = []
+        self._acts = set(terms.acts)
 
     def check(
         self, program: Iterable[int], form: Iterable[int], owed: Sequence[Owed], of_form: int
@@ -39,9 +40,8 @@ class Unneeded:
         acts = [terms.origins.get(term, term) for term in terms.acts]
         ours = [term for term in acts if term < terms.of_program]
         theirs = [term for term in acts if term >= terms.of_program]
-        if not (owed or ours or theirs):
+        if not (owed or terms.strict):
             return
-        self._keys = structure(terms)
         if owed:
             needed = _reached(terms, [*program, *ours])
             done = [each for each in owed[:of_form] if not needed.isdisjoint(each.results)]
@@ -53,6 +53,40 @@ class Unneeded:
             "an effect that no result needs",
             copies=False,
         )
+        for term in terms.strict:
+            if term >= terms.of_program and terms.origins[term] not in comparison.of_form:
+                raise Undecided("a draw that no result needs", self._text(term))
+        self._check_failures([*form, *theirs, *_terms_of(owed)])
+
+    def _check_failures(self, roots: list[int]) -> None:
+        """Check that nothing of the form may fail where nothing of the program does.
+
+        What the form computes without need, the program computes from other draws or from other
+        elements of an accumulator; from the same values, both would fail.
+        """
+        terms = self._terms
+        needed = _reached(terms, roots)
+        for term in range(terms.of_program, len(terms.labels)):
+            if term in needed or not terms.fails[term] or not self._may_differ(term):
+                continue
+            raise Undecided("a failure that no result needs", self._text(term))
+
+    def _may_differ(self, term: int) -> bool:
+        """Tell whether a term may fail where one of the same structure does not."""
+        terms = self._terms
+        op = operation_of(terms.labels[term])
+        if op in (GROUP, AFTER, OUTPUT, "NoOp"):
+            return False
+        children = terms.children[term]
+        if terms.taints[term] < DRAWN and not terms.is_open[term]:
+            return False
+        if term in terms.strict and term not in self._acts:
+            return any(terms.taints[each] != PURE or terms.is_open[each] for each in children)
+        if not may_fail(op):
+            return False
+        return op not in operations_under("fails by shapes alone") or not all(
+            _has_sizes(terms.labels[child]) for child in children
+        )
 
     def _pair(self, ours: list[int], theirs: list[int], what: str, *, copies: bool) -> None:
         """Check that two lists have the same terms.
@@ -63,7 +97,7 @@ class Unneeded:
         groups: dict[int, tuple[list[int], list[int]]] = {}
         for side, found in enumerate((ours, theirs)):
             for term in dict.fromkeys(found):
-                groups.setdefault(self._keys[term], ([], []))[side].append(term)
+                groups.setdefault(self._terms.structures[term], ([], []))[side].append(term)
         for one, other in groups.values():
             if not one or not other or not (copies or len(one) == len(other)):
                 raise Undecided(what, self._text((one or other)[0]))
@@ -126,27 +160,21 @@ def _reached(terms: Terms, roots: Iterable[int]) -> set[int]:
     return seen
 
 
-def structure(terms: Terms) -> list[int]:
-    """Return a number for each term, the same for terms that differ only in the run, or in the
-    element of an accumulator that a symbol represents."""
-    known: dict[Hashable, int] = {}
-    numbers: list[int] = []
-    for term, (label, children) in enumerate(zip(terms.labels, terms.children, strict=True)):
-        if isinstance(label, tuple) and label[0] == SLOT:
-            label = label[:-1]
-        key = label, tuple(numbers[child] for child in children)
-        numbers.append(known.setdefault(key, term))
-    return numbers
-
-
 def surplus(terms: Terms) -> int | None:
     """Return the first term of the form without an equal in the program, or None.
 
     Terms that no result needs are not compared, but TensorFlow loads them and may refuse them.
     Here, terms are equal if they have the same structure.
     """
-    numbers = structure(terms)
-    for term in range(terms.of_program, len(numbers)):
-        if numbers[term] >= terms.of_program and terms.labels[term] != GROUP:
+    for term in range(terms.of_program, len(terms.labels)):
+        if terms.structures[term] >= terms.of_program and terms.labels[term] != GROUP:
             return term
     return None
+
+
+def _has_sizes(label: Hashable) -> bool:
+    """Tell whether a label is not that of a symbol of unknown size."""
+    if not isinstance(label, tuple) or label[0] != SLOT:
+        return True
+    _, shape = label[2]
+    return shape is not None and None not in shape

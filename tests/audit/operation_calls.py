@@ -374,6 +374,7 @@ class Search:
 
     def __init__(self, operation: str) -> None:
         self.definition = definitions()[operation]
+        self._by_name = False
         self._attributes = {each.name: each for each in self.definition.attr}
         self._inferred = {
             name
@@ -391,6 +392,7 @@ class Search:
         kind = rng.choice(VARIANTS)
         state = rng.choice(kinds_of_state(self.definition.name))
         leaves: list[Leaf] = []
+        self._by_name = rng.random() < 0.6
         inputs = [
             self._input(each, drawn, base, kind, state, leaves, rng)
             for each in self.definition.input_arg
@@ -495,7 +497,8 @@ class Search:
                 shape = (2, 2) if kind == "sparse" else (3,)
                 leaves.append(leaf(rng, tf.float32, shape, 0))
             else:
-                leaves.append(leaf_by_name(each.name, dtype, base, rng))
+                named = leaf_by_name(each.name, dtype, base, rng) if self._by_name else None
+                leaves.append(named or any_leaf(dtype, base, rng))
         return Input(each.name, tuple(range(start, len(leaves))), is_list, wraps)
 
     @staticmethod
@@ -544,30 +547,36 @@ SIZES = ("shape", "size", "dims", "output_shape", "dense_shape", "input_sizes", 
 VECTORS = (*SIZES, "a_shape", "b_shape", "sp_input_shape", "sparse_shape", "input_shape")
 
 
-def leaf_by_name(name: str, dtype: Any, base: Shape, rng: random.Random) -> Leaf:
-    """Return a leaf for an input of this name: its shape is the common one, or another."""
-    if rng.random() < 0.6:
-        rank_of_base = max(len(base), 1)
-        if name in AXES or name.endswith("_axis"):
-            return leaf(rng, dtype, rng.choice([(), (), (1,)]), 4)
-        if name in VECTORS or name.endswith("shape"):
-            return fixed(dtype, np.array(base or (1,)), rng)
-        if name == "seed" or name in ("key", "seeds"):
-            return leaf(rng, dtype, (1,) if name == "key" else (2,), 0)
-        if name in ("counter", "state"):
-            return leaf(rng, dtype, (2,), 0)
-        if name in ("paddings", "crops", "pads"):
-            return leaf(rng, dtype, (rank_of_base, 2), 4)
-        if name in ("begin", "end", "strides", "multiples", "perm", "sizes"):
-            style = {"begin": 4, "perm": 2}.get(name, 1)
-            return leaf(rng, dtype, (rank_of_base,), style)
-        if "segment_ids" in name or "splits" in name:
-            return leaf(rng, dtype, base[:1], 3)
-        if "indices" in name:
-            columns = max(len(base), 1)
-            return leaf(rng, dtype, rng.choice([(2, columns), base[:1], (2,), (2, 1)]), 4)
-        if name.startswith(("min", "max", "num_", "rate", "lr", "beta", "epsilon", "batch_size")):
-            return leaf(rng, dtype, (), rng.choice([1, 2]))
+NUMBERS = (
+    "min", "max", "num_", "rate", "lr", "beta", "epsilon", "batch_size", "alpha", "rho", "l1", "l2",
+    "momentum", "global_step", "logbase", "sign_decay", "count", "buffer_size", "delta", "alg",
+)  # fmt: skip
+"""Beginnings of the names of inputs that are single numbers."""
+
+
+def leaf_by_name(name: str, dtype: Any, base: Shape, rng: random.Random) -> Leaf | None:
+    """Return a leaf for an input of this name, or None if it tells nothing."""
+    sizes = max(len(base), 1)
+    if name in AXES or name.endswith("_axis"):
+        return leaf(rng, dtype, rng.choice([(), (), (1,)]), 4)
+    if name in VECTORS or name.endswith("shape"):
+        return fixed(dtype, np.array(base or (1,)), rng)
+    if name in ("seed", "key", "seeds", "counter", "state"):
+        return leaf(rng, dtype, (1,) if name == "key" else (2,), 0)
+    if name in ("paddings", "crops", "pads"):
+        return leaf(rng, dtype, (sizes, 2), 4)
+    if name in ("begin", "end", "strides", "multiples", "perm", "sizes"):
+        return leaf(rng, dtype, (sizes,), {"begin": 4, "perm": 2}.get(name, 1))
+    if "segment_ids" in name or "splits" in name:
+        return leaf(rng, dtype, base[:1], 3)
+    if "indices" in name:
+        return leaf(rng, dtype, rng.choice([(2, sizes), base[:1], (2,), (2, 1)]), 4)
+    if name.startswith(NUMBERS):
+        return leaf(rng, dtype, (), rng.choice([1, 2]))
+    return leaf(rng, dtype, base, rng.randrange(5)) if rng.random() < 0.5 else None
+
+
+def any_leaf(dtype: Any, base: Shape, rng: random.Random) -> Leaf:
     shape = base if rng.random() < 0.55 else rng.choice([(), (), (2,), (1,), *SHAPES])
     return leaf(rng, dtype, shape, rng.randrange(5))
 

@@ -40,6 +40,7 @@ DRAWN = 1 << 200
 """The source of draws."""
 
 Draw = Callable[[random.Random, Shape], Any]
+Body = Callable[..., list[Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,39 +54,45 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Program:
-    """A program of one operation in one mode."""
+    """A program of one operation, and the mode of each of its outputs."""
 
     name: str
     parts: Sequence[Part]
     section: Compiled
+    modes: Sequence[str]
 
 
 @dataclasses.dataclass
 class Verdict:
-    """What a trial saw of a program: outputs that differed although they were said not to, and of
-    how many dependences that were claimed some pair showed that there is one."""
+    """What a trial saw of a program: outputs that differed although they were said not to, and for
+    each mode the dependences that were claimed, and those that some pair showed."""
 
     program: str
     misses: list[str] = dataclasses.field(default_factory=list)
-    claimed: int = 0
-    shown: int = 0
+    claimed: dict[str, int] = dataclasses.field(default_factory=dict)
+    shown: dict[str, int] = dataclasses.field(default_factory=dict)
     why_not: str = ""
 
 
-def traced(name: str, parts: Sequence[Part], body: Callable[..., Any]) -> Program:
-    """Return a program that traces a body of the parts' tensors."""
+def traced(name: str, parts: Sequence[Part], bodies: Mapping[str, Body]) -> Program:
+    """Return a program that traces bodies of the parts' tensors, one for each mode."""
     parameter = tff.to_type([(f"x{at}", part.type) for at, part in enumerate(parts)])
+    modes: list[str] = []
 
     def function(p: Any) -> Any:
-        return tuple(body(*(getattr(p, f"x{at}") for at in range(len(parts)))))
+        tensors = [getattr(p, f"x{at}") for at in range(len(parts))]
+        found: list[Any] = []
+        for mode, body in bodies.items():
+            found += body(*tensors)
+            modes.extend([mode] * (len(found) - len(modes)))
+        return tuple(found)
 
-    node = (
-        tff.tf_computation(function, parameter)
-        if parts
-        else tff.tf_computation(lambda: tuple(body()))
-    ).node
+    made = tff.tf_computation(function, parameter) if parts else tff.tf_computation(
+        lambda: function(())
+    )  # fmt: skip
+    node = made.node
     assert isinstance(node, Compiled)
-    return Program(name, parts, node)
+    return Program(name, parts, node, modes)
 
 
 @functools.lru_cache(maxsize=4)
@@ -99,12 +106,12 @@ def operations_of(program: Program) -> frozenset[str]:
 # Trials.
 
 
-def trial(program: Program, tries: int = 4) -> Verdict:
+def trial(program: Program, tries: int = 3) -> Verdict:
     """Run a program with pairs that differ in one part."""
     verdict = Verdict(program.name)
     given = [Flow(1 << 2 * at, 2 << 2 * at) for at in range(len(program.parts))]
     flows = [f.total() for f in SectionWalk(program.section, lambda _: DRAWN).results(given)]
-    values = [part.value for part in program.parts]
+    values = first_values(program)
     first, again = computed(program, values), computed(program, values)
     if first is None or again is None:
         verdict.why_not = "fails"
@@ -114,7 +121,7 @@ def trial(program: Program, tries: int = 4) -> Verdict:
         verdict.why_not = "no output is the same in two runs"
         return verdict
     shown: set[tuple[int, int]] = set()
-    for at, other, bits in changes(program, tries):
+    for at, other, bits in changes(program, values, tries):
         result = computed(program, [*values[:at], other, *values[at + 1 :]])
         if result is None:
             continue
@@ -123,23 +130,37 @@ def trial(program: Program, tries: int = 4) -> Verdict:
                 continue
             shown.add((output, at))
             if not flows[output] & bits:
-                text = f"output {output} differs with input {at}: {program.parts[at].value!r}"
+                text = f"{program.modes[output]}: output {output} differs with input {at}: {values[at]!r}"
                 verdict.misses.append(f"{text} -> {other!r}: {before!r} -> {now!r}"[:400])
     every = itertools.product(range(len(first)), range(len(values)))
     claims = {(o, at) for o, at in every if steady[o] and flows[o] & 3 << 2 * at}
-    verdict.claimed, verdict.shown = len(claims), len(shown & claims)
+    for output, at in claims:
+        mode = program.modes[output]
+        verdict.claimed[mode] = verdict.claimed.get(mode, 0) + 1
+        verdict.shown[mode] = verdict.shown.get(mode, 0) + ((output, at) in shown)
     return verdict
 
 
-def changes(program: Program, tries: int) -> Iterator[tuple[int, Any, int]]:
+def first_values(program: Program) -> list[Any]:
+    """Return values for which the program runs, if a few tries suffice."""
+    rng = random.Random(program.name)
+    values = [part.value for part in program.parts]
+    for _ in range(3):
+        if computed(program, values) is not None:
+            break
+        values = [part.draw(rng, np.shape(part.value)) for part in program.parts]
+    return values
+
+
+def changes(program: Program, values: Sequence[Any], tries: int) -> Iterator[tuple[int, Any, int]]:
     """Yield a part's position, another value of it, and the sources of which one must be named:
     the value alone, if the shape is the same."""
     rng = random.Random(program.name)
     for at, part in enumerate(program.parts):
-        shape = np.shape(part.value)
+        shape = np.shape(values[at])
         for _ in range(tries):
             other = part.draw(rng, shape)
-            if not same(np.asarray(part.value), np.asarray(other)):
+            if not same(values[at], other):
                 yield at, other, 1 << 2 * at
         if shape and None in (part.type.shape or ()):
             for size in {shape[0] + 1, max(shape[0] - 1, 0)}:
@@ -280,12 +301,6 @@ def as_reduction(call: CallOfOperation, secret: Any) -> list[Any]:
         return [found, *contents(call, handles)]
 
 
-def as_decisions(call: CallOfOperation, secret: Any) -> list[Any]:
-    """Return what several decisions reach, of an operation without state."""
-    made = (as_branch, as_loop, as_reduction, as_switch)
-    return [each for body in made for each in body(call, secret)]
-
-
 def as_filter(call: CallOfOperation, secret: Any) -> list[Any]:
     handles = handles_of(call)
     kept = tf.data.Dataset.range(3).filter(plain(lambda i: i < tf.cast(secret, tf.int64)))
@@ -336,35 +351,51 @@ DECISIONS: dict[str, Callable[[CallOfOperation, Any], list[Any]]] = {
 
 
 def programs(call: CallOfOperation) -> Iterator[Callable[[], Program]]:
-    """Yield what makes the programs of a call, in all modes."""
-    name = call.operation
-
-    yield lambda: value_program(call)
-    has_state = definitions()[name].is_stateful or any(each.state for each in call.inputs)
-    decisions = DECISIONS if has_state else {"decisions": as_decisions}
-    for mode, body in decisions.items():
-        yield functools.partial(
-            traced, f"{name}, {mode}", [SECRET], functools.partial(body, call)
-        )
-    yield lambda: traced(
-        f"{name}, decider", parts_of(call, True), lambda *x: as_decider(call, *x)
-    )
+    """Yield what makes the programs of a call, which together have all modes."""
+    if definitions()[call.operation].is_stateful or any(each.state for each in call.inputs):
+        yield lambda: value_program(call, {})
+        for mode, body in (*DECISIONS.items(), ("decider", as_decider)):
+            parts = [*parts_of(call, True), SECRET] if mode == "decider" else [SECRET]
+            yield functools.partial(
+                traced, f"{call.operation}, {mode}", parts, {mode: of_tensors(call, body)}
+            )
+    else:
+        yield lambda: of_all_modes(call)
 
 
-def value_program(call: CallOfOperation) -> Program:
-    """Return the program that runs a call for the parameter's tensors, of sizes that are not known
-    if the operation can do without."""
+def of_tensors(call: CallOfOperation, body: Body) -> Body:
+    """Return a body of the tensors of a call and the secret, of which it needs some."""
+    if body is as_decider:
+        return lambda *x: as_decider(call, *x[: len(call.leaves)])
+    return lambda *x: body(call, x[-1])
+
+
+def of_all_modes(call: CallOfOperation) -> Program:
+    """Return one program of all modes, for an operation without state; of the value only if the
+    others cannot be made."""
+    modes = [*DECISIONS.items(), ("decider", as_decider)]
+    more = {mode: of_tensors(call, body) for mode, body in modes if mode != "filter"}
     try:
-        return with_sizes(call, is_static=False)
+        return value_program(call, more)
+    except Exception:  # noqa: BLE001
+        return value_program(call, {})
+
+
+def value_program(call: CallOfOperation, more: Mapping[str, Body]) -> Program:
+    """Return the program that runs a call for the parameter's tensors, of sizes that are not known
+    if the operation can do without, and has the outputs of other modes too."""
+    try:
+        return with_sizes(call, False, more)
     except Exception:  # noqa: BLE001
         # Some operations need to know sizes when the graph is made.
-        return with_sizes(call, is_static=True)
+        return with_sizes(call, True, more)
 
 
-def with_sizes(call: CallOfOperation, is_static: bool) -> Program:
-    program = traced(
-        f"{call.operation}, value", parts_of(call, is_static), lambda *x: as_value(call, x)
-    )
+def with_sizes(call: CallOfOperation, is_static: bool, more: Mapping[str, Body]) -> Program:
+    parts = [*parts_of(call, is_static), *([SECRET] if more else [])]
+    count = len(call.leaves)
+    bodies: dict[str, Body] = {"value": lambda *x: as_value(call, x[:count]), **more}
+    program = traced(f"{call.operation}, value", parts, bodies)
     if computed(program, [part.value for part in program.parts]) is None:
         raise ValueError("the program fails")
     return program
@@ -372,14 +403,14 @@ def with_sizes(call: CallOfOperation, is_static: bool) -> Program:
 
 def runs_traced(call: CallOfOperation) -> bool:
     try:
-        return bool(value_program(call))
+        return bool(value_program(call, {}))
     except Exception:  # noqa: BLE001
         return False
 
 
 # Calls that run.
 
-SECONDS = 2.5
+SECONDS = 1.5
 ATTEMPTS = 1200
 
 
@@ -462,15 +493,11 @@ def state_programs(state: str) -> Iterator[tuple[str, Callable[[], Program]]]:
         if kind.is_reference and name not in AT_THE_TOP or kind.is_once and name in MANY:
             continue
 
-        def body(x: Any, way: Any = way) -> Any:
+        def body(x: Any, way: Any = way) -> list[Any]:
             handle = kind.create(fresh())
             written = way(lambda value: kind.write(handle, value), x)
             with after([] if written is None else tf.nest.flatten(written)):
                 return [tf.identity(each) for each in results_of(list(kind.read(handle)))]
 
         title = f"{state}, {name}"
-        yield title, functools.partial(traced, title, [secret], body)
-
-
-def is_known(operation: str) -> bool:
-    return operation in definitions()
+        yield title, functools.partial(traced, title, [secret], {name: body})

@@ -52,8 +52,11 @@ def why_not(operation: str) -> str:
 
 
 def subjects() -> list[str]:
-    """Return all operations, and all kinds of state."""
-    return [*(f"state: {name}" for name in STATES), *sorted(definitions())]
+    """Return all kinds of state, and all operations; those first that the table describes."""
+    rows = read_table(TABLE)
+    known = definitions()
+    order = sorted(known, key=lambda name: (name not in rows, not known[name].is_stateful, name))
+    return [*(f"state: {name}" for name in STATES), *order]
 
 
 def tried(subject: str, attempt: int, started: Callable[[int], None]) -> Iterator[dict[str, Any]]:
@@ -88,6 +91,7 @@ def of_program(title: str, make: Callable[[], Any], subject: str) -> dict[str, A
         "subject": subject,
         "program": program.name,
         "operations": sorted(operation_programs.operations_of(program)),
+        "modes": sorted(set(program.modes)),
         "misses": verdict.misses[:3],
         "claimed": verdict.claimed,
         "shown": verdict.shown,
@@ -161,44 +165,51 @@ def quiet() -> None:
 # The report.
 
 
-def report(lines: Sequence[dict[str, Any]]) -> str:
-    """Return the numbers of operations by mode, what was missed, and what was claimed in vain."""
-    modes: dict[str, set[str]] = collections.defaultdict(set)
-    reasons: dict[str, list[str]] = collections.defaultdict(list)
-    failing: collections.Counter[str] = collections.Counter()
-    claims: collections.Counter[str] = collections.Counter()
-    shown: collections.Counter[str] = collections.Counter()
-    missed: list[str] = []
-    in_states: set[str] = set()
-    table = read_table(TABLE)
-    for line in lines:
+class Report:
+    """The numbers of operations by mode, what was missed, and what was claimed in vain."""
+
+    def __init__(self, lines: Sequence[dict[str, Any]]) -> None:
+        self.modes: dict[str, set[str]] = collections.defaultdict(set)
+        self.reasons: dict[str, set[str]] = collections.defaultdict(set)
+        self.failing: collections.Counter[str] = collections.Counter()
+        self.claimed: collections.Counter[str] = collections.Counter()
+        self.shown: collections.Counter[str] = collections.Counter()
+        self.missed: list[str] = []
+        self._rows = read_table(TABLE)
+        for line in lines:
+            self._add(line)
+
+    def _add(self, line: dict[str, Any]) -> None:
         subject, program = line["subject"], line.get("program", "")
         is_state = subject.startswith("state: ")
         if line["why_not"]:
             if program or "operations" in line:
-                failing[line["why_not"]] += 1
-            elif not is_state:
-                reasons[line["why_not"]].append(subject)
-            continue
-        mode = "state" if is_state else program.rpartition(", ")[2]
-        if is_state:
-            in_states.update(line["operations"])
-        modes[mode].add(subject)
-        missed += [f"{program}: {each}" for each in line["misses"]]
-        if mode == "value":
-            row = table.get(subject, "(no row)")
-            claims[row] += line["claimed"]
-            shown[row] += line["shown"]
-    text = [f"operations registered: {len(definitions())}"]
-    text += [f"  as {mode}: {len(names)}" for mode, names in sorted(modes.items())]
-    text.append(f"  operations in programs with state: {len(in_states)}")
-    text += [f"not run, {why}: {len(names)}" for why, names in sorted(reasons.items())]
-    text += [f"programs not compared, {why}: {count}" for why, count in sorted(failing.items())]
-    text.append("dependences claimed of values, and those that no pair showed:")
-    for row, count in sorted(claims.items()):
-        text.append(f"  [{row}] {count}, {count - shown[row]} ({1 - shown[row] / max(count, 1):.0%})")
-    text.append(f"missed: {len(missed)}")
-    return "\n".join([*text, *(f"  {each}" for each in missed)])
+                self.failing[line["why_not"]] += 1
+            else:
+                self.reasons[line["why_not"]].add(subject)
+            return
+        for mode in line["modes"]:
+            covered = line["operations"] if is_state else [subject]
+            self.modes["through state" if is_state else mode].update(covered)
+            row = "programs with state" if is_state else self._rows.get(subject, "no row")
+            if is_state or mode == "value":
+                self.claimed[row] += line["claimed"].get(mode, 0)
+                self.shown[row] += line["shown"].get(mode, 0)
+        self.missed += [f"{program}: {each}" for each in line["misses"]]
+
+    def __str__(self) -> str:
+        text = [f"operations registered: {len(definitions())}"]
+        text += [f"tried, {mode}: {len(names)}" for mode, names in sorted(self.modes.items())]
+        every = set[str]().union(*self.modes.values())
+        text.append(f"tried in any mode: {len(every)}")
+        for why, names in sorted(self.reasons.items()):
+            text.append(f"not tried, {why}: {len(names - every)}")
+        text += [f"programs not compared, {why}: {n}" for why, n in sorted(self.failing.items())]
+        text.append("dependences claimed, and those that no pair showed:")
+        for row, count in sorted(self.claimed.items()):
+            vain = count - self.shown[row]
+            text.append(f"  [{row}] {count}, {vain} ({vain / max(count, 1):.0%})")
+        return "\n".join([*text, f"missed: {len(self.missed)}", *self.missed])
 
 
 @click.command()
@@ -217,9 +228,9 @@ def main(only: Sequence[str], results: pathlib.Path, again: bool, report_only: b
     if not report_only:
         run_all([name for name in names if name not in known], results)
     lines = [json.loads(line) for line in results.read_text().splitlines()]
-    text = report(lines)
-    print(text)
-    sys.exit(0 if text.endswith("missed: 0") else 1)
+    found = Report(lines)
+    print(found)
+    sys.exit(1 if found.missed else 0)
 
 
 if __name__ == "__main__":

@@ -893,7 +893,7 @@ STATES: dict[str, State] = {
     "priority queue": queue(
         "PriorityQueueV2", component_types=[tf.float32], shapes=[[]], capacity=20
     ),
-    "random queue": queue("RandomShuffleQueueV2", seed=3, seed2=4, **FIFO),
+    "random queue": queue("RandomShuffleQueueV2", seed=87654321, seed2=4, **FIFO),
     "queue taken from": queue("FIFOQueueV2", **FIFO)._replace(write=dequeued, is_once=True),
     "old queue": old_queue("FIFOQueue"),
     "old random queue": old_queue("RandomShuffleQueue"),
@@ -949,39 +949,39 @@ STATES: dict[str, State] = {
     "old generator": State(generator, skip_old, normal),
     "draws of a generator": State(generator, lambda h, x: drawn(h)[0], drawn),
     "seeded draw": seeded(
-        lambda: ops.RandomUniform(shape=[2], dtype=tf.float32, seed=3, seed2=4)
+        lambda: ops.RandomUniform(shape=[2], dtype=tf.float32, seed=87654321, seed2=4)
     ),
     "seeded normal": seeded(
-        lambda: ops.RandomStandardNormal(shape=[2], dtype=tf.float32, seed=3, seed2=4)
+        lambda: ops.RandomStandardNormal(shape=[2], dtype=tf.float32, seed=87654321, seed2=4)
     ),
     "seeded truncated normal": seeded(
-        lambda: ops.TruncatedNormal(shape=[2], dtype=tf.float32, seed=3, seed2=4)
+        lambda: ops.TruncatedNormal(shape=[2], dtype=tf.float32, seed=87654321, seed2=4)
     ),
     "seeded whole number": seeded(
-        lambda: ops.RandomUniformInt(shape=[2], minval=0, maxval=1 << 30, seed=3, seed2=4)
+        lambda: ops.RandomUniformInt(shape=[2], minval=0, maxval=1 << 30, seed=87654321, seed2=4)
     ),
     "seeded order": seeded(
-        lambda: ops.RandomShuffle(value=tf.range(20), seed=3, seed2=4)
+        lambda: ops.RandomShuffle(value=tf.range(20), seed=87654321, seed2=4)
     ),
     "seeded multinomial": seeded(
-        lambda: ops.Multinomial(logits=tf.zeros([1, 9]), num_samples=9, seed=3, seed2=4)
+        lambda: ops.Multinomial(logits=tf.zeros([1, 9]), num_samples=9, seed=87654321, seed2=4)
     ),
     "seeded gamma": seeded(
-        lambda: ops.RandomGamma(shape=[2], alpha=tf.constant(1.0), seed=3, seed2=4)
+        lambda: ops.RandomGamma(shape=[2], alpha=tf.constant(1.0), seed=87654321, seed2=4)
     ),
     "seeded Poisson": seeded(
-        lambda: ops.RandomPoissonV2(shape=[9], rate=tf.constant(9.0), seed=3, seed2=4)
+        lambda: ops.RandomPoissonV2(shape=[9], rate=tf.constant(9.0), seed=87654321, seed2=4)
     ),
     "seeded crop": seeded(
         lambda: ops.RandomCrop(
             image=tf.reshape(tf.range(300), [10, 10, 3]),
-            size=tf.constant([2, 2], tf.int64), seed=3, seed2=4,
+            size=tf.constant([2, 2], tf.int64), seed=87654321, seed2=4,
         )
     ),
     "seeded sampler": seeded(
         lambda: ops.UniformCandidateSampler(
             true_classes=tf.constant([[1]], tf.int64), num_true=1, num_sampled=5, unique=False,
-            range_max=1000, seed=3, seed2=4,
+            range_max=1000, seed=87654321, seed2=4,
         ).sampled_candidates
     ),
     "seeds of a data set's orders": State(

@@ -171,6 +171,14 @@ class Audit:
         return [name for name in self.data if name not in left]
 
     @property
+    def in_texts_of_errors(self) -> list[str]:
+        """What of a client's data the texts of its errors may have in them."""
+        errors = self.in_errors
+        counts = (f"how many {each}" for each in errors.counts)
+        shapes = (f"shape of {each}" for each in errors.shapes)
+        return [*errors.elements, *counts, *shapes]
+
+    @property
     def seen_by_aggregator(self) -> list[str]:
         """The channels of which whoever carries out the aggregation sees each contribution."""
         is_open = (Protection.SYSTEM, Protection.PROGRAM)

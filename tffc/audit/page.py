@@ -213,6 +213,7 @@ class _Values:
         seen = "Seen of each client by whoever aggregates"
         yield from _fact(seen, _listed(audit["seen_by_aggregator"]))
         yield from _fact("In no channel", _listed(audit["in_no_channel"]))
+        yield from _fact("May be in the texts of its errors", _listed(audit["in_errors"]))
         for kind, (label, means) in PROTECTIONS.items():
             if any(channel["protection"] == kind for channel in audit["channels"]):
                 yield from _fact(f'<span class="protection {kind}">{label}</span>', means)

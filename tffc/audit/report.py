@@ -133,6 +133,7 @@ def _audit(audit: Audit) -> Plain:
     for channel, content in zip(audit.channels, found["channels"], strict=True):
         content["shown_protection"] = channel.shown_protection
     found["in_no_channel"] = audit.in_no_channel
+    found["in_errors"] = audit.in_texts_of_errors
     found["seen_by_aggregator"] = audit.seen_by_aggregator
     return found
 

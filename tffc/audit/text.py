@@ -74,6 +74,7 @@ def _lines(audit: Audit, show_place: Callable[[Span], str], *, has_contents: boo
     yield f"in no channel: {_listed(audit.in_no_channel)}"
     seen = _listed(audit.seen_by_aggregator)
     yield f"seen of each client by whoever carries out the aggregation: {seen}"
+    yield f"may be in the texts of a client's errors: {_listed(audit.in_texts_of_errors)}"
     for channel in audit.channels:
         yield ""
         yield from _channel(channel, show_place)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
-from tffc.operations.kernels import may_fail, operations_under
+from tffc.operations.failing import may_fail, operations_under
 from tffc.proof.compare import Comparison, Mismatch
 from tffc.proof.sections import AFTER, Owed, operation_of
 from tffc.proof.terms import DRAWN, GROUP, OUTPUT, PURE, SLOT, Terms

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterator
 
 from tffc.audit.flow import union
+from tffc.audit.outcomes import ERRORS, SHOWN
 from tffc.audit.programs import Kind, RoundFlows, SectionEffect
-from tffc.audit.sections import ERRORS, SHOWN
 from tffc.backends.forms.form import Form, Side
 from tffc.backends.forms.stages import Stage, StagedRound
 from tffc.effects.consent import Found, find_outside

@@ -97,6 +97,13 @@ def join_all(flows: Iterable[Flow]) -> Flow:
     return functools.reduce(join, flows, NOTHING)
 
 
+def widened(flows: Sequence[Flow], width: int) -> tuple[Flow, ...]:
+    """Return `width` flows; if there are fewer or more, all become their join."""
+    if len(flows) == width:
+        return tuple(flows)
+    return (join_all(flows),) * width
+
+
 def total_of(flows: Iterable[Flow]) -> int:
     """Return all sources of several tensors."""
     return union(flow.total() for flow in flows)

@@ -20,7 +20,8 @@ from tffc.audit.flow import (
     union,
 )
 from tffc.audit.memory import ELSEWHERE
-from tffc.audit.sections import Draw, NodeEffect, Outside, SectionWalk
+from tffc.audit.outcomes import Draw, NodeEffect, Outside
+from tffc.audit.sections import SectionWalk
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.intrinsics import EVALUATIONS, MAPS, PLACEMENTS_ONLY

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from tffc.audit.flow import (
     NOTHING,
@@ -19,11 +19,10 @@ from tffc.audit.flow import (
     join_all,
     total_of,
     union,
+    widened,
 )
-from tffc.audit.memory import ELSEWHERE
-
-if TYPE_CHECKING:
-    from tffc.audit.sections import SectionWalk
+from tffc.audit.memory import ELSEWHERE, Memory
+from tffc.audit.outcomes import Outcome
 
 MOST_STEPS = 32
 """The steps of a loop before its values are joined."""
@@ -31,12 +30,35 @@ MOST_STEPS = 32
 Flows: TypeAlias = tuple[Flow, ...]
 
 
+class Walk(Protocol):
+    """The analysis of a section, as its rules use it."""
+
+    memory: Memory
+
+    def call(self, name: str, arguments: Sequence[Flow], decides: int, depth: int) -> Outcome:
+        """Return the outcome of a function for arguments; `decides` are the sources of whether and
+        how often it runs."""
+        ...
+
+    def everything(self, inputs: Sequence[Flow], decides: int = 0) -> Flow:
+        """Return the flow of something that may be anything that the section can compute."""
+        ...
+
+    def width(self, function: str, captured: int) -> int:
+        """Return the number of components of the elements that a function takes."""
+        ...
+
+    def same_positions(self, function: str) -> frozenset[int]:
+        """Return the positions at which a function returns its argument unchanged."""
+        ...
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rule:
     """A rule for operations with at least this number of inputs."""
 
     inputs: int
-    flows: Callable[[SectionWalk, Any, list[Flow], int, int], Flows]
+    flows: Callable[[Walk, Any, list[Flow], int, int], Flows]
 
 
 # Calls of functions, and control flow.
@@ -50,11 +72,11 @@ def functions_of(node: Any, attribute: str) -> list[str]:
     return [each.name for each in value.list.func] or [value.func.name]
 
 
-def call(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def call(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     return walk.call(functions_of(node, "f")[0], inputs, decides, depth).results
 
 
-def branches(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def branches(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return the join of all branches' results, chosen by the first input."""
     chosen, *rest = inputs
     chooses = chosen.total() | walk.memory.behind((chosen,))
@@ -72,7 +94,7 @@ def branches(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, dep
     )
 
 
-def loop(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def loop(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return the result of a while loop; its condition determines the number of iterations."""
     condition, body = functions_of(node, "cond")[0], functions_of(node, "body")[0]
 
@@ -113,16 +135,16 @@ def _repeated(
         state, ends, steps = after, ends | more, steps + 1
 
 
-def ports(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def ports(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     return tuple(inputs) or (NOTHING,)
 
 
-def switch(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def switch(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     sources = total_of(inputs[1:]) | walk.memory.behind(inputs[1:])
     return (inputs[0].with_value(sources),)
 
 
-def merge(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def merge(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return the input that is there, and its number; what decides about them decides which."""
     joined = join_all(inputs).with_value(decides)
     return joined, Flow(total_of(inputs) | decides)
@@ -131,33 +153,31 @@ def merge(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth:
 # State behind a handle.
 
 
-def read(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def read(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return what the variable behind the first input holds."""
     return (walk.memory.read(inputs[0].handles).with_value(total_of(inputs)),)
 
 
-def read_shape(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def read_shape(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return the shape of what the variable behind the first input holds."""
     return (Flow(walk.memory.read(inputs[0].handles).shape | total_of(inputs)),)
 
 
-def assigned(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def assigned(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Write the second input to the variable behind the first."""
     handle, value = inputs[:2]
     walk.memory.write(handle.handles, value, decides | handle.total() | total_of(inputs[2:]))
     return (NOTHING,)
 
 
-def iterated(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def iterated(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Let the iterator behind the second input go through the dataset that is the first."""
     source, handle = inputs[:2]
     walk.memory.write(handle.handles, source, decides | handle.total())
     return (NOTHING,)
 
 
-def next_element(
-    walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int
-) -> Flows:
+def next_element(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return an element of an iterator's dataset: which one depends on how often this is done."""
     handle = inputs[0]
     advances = decides | handle.total()
@@ -166,35 +186,31 @@ def next_element(
     return _one_element(walk, node, held.with_value(advances), advances)
 
 
-def next_optional(
-    walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int
-) -> Flows:
+def next_optional(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return an element that may be missing, like a dataset of at most that one."""
     elements = next_element(walk, node, inputs, decides, depth)
     held = walk.memory.read(inputs[0].handles)
     return (dataset(held.count() | decides | inputs[0].total(), elements),)
 
 
-def optional_value(
-    walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int
-) -> Flows:
+def optional_value(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     return _one_element(walk, node, inputs[0], decides)
 
 
 # Datasets.  Their functions run when somebody iterates over them, as often as that needs.
 
 
-def components(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def components(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return a dataset with one element, whose components are the inputs."""
     return (dataset(0, inputs, handles_of(inputs)),)
 
 
-def slices(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def slices(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return a dataset with an element for each row."""
     return (dataset(union(each.shape for each in inputs), inputs, handles_of(inputs)),)
 
 
-def selection(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def selection(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return a dataset that has the elements of the first, perhaps fewer, more often, or in another
     order."""
     first, *others = inputs
@@ -202,7 +218,7 @@ def selection(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, de
     return (_resized(first, first.count() | count).with_handles(handles_of(others)),)
 
 
-def batches(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def batches(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return a dataset of batches; the size of the last one depends on the number of elements."""
     count = inputs[0].count() | total_of(inputs[1:])
     padded = node.op.startswith("Padded")
@@ -214,24 +230,24 @@ def batches(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, dept
     return (_resized(inputs[0], count, batch).with_handles(handles_of(inputs)),)
 
 
-def windows(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def windows(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     count = inputs[0].count() | total_of(inputs[1:])
     window = _resized(inputs[0], count, lambda each: dataset(count, (each,)))
     return (window.with_handles(handles_of(inputs)),)
 
 
-def mapped(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def mapped(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     applied = _applied(walk, node, inputs, "f", decides, depth)
     return (dataset(inputs[0].count(), applied.results, applied.handles),)
 
 
-def filtered(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def filtered(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     applied = _applied(walk, node, inputs, "predicate", decides, depth)
     count = inputs[0].count() | total_of(applied.results)
     return (_resized(inputs[0], count).with_handles(applied.handles),)
 
 
-def flattened(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def flattened(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     applied = _applied(walk, node, inputs, "f", decides, depth)
     inner = join_all(applied.results)
     # The function's captured inputs are followed by the parameters of interleaving.
@@ -240,7 +256,7 @@ def flattened(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, de
     return (_resized(inner, count).with_handles(applied.handles),)
 
 
-def scanned(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def scanned(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return a dataset of what a function returns for each element and for its own state, which is
     after that what it returns first."""
     first = inputs[0]
@@ -271,7 +287,7 @@ class _Applied:
 
 
 def _applied(
-    walk: SectionWalk, node: Any, inputs: list[Flow], attribute: str, decides: int, depth: int
+    walk: Walk, node: Any, inputs: list[Flow], attribute: str, decides: int, depth: int
 ) -> _Applied:
     first, *rest = inputs
     name = functions_of(node, attribute)[0]
@@ -281,7 +297,7 @@ def _applied(
     return _Applied(outcome.results, handles_of(inputs) | outcome.touched)
 
 
-def reduced(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def reduced(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return the state after any number of elements."""
     first = inputs[0]
     states = len(node.attr["Tstate"].list.type)
@@ -297,7 +313,7 @@ def reduced(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, dept
     return _repeated(tuple(initial), step, walk.same_positions(name)) or (NOTHING,)
 
 
-def zipped(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def zipped(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     handles = handles_of(inputs)
     if any(each.elements is None for each in inputs):
         return (Flow(total_of(inputs), 0, None, handles),)
@@ -305,24 +321,20 @@ def zipped(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth
     return (dataset(union(each.value for each in inputs), elements, handles),)
 
 
-def concatenated(
-    walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int
-) -> Flows:
+def concatenated(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     return (join_all(inputs),)
 
 
-def counted(walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def counted(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     return (Flow(inputs[0].count() | consumed(walk, inputs[0], decides)),)
 
 
-def only_element(
-    walk: SectionWalk, node: Any, inputs: list[Flow], decides: int, depth: int
-) -> Flows:
+def only_element(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return the components of a dataset's only element."""
     return _one_element(walk, node, inputs[0], decides)
 
 
-def consumed(walk: SectionWalk, source: Flow, decides: int) -> int:
+def consumed(walk: Walk, source: Flow, decides: int) -> int:
     """Record that somebody iterates over a dataset; return what then may decide its elements.
 
     Its functions run, and their state may have been left by whoever ran them before.
@@ -333,11 +345,11 @@ def consumed(walk: SectionWalk, source: Flow, decides: int) -> int:
     return _left_elsewhere(walk, source)
 
 
-def _left_elsewhere(walk: SectionWalk, source: Flow) -> int:
+def _left_elsewhere(walk: Walk, source: Flow) -> int:
     return walk.memory[ELSEWHERE].total() if ELSEWHERE in source.handles else 0
 
 
-def _elements(walk: SectionWalk, flow: Flow, width: int) -> Flows:
+def _elements(walk: Walk, flow: Flow, width: int) -> Flows:
     """Return the flows of the components of a dataset's elements."""
     left = _left_elsewhere(walk, flow)
     if flow.elements is not None and len(flow.elements) == width:
@@ -346,7 +358,7 @@ def _elements(walk: SectionWalk, flow: Flow, width: int) -> Flows:
     return (Flow(sources, sources, None, handles_of((flow,))),) * width
 
 
-def _one_element(walk: SectionWalk, node: Any, flow: Flow, decides: int) -> Flows:
+def _one_element(walk: Walk, node: Any, flow: Flow, decides: int) -> Flows:
     """Return the components of the element that a node takes from a dataset."""
     count = flow.count() | consumed(walk, flow, decides)
     elements = _elements(walk, flow, len(node.attr["output_types"].list.type))
@@ -358,13 +370,6 @@ def _resized(flow: Flow, count: int, change: Callable[[Flow], Flow] = lambda eac
     if flow.elements is None:
         return Flow(flow.total() | count, 0, None, flow.handles)
     return dataset(count, list(map(change, flow.elements)), flow.handles)
-
-
-def widened(flows: Sequence[Flow], width: int) -> Flows:
-    """Return `width` flows; if there are fewer or more, all become their join."""
-    if len(flows) == width:
-        return tuple(flows)
-    return (join_all(flows),) * width
 
 
 RULES: dict[str, Rule] = {

@@ -67,8 +67,7 @@ def _facts(document: Plain) -> Iterator[str]:
     program, tool = document["program"], document["tool"]
     yield f"<p>Read: {_text(document['read']['text'])}.</p>"
     yield f"<p>Compiled to {_text(program['form'])}: {_code(program['type'])}</p>"
-    what = document["read"]["what"].capitalize()
-    yield f"<p>{what}: {_code(program['digest'] or 'none')}</p>"
+    yield f"<p>Program: {_code(program['digest'] or 'none')}</p>"
     yield f"<p>Audited by {tool['name']} {_text(tool['version'])}, {_code(tool['digest'])}.</p>"
     if document["as_of"] is not None:
         yield f"<p>As of {_text(document['as_of'])}.</p>"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import enum
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,10 @@ from tffc.version import VERSION
 
 Plain = dict[str, Any]
 """Data that JSON can hold."""
+
+
+COMPONENTS = "components/"
+"""The beginning of the paths of components in a bundle."""
 
 
 class Verdict(enum.Enum):
@@ -63,6 +68,16 @@ class Report:
         uses = (each.waiver for each in self.violations if each.excepted is not None)
         days = [waiver.expires for waiver in uses if waiver is not None]
         return min(days, default=None) if self.verdict is Verdict.PASSES else None
+
+    @property
+    def digest(self) -> str | None:
+        """The SHA-256 of what was read: the program, or the list of all components; None for a
+        program that cannot be stored."""
+        if not self.is_read_from_components:
+            return self.digests.get("computation")
+        parts = sorted(self.digests.items())
+        listed = (f"{digest}  {name}\n" for name, digest in parts if name.startswith(COMPONENTS))
+        return hashlib.sha256("".join(listed).encode()).hexdigest()
 
     def sentence(self) -> str:
         """Return the verdict as a sentence."""
@@ -117,7 +132,7 @@ def document(report: Report) -> Plain:
             "proof": None if report.proof is None else dict(report.proof),
         },
         "program": {
-            "digest": report.digests.get("computation"),
+            "digest": report.digest,
             "digests": dict(report.digests),
             "form": report.audit.form,
             "type": report.audit.type,

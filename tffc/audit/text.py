@@ -61,8 +61,8 @@ def _head(document: Mapping[str, Any]) -> Iterator[str]:
             until = f"until {each['expires']}, {each['state']}"
             yield f"  exception to {each['rule']} for {each['channel']}, {until}: {each['reason']}"
     yield f"source: {document['source']}"
-    yield f"program: SHA-256 {program['digest']}"
     yield f"read: {document['read']['text']}"
+    yield f"{document['read']['what']}: SHA-256 {program['digest']}"
     yield f"tool: {tool['name']} {tool['version']}, SHA-256 {tool['digest']}"
     yield ""
 

@@ -1,0 +1,59 @@
+"""Policies, names and contents of generated rounds."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from tests.audit.rounds import broken
+from tests.programs import rounds
+from tffc.audit.audit import Audit, audit
+from tffc.audit.patterns import Pattern
+from tffc.audit.policy import Policy
+from tffc.errors import FormError
+from tffc.ir import Node, wire
+
+FORM = "distribute-aggregate"
+
+
+def audited(program: Node) -> Audit | None:
+    """Return the audit of a round, None if it has no such form."""
+    try:
+        return audit(program, FORM)
+    except FormError:
+        return None
+
+
+@settings(max_examples=30)
+@given(rounds(secure=True))
+def test_every_printed_path_is_a_pattern(program: Node) -> None:
+    found = audited(program)
+    if found is None:
+        return
+    for aspect, paths in (("", found.data), ("how many ", found.counted)):
+        for path in paths:
+            policy = Policy(never_leave=(Pattern(f"{aspect}{path}"),))
+            said = {each.subject for each in broken(found, policy)}
+            leaves = {
+                channel.name
+                for channel in found.channels
+                if path in (channel.depends.counts if aspect else channel.depends.elements)
+            }
+            assert said >= leaves
+            assert all(
+                any(name.startswith(path) for name in (*c.depends.counts, *c.depends.elements))
+                for c in found.channels
+                if c.name in said
+            )
+
+
+@settings(max_examples=30)
+@given(rounds(secure=True))
+def test_names_differ_and_contents_survive_a_file(program: Node) -> None:
+    found = audited(program)
+    if found is not None:
+        names = [channel.name for channel in found.channels]
+        assert len(set(names)) == len(names)
+        again = audited(wire.from_bytes(wire.to_bytes(program)))
+        assert again is not None
+        contents = [channel.content for channel in found.channels]
+        assert contents == [channel.content for channel in again.channels]

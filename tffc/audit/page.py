@@ -100,7 +100,8 @@ def _banner(kind: str, mark: str, title: str, more: str) -> Iterator[str]:
 def _facts(document: Plain) -> Iterator[str]:
     program, tool, policy = document["program"], document["tool"], document["policy"]
     yield '<dl class="facts">'
-    yield from _fact("Program", _digest(program["digest"]))
+    what = document["read"]["what"].capitalize()
+    yield from _fact(_text(what), _digest(program["digest"]) + _parts(program["digests"]))
     yield from _fact("Read", _text(document["read"]["text"]))
     yield from _fact("Compiled to", f"{_text(program['form'])} {_folded('type', program['type'])}")
     if policy is not None:
@@ -108,6 +109,14 @@ def _facts(document: Plain) -> Iterator[str]:
     made = _text(f"{tool['name']} {tool['version']}")
     yield from _fact("Made by", f"{made} {_digest(tool['digest'])}" if "digest" in tool else made)
     yield "</dl>"
+
+
+def _parts(digests: dict[str, str]) -> str:
+    """Return the digests of all programs of a bundle, folded."""
+    if len(digests) < 2:
+        return ""
+    parts = "<br>".join(f"{_breaking(name)} {_code(each)}" for name, each in digests.items())
+    return f"<details><summary>of each part</summary>{parts}</details>"
 
 
 def _digest(digest: str | None) -> str:
@@ -336,13 +345,16 @@ def _listed(names: Sequence[str]) -> str:
 
 def _approval(document: Plain) -> Iterator[str]:
     is_program = document["read"]["what"] == "program"
-    what = "program that" if is_program else "components of the bundle whose program"
-    digest = document["program"]["digest"] or ""
+    what = "program that has" if is_program else "components that have"
     yield '<section class="approval"><h2>Approval</h2>'
-    yield f"<p>I have read this page, and approve the {what} has the SHA-256 {_code(digest)}.</p>"
+    yield f"<p>I have read this page, and approve the {what} the {_digest(_of(document))}.</p>"
     yield '<div class="signed">'
     yield from (f"<div>{label}</div>" for label in ("Name", "Date", "Signature"))
     yield f'</div></section><footer class="soft">{LIMITS}</footer>'
+
+
+def _of(document: Plain) -> str:
+    return document["program"]["digest"] or "(none: it cannot be stored)"
 
 
 def _counted(number: int, noun: str) -> str:

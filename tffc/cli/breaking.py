@@ -41,13 +41,13 @@ def show_changes(
     new, form = read_round_or_bundle(second, form)
     old = older_round(first, second, form)
     step(f"comparing {first} with {second}")
-    found = [*changes(old, new, form), *_unproved(second)]
+    found = [*changes(old, new, form), *unproved(second)]
     _show(found, failing, format, second)
     if any(change.breaks in failing for change in found):
         raise click.exceptions.Exit(BROKEN)
 
 
-def _unproved(source: str) -> Iterator[Change]:
+def unproved(source: str) -> Iterator[Change]:
     """Yield a change if the components of a bundle are not proved to compute its program, because
     then the program may say nothing of what runs."""
     if pathlib.Path(source).is_dir():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tffc.audit.audit import SIDES, Audit, Channel, Protection, audit_round, size_of
-from tffc.audit.breaking import changes
+from tffc.audit.breaking import Change, changes
 from tffc.audit.bundles import program_digests
 from tffc.audit.names import ASSIGNED
 from tffc.audit.programs import RoundFlows, results_of, round_flows
@@ -69,11 +69,15 @@ class Older:
     """An older version of a round, and where it comes from.
 
     `lines` returns the lines of a file at that version, where the program does not know its files.
+    `doubt` is why an older bundle was read from its components, and `more` are changes other than
+    those of the program.
     """
 
     program: Node
     title: str = ""
     lines: Callable[[str], Sequence[str]] | None = None
+    doubt: str | None = None
+    more: Sequence[Change] = ()
 
 
 def describe(
@@ -142,7 +146,8 @@ def _changes(older: Older, program: Node, form: str) -> Plain:
     parts = differences({"computation": older.program}, {"computation": program})
     return {
         "since": older.title,
-        **_breaking(older.program, program, form),
+        "doubt": older.doubt,
+        **_breaking(older, program, form),
         "parts": [dataclasses.asdict(each) for each in parts],
         "sources": [
             {"before": old, "after": new, "diff": difference(old["lines"], new["lines"])}
@@ -152,10 +157,10 @@ def _changes(older: Older, program: Node, form: str) -> Plain:
     }
 
 
-def _breaking(older: Node, program: Node, form: str) -> Plain:
+def _breaking(older: Older, program: Node, form: str) -> Plain:
     """Return what the changes break, or why that cannot be told."""
     try:
-        found = changes(older, program, form)
+        found = [*changes(older.program, program, form), *older.more]
     except TffcError as error:
         return {"breaking": [], "unknown": error.message}
     return {

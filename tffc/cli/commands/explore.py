@@ -17,7 +17,7 @@ from tffc.audit.report import Report, source_name
 from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.backends.forms.kinds import form_for
-from tffc.cli.breaking import GIT, lines_at, older_round
+from tffc.cli.breaking import GIT, lines_at, older_round, unproved
 from tffc.cli.options import (
     form_option,
     path_option,
@@ -139,11 +139,16 @@ class _Asked:
         """Return the older version that the page shows the changes since."""
         if self.since is None:
             return None
+        more = tuple(unproved(self.source))
+        if os.path.isdir(self.since):
+            reading = read_proved(self.since, read_bundle(pathlib.Path(self.since)))
+            doubt = None if reading.error is None else reading.error.message
+            return Older(reading.program, source_name(self.since), doubt=doubt, more=more)
         program = older_round(self.since, self.source, form)
         if not self.since.startswith(GIT):
-            return Older(program, self.since)
+            return Older(program, source_name(self.since), more=more)
         revision = self.since.removeprefix(GIT)
-        return Older(program, self.since, functools.partial(lines_at, revision))
+        return Older(program, self.since, functools.partial(lines_at, revision), more=more)
 
 
 def _describe(asked: _Asked) -> Description:

@@ -63,7 +63,9 @@ function banner(kind, mark, title, text) {
 function facts({ program, read, policy: applied, tool }) {
   const digest = (text) => (text ? [h("span", { class: "soft" }, "SHA-256 "), code(text)] : null);
   return h("dl", { class: "facts" },
-    fact("Program", digest(program.digest) ?? "a program without a message"),
+    fact(read.what === "program" ? "Program" : "Components", [digest(program.digest) ?? "not stored",
+      Object.keys(program.digests).length > 1 ? h("details", {}, h("summary", {}, "of each part"),
+        Object.entries(program.digests).map(([part, each]) => h("div", {}, name(part), " ", code(each)))) : null]),
     fact("Read", read.text),
     fact("Compiled to", [program.form, " ", h("details", {}, h("summary", {}, "type"), code(program.type))]),
     applied ? fact("Policy", [applied.path ?? "", " ", digest(applied.digest)]) : null,

@@ -97,6 +97,7 @@ export class Details {
         call.defined ? h("button", { type: "button", class: "link", onclick: () => this.explorer.showLine(call.defined) },
           `${call.function} is defined in line ${call.defined.line}`) : null,
         this.textLink(call)),
+      this.line(call.place),
       call.protection ? this.protection(call) : null,
       because ? h("p", { class: "hint" }, "Runs no earlier: it needs ", h("button", { type: "button", class: "link",
         onclick: () => this.explorer.select({ calls: [because.name] }) }, because.title), ".") : null,
@@ -109,6 +110,12 @@ export class Details {
         h("p", {}, call.graphs.map((number) => this.graphLink(number, call.function ?? call.title))),
       ] : null,
     ];
+  }
+
+  /** Returns the line of the source that a call comes from. */
+  line(place) {
+    const text = place && this.explorer.data.sources[place.file].lines[place.line - 1];
+    return text ? h("pre", { class: "user-line" }, text.trim()) : null;
   }
 
   graphLink(number, title) {

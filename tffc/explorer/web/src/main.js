@@ -139,7 +139,9 @@ class Explorer {
 
   placeLink({ file, line }) {
     const index = this.data.sources.findIndex((each) => each.path === file);
-    if (index < 0) return `${file}:${line}`;
+    // Two files outside the working directory may have one name.
+    const isUnclear = this.data.sources.findLastIndex((each) => each.path === file) !== index;
+    if (index < 0 || isUnclear) return `${file}:${line}`;
     return h("button", { type: "button", class: "link", onclick: () => this.showLine({ file: index, line, end: line }) }, `${file}:${line}`);
   }
 

@@ -450,6 +450,7 @@ export class RoundPicture {
     if (bench && this.isWhole === undefined) {
       bench.classList.remove("whole");
       bench.classList.toggle("whole", this.size.width * LEAST > this.canvas.clientWidth);
+      if (!this.explorer.selected.size) this.explorer.source.home();
       this.wide.setAttribute("aria-pressed", bench.classList.contains("whole"));
     }
     this.fit();

@@ -22,7 +22,13 @@ export class SourcePanel {
     const error = explorer.data.error;
     const first = error?.place ?? explorer.data.round?.calls.find((call) => call.place)?.place;
     this.open(first?.file ?? 0);
-    if (first) requestAnimationFrame(() => this.scroll(first.line));
+    this.first = first;
+    requestAnimationFrame(() => this.home());
+  }
+
+  /** Shows the first line that calls come from. */
+  home() {
+    if (this.first?.file === this.current) this.scroll(this.first.line, true);
   }
 
   open(file) {
@@ -125,12 +131,12 @@ export class SourcePanel {
     requestAnimationFrame(() => element?.classList.add("flash"));
   }
 
-  scroll(line) {
+  scroll(line, isForced = false) {
     const element = this.body.children[line - 1];
     if (!element) return;
     const { body } = this;
-    const top = element.offsetTop - body.offsetTop;
-    if (top < body.scrollTop + 20 || top > body.scrollTop + body.clientHeight - 50) {
+    const top = element.offsetTop;
+    if (isForced || top < body.scrollTop + 20 || top > body.scrollTop + body.clientHeight - 50) {
       body.scrollTop = Math.max(0, top - body.clientHeight / 3);
     }
   }

@@ -282,13 +282,15 @@ const GRAVE = { STATE: "bad", DATA: "bad", WIRE: "bad", PRIVACY: "bad", RESULT: 
 
 /** Shows what the changes break, as `tffc diff --breaking` does. */
 function breaking(explorer) {
-  const { breaking: all, unknown } = explorer.data.changes;
+  const { breaking: all, unknown, since, doubt } = explorer.data.changes;
+  const warning = doubt ? h("section", { class: "verdict doubtful" }, h("span", { class: "mark", "aria-hidden": "true" }, "!"),
+    h("div", {}, h("h2", {}, "The older version is read from the components"), h("p", {}, doubt))) : null;
   if (unknown) return h("section", { class: "callout error" }, h("h2", {}, "What the changes break cannot be told"), h("p", {}, unknown));
   const rows = all.map((each) => h("li", {},
     h("div", {}, h("strong", {}, each.subject), ` ${each.message}`, each.span ? [h("br"), explorer.placeLink(each.span)] : null,
       h("br"), h("span", { class: "soft" }, each.means)),
     h("span", { class: `state ${GRAVE[each.breaks.toUpperCase()] ?? "open"}` }, each.breaks.toUpperCase())));
-  return h("section", {}, h("h2", {}, "What the changes break"),
+  return h("section", {}, warning, h("h2", {}, "What the changes break", since ? h("small", {}, `since ${since}`) : null),
     rows.length ? h("ul", { class: "rules" }, rows) : h("p", {}, "Nothing: the two compute the same."));
 }
 

@@ -4,8 +4,8 @@ A fault is one change of one expression: a comparison turned round, a condition 
 changed, an `and` made an `or`, a statement left out.  Each is made in a copy of the checkout, where
 the tests of the room run until one fails.
 
-`python -m tests.mutation --planted [ROOM]` makes the faults of `tests/planted.py` instead, and tells
-who sees each: the quick tests of its room, `tffc verify` and `tffc prove`.
+`python -m tests.mutation --planted [ROOM]` makes the faults of `tests/planted.py` instead, and
+tells who sees each: the quick tests of its room, `tffc verify` and `tffc prove`.
 """
 
 from __future__ import annotations

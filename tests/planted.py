@@ -109,8 +109,8 @@ PLANTED = (
     Planted(
         "linking",
         "builder.py",
-        'return [Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)]',
-        "return [Tensor(name, kind) for port, kind in enumerate(types)]",
+        'Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)',
+        "Tensor(name, kind) for port, kind in enumerate(types)",
     ),
     Planted(
         "linking",

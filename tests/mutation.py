@@ -3,13 +3,18 @@
 A fault is one change of one expression: a comparison turned round, a condition negated, a constant
 changed, an `and` made an `or`, a statement left out.  Each is made in a copy of the checkout, where
 the tests of the room run until one fails.
+
+`python -m tests.mutation --planted [ROOM]` makes the faults of `tests/planted.py` instead, and
+tells who sees each: the quick tests of its room, `tffc verify` and `tffc prove`.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import dataclasses
+import json
 import os
 import pathlib
 import random
@@ -21,6 +26,7 @@ from collections.abc import Iterator
 
 import click
 
+from tests.planted import PLANTED, QUICK_TESTS, Planted
 from tests.processes import ROOT
 
 TESTS = {
@@ -147,19 +153,33 @@ def _changed(node: ast.AST) -> Iterator[ast.AST]:
 
 
 @click.command()
-@click.argument("room", type=click.Choice(list(TESTS)))
+@click.argument("room", type=click.Choice([*TESTS, "linking", "graphdef"]), required=False)
+@click.option("--planted", is_flag=True, help="Make the planted faults, of all rooms by default.")
+@click.option("--skip-tests", is_flag=True, help="Of planted faults, try verify and prove alone.")
+@click.option("--skip-programs", is_flag=True, help="Of planted faults, run the tests alone.")
 @click.option("--count", default=40, show_default=True, help="How many faults are made.")
 @click.option("--seed", default=0, show_default=True, help="Decides which.")
 @click.option("--only", metavar="MODULE.py", help="In this module alone.")
-def main(room: str, count: int, seed: int, only: str | None) -> None:
+def main(
+    room: str | None,
+    planted: bool,
+    skip_tests: bool,
+    skip_programs: bool,
+    count: int,
+    seed: int,
+    only: str | None,
+) -> None:
     """Make faults in a room, and print those that its tests do not notice."""
+    if planted:
+        chosen = [each for each in PLANTED if room in (None, each.room)]
+        sys.exit(plant(chosen, tests=not skip_tests, programs=not skip_programs))
+    if room not in TESTS:
+        raise click.UsageError("name a room, or add --planted")
     folder, tests = TESTS[room]
     paths = [path for path in sorted((ROOT / folder).rglob("*.py")) if only in (None, path.name)]
     possible = [fault for path in paths for fault in faults(path)]
     chosen = random.Random(seed).sample(possible, min(count, len(possible)))
-    with tempfile.TemporaryDirectory() as scratch:
-        checkout = pathlib.Path(scratch) / "checkout"
-        shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(".git", ".venv", "build"))
+    with checkout_copy() as checkout:
         if not passes(checkout, tests):
             sys.exit("the tests fail without a fault")
         survived = 0
@@ -172,16 +192,67 @@ def main(room: str, count: int, seed: int, only: str | None) -> None:
     click.echo(f"{survived} of {len(chosen)} faults survived, of {len(possible)} possible")
 
 
+@contextlib.contextmanager
+def checkout_copy() -> Iterator[pathlib.Path]:
+    """Yield a copy of the checkout, deleted at the end."""
+    with tempfile.TemporaryDirectory() as scratch:
+        checkout = pathlib.Path(scratch) / "checkout"
+        shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(".git", ".venv", "build"))
+        yield checkout
+
+
+def plant(faults: list[Planted], *, tests: bool, programs: bool) -> str | None:
+    """Make planted faults, and print who sees each; return what to say if one is missed."""
+    missed = 0
+    with checkout_copy() as checkout, tempfile.TemporaryDirectory() as folder:
+        programs_in(checkout, "write", folder)
+        for fault in faults:
+            fault.apply(checkout)
+            expected = {"tests"} if tests else set()
+            seen: dict[str, str] = {}
+            if tests and not passes(checkout, QUICK_TESTS[fault.room]):
+                seen["tests"] = "tests"
+            if programs:
+                expected |= set(fault.seen_by)
+                try:
+                    seen |= json.loads(programs_in(checkout, "try", folder).splitlines()[-1])
+                except (subprocess.SubprocessError, IndexError):
+                    seen |= dict.fromkeys(("verify", "prove"), "it cannot be run")
+            fault.undo(checkout)
+            lacking = expected - set(seen)
+            missed += bool(lacking)
+            verdict = f"MISSED by {', '.join(sorted(lacking))}" if lacking else "seen"
+            click.echo(f"{verdict}: {fault}\n    {seen}")
+    return f"{missed} of {len(faults)} faults were missed" if missed else None
+
+
+def programs_in(checkout: pathlib.Path, *arguments: str) -> str:
+    """Return what the programs for planted faults print in a copy of the checkout."""
+    return subprocess.run(
+        [sys.executable, "-m", "tests.planted_programs", *arguments],
+        cwd=checkout,
+        env=environment_of(checkout),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=SECONDS,
+        check=True,
+        text=True,
+    ).stdout
+
+
+def environment_of(checkout: pathlib.Path) -> dict[str, str]:
+    """Return an environment in which the copy is first in the path, also of further processes."""
+    return {**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def passes(checkout: pathlib.Path, tests: tuple[str, ...]) -> bool:
     """Return whether tests pass in a copy of the checkout."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     try:
-        # First in the path is the copy, also in processes that tests start.
-        environment = {**os.environ, "PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": "1"}
         ran = subprocess.run(
             command,
             cwd=checkout,
-            env=environment,
+            env=environment_of(checkout),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=SECONDS,

@@ -432,3 +432,29 @@ def test_a_sum_of_strings() -> None:
     sequence = builder.parameter(SequenceType(TensorType(DType.STRING)))
     with pytest.raises(LanguageTypeError):
         sequences.sequence_sum(builder, sequence)
+
+
+def test_components_are_sorted_by_name_at_every_level() -> None:
+    element = struct(
+        ("zip", INT), ("age", INT), ("more", struct(("y", INT), ("x", struct(INT, INT))))
+    )
+    leaves = ["zip", "age", "y", "x0", "x1"]
+    assert sequences.in_component_order(element, leaves) == ["age", "x0", "x1", "y", "zip"]
+
+
+def test_columns_in_no_order_keep_their_names() -> None:
+    """All columns are of one type, so that only their order tells them apart."""
+    row = struct(("zip", INT), ("age", INT), ("sex", INT))
+    use = trace(lambda z, a, s: 100 * z + 10 * a + s, struct(INT, INT, INT), INT)
+
+    def body(builder: GraphBuilder, rows: Any) -> Any:
+        mapped = sequences.sequence_map(builder, lambda inner, r: (r[1], r[2], r[0]), rows, row)
+
+        def add(inner: Any, pair: Any) -> Any:
+            return inner.call(use, pair[1])
+
+        return sequences.sequence_reduce(builder, add, mapped, builder.constant(to_array(0)), INT)
+
+    linked = link(SequenceType(row), INT, body)
+    rows = {"zip": [7], "age": [2], "sex": [1]}
+    assert run(linked, lambda: tf.data.Dataset.from_tensor_slices(rows)) == 217

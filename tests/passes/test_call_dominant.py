@@ -31,6 +31,8 @@ from tffc.passes import call_dominant
 INT = TensorType(DType.INT32)
 UNARY = FunctionType(INT, INT)
 ARGUMENT = Reference("p", StructType([("f", UNARY), ("x", INT)]))
+NAMED = StructType([("a", INT), ("b", INT)])
+TWICE = FunctionType(INT, StructType([INT, INT]))
 F, X = Selection(ARGUMENT, 0), Selection(ARGUMENT, 1)
 
 
@@ -127,6 +129,27 @@ CASES = {
             StructNode((X,)),
         ),
         "(p -> <a=p[1]>)",
+    ),
+    "each element keeps its place when it gets a name": (
+        Call(
+            Lambda("n", NAMED, ref("n", NAMED)),
+            StructNode((lit(4), X)),
+        ),
+        "(p -> <a=4,b=p[1]>)",
+    ),
+    "a function that makes no calls gives each argument its own": (
+        let(
+            ("f", Lambda("y", INT, StructNode((ref("y"), ref("y"))))),
+            result=StructNode((Call(ref("f", TWICE), X), Call(ref("f", TWICE), lit(3)))),
+        ),
+        "(p -> <<p[1],p[1]>,<3,3>>)",
+    ),
+    "selections are followed from the outside in": (
+        Selection(
+            Selection(StructNode((lit(1), StructNode((lit(2), lit(3), X)))), 1),
+            2,
+        ),
+        "(p -> p[1])",
     ),
 }
 

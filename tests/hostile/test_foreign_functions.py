@@ -15,8 +15,11 @@ import tffc as tff
 from tests.cli.conftest import Ran, Run
 from tests.cli.conftest import run as run
 from tests.hostile.graphs import add, add_function, new_graph, section
+from tests.hostile.graphs import hlo as instructions
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle, write_bundle
+from tffc.effects.consent import KINDS, check_consent
+from tffc.effects.outside import outside_uses
 from tffc.engines.process import Process
 from tffc.errors import ConsentError, ExecutionError, GraphError
 from tffc.frameworks.sections import run_section
@@ -248,6 +251,30 @@ def test_an_xla_module_that_calls_a_function(case: str, run: Run) -> None:
     with pytest.raises(ExecutionError, match=r"it calls .*, outside of XLA") as caught:
         run_section(part, np.int32(1))
     assert caught.value.code == "E752"
+
+
+def test_what_runs_a_graph_asks_again() -> None:
+    part = calling("PyFunc", b"nobody's")
+    with pytest.raises(ExecutionError) as caught:
+        run_section(part, np.int32(1))
+    assert caught.value.code == "E720"
+    assert caught.value.notes == ("it calls a function of Python that this process does not have",)
+
+
+@pytest.mark.parametrize("opcode", sorted(hlo.OF_HOST))
+def test_an_instruction_that_reaches_for_the_host(opcode: str) -> None:
+    (use,) = outside_uses(instructions({2: opcode, 28: "anything"}))
+    assert use.never_runs
+    with pytest.raises(ConsentError, match="stayed in the process"):
+        check_consent({"c": instructions({2: opcode, 28: "anything"})}, KINDS)
+
+
+def test_targets_that_only_compute_are_listed_by_name() -> None:
+    lapack = pytest.importorskip("jaxlib.lapack")
+    known = [target for target, *_ in lapack.registrations()["cpu"]]
+    assert len(known) > 50
+    assert [target for target in known if not hlo.OF_JAX.fullmatch(target)] == []
+    assert hlo.OF_JAX.fullmatch("lapack_shell_ffi") is None
 
 
 def test_no_component_holds_such_a_module() -> None:

@@ -209,7 +209,13 @@ def keys_of_a_table(x: Any) -> Any:
 SPLIT["keys of a table that differ"] = (keys_of_a_table, (INT, [None]))
 
 
-@pytest.mark.parametrize("case", SPLIT)
+QUICK = ("ids with a colon", "positive", "words")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in SPLIT],
+)
 def test_plainer_values_where_the_program_fails(case: str) -> None:
     function, data = SPLIT[case]
     computation = at_each_client(function, data)

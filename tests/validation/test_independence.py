@@ -3,6 +3,8 @@ no form, no engine, in no module that it needs."""
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from tests.test_architecture import imported_modules
@@ -48,9 +50,12 @@ def room_of(module: str) -> str:
     return ".".join(module.split(".")[:2])
 
 
+GRAPH = functools.cache(imported_modules)
+
+
 def reached(root: str) -> dict[str, str]:
     """All modules that a module needs, each with the one that imports it."""
-    graph = imported_modules()
+    graph = GRAPH()
     found = {root: ""}
     pending = [root]
     while pending:

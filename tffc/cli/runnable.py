@@ -26,6 +26,7 @@ from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
 from tffc.cli.progress import step
 from tffc.cli.sources import TEXTS, Program, read_round, refuse_form_of_bundle
+from tffc.effects.consent import check_can_run
 from tffc.engines.process import Process, check_beginning, steps_of_bundle
 from tffc.errors import BundleError, ConsentError, LoadError, TffcError
 from tffc.ir import wire
@@ -73,6 +74,8 @@ def read_runnable(source: str, form: str | None) -> Runnable:
         step(f"reading {source}")
         return Runnable(read_bundle(pathlib.Path(source)), is_own=False)
     program = _read_program(source, form)
+    if program.allow_effects is not None:
+        check_can_run(program.parts())
     bundle = _compiled(program, form or form_for(program.computation))
     return Runnable(bundle, is_own=program.allow_effects is None)
 

@@ -73,7 +73,7 @@ class Use:
 
     @property
     def never_runs(self) -> bool:
-        return self.kind == OUTSIDE[Effect.PYTHON] or self.operation == hlo.CUSTOM_CALL
+        return self.kind == OUTSIDE[Effect.PYTHON] or self.operation in hlo.OF_HOST
 
 
 @functools.lru_cache(maxsize=256)

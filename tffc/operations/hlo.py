@@ -27,9 +27,14 @@ CUSTOM_CALL = "custom-call"
 
 OF_JAX = re.compile(
     r"ApproxTopK|SPMDFullToShardShape|SPMDShardToFullShape|Sharding|TopK|cpu_csr_sparse_dense_ffi|"
-    r"lapack_[a-z0-9]+_ffi|tridiagonal_solve_perturbed_ffi"
+    r"tridiagonal_solve_perturbed_ffi|lapack_[sdcz]("
+    r"geev|gees|gehrd|geqp3|geqrf|gesdd|gesvd|getrf|gtsv|heevd|hetrd|orgqr|ormqr|potrf|syevd|"
+    r"sytrd|trsm|ungqr|unmqr)_ffi"
 )
 """Matches the targets of `custom-call` in JAX's own libraries that only compute."""
+
+OF_HOST = frozenset({CUSTOM_CALL, "infeed", "outfeed", "recv", "recv-done", "send", "send-done"})
+"""The instructions that reach for something in the process that runs them."""
 
 STABLEHLO_CALL = "vhlo.custom_call"
 """The operation of a portable artifact that `custom-call` is in HLO, without its version."""

@@ -18,6 +18,8 @@ from tffc.values.concrete import Endless, Federated, flatten, to_value
 FEW = 2
 """One argument in so many must have had results, or verification warns."""
 
+HELP = "give data on which the program does not fail, or more arguments"
+
 MOST_FAILURES = 5
 """The most texts of failures that an error shows."""
 
@@ -59,13 +61,17 @@ class Coverage:
         if self.with_data:
             return None
         message = "no argument had a result on both sides, so nothing was compared"
-        if self.compared:
+        help = HELP
+        if self.unknown:
+            message = "the results may differ in each run, so they were not compared"
+            help = "write in TensorFlow what the program calls Python for"
+        elif self.compared:
             message = "only arguments without data had results, so next to nothing was compared"
         return NothingCompared(
             "E904",
             f"{message}: {self}",
             notes=self.notes(),
-            help="give data on which the program does not fail, or more arguments",
+            help=help,
             coverage=self,
         )
 
@@ -82,7 +88,7 @@ class Coverage:
             "E905",
             "; ".join(messages),
             notes=self.notes(),
-            help="give data on which the program does not fail, or more arguments",
+            help=HELP,
         )
 
     def notes(self) -> tuple[str, ...]:

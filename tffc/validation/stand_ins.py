@@ -30,6 +30,7 @@ from tffc.frameworks.tensorflow.graph_content import UnreadableGraph, read_graph
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.ir.nodes import Compiled
 from tffc.ir.wire import TensorFlowSection, read_tensorflow, write_tensorflow
+from tffc.ir.wire.python_functions import FUNCTIONS, CalledFunction
 from tffc.operations import op_table
 from tffc.operations.effects import Effect, effect_of, first_seed
 from tffc.trampoline import Task, run
@@ -272,8 +273,6 @@ def _by_itself(draw: Draw, operands: Sequence[Any]) -> Sequence[Any]:
 _answers: list[Answer] = [_by_itself]
 """A stack of functions that answer draws; the last is active."""
 
-_kept: list[Any] = []
-
 
 @functools.cache
 def _token(draw: Draw) -> bytes:
@@ -285,9 +284,10 @@ def _token(draw: Draw) -> bytes:
             return _answers[-1](draw, operands)
 
         called = tf.numpy_function(answer, [], tf.int64)
+    token = called.op.get_attr("token")
     # TensorFlow forgets the function when the graph is freed.
-    _kept.append(graph)
-    return called.op.get_attr("token")
+    FUNCTIONS[token] = CalledFunction(graph, None)
+    return token
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from tffc.ir.wire import (
     TensorBinding,
     read_tensorflow,
 )
+from tffc.ir.wire.python_functions import unknown_calls
 from tffc.proto import GraphDef
 
 
@@ -58,6 +59,8 @@ def read_graph(section: Compiled) -> GraphContent:
         graph = GraphDef.FromString(content.graph_def)
     except DecodeError:
         raise UnreadableGraph("its graph is not a serialized GraphDef") from None
+    if unknown_calls(graph):
+        raise UnreadableGraph("it calls a function of Python that this process does not have")
     nodes = {node.name: node for node in graph.node}
     if len(nodes) < len(graph.node):
         raise UnreadableGraph("two nodes of its graph have one name")

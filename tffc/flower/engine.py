@@ -96,11 +96,11 @@ class FlowerEngine:
             with showing():
                 kept, sent = steps.prepare(state)
             request = self._request(kept, sent, cohort, OPEN)
+            asking = self._asking(cohort, kept)
             if self._has_secure_sums:
                 self.tell(
                     f"round {cohort.round}: secure sums are not masked; the server sees parts"
                 )
-            asking = self._asking(cohort, kept)
             replies = asking.ask(WORK, dict.fromkeys(cohort.clients, request), asking.unfit)
         self._check_enough(cohort, replies)
         aggregation = TupleAggregation(steps.aggregations)

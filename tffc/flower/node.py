@@ -27,7 +27,7 @@ from tffc.engines.shards import ClientWork, run_shards
 from tffc.errors import ExecutionError, PolicyError, TffcError
 from tffc.flower.bundle_file import Fetch
 from tffc.flower.messages import MASKED, Record, Reply, Request, program_digest
-from tffc.flower.past import closed, history_of
+from tffc.flower.past import history_of
 from tffc.flower.settings import NodeSettings
 from tffc.flower.store import store_of
 from tffc.flower.tasks import WORK, Memory, refusal, reply_to
@@ -89,8 +89,7 @@ class Node:
         reply = self._work(request, request.sent, settings, process)
         if reply.totals is not None:
             _check_clients(reply, least)
-        memory = closed(self.memory.participant, request.program, request.round)
-        self.memory = Memory(request.round, memory)
+        self.memory = Memory(request.round, self.memory.participant)
         return reply
 
     def _masked(
@@ -174,16 +173,16 @@ class Node:
                 "the server asks for a round of another program than the one in the node's app",
                 help="let the server and all nodes run one app",
             )
-        history = history_of(self.memory.participant)
-        is_mixed = request.secure_sums != MASKED and history.has_begun(
-            request.program, request.round
+        is_masked = history_of(self.memory.participant).has_begun(request.program, request.round)
+        is_mixed = request.round == self.memory.last_round and (
+            is_masked != (request.secure_sums == MASKED)
         )
         if request.round < max(1, self.memory.last_round) or is_mixed:
             raise ExecutionError(
                 "E774",
                 f"the server asks for round {request.round} after round {self.memory.last_round}",
                 notes=(
-                    "secure sums of the round were masked before"
+                    "it was asked for with masks before, and now without, or the reverse"
                     if is_mixed
                     else "a message of an earlier round was held back, or sent again",
                 ),

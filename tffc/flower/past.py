@@ -28,14 +28,6 @@ def history_of(memory: bytes) -> History:
     return History.from_json(json.loads(memory).get("history", {}) if memory else {})
 
 
-def closed(memory: bytes, program: str, round: int) -> bytes:
-    """Return the memory after a round that was answered without masks: masked sums of the round
-    are refused from then on."""
-    history = history_of(memory)
-    history.close(program, round)
-    return json.dumps({"history": history.to_json()}).encode()
-
-
 @contextlib.contextmanager
 def remembered(folder: pathlib.Path | None, history: History) -> Generator[None]:
     """Add to a history what the folder says, and keep there what changes; no other process does so

@@ -59,12 +59,6 @@ class History:
         past = self._pasts.get(program)
         return past is not None and past.round == round and bool(past.labels)
 
-    def close(self, program: str, round: int) -> None:
-        """Remember that a round was answered without masks, and is over for masked sums."""
-        past = self._pasts.get(program)
-        if past is None or past.round <= round:
-            self._pasts[program] = _Past(round, is_over=True)
-
     def add(self, other: History) -> None:
         """Remember also what another history does."""
         for program, theirs in other._pasts.items():

@@ -82,6 +82,11 @@ class Step:
     state: tuple[Hashable, ...] | None = None
     is_unnamed: bool = False
 
+    @property
+    def acts(self) -> bool:
+        """Whether it may do more than compute and find state."""
+        return self.state is None and (self.facts.taint != PURE or bool(self.facts.functions))
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Plan:

@@ -29,6 +29,7 @@ from tffc.operations.module_pairs import is_one_module
 from tffc.proof import loading
 from tffc.proof.attributes import (
     argument_kinds,
+    is_types,
     joined_shapes,
     map_label,
     module_label,
@@ -92,7 +93,8 @@ class Section:
     `first` initializes it, and then `main` computes the results.  `within` does both in one run,
     for a section whose initialization depends on its argument, or that is called for each element
     of a sequence.  `beside` is the step of `within` that initializes it, if no result waits for it.
-    Nothing depends on the nodes in `unused`.
+    `repeats` tells whether the run would do again what initialization does.  Nothing depends on the
+    nodes in `unused`.
     """
 
     library: Library
@@ -100,6 +102,7 @@ class Section:
     first: Plan | None
     within: Plan
     beside: int | None
+    repeats: bool
     has_token: bool
     unused: Set[str]
 
@@ -241,6 +244,8 @@ class Sections:
         if section.has_token:
             arguments = (*given, self.terms.value("session token", fails=False))
         if place.depth or section.first is None:
+            if section.repeats:
+                raise Undecided("an initialization that the run repeats")
             values, results = yield self._steps(section.within, arguments, section.library, run)
             if section.beside is not None:
                 self._owe(values[section.beside], results, run)
@@ -685,7 +690,7 @@ class Sections:
         init = content.initialize_op.removeprefix("^")
         if not init:
             unused = nodes.keys() - used
-            return Section(library, main, None, main, None, bool(token), unused)
+            return Section(library, main, None, main, None, False, bool(token), unused)
         before = self.reader.needed(nodes, arguments, init)
         within = plan(_waiting(nodes, arguments, before, init), others=[init])
         places = {step.name: place for place, step in enumerate(within.steps)}
@@ -696,10 +701,9 @@ class Sections:
         if edges.isdisjoint(own):
             first = self.reader.plan(nodes, {}, [], library, graph_edge, [init])
         unused = nodes.keys() - used - before
-        waited = beside is not None and beside < within.extra
-        return Section(
-            library, main, first, within, None if waited else beside, bool(token), unused
-        )
+        beside = None if beside is not None and beside < within.extra else beside
+        repeats = any(step.name in before and step.acts for step in main.steps)
+        return Section(library, main, first, within, beside, repeats, bool(token), unused)
 
 
 TOKEN = TensorType(DType.STRING)
@@ -852,7 +856,7 @@ def _is_looked_into(part: Hashable) -> bool:
     """Tell whether a part of a label is the function of a sequence, or the types that it
     captures."""
     return part == ("f", ("function", True)) or (
-        isinstance(part, tuple) and part[0] == "Targuments"
+        isinstance(part, tuple) and part[0] == "Targuments" and is_types(part[1])
     )
 
 

@@ -52,7 +52,7 @@ def drawing(x: Any) -> Any:
 
 def assigning(x: Any) -> Any:
     """A function that assigns to a variable after its result is known."""
-    variable = tf.Variable(2.0)
+    variable = tf.Variable(tf.constant(2.0))
 
     @tf.function
     def add(y: Any) -> Any:

@@ -42,6 +42,14 @@ CALLS = frozenset({"Case", "If", "StatefulPartitionedCall", "While"})
 MAPPED = frozenset({"MapDataset", "ReduceDataset"})
 """Dataset operations whose function is evaluated with the values that it captures."""
 
+REPEATABLE = frozenset(
+    {
+        *("AssignVariableOp", "LookupTableImportV2", "MapDataset", "PartitionedCall"),
+        *("RangeDataset", "ReduceDataset", "TensorDataset", "TensorSliceDataset"),
+    }
+)
+"""Operations that do nothing more if they are done again with the same values."""
+
 PLAIN = {"Identity": ("T",), "NoOp": ()}
 """Operations that compute nothing, with the attributes that such a node has; one that has others is
 like any operation."""
@@ -81,11 +89,6 @@ class Step:
     controls: tuple[int, ...]
     state: tuple[Hashable, ...] | None = None
     is_unnamed: bool = False
-
-    @property
-    def acts(self) -> bool:
-        """Whether it may do more than compute and find state."""
-        return self.state is None and (self.facts.taint != PURE or bool(self.facts.functions))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

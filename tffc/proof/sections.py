@@ -48,6 +48,7 @@ from tffc.proof.graph import (
     BRANCHES,
     DATASETS,
     MAPPED,
+    REPEATABLE,
     Library,
     Node,
     Plan,
@@ -93,8 +94,8 @@ class Section:
     `first` initializes it, and then `main` computes the results.  `within` does both in one run,
     for a section whose initialization depends on its argument, or that is called for each element
     of a sequence.  `beside` is the step of `within` that initializes it, if no result waits for it.
-    `repeats` tells whether the run would do again what initialization does.  Nothing depends on the
-    nodes in `unused`.
+    `repeated` are the steps of `within` that the initialization and then the results need, which
+    are done twice.  Nothing depends on the nodes in `unused`.
     """
 
     library: Library
@@ -102,7 +103,7 @@ class Section:
     first: Plan | None
     within: Plan
     beside: int | None
-    repeats: bool
+    repeated: tuple[int, ...]
     has_token: bool
     unused: Set[str]
 
@@ -118,7 +119,7 @@ class _Run:
         self.place = place
         self.function = function
         self.outer = outer
-        self.states: dict[Hashable, tuple[int, Hashable, tuple[int, ...]]] = {}
+        self.states: dict[tuple[Hashable, ...], tuple[int, Hashable, tuple[int, ...]]] = {}
         self.touched: dict[int, list[int]] = {}
         self.named: list[tuple[Hashable, Hashable]] = []
         self.earlier: dict[str, int] = {}
@@ -244,9 +245,8 @@ class Sections:
         if section.has_token:
             arguments = (*given, self.terms.value("session token", fails=False))
         if place.depth or section.first is None:
-            if section.repeats:
-                raise Undecided("an initialization that the run repeats")
             values, results = yield self._steps(section.within, arguments, section.library, run)
+            self._check_repeated(section, values, run)
             if section.beside is not None:
                 self._owe(values[section.beside], results, run)
             return results
@@ -256,6 +256,19 @@ class Sections:
         _, results = yield self._steps(section.main, arguments, section.library, run)
         self._owe(done[-1], results, run)
         return results
+
+    def _check_repeated(self, section: Section, values: list[int], run: _Run) -> None:
+        """Check that doing the steps of an initialization again changes nothing."""
+        remembers = any(key[0] == KERNELS for key in run.states)
+        for place in section.repeated:
+            step, taint = section.within.steps[place], self.terms.taints[values[place]]
+            is_harmless = taint <= OWN and not (remembers and step.facts.functions)
+            if (
+                step.state is None
+                and (taint != PURE or step.facts.functions)
+                and not (is_harmless and (step.facts.op in REPEATABLE or step.facts.taint == PURE))
+            ):
+                raise Undecided("an initialization that the run repeats", step.facts.op)
 
     def _owe(self, done: int, results: tuple[int, ...], run: _Run) -> None:
         """Note what an initialization does besides making state, by its last term."""
@@ -690,7 +703,7 @@ class Sections:
         init = content.initialize_op.removeprefix("^")
         if not init:
             unused = nodes.keys() - used
-            return Section(library, main, None, main, None, False, bool(token), unused)
+            return Section(library, main, None, main, None, (), bool(token), unused)
         before = self.reader.needed(nodes, arguments, init)
         within = plan(_waiting(nodes, arguments, before, init), others=[init])
         places = {step.name: place for place, step in enumerate(within.steps)}
@@ -702,8 +715,8 @@ class Sections:
             first = self.reader.plan(nodes, {}, [], library, graph_edge, [init])
         unused = nodes.keys() - used - before
         beside = None if beside is not None and beside < within.extra else beside
-        repeats = any(step.name in before and step.acts for step in main.steps)
-        return Section(library, main, first, within, beside, repeats, bool(token), unused)
+        again = tuple(places[name] for name in main.names if name in before)
+        return Section(library, main, first, within, beside, again, bool(token), unused)
 
 
 TOKEN = TensorType(DType.STRING)

@@ -216,9 +216,11 @@ class Sections:
         assert isinstance(section.type, FunctionType)
         content = read_xla(section.payload)
         parameter, result = section.type.parameter, section.type.result
-        taken = [] if content.parameter is None else _places(content.parameter)
-        given = _places(content.result)
+        taken = [] if content.parameter is None else _places(content.parameter, parameter)
+        given = _places(content.result, result)
         kinds = [] if parameter is None else leaves(parameter)
+        if (content.parameter is None) != (parameter is None):
+            malformed("an XLA module is bound otherwise than its type")
         if len(taken) != len(kinds) or len(given) != len(leaves(result)):
             malformed("an XLA module is bound otherwise than its type")
         if write_xla(content) != section.payload:
@@ -677,7 +679,7 @@ class Sections:
         token = content.session_token_tensor_name
         given = [] if content.parameter is None else _bound(content.parameter, kind.parameter)
         kinds = [] if kind.parameter is None else leaves(kind.parameter)
-        if len(kinds) != len(given):
+        if len(kinds) != len(given) or (content.parameter is None) != (kind.parameter is None):
             malformed("it does not bind its parameter")
         fed = [*given, token] if token else given
         types = [*map(number, kinds), STRING]
@@ -875,7 +877,8 @@ def _is_looked_into(part: Hashable) -> bool:
 
 def _listed(label: Any, name: str) -> list[int]:
     """Return the element types that an attribute lists."""
-    return next((types_in(part[1]) for part in label if part[0] == name), [])
+    found = next((part[1] for part in label if part[0] == name), b"")
+    return types_in(found) if isinstance(found, bytes) else []
 
 
 def _count(label: Any, name: str) -> int:
@@ -896,17 +899,20 @@ def _taint(instruction: tuple[str, str]) -> int:
     return DRAWN if effect is Effect.RANDOM else IMPURE
 
 
-def _places(root: SectionBinding) -> list[int]:
+def _places(root: SectionBinding, kind: Type | None) -> list[int]:
     """Return the indices of a binding's tensors in the module; they must be 0, 1, 2 and so on in
-    any order."""
+    any order, and the structure must be that of the type."""
     found: list[int] = []
-    stack = [root]
+    stack: list[tuple[SectionBinding, Type | None]] = [(root, kind)]
     while stack:
-        binding = stack.pop()
-        if isinstance(binding, StructBinding):
-            stack.extend(reversed(binding.elements))
-        elif isinstance(binding, TensorBinding) and isinstance(binding.tensor, int):
-            found.append(binding.tensor)
+        binding, expected = stack.pop()
+        match binding, expected:
+            case StructBinding(), StructType() if len(binding.elements) == len(expected):
+                stack.extend(zip(reversed(binding.elements), reversed(expected.types), strict=True))
+            case TensorBinding(int() as index), TensorType():
+                found.append(index)
+            case _:
+                malformed("an XLA module is bound otherwise than its type")
     if sorted(found) != list(range(len(found))):
         malformed("an XLA module is bound otherwise than its type")
     return found

@@ -67,7 +67,8 @@ def is_map(field: FieldDescriptor) -> bool:
 
 
 def is_repeated(field: FieldDescriptor) -> bool:
-    return field.is_repeated if hasattr(field, "is_repeated") else field.label == 3
+    one: Any = field
+    return one.is_repeated if hasattr(one, "is_repeated") else one.label == 3
 
 
 def sites(opened: Opened) -> Iterator[Site]:
@@ -157,12 +158,13 @@ def _fill(made: Any, choose: random.Random) -> None:
 
 def _edit_map(each: Any, field: FieldDescriptor, choose: random.Random) -> None:
     held = getattr(each, field.name)
-    value = field.message_type.fields_by_name["value"]
+    entry: Any = field.message_type
+    value = entry.fields_by_name["value"]
     keys = sorted(held)
     if keys and choose.random() < 0.4:
         del held[choose.choice(keys)]
         return
-    key = field.message_type.fields_by_name["key"]
+    key = entry.fields_by_name["key"]
     new = other_value(key, key.default_value, choose)
     if value.message_type is not None:
         target = held[choose.choice(keys) if keys and choose.random() < 0.5 else new]

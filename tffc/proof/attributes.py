@@ -21,6 +21,16 @@ def types_in(attribute: bytes) -> list[int]:
     return list(AttrValue.FromString(attribute).list.type)
 
 
+def is_types(attribute: Hashable) -> bool:
+    """Tell whether an attribute lists element types and nothing else."""
+    if not isinstance(attribute, bytes):
+        return False
+    made = AttrValue()
+    made.list.SetInParent()
+    made.list.type.extend(types_in(attribute))
+    return _encoded(made) == attribute
+
+
 def number(kind: Type) -> int:
     """Return TensorFlow's number for the element type of a value of this type."""
     if isinstance(kind, TensorType):

@@ -83,6 +83,12 @@ def encoded(message: Any) -> bytes:
     return message.SerializeToString(deterministic=True)
 
 
+def is_name(value: Any) -> bool:
+    """Tell whether an attribute is a text or a flag and nothing else."""
+    alone = type(value)(b=value.b) if value.HasField("b") else type(value)(s=value.s)
+    return encoded(value) == encoded(alone)
+
+
 def is_type(value: Any) -> bool:
     """Tell whether an attribute is an element type and nothing else."""
     return encoded(value) == encoded(type(value)(type=value.type))

@@ -20,7 +20,7 @@ from tffc.operations.failing import may_fail, remembers
 from tffc.proof import loading
 from tffc.proof.attributes import VARIANT
 from tffc.proof.constants import constant_of_tensor
-from tffc.proof.fields import PLACEMENT, encoded, is_type, remainder, unless_empty
+from tffc.proof.fields import PLACEMENT, encoded, is_name, is_type, remainder, unless_empty
 from tffc.proof.terms import DRAWN, IMPURE, OWN, PURE
 from tffc.proof.undecided import Undecided
 
@@ -41,6 +41,14 @@ CALLS = frozenset({"Case", "If", "StatefulPartitionedCall", "While"})
 
 MAPPED = frozenset({"MapDataset", "ReduceDataset"})
 """Dataset operations whose function is evaluated with the values that it captures."""
+
+REPEATABLE = frozenset(
+    {
+        *("AssignVariableOp", "LookupTableImportV2", "MapDataset", "PartitionedCall"),
+        *("RangeDataset", "ReduceDataset", "TensorDataset", "TensorSliceDataset"),
+    }
+)
+"""Operations that do nothing more if they are done again with the same values."""
 
 PLAIN = {"Identity": ("T",), "NoOp": ()}
 """Operations that compute nothing, with the attributes that such a node has; one that has others is
@@ -485,7 +493,7 @@ def _details(node: Node, hidden: Iterable[str], functions: list[str]) -> list[tu
     details = [
         (name, _attribute(node.attr[name], functions))
         for name in sorted(node.attr)
-        if name != PLACEMENT and name not in hidden
+        if name != PLACEMENT and not (name in hidden and is_name(node.attr[name]))
     ]
     return [*details, *unless_empty("fields", remainder(node.message))]
 

@@ -29,6 +29,7 @@ from tffc.operations.module_pairs import is_one_module
 from tffc.proof import loading
 from tffc.proof.attributes import (
     argument_kinds,
+    is_types,
     joined_shapes,
     map_label,
     module_label,
@@ -47,6 +48,7 @@ from tffc.proof.graph import (
     BRANCHES,
     DATASETS,
     MAPPED,
+    REPEATABLE,
     Library,
     Node,
     Plan,
@@ -92,7 +94,8 @@ class Section:
     `first` initializes it, and then `main` computes the results.  `within` does both in one run,
     for a section whose initialization depends on its argument, or that is called for each element
     of a sequence.  `beside` is the step of `within` that initializes it, if no result waits for it.
-    Nothing depends on the nodes in `unused`.
+    `repeated` are the steps of `within` that the initialization and then the results need, which
+    are done twice.  Nothing depends on the nodes in `unused`.
     """
 
     library: Library
@@ -100,6 +103,7 @@ class Section:
     first: Plan | None
     within: Plan
     beside: int | None
+    repeated: tuple[int, ...]
     has_token: bool
     unused: Set[str]
 
@@ -115,7 +119,7 @@ class _Run:
         self.place = place
         self.function = function
         self.outer = outer
-        self.states: dict[Hashable, tuple[int, Hashable, tuple[int, ...]]] = {}
+        self.states: dict[tuple[Hashable, ...], tuple[int, Hashable, tuple[int, ...]]] = {}
         self.touched: dict[int, list[int]] = {}
         self.named: list[tuple[Hashable, Hashable]] = []
         self.earlier: dict[str, int] = {}
@@ -212,9 +216,11 @@ class Sections:
         assert isinstance(section.type, FunctionType)
         content = read_xla(section.payload)
         parameter, result = section.type.parameter, section.type.result
-        taken = [] if content.parameter is None else _places(content.parameter)
-        given = _places(content.result)
+        taken = [] if content.parameter is None else _places(content.parameter, parameter)
+        given = _places(content.result, result)
         kinds = [] if parameter is None else leaves(parameter)
+        if (content.parameter is None) != (parameter is None):
+            malformed("an XLA module is bound otherwise than its type")
         if len(taken) != len(kinds) or len(given) != len(leaves(result)):
             malformed("an XLA module is bound otherwise than its type")
         if write_xla(content) != section.payload:
@@ -242,6 +248,7 @@ class Sections:
             arguments = (*given, self.terms.value("session token", fails=False))
         if place.depth or section.first is None:
             values, results = yield self._steps(section.within, arguments, section.library, run)
+            self._check_repeated(section, values, run)
             if section.beside is not None:
                 self._owe(values[section.beside], results, run)
             return results
@@ -251,6 +258,19 @@ class Sections:
         _, results = yield self._steps(section.main, arguments, section.library, run)
         self._owe(done[-1], results, run)
         return results
+
+    def _check_repeated(self, section: Section, values: list[int], run: _Run) -> None:
+        """Check that doing the steps of an initialization again changes nothing."""
+        remembers = any(key[0] == KERNELS for key in run.states)
+        for place in section.repeated:
+            step, taint = section.within.steps[place], self.terms.taints[values[place]]
+            is_harmless = taint <= OWN and not (remembers and step.facts.functions)
+            if (
+                step.state is None
+                and (taint != PURE or step.facts.functions)
+                and not (is_harmless and (step.facts.op in REPEATABLE or step.facts.taint == PURE))
+            ):
+                raise Undecided("an initialization that the run repeats", step.facts.op)
 
     def _owe(self, done: int, results: tuple[int, ...], run: _Run) -> None:
         """Note what an initialization does besides making state, by its last term."""
@@ -659,7 +679,7 @@ class Sections:
         token = content.session_token_tensor_name
         given = [] if content.parameter is None else _bound(content.parameter, kind.parameter)
         kinds = [] if kind.parameter is None else leaves(kind.parameter)
-        if len(kinds) != len(given):
+        if len(kinds) != len(given) or (content.parameter is None) != (kind.parameter is None):
             malformed("it does not bind its parameter")
         fed = [*given, token] if token else given
         types = [*map(number, kinds), STRING]
@@ -685,7 +705,7 @@ class Sections:
         init = content.initialize_op.removeprefix("^")
         if not init:
             unused = nodes.keys() - used
-            return Section(library, main, None, main, None, bool(token), unused)
+            return Section(library, main, None, main, None, (), bool(token), unused)
         before = self.reader.needed(nodes, arguments, init)
         within = plan(_waiting(nodes, arguments, before, init), others=[init])
         places = {step.name: place for place, step in enumerate(within.steps)}
@@ -696,10 +716,9 @@ class Sections:
         if edges.isdisjoint(own):
             first = self.reader.plan(nodes, {}, [], library, graph_edge, [init])
         unused = nodes.keys() - used - before
-        waited = beside is not None and beside < within.extra
-        return Section(
-            library, main, first, within, None if waited else beside, bool(token), unused
-        )
+        beside = None if beside is not None and beside < within.extra else beside
+        again = tuple(places[name] for name in main.names if name in before)
+        return Section(library, main, first, within, beside, again, bool(token), unused)
 
 
 TOKEN = TensorType(DType.STRING)
@@ -852,13 +871,14 @@ def _is_looked_into(part: Hashable) -> bool:
     """Tell whether a part of a label is the function of a sequence, or the types that it
     captures."""
     return part == ("f", ("function", True)) or (
-        isinstance(part, tuple) and part[0] == "Targuments"
+        isinstance(part, tuple) and part[0] == "Targuments" and is_types(part[1])
     )
 
 
 def _listed(label: Any, name: str) -> list[int]:
     """Return the element types that an attribute lists."""
-    return next((types_in(part[1]) for part in label if part[0] == name), [])
+    found = next((part[1] for part in label if part[0] == name), b"")
+    return types_in(found) if isinstance(found, bytes) else []
 
 
 def _count(label: Any, name: str) -> int:
@@ -879,17 +899,20 @@ def _taint(instruction: tuple[str, str]) -> int:
     return DRAWN if effect is Effect.RANDOM else IMPURE
 
 
-def _places(root: SectionBinding) -> list[int]:
+def _places(root: SectionBinding, kind: Type | None) -> list[int]:
     """Return the indices of a binding's tensors in the module; they must be 0, 1, 2 and so on in
-    any order."""
+    any order, and the structure must be that of the type."""
     found: list[int] = []
-    stack = [root]
+    stack: list[tuple[SectionBinding, Type | None]] = [(root, kind)]
     while stack:
-        binding = stack.pop()
-        if isinstance(binding, StructBinding):
-            stack.extend(reversed(binding.elements))
-        elif isinstance(binding, TensorBinding) and isinstance(binding.tensor, int):
-            found.append(binding.tensor)
+        binding, expected = stack.pop()
+        match binding, expected:
+            case StructBinding(), StructType() if len(binding.elements) == len(expected):
+                stack.extend(zip(reversed(binding.elements), reversed(expected.types), strict=True))
+            case TensorBinding(int() as index), TensorType():
+                found.append(index)
+            case _:
+                malformed("an XLA module is bound otherwise than its type")
     if sorted(found) != list(range(len(found))):
         malformed("an XLA module is bound otherwise than its type")
     return found

@@ -33,10 +33,10 @@ class Terms:
     and `runs` has for each run the number of its component.  The first `of_program` terms belong to
     the program.  `is_open` is true for terms with a symbol that can still be substituted.  `fails`
     is true for terms whose computation may fail.  `acts` holds the runs whose effects can be seen
-    from outside, which draws cannot.  `structures` has a number for each term, the same for terms that
-    differ only in the run, or in the element of an accumulator that a symbol represents: the first
-    of them.  `branches` holds the operations of which only some outputs
-    exist, so that also those who wait for an output wait for that one.
+    from outside, which draws cannot.  `structures` has a number for each term, the same for terms
+    that differ only in the run, or in the element of an accumulator that a symbol represents: the
+    first of them.  `branches` holds the operations of which only some outputs exist, so that also
+    those who wait for an output wait for that one.
     """
 
     def __init__(self) -> None:

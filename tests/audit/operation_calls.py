@@ -89,12 +89,14 @@ class Input:
 
 @dataclasses.dataclass(frozen=True)
 class CallOfOperation:
-    """A call: its inputs, its attributes, and how its results of no numeric type are read."""
+    """A call: its inputs, its attributes, and how its results of no numeric type are read; and
+    the number of the attempt that gave it."""
 
     operation: str
     inputs: tuple[Input, ...]
     leaves: tuple[Leaf, ...]
     attributes: Mapping[str, Any]
+    attempt: int
     readers: tuple[str, ...] = ()
 
     def build(self, tensors: Sequence[Any], handles: Mapping[str, Any]) -> list[Any]:
@@ -399,7 +401,9 @@ class Search:
         ]
         hidden = {name for name in self._inferred if self._attributes[name].type != "func"}
         given = {name: value for name, value in drawn.items() if name not in hidden}
-        return CallOfOperation(self.definition.name, tuple(inputs), tuple(leaves), given)
+        return CallOfOperation(
+            self.definition.name, tuple(inputs), tuple(leaves), given, attempt
+        )
 
     def _attribute(self, each: Any, rng: random.Random) -> Any:
         choices = list(self._choices(each))

@@ -28,7 +28,7 @@ from tests.audit.operation_calls import (
     tf,
 )
 from tests.audit.states import STATES, after, fresh
-from tests.audit.ways import AT_THE_TOP, MANY, WAYS, done, plain
+from tests.audit.ways import WAYS, Way, done, fit, plain
 from tffc.audit.flow import Flow
 from tffc.audit.sections import SectionWalk
 from tffc.errors import TffcError
@@ -61,6 +61,11 @@ class Program:
     section: Compiled
     modes: Sequence[str]
 
+    @property
+    def is_static(self) -> bool:
+        """Whether the sizes of all parts are known."""
+        return all(None not in (part.type.shape or ()) for part in self.parts)
+
 
 @dataclasses.dataclass
 class Verdict:
@@ -72,6 +77,8 @@ class Verdict:
     claimed: dict[str, int] = dataclasses.field(default_factory=dict)
     shown: dict[str, int] = dataclasses.field(default_factory=dict)
     why_not: str = ""
+    exchanged: dict[int, int] = dataclasses.field(default_factory=dict)
+    """For parts, the number of the first of `changes` with which the program ran and differed."""
 
 
 def traced(name: str, parts: Sequence[Part], bodies: Mapping[str, Body]) -> Program:
@@ -121,7 +128,7 @@ def trial(program: Program, tries: int = 3) -> Verdict:
         verdict.why_not = "no output is the same in two runs"
         return verdict
     shown: set[tuple[int, int]] = set()
-    for at, other, bits in changes(program, values, tries):
+    for number, (at, other, bits) in enumerate(changes(program, values, tries)):
         result = computed(program, [*values[:at], other, *values[at + 1 :]])
         if result is None:
             continue
@@ -129,6 +136,8 @@ def trial(program: Program, tries: int = 3) -> Verdict:
             if not steady[output] or same(before, now):
                 continue
             shown.add((output, at))
+            if program.modes[output] == "value":
+                verdict.exchanged.setdefault(at, number)
             if not flows[output] & bits:
                 text = f"{program.modes[output]}: output {output} differs with input {at}: {values[at]!r}"
                 verdict.misses.append(f"{text} -> {other!r}: {before!r} -> {now!r}"[:400])
@@ -489,11 +498,9 @@ def state_programs(state: str) -> Iterator[tuple[str, Callable[[], Program]]]:
     secret = Part(
         tff.TensorType(np.float32), np.float32(0), lambda rng, _: np.float32(rng.randrange(1, 4))
     )
-    for name, way in WAYS.items():
-        if kind.is_reference and name not in AT_THE_TOP or kind.is_once and name in MANY:
-            continue
+    for name in fit(kind):
 
-        def body(x: Any, way: Any = way) -> list[Any]:
+        def body(x: Any, way: Way = WAYS[name]) -> list[Any]:
             handle = kind.create(fresh())
             written = way(lambda value: kind.write(handle, value), x)
             with after([] if written is None else tf.nest.flatten(written)):

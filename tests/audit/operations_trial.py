@@ -77,7 +77,7 @@ def tried(subject: str, attempt: int, started: Callable[[int], None]) -> Iterato
         yield {"subject": subject, "why_not": "no call runs", "error": call}
         return
     for make in operation_programs.programs(call):
-        yield of_program("", make, subject)
+        yield of_program("", make, subject) | {"attempt": call.attempt, "readers": call.readers}
 
 
 def of_program(title: str, make: Callable[[], Any], subject: str) -> dict[str, Any]:
@@ -96,6 +96,8 @@ def of_program(title: str, make: Callable[[], Any], subject: str) -> dict[str, A
         "claimed": verdict.claimed,
         "shown": verdict.shown,
         "why_not": verdict.why_not,
+        "is_static": program.is_static,
+        "exchanged": list(verdict.exchanged.values()),
     }
 
 
@@ -162,6 +164,24 @@ def quiet() -> None:
     os.dup2(nothing, 2)
 
 
+# Records.
+
+RECORDED = pathlib.Path(__file__).with_name("calls_that_run.json")
+"""Calls that run, by operation: the attempts that gave them, how their results are read, and the
+exchanges of a part of their inputs that changed a result."""
+
+
+def recorded(lines: Sequence[dict[str, Any]]) -> str:
+    fields = ("attempt", "readers", "is_static", "exchanged")
+    calls = {
+        line["subject"]: {field: line[field] for field in fields}
+        for line in lines
+        if "attempt" in line and "value" in line.get("modes", ()) and line["exchanged"]
+    }
+    rows = (f"{json.dumps(name)}: {json.dumps(calls[name])}" for name in sorted(calls))
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
 # The report.
 
 
@@ -217,7 +237,10 @@ class Report:
 @click.option("--results", type=click.Path(path_type=pathlib.Path), default="trial.jsonl")
 @click.option("--again", is_flag=True, help="Forget earlier results.")
 @click.option("--report-only", is_flag=True)
-def main(only: Sequence[str], results: pathlib.Path, again: bool, report_only: bool) -> None:
+@click.option("--record", is_flag=True, help="Record the calls that run, for the quick tests.")
+def main(
+    only: Sequence[str], results: pathlib.Path, again: bool, report_only: bool, record: bool
+) -> None:
     """Try the flow of each operation, and print what was missed."""
     if again or only:
         results.unlink(missing_ok=True)
@@ -228,6 +251,8 @@ def main(only: Sequence[str], results: pathlib.Path, again: bool, report_only: b
     if not report_only:
         run_all([name for name in names if name not in known], results)
     lines = [json.loads(line) for line in results.read_text().splitlines()]
+    if record:
+        RECORDED.write_text(recorded(lines), encoding="utf-8")
     found = Report(lines)
     print(found)
     sys.exit(1 if found.missed else 0)

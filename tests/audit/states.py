@@ -19,14 +19,15 @@ plain = tf.autograph.experimental.do_not_convert
 
 
 class State(NamedTuple):
-    """A kind of state; `is_reference` if its handle cannot pass into functions, and `is_once` if
-    it takes one write only."""
+    """A kind of state; `is_reference` if its handle cannot pass into functions, `is_once` if it
+    takes one write only, and `waits` if a read waits until there is one."""
 
     create: Callable[[str], Any]
     write: Callable[[Any, Any], Any]
     read: Callable[[Any], Sequence[Any]]
     is_reference: bool = False
     is_once: bool = False
+    waits: bool = False
 
 
 NUMBERS = itertools.count()
@@ -344,7 +345,7 @@ def peeked(prefix: str) -> State:
         with after(peek):
             return [*peek, *getattr(ops, f"{prefix}Unstage")(**key, **options)]
 
-    return base._replace(create=lambda name: Named(name, None), read=read, is_once=True)
+    return base._replace(create=lambda name: Named(name, None), read=read, is_once=True, waits=True)
 
 
 # Iterators.
@@ -998,7 +999,7 @@ STATES: dict[str, State] = {
         a_conditional_accumulator, write_accumulator, take_accumulator, is_reference=True
     ),
     "barrier": State(
-        barrier, insert_barrier, take_barrier, is_reference=True, is_once=True
+        barrier, insert_barrier, take_barrier, is_reference=True, is_once=True, waits=True
     ),
     "size of a barrier": State(
         barrier, insert_barrier, sizes_of_barrier, is_reference=True, is_once=True

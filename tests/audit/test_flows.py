@@ -6,7 +6,6 @@ leaf at a time is replaced.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,16 +13,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.audit.exchanges import exchanges
 from tests.programs import rounds, values
 from tffc.audit.audit import Audit, audit
-from tffc.audit.programs import leaf_paths
 from tffc.backends import compile_form
 from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.errors import FormError
 from tffc.frameworks.sections import run_section
-from tffc.ir import FunctionType, Node, SequenceType, StructType, Type
-from tffc.ir.type_parts import leaves, local_type
-from tffc.values.concrete import flatten, to_value, unflatten
+from tffc.ir import FunctionType, Node, StructType, Type
+from tffc.ir.type_parts import local_type
+from tffc.values.concrete import to_value
 
 PLACES = {
     "federated_secure_sum_bitwidth": 1,
@@ -54,44 +53,17 @@ def test_what_is_in_no_channel_changes_none(case: tuple[Node, Any, Any, Any]) ->
     state_type, data = map(local_type, parameter_types(program))
     context = run_section(form.prepare, to_value(state, state_type))
     first = list(contributions(form, found, to_value(held, data), context))
-    for path, is_count, changed in exchanges(data, to_value(held, data), to_value(other, data)):
-        second = contributions(form, found, changed, context)
+    for exchange in exchanges(data, to_value(held, data), to_value(other, data)):
+        second = contributions(form, found, exchange.data, context)
         for channel, before, after in zip(found.channels, first, second, strict=True):
-            known = channel.depends.counts if is_count else channel.depends.elements
-            if path not in (*known, *channel.depends.shapes):
-                same(before, after, f"{path} changes {channel.name} in {program}")
+            if not exchange.is_named(channel.depends):
+                same(before, after, f"{exchange.path} changes {channel.name} in {program}")
 
 
 def parameter_types(program: Node) -> tuple[Type, ...]:
     assert isinstance(program.type, FunctionType)
     assert isinstance(program.type.parameter, StructType)
     return program.type.parameter.types
-
-
-def exchanges(type: Type, held: Any, other: Any) -> Iterator[tuple[str, bool, Any]]:
-    """Yield data with one leaf replaced, its path, and whether the number of elements changed."""
-    mine, others = flatten(held, type), flatten(other, type)
-    for at, (leaf, path) in enumerate(zip(leaves(type), leaf_paths(type, "d"), strict=True)):
-        changes = [(path, False, others[at])]
-        if isinstance(leaf, SequenceType):
-            changes = [(path, True, [*mine[at], *others[at]])]
-            changes += in_elements(leaf.element, path, mine[at], others[at])
-        for place, is_count, changed in changes:
-            whole = [*mine[:at], changed, *mine[at + 1 :]]
-            yield place, is_count, unflatten(iter(whole), type)
-
-
-def in_elements(
-    element: Type, path: str, mine: list[Any], others: list[Any]
-) -> Iterator[tuple[str, bool, Any]]:
-    """Yield sequences in which one leaf of every element is taken from another sequence."""
-    for at, place in enumerate(leaf_paths(element, path)):
-        changed: list[Any] = []
-        for one, another in zip(mine, itertools.cycle(others or mine), strict=False):
-            parts = flatten(one, element)
-            parts[at] = flatten(another, element)[at]
-            changed.append(unflatten(iter(parts), element))
-        yield place, False, changed
 
 
 def contributions(form: MapReduceForm, found: Audit, data: Any, context: Any) -> Iterator[Any]:

@@ -675,6 +675,19 @@ def nameless_in_a_function_and_outside(row: Any) -> Any:
     return read(outside, write(row["user"]))
 
 
+@case(NAMES)
+def nameless_in_two_functions(row: Any) -> Any:
+    @tf.function(autograph=False)
+    def write(user: Any) -> Any:
+        return done(assign(ops.VarHandleOp(dtype=tf.int32, shape=[], name="mine"), user), 1)
+
+    @tf.function(autograph=False)
+    def look(_: Any) -> Any:
+        return read(ops.VarHandleOp(dtype=tf.int32, shape=[], name="yours"))
+
+    return look(write(row["user"]))
+
+
 # The order of a sequence's components.
 
 ORDER = "the order of a sequence's components"
@@ -837,6 +850,17 @@ def queue_filled_by_a_function_of_a_function(row: Any) -> Any:
     return size(handle, outer(row["user"]))
 
 
+@case(IN_FUNCTIONS)
+def counted_by_a_function_that_a_loop_calls(row: Any) -> Any:
+    handle = number("counted_by_a_function")
+
+    @tf.function(autograph=False, experimental_attributes={"_noinline": True})
+    def count(i: Any) -> Any:
+        return done(add_one(handle), i + 1)
+
+    return read(handle, tf.while_loop(lambda i: i < row["user"], lambda i: [count(i)], [0]))
+
+
 # Files between operations.
 
 FILES = "files between operations"
@@ -992,6 +1016,32 @@ def consumed_in_a_function(row: Any) -> Any:
         return dataset.reduce(tf.constant(0, tf.int64), plain(lambda n, each: n + each))
 
     return read(handle, consume(mapped))
+
+
+@case(DEFERRED)
+def consumed_in_a_case(row: Any) -> Any:
+    table = integers()
+    mapped = tf.data.Dataset.range(3).map(
+        plain(lambda n: done(insert(table, tf.cast(n, tf.int32), 1), n))
+    )
+
+    def consume(count: int) -> Any:
+        return mapped.take(count).reduce(tf.constant(0, tf.int64), plain(lambda n, each: n))
+
+    chosen = tf.switch_case(row["user"], [lambda n=n: consume(n) for n in range(4)])
+    with tf.control_dependencies([chosen]):
+        return tf.cast(ops.LookupTableSizeV2(table_handle=table), tf.int32)
+
+
+@case(DEFERRED)
+def one_element_taken_in_a_branch(row: Any) -> Any:
+    handle = number()
+    mapped = tf.data.Dataset.range(9).map(plain(lambda n: done(add_one(handle), n)))
+    made = ops.IteratorV2(shared_name="deferred_too", container="", **NUMBERS)
+    ready = ops.MakeIterator(dataset=tf.data.experimental.to_variant(mapped), iterator=made)
+    with tf.control_dependencies([ready]):
+        is_large = tf.identity(row["user"] > 1)
+    return read(handle, tf.cond(is_large, lambda: next_of(made), zero))
 
 
 # Handles that are chosen.

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.audit.states import after
+from tests.audit.states import State, after
 from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frontend import eager_semantics
 
@@ -180,3 +180,17 @@ AT_THE_TOP = ("value", "switch", "value of a switch", "branch of TensorFlow 1",
 
 MANY = ("loop", "loop in a function", "reduce", "map", "filter", "flat_map", "loop of TensorFlow 1")
 """The ways that write more than once."""
+
+ALWAYS = ("value", "function with the value", "other branch")
+"""The ways that write whatever the number is."""
+
+
+def fit(state: State) -> list[str]:
+    """Return the ways that a kind of state can be written in."""
+    return [
+        name
+        for name in WAYS
+        if not (state.is_reference and name not in AT_THE_TOP)
+        and not (state.is_once and name in MANY)
+        and not (state.waits and name not in ALWAYS)
+    ]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import pathlib
+import re
 from collections.abc import Callable
 
 import pytest
 
 from tests.cli.conftest import Run
+from tests.explorer.test_page import Reader
 from tffc.audit import bundles
 from tffc.backends.bundle.bundle import Bundle, read_bundle, write_bundle
 from tffc.proof.prove import Answer, Proof
@@ -199,3 +201,31 @@ def writing(bundle: Bundle) -> Bundle:
     )
     changed = dataclasses.replace(work, payload=payload)
     return dataclasses.replace(bundle, components={**bundle.components, "work": changed})
+
+
+def test_the_explorer_says_which_version_is_read_from_its_components(
+    run: Run, forge: Forge
+) -> None:
+    forged = forge("mapreduce")
+    made = run("explore", "module.py:adds_zip", "--since", forged, "-o", "-").stdout
+    changed = Reader(made).data("description")["changes"]
+    assert "computes something else than the program" in changed["doubt"]
+    assert "privacy" in {each["breaks"] for each in changed["breaking"]}
+    made = run("explore", forged, "--since", "module.py:adds_zip", "-o", "-").stdout
+    changed = Reader(made).data("description")["changes"]
+    assert changed["doubt"] is None
+    shown = run("diff", "--breaking", "module.py:adds_zip", forged, "--json").stdout
+    assert [(each["breaks"].upper(), each["subject"]) for each in changed["breaking"]] == [
+        (each["breaks"], each["subject"]) for each in json.loads(shown)
+    ]
+    assert changed["breaking"][-1]["subject"] == "bundle"
+
+
+def test_components_are_approved_and_not_the_program(run: Run, forge: Forge, form: str) -> None:
+    forged = forge(form)
+    page = run("audit", forged, "--format", "html").stdout
+    found = json.loads(run("audit", forged, "--format", "json").stdout)["program"]
+    text = " ".join(re.sub(r"<[^>]*>", "", page.partition("Approval")[2]).split())
+    assert f"approve the components that have the SHA-256 {found['digest']}." in text
+    assert found["digests"]["computation"] not in text
+    assert found["digests"]["computation"] in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import datetime
 import json
 import pathlib
@@ -15,6 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tffc as tff
+from tests.explorer import programs
 from tests.explorer.conftest import LATE, ROUND, Describe
 from tests.explorer.pages import ROOT
 from tests.programs import broadcast_rounds, rounds
@@ -28,7 +30,9 @@ from tffc.cli.sources import read_round
 from tffc.errors import LanguageTypeError, Span, TffcError
 from tffc.explorer.description import Older, describe, refusal
 from tffc.explorer.page import page
-from tffc.ir import Node, wire
+from tffc.ir import Node, StructType, wire
+from tffc.linking.arithmetic import GraphArithmetic
+from tffc.linking.builder import GraphBuilder
 
 
 def picture(found: dict[str, Any]) -> Iterator[str]:
@@ -384,3 +388,43 @@ def test_calls_say_what_they_run_need_and_read(monkeypatch: pytest.MonkeyPatch) 
     assert mean["because"] == summaries["name"]
     assert mean["reads"] == ["readings", "how many readings"]
     assert (mean["function"], mean["defined"]) == (None, None)
+
+
+def halves() -> Node:
+    """Return a round that halves two of a client's values in one section, and adds each."""
+    pair = StructType([programs.FLOAT, programs.FLOAT])
+    builder = GraphBuilder()
+    given = builder.parameter(pair)
+    assert isinstance(given, tuple)
+    arithmetic = GraphArithmetic(builder)
+    twice = tuple(arithmetic.plus(each, each) for each in given)
+    work = tff.Computation.from_node(builder.finish(twice, pair))
+    person = collections.OrderedDict(user=np.float32, username=np.float32, age=np.float32)
+
+    def run(state: tff.Value, data: tff.Value) -> tuple[tff.Value, tuple[tff.Value, ...]]:
+        both = tff.federated_map(work, (data.user, data.age))
+        return state, (tff.federated_sum(both[0]), tff.federated_max(both[1]))
+
+    return tff.federated_computation(
+        run, tff.types.at_server(np.float32), tff.types.at_clients(person)
+    ).node
+
+
+def test_each_part_of_a_result_is_named_by_its_own_data() -> None:
+    found = describe(halves(), "mapreduce", "x").plain["round"]
+    calls = {call["name"]: call["operator"] for call in found["calls"]}
+    edges = [
+        (calls.get(edge["from"], edge["from"]), part["path"], part["data"])
+        for edge in found["edges"]
+        for part in edge["parts"]
+        if calls.get(edge["to"]) in ("federated_map", "federated_sum", "federated_max")
+    ]
+    assert sorted(edges) == [
+        ("data", ".age", ["data.age"]),
+        ("data", ".user", ["data.user"]),
+        ("federated_map", "[0]", ["data.user"]),
+        ("federated_map", "[1]", ["data.age"]),
+    ]
+    shown = (call for call in found["calls"] if not call["plumbing"])
+    work = next(call for call in shown if call["operator"] == "federated_map")
+    assert work["data"] == ["data.user", "data.age"]

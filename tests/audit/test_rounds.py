@@ -1,0 +1,33 @@
+"""No channel of a generated round depends on a part of a client's data that its audit leaves out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.audit.generated_rounds import Pick, round_of
+from tests.audit.rounds_trial import outcome_of, try_one
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_what_changes_a_channel_is_named(data: Any) -> None:
+    def pick(limit: int) -> int:
+        return data.draw(st.integers(0, limit - 1))
+
+    check(pick)
+
+
+def check(pick: Pick) -> None:
+    made = round_of(pick)
+    assert outcome_of(made, pick).misses == []
+
+
+@pytest.mark.slow
+def test_two_hundred_rounds() -> None:
+    outcomes = [try_one(seed)[2] for seed in range(200)]
+    assert [miss for each in outcomes for miss in each.misses] == []
+    assert sum(each.pairs > 0 for each in outcomes) > 170

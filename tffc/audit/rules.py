@@ -350,18 +350,20 @@ def _left_elsewhere(walk: Walk, source: Flow) -> int:
 
 
 def _elements(walk: Walk, flow: Flow, width: int) -> Flows:
-    """Return the flows of the components of a dataset's elements."""
+    """Return the flows of the components of a dataset's elements; if these are not known, as many
+    as are expected, but at least one."""
     left = _left_elsewhere(walk, flow)
-    if flow.elements is not None and len(flow.elements) == width:
+    if flow.elements is not None:
         return tuple(each.with_value(left) for each in flow.elements) if left else flow.elements
     sources = flow.total() | walk.memory.behind((flow,))
-    return (Flow(sources, sources, None, handles_of((flow,))),) * width
+    return (Flow(sources, sources, None, handles_of((flow,))),) * max(width, 1)
 
 
 def _one_element(walk: Walk, node: Any, flow: Flow, decides: int) -> Flows:
     """Return the components of the element that a node takes from a dataset."""
     count = flow.count() | consumed(walk, flow, decides)
-    elements = _elements(walk, flow, len(node.attr["output_types"].list.type))
+    width = len(node.attr["output_types"].list.type)
+    elements = widened(_elements(walk, flow, width), width)
     return tuple(each.with_value(count) for each in elements) or (NOTHING,)
 
 

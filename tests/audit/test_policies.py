@@ -35,6 +35,7 @@ from tffc.audit.audit import Depends, Effect, audit, size_of
 from tffc.audit.breaking import changes
 from tffc.audit.patterns import Pattern
 from tffc.audit.policy import Policy, Waiver, violations
+from tffc.audit.text import audit_text, without_line
 from tffc.errors import PolicyError
 from tffc.ir import TensorType, Type
 from tffc.ir.notation.type_parser import parse_type
@@ -197,6 +198,15 @@ def test_a_count_in_a_file_leaves() -> None:
     found = dataclasses.replace(total, effects=(WRITTEN,))
     policy = Policy(never_leave=(Pattern("how many data"),))
     assert "WriteFile" in [each.subject for each in broken(found, policy)]
+
+
+def test_what_only_an_effect_shows_is_not_kept_quiet() -> None:
+    found = audited(lambda data: tff.federated_sum(data.username))
+    found = dataclasses.replace(found, effects=(SHOWN, WRITTEN))
+    assert "data.user.id" in found.in_no_channel
+    assert found.only_in_effects == ["data.user.id"]
+    line = "  of these, in effects at the clients: data.user.id\n"
+    assert line in audit_text(found, without_line)
 
 
 def test_effects_of_every_kind_can_be_forbidden() -> None:

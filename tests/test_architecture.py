@@ -210,7 +210,7 @@ def test_every_code_belongs_to_one_module() -> None:
 
 
 CODE = {
-    "audit": 2600,
+    "audit": 2700,
     "backends": 2200,
     "cli": 4450,
     "compat": 434,

@@ -179,6 +179,13 @@ class Audit:
         return [*errors.elements, *counts, *shapes]
 
     @property
+    def only_in_effects(self) -> list[str]:
+        """The elements in no channel on which an effect at the clients depends."""
+        effects = (each for each in self.effects if each.side == "clients")
+        told = {name for effect in effects for name in effect.depends.elements}
+        return [name for name in self.in_no_channel if name in told]
+
+    @property
     def seen_by_aggregator(self) -> list[str]:
         """The channels of which whoever carries out the aggregation sees each contribution."""
         is_open = (Protection.SYSTEM, Protection.PROGRAM)
@@ -224,8 +231,8 @@ def audit_round(program: StagedRound, compiled: Form, form: str) -> Audit:
 class _Auditor:
     def __init__(self, program: StagedRound, form: Form) -> None:
         self._round = program
-        weighed, self._weights = with_weights(program)
-        self._flows = round_flows(weighed)
+        self._weighed, self._weights = with_weights(program)
+        self._flows = round_flows(self._weighed)
         self._form = form
         self._contents = Contents(program)
         self._names = call_names(program, self._contents)
@@ -247,7 +254,7 @@ class _Auditor:
             effects=effects,
             state=self._result("state"),
             output=self._result("output"),
-            in_errors=self._depends(in_errors(self._round, self._flows)),
+            in_errors=self._depends(in_errors(self._weighed, self._flows)),
         )
 
     # Channels.
@@ -368,7 +375,7 @@ class _Auditor:
         return zip(leaf_paths(type, label), leaves(type), totals, strict=True)
 
     def _effects(self) -> Iterator[Effect]:
-        for each in side_effects(self._round, self._form, self._flows):
+        for each in side_effects(self._weighed, self._form, self._flows):
             depends = self._depends(each.sources)
             yield Effect(each.side, each.kind, each.operation, each.span, depends)
 
@@ -391,7 +398,7 @@ class _Auditor:
 
     def _draws(self, total: int) -> tuple[Draw, ...]:
         found = (
-            Draw(source.name, SIDES[self._round.calls[source.call].stage], source.draw.is_fresh)
+            Draw(source.name, SIDES[self._weighed.calls[source.call].stage], source.draw.is_fresh)
             for source in self._flows.sources.of(total, Kind.DRAW)
             if source.draw is not None
         )

@@ -149,6 +149,7 @@ def _audit(audit: Audit) -> Plain:
         content["shown_protection"] = channel.shown_protection
     found["in_no_channel"] = audit.in_no_channel
     found["in_errors"] = audit.in_texts_of_errors
+    found["only_in_effects"] = audit.only_in_effects
     found["seen_by_aggregator"] = audit.seen_by_aggregator
     return found
 

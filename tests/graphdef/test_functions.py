@@ -315,3 +315,16 @@ def test_names_of_functions_with_state_do_not_depend_on_their_old_names() -> Non
         for graph in (drawing(each, [next(iter(each))]) for each in bodies)
     ]
     assert names[0] == names[1]
+
+
+def test_calls_that_share_kernels_with_a_needed_one_are_needed() -> None:
+    """What the second of two calls draws depends on the first, though no edge says so."""
+    graph = drawing({"f": "1", "g": "1"}, ["f", "g", "f"])
+    results = [f"call_{index}:0" for index in range(3)]
+    every = section_of(graph, INT, ["x:0"], struct(INT, INT, INT), results)
+    for index, calls in ((1, ["call_1"]), (2, ["call_0", "call_2"])):
+        linked = link(INT, INT, lambda b, p, at=index: b.call(every, p)[at])
+        nodes = {node.name: node for node in graph_of(linked).node}
+        assert sorted(name for name in nodes if "call" in name) == [f"c1/{each}" for each in calls]
+        waits = [edge for edge in nodes["Identity"].input if edge.startswith("^")]
+        assert waits == [f"^c1/{each}" for each in calls[:-1]]

@@ -55,6 +55,9 @@ SEQUENCE_DEVICE = "/device:CPU:0"
 
 SESSION_TOKEN = "session_token_tensor"
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-]")
+BRANCHING = frozenset({"Switch", "RefSwitch", "Enter", "RefEnter"})
+"""Operations after which a node runs in a branch or a loop."""
+
 NODE = 4
 """How many parts a node counts that is copied from a section; see `tffc.ir.size`."""
 
@@ -188,6 +191,9 @@ class GraphBuilder:
         leaves = check_structure(result, result_type, "the result")
         results = [self.add_typed("Identity", [tensor]) for tensor in leaves]
         needed = self._needed(tensor.node for tensor in results)
+        if results:
+            waits = [f"^{name}" for name in self._add_sharers(needed)]
+            self._nodes[results[0].node].inputs.extend(waits)
         initialize_op = self._initialize_op(needed)
         token = self._session_token
         parameter = self._parameter_type
@@ -238,6 +244,29 @@ class GraphBuilder:
                 yield self._initializers[node.call]
 
         return set(reached(roots, needs))
+
+    def _add_sharers(self, needed: set[str]) -> list[str]:
+        """Add calls whose functions have kernels that keep state and that needed calls share, with
+        what these need; return the calls.
+
+        Without them, the state would be another.  Calls in branches and loops of TensorFlow 1 are
+        not among them, because nothing outside can wait for these.
+        """
+        sharers: dict[str, list[str]] = {}
+        for node in self._nodes.values():
+            if any(self._functions[name].remembers for name in node.functions):
+                for name in reached(node.functions, lambda each: self._functions[each].calls):
+                    if self._functions[name].remembers:
+                        sharers.setdefault(name, []).append(node.name)
+        added: list[str] = []
+        for names in sharers.values():
+            for name in () if needed.isdisjoint(names) else names:
+                before = self._needed([name])
+                operations = {self._nodes[each].op for each in before}
+                if name not in needed and operations.isdisjoint(BRANCHING):
+                    needed |= before
+                    added.append(name)
+        return added
 
     def _given(
         self, template: Template, expected: Type | None, argument: Operand | None

@@ -177,6 +177,14 @@ SPLIT: dict[str, tuple[Callable[[Any], Any], Any]] = {
         lambda x: tf.strings.length(tf.strings.split(x, "--")[2]),
         np.str_,
     ),
+    "ids of a pattern": (
+        lambda x: tf.strings.length(required(tf.strings.regex_full_match(x, "[a-z]+@[0-9]+"), x)),
+        np.str_,
+    ),
+    "pairs of numbers": (
+        lambda x: tf.reduce_sum(tf.strings.to_number(tf.strings.split(x, ","), tf.int32)[:2]),
+        np.str_,
+    ),
     "numerals": (lambda x: tf.strings.to_number(x, tf.int32), np.str_),
     "one of the known words": (
         lambda x: required(tf.reduce_any(tf.equal(x, ["red", "green"])), tf.strings.length(x)),

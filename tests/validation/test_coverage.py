@@ -15,7 +15,7 @@ from tffc.passes import Pipeline
 from tffc.passes.table import default_pipeline
 from tffc.validation import Report, validate
 from tffc.validation.arguments import cases
-from tffc.validation.coverage import NothingCompared, has_data
+from tffc.validation.coverage import Coverage, NothingCompared, Outcome, has_data
 from tffc.validation.sources import Arguments, text_constants
 
 INT, FLOAT = np.int32, np.float32
@@ -157,6 +157,12 @@ def test_few_results_are_a_warning(function: Any, state: Any) -> None:
         f"{found.failed} failed on both sides",
     )
     assert len(warning.notes) == 1
+
+
+def test_failures_that_differ_in_numbers_count_as_one() -> None:
+    texts = ["-1 out of range: 3 4 -1", "7 out of range: 7", "-2.5 out of range: -2.5", "else"]
+    outcomes = [Outcome(text, is_loose=False, has_data=True) for text in texts]
+    assert Coverage.of(outcomes).failures == (("-1 out of range: 3 4 -1", 3), ("else", 1))
 
 
 def test_a_program_that_never_fails_has_no_warning() -> None:

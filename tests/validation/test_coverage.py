@@ -15,7 +15,7 @@ from tffc.passes import Pipeline
 from tffc.passes.table import default_pipeline
 from tffc.validation import Report, validate
 from tffc.validation.arguments import cases
-from tffc.validation.coverage import NothingCompared, has_data
+from tffc.validation.coverage import Coverage, NothingCompared, Outcome, has_data
 from tffc.validation.sources import Arguments, text_constants
 
 INT, FLOAT = np.int32, np.float32
@@ -159,6 +159,12 @@ def test_few_results_are_a_warning(function: Any, state: Any) -> None:
     assert len(warning.notes) == 1
 
 
+def test_failures_that_differ_in_numbers_count_as_one() -> None:
+    texts = ["-1 out of range: 3 4 -1", "7 out of range: 7", "-2.5 out of range: -2.5", "else"]
+    outcomes = [Outcome(text, is_loose=False, has_data=True) for text in texts]
+    assert Coverage.of(outcomes).failures == (("-1 out of range: 3 4 -1", 3), ("else", 1))
+
+
 def test_a_program_that_never_fails_has_no_warning() -> None:
     report = check(at_each_client(lambda x: x + 1, INT))
     found = report.coverage
@@ -175,6 +181,14 @@ SPLIT: dict[str, tuple[Callable[[Any], Any], Any]] = {
     ),
     "ids with two dashes": (
         lambda x: tf.strings.length(tf.strings.split(x, "--")[2]),
+        np.str_,
+    ),
+    "ids of a pattern": (
+        lambda x: tf.strings.length(required(tf.strings.regex_full_match(x, "[a-z]+@[0-9]+"), x)),
+        np.str_,
+    ),
+    "pairs of numbers": (
+        lambda x: tf.reduce_sum(tf.strings.to_number(tf.strings.split(x, ","), tf.int32)[:2]),
         np.str_,
     ),
     "numerals": (lambda x: tf.strings.to_number(x, tf.int32), np.str_),

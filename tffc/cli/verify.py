@@ -13,7 +13,7 @@ from tffc.cli.consent import check_consent
 from tffc.cli.diagnostics import show_error
 from tffc.cli.flags import facts_of, place_of
 from tffc.cli.options import refuse_without_effect
-from tffc.cli.output import counted, show_json, show_line
+from tffc.cli.output import counted, say, show_json, show_line
 from tffc.cli.pipeline_choice import for_program, read_passes, read_pipeline
 from tffc.cli.progress import start_tensorflow, step
 from tffc.cli.sources import Program, read_computation, read_program, read_round
@@ -153,6 +153,8 @@ def try_program(
         progress=step("verifying", "runs"),
     )
     _warn(report)
+    if report.coverage.compared < report.coverage.tried:
+        say(f"verified: {report.coverage}")
 
 
 def _warn(report: Report) -> None:

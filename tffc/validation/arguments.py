@@ -114,10 +114,9 @@ def plainnesses(type: Type | None, constants: Sequence[bytes]) -> list[Plainness
         return ways
     # Separators are rarely letters.
     separators = sorted(constants, key=lambda text: (text.isalnum(), len(text)))[:MAX_CONSTANTS]
+    parts = ((WORDS, NUMERALS), (NUMERALS, NUMERALS), (WORDS, NUMERALS, WORDS))
     joined = [
-        tuple(each.join(part[:count]) for part in zip(WORDS, NUMERALS, WORDS, strict=True))
-        for count in (2, 3)
-        for each in separators
+        tuple(map(each.join, zip(*part, strict=True))) for part in parts for each in separators
     ]
     texts = [NUMERALS, *joined, *((each,) for each in constants[:MAX_CONSTANTS])]
     if constants:

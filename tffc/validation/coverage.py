@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,14 +25,19 @@ MOST_FAILURES = 5
 """The most texts of failures that an error shows."""
 
 
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?([ ,]+-?[0-9.]+(e[+-]?[0-9]+)?)*")
+"""Matches numbers in a text, several beside one another at once."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Coverage:
     """The numbers of arguments.
 
     `compared` had a result on both sides; `with_data` of these also had data: a client, and an
     element in a sequence, if the program takes such.  `failed` had none on both sides, for one of
-    the reasons in `failures`.  Of `unknown` the results were not compared, because they may differ
-    in each run: the program calls Python, or does what tffc does not know.
+    the reasons in `failures`, each as it was first met.  Of `unknown` the results were not
+    compared, because they may differ in each run: the program calls Python, or does what tffc does
+    not know.
     """
 
     tried: int = 0
@@ -45,7 +51,12 @@ class Coverage:
     def of(cls, outcomes: Iterable[Outcome]) -> Coverage:
         """Return the numbers of these outcomes, one of each argument."""
         every = list(outcomes)
-        failures = collections.Counter(each.failure for each in every if each.failure is not None)
+        first: dict[str, str] = {}
+        failures: collections.Counter[str] = collections.Counter()
+        for each in every:
+            if each.failure is not None:
+                # Failures that differ in the numbers of their arguments count as one.
+                failures[first.setdefault(NUMBER.sub("#", each.failure), each.failure)] += 1
         compared = [each for each in every if each.failure is None and not each.is_loose]
         return cls(
             len(every),

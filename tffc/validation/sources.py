@@ -32,6 +32,8 @@ from tffc.values.concrete import to_python, to_value
 ROUNDS = 2
 """The number of rounds after the first state whose states are tried."""
 
+MARKS = tuple(bytes([mark]) for mark in b":@/#,;=_-")
+
 LONGEST_TEXT = 20
 MAX_TEXTS = 20
 """The limits of the texts that a program itself has, and of their number."""
@@ -177,6 +179,9 @@ def _texts_in(section: Compiled) -> Iterator[bytes]:
                 for text in node.attr["value"].tensor.string_val:
                     if 0 < len(text) <= LONGEST_TEXT and text.isascii():
                         yield text
+            elif "pattern" in node.attr:
+                # The plain punctuation in a regular expression stands for itself.
+                yield from (mark for mark in MARKS if mark in node.attr["pattern"].s)
 
 
 def _run(program: Node, argument: Any, seed: int) -> Any:

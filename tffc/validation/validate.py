@@ -36,8 +36,8 @@ from tffc.values.concrete import to_value
 GROUPED = frozenset({AGGREGATE, *SUMS})
 """The operators that sum or aggregate clients' values."""
 
-RETRIES = 100
-"""How many plainer arguments are tried in vain at most, for all arguments together."""
+LEAST_RETRIES, RETRIES = 30, 5
+"""How many plainer arguments are tried in vain at most: so many, or so many for each argument."""
 
 SHARDS = (2, 3)
 """The numbers of shards for aggregations, besides a single one and one for each client."""
@@ -160,7 +160,7 @@ def _trials(
         if not trial.fails() or not isinstance(arguments, Arguments):
             continue
         for plainer in arguments.plainer(index):
-            if in_vain >= RETRIES:
+            if in_vain >= max(LEAST_RETRIES, RETRIES * len(cases)):
                 break
             trial = _Trial(program, plainer, index, numbering)
             if not trial.fails():

@@ -128,7 +128,15 @@ def test_nodes_that_are_sent_another_model_do_not_compute(
 def test_a_node_is_told_of_another_sum_from_the_beginning(
     process: Process, field: str, victim: str
 ) -> None:
-    server = server_of(process)
+    """Nobody sends a vector, nor even reads its clients' data."""
+    read: list[str] = []
+
+    class Watched(Values):
+        def read(self, client: str) -> Any:
+            read.append(client)
+            return super().read(client)
+
+    server = server_of(process, lambda node: Watched(numbers(10 * node, 2).values))
 
     def change(kind: str, name: str, request: Request) -> Request:
         if name != victim:
@@ -157,6 +165,7 @@ def test_a_node_is_told_of_another_sum_from_the_beginning(
     with pytest.raises(TooFewError):
         run(process, server, secure_sums="masked", attempts=1)
     assert not [r for r in map(Reply.from_record, server.seen) if isinstance(r.totals, list)]
+    assert read == []
 
 
 # D2.

@@ -103,3 +103,16 @@ def test_no_other_node_takes_the_data_of_the_run() -> None:
 def test_partitions_that_cannot_be(config: dict[str, Any]) -> None:
     with pytest.raises(LanguageValueError, match="expected a number below num-partitions"):
         NodeSettings.read({"data": "d", **config}, {})
+
+
+@pytest.mark.parametrize("least", [1, 0, -3, True, "5", 2.5])
+def test_a_sum_of_one_participant_cannot_be_the_least(least: Any) -> None:
+    with pytest.raises(LanguageValueError, match="expected a number from 2 on"):
+        NodeSettings.read({"data": "d", "least-participants": least}, {})
+
+
+def test_what_a_node_demands_of_masked_sums() -> None:
+    config = {"data": "d", "least-participants": 10, "memory": "/kept"}
+    found = NodeSettings.read(config, {"least-participants": 2, "memory": "/elsewhere"})
+    assert (found.least_participants, found.memory) == (10, pathlib.Path("/kept"))
+    assert NodeSettings.read({"data": "d"}, {}).least_participants == 3

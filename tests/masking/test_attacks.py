@@ -190,11 +190,27 @@ def test_who_is_sent_other_values_than_it_was_told_refuses(name: str) -> None:
     dealt = {n: each.shares(keys) for n, each in masked.people.items()}
     own = {n: dealt[n][name] for n in NAMES if n != name}
     one = masked.people[name]
+    one.agree(own, b"the model")
     assert refused(lambda: one.masked(own, vector(0), b"zeros")) == (
         f"E998: {name} takes no further part in a masked sum: it was sent other values than those "
         "that all participants agreed on"
     )
     assert code(lambda: one.masked(own, vector(0), b"the model")) == "E997"
+
+
+@plays("model inconsistency")
+@pytest.mark.parametrize("otherwise", OTHERWISE)
+@pytest.mark.parametrize("name", [FIRST, LAST])
+def test_participants_agree_before_they_compute(name: str, otherwise: str) -> None:
+    told = {name: OTHERWISE[otherwise]}
+    masked = Sum(about=ABOUT, told=told)
+    keys = masked.keys()
+    dealt = {n: each.shares(keys) for n, each in masked.people.items()}
+    for each in NAMES:
+        own = {n: dealt[n][each] for n in NAMES if n != each}
+        one = masked.people[each]
+        assert code(functools.partial(one.agree, own, one.terms.sent)) == "E982"
+        assert code(functools.partial(one.agree, own, one.terms.sent)) == "E997"
 
 
 @plays("model inconsistency")

@@ -84,11 +84,12 @@ class MaskedNode:
             raise malformed("it does not hold two values")
         participant = self._participant(MaskedStep.WORK, request)
         sealed, sent = request.sent
+        shares = unpack_bytes(sealed)
         received = digest_of_sent(request.kept, sent)
 
         def does(participant: Participant, request: Request) -> tuple[Reply, list[Any]]:
-            # Before clients compute anything from it.
-            participant.check_received(received)
+            # Before clients compute anything.
+            participant.agree(shares, received)
             reply = work(sent)
             totals = reply.totals
             parts = SecuredParts(steps, request.kept)
@@ -99,7 +100,7 @@ class MaskedNode:
                     help="let all clients add tensors of one shape, which the program's types say",
                 )
             vector = parts.vector(totals)
-            masked = participant.masked(unpack_bytes(sealed), vector, received, reply.clients)
+            masked = participant.masked(shares, vector, received, reply.clients)
             return reply, parts.with_vector(totals, masked)
 
         return self._taken(MaskedStep.WORK, request, participant, does)

@@ -83,6 +83,7 @@ class Participant:
         self._clients = 0
         self._survivors: frozenset[str] | None = None
         self._said_by_all = b""
+        self._is_agreed = False
         self._next = STEPS[0]
 
     @property
@@ -182,28 +183,40 @@ class Participant:
         no mask between the two.
         """
         with self._step("masked"):
-            self.check_received(received)
+            self._check_received(received)
             if clients < 1:
                 raise self._too_few("its vector is of no client")
             segments = self.terms.segments
             if [(len(p), p.dtype) for p in vector] != [(s.size, s.dtype) for s in segments]:
                 raise self._out_of_order("its vector is of another size than that of the sum")
-            for other in sealed:
-                self._shares[other] = self._unseal(other, sealed[other])
-            self._check_enough(self._shares, "shares of their secrets")
+            if not self._is_agreed:
+                self._open(sealed)
             self._clients = clients
             total = add(vector, expand(self._own_seed(), segments), segments)
-            for other in sealed:
+            for other in self._shares.keys() - {self.name}:
                 mask = expand(self._pairwise_seed(other), segments)
                 # One of the two adds the mask that both expand, the other subtracts it: it cancels
                 # in the sum.
                 total = (add if self.name < other else subtract)(total, mask, segments)
             return total
 
-    def check_received(self, received: bytes) -> None:
+    def agree(self, sealed: Mapping[str, bytes], received: bytes) -> None:
+        """Check, before the vector is computed, that it is computed from what the terms say, and
+        that those who sealed the shares have the same terms."""
+        with self._step("masked"):
+            self._check_received(received)
+            self._open(sealed)
+            self._is_agreed = True
+        self._next = "masked"
+
+    def _open(self, sealed: Mapping[str, bytes]) -> None:
+        for other in sealed:
+            self._shares[other] = self._unseal(other, sealed[other])
+        self._check_enough(self._shares, "shares of their secrets")
+
+    def _check_received(self, received: bytes) -> None:
         """Check that what it received to compute its vector from is what the terms of all say."""
         if received != self.terms.sent:
-            self._next = OVER
             raise self._refusal(
                 "E998", "it was sent other values than those that all participants agreed on"
             )

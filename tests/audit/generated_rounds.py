@@ -25,13 +25,13 @@ tf: Any = load_tensorflow()
 
 Pick = Callable[[int], int]
 FORMS = ("mapreduce", "broadcast", "distribute-aggregate")
-F, I = np.float32, np.int32
+F, N = np.float32, np.int32
 
 ELEMENTS: Sequence[Mapping[str, Any]] = (
-    {"z": I, "b": F},
-    {"k": F, "a": I, "c": {"y": F, "x": I}},
-    {"q": {"n": I, "m": F}, "p": (I, F), "d": F},
-    {"w": tff.TensorType(F, [2]), "b": {"z": I, "a": I}},
+    {"z": N, "b": F},
+    {"k": F, "a": N, "c": {"y": F, "x": N}},
+    {"q": {"n": N, "m": F}, "p": (N, F), "d": F},
+    {"w": tff.TensorType(F, [2]), "b": {"z": N, "a": N}},
     {"t": np.str_, "s": F},
 )
 """Elements of sequences, whose keys are in no order."""
@@ -52,7 +52,7 @@ def round_of(pick: Pick) -> Round:
     """Return a round of steps that `pick` chooses."""
     form = FORMS[pick(len(FORMS))]
     data = tff.to_type(data_fields(pick))
-    state = tff.to_type(collections.OrderedDict(weight=F, number=I))
+    state = tff.to_type(collections.OrderedDict(weight=F, number=N))
     choices = [[pick(1 << 16) for _ in range(6)] for _ in range(3 + pick(5))]
     steps: list[str] = []
 
@@ -70,7 +70,7 @@ def round_of(pick: Pick) -> Round:
 def data_fields(pick: Pick) -> Any:
     """Return the parts of a client's data, in some order."""
     parts: list[tuple[str, Any]] = [
-        ("z", I),
+        ("z", N),
         ("v", tff.TensorType(F, [None])),
         ("a", tff.TensorType(F, [2])),
         ("t", np.str_),
@@ -142,7 +142,9 @@ class Writer:
         which, *picks = choice
         name = sorted(STEPS)[which % len(STEPS)]
         pools = (self.numbers, self.numbers, self.vectors, self.texts, self.datasets)
-        x, y, v, t, d = (pool[-1 - pick % len(pool)] for pool, pick in zip(pools, picks, strict=True))
+        x, y, v, t, d = (
+            pool[-1 - pick % len(pool)] for pool, pick in zip(pools, picks, strict=True)
+        )
         made = STEPS[name](Operands(x, y, v, t, d, picks))
         if name.startswith("dataset"):
             self.datasets.append(made.take(5))
@@ -330,8 +332,10 @@ STEPS: dict[str, Callable[[Operands], Any]] = {
     "dataset taken": lambda o: o.d.take(tf.cast(small(o.x), tf.int64)),
     "dataset taken while": lambda o: o.d.take_while(plain(lambda e: numbers_of(e)[-1] < o.y)),
     "draw": lambda o: tf.random.stateless_uniform([], [tf.cast(small(o.x), tf.int32), 3]),
-    "element": lambda o: o.d.batch(9).take(1).reduce(
-        0.0, plain(lambda n, e: n + numbers_of(e)[o.picks[0] % len(tf.nest.flatten(e))])
+    "element": lambda o: (
+        o.d.batch(9)
+        .take(1)
+        .reduce(0.0, plain(lambda n, e: n + numbers_of(e)[o.picks[0] % len(tf.nest.flatten(e))]))
     ),
     "function": in_functions,
     "grouped": grouped,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tests.audit import states
 from tffc.frameworks.tensorflow.load import load_tensorflow
 
 tf: Any = load_tensorflow()
@@ -29,11 +29,11 @@ STORED = {
 }
 """The types of parameters from which quantized tensors are made."""
 
-PREFERRED = (
-    [tf.float32, tf.int32, tf.int64, tf.string, tf.bool, tf.float64, tf.uint8, tf.complex64]
-    + [tf.int8, tf.half, tf.bfloat16, tf.uint32, tf.uint64, tf.int16, tf.uint16, tf.complex128]
-    + list(STORED)
-)
+PREFERRED = [
+    tf.float32, tf.int32, tf.int64, tf.string, tf.bool, tf.float64, tf.uint8, tf.complex64,
+    tf.int8, tf.half, tf.bfloat16, tf.uint32, tf.uint64, tf.int16, tf.uint16, tf.complex128,
+    *STORED,
+]  # fmt: skip
 
 Shape = tuple[int, ...]
 SHAPES: Sequence[Shape] = (
@@ -45,18 +45,16 @@ SHAPES: Sequence[Shape] = (
 @functools.cache
 def definitions() -> dict[str, Any]:
     """Return the definition of each operation that this TensorFlow registers."""
-    from tensorflow.core.framework import op_def_pb2
-    from tensorflow.python.client import pywrap_tf_session
-
-    buffer = pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList())
-    return {each.name: each for each in op_def_pb2.OpList.FromString(buffer).op}
+    session: Any = importlib.import_module("tensorflow.python.client.pywrap_tf_session")
+    messages: Any = importlib.import_module("tensorflow.core.framework.op_def_pb2")
+    known = messages.OpList.FromString(session.TF_GetBuffer(session.TF_GetAllOpList()))
+    return {each.name: each for each in known.op}
 
 
 @functools.cache
 def on_a_cpu() -> frozenset[str]:
     """Return the operations for which this TensorFlow has code for a CPU."""
-    from tensorflow.python.framework import kernels
-
+    kernels: Any = importlib.import_module("tensorflow.python.framework.kernels")
     devices = ("CPU", "DEFAULT")
     every = kernels.get_all_registered_kernels().kernel
     return frozenset(each.op for each in every if each.device_type in devices)
@@ -140,9 +138,9 @@ def numbers(rng: random.Random, shape: Shape, dtype: Any, style: int) -> Any:
     count = int(np.prod(shape, dtype=int))
     if dtype == tf.string:
         texts = [[b"a", b"b", b"ab", b"c d"], [b"1", b"2", b"0", b"-3"], [b"ab"]][style % 3]
-        return np.array([rng.choice(texts) for _ in range(count)] or [b""], object)[
-            :count
-        ].reshape(shape)
+        return np.array([rng.choice(texts) for _ in range(count)] or [b""], object)[:count].reshape(
+            shape
+        )
     if dtype == tf.bool:
         return np.array([rng.random() < 0.5 for _ in range(count)], bool).reshape(shape)
     if dtype.is_floating or dtype.is_complex:
@@ -302,7 +300,7 @@ def checksum(tensor: Any) -> Any:
 
 # Functions.
 
-F, I, L, B = (tf.TensorSpec([], t) for t in (tf.float32, tf.int32, tf.int64, tf.bool))
+F, N, L = (tf.TensorSpec([], t) for t in (tf.float32, tf.int32, tf.int64))
 V = tf.TensorSpec([], tf.variant)
 Builder = Callable[[], Any]
 
@@ -361,7 +359,7 @@ FUNCTIONS: dict[str, Sequence[Builder]] = {
     "cond": (function(lambda x, c: x < 10.0, F, F), function(lambda x: x < 10.0, F)),
     "body": (
         function(lambda x, c: (x + tf.abs(c) + 1.0, c), F, F),
-        function(lambda i, x: x + 1.0, I, F),
+        function(lambda i, x: x + 1.0, N, F),
     ),
     "branches": (function(lambda x, c: x + c, F, F),),
     "other_branches": (function(lambda x, c: x + c, F, F),),
@@ -369,6 +367,21 @@ FUNCTIONS: dict[str, Sequence[Builder]] = {
 
 
 # Attributes.
+
+
+LISTS: dict[str, Sequence[Any]] = {
+    "shape": ([2], [], None, [1], [2, 2], [None]),
+    "list(int)": (
+        [1, 1, 1, 1], [0], [1, 2, 2, 1], [1], [1, 1, 1, 1, 1], [], [2, 2], [1, 2, 2, 2, 1],
+        [0, 0, 0, 0], [2], [0, 1],
+    ),
+    "list(float)": ([1.0, 2.0], [0.5], [0.0, 0.5, 1.0, 1.5]),
+    "list(type)": ([tf.float32], [tf.float32] * 2, [tf.int64], [tf.string], [tf.int32], []),
+    "list(shape)": ([[]], [[None]], [None], [[], []], [[2]], [None, None], []),
+    "list(string)": ([], ["a"], ["a", "b"]),
+    "list(bool)": ([], [True], [False]),
+}  # fmt: skip
+"""What attributes are tried with, by their type."""
 
 
 class Search:
@@ -401,9 +414,7 @@ class Search:
         ]
         hidden = {name for name in self._inferred if self._attributes[name].type != "func"}
         given = {name: value for name, value in drawn.items() if name not in hidden}
-        return CallOfOperation(
-            self.definition.name, tuple(inputs), tuple(leaves), given, attempt
-        )
+        return CallOfOperation(self.definition.name, tuple(inputs), tuple(leaves), given, attempt)
 
     def _attribute(self, each: Any, rng: random.Random) -> Any:
         choices = list(self._choices(each))
@@ -414,14 +425,20 @@ class Search:
         """Yield values of an attribute, the likeliest first."""
         default = each.default_value
         allowed = each.allowed_values.list
+        has_default = each.HasField("default_value")
+        if each.type in LISTS:
+            if each.type == "list(int)" and len(default.list.i):
+                yield list(default.list.i)
+            yield from LISTS[each.type]
+            return
         match each.type:
             case "type":
-                types = [tf.as_dtype(t) for t in allowed.type] or PREFERRED[:7]
-                if each.HasField("default_value"):
+                if has_default:
                     yield tf.as_dtype(default.type)
-                yield from sorted(types, key=lambda t: rank(t))
+                types = [tf.as_dtype(t) for t in allowed.type] or PREFERRED[:7]
+                yield from sorted(types, key=rank)
             case "int":
-                if each.HasField("default_value"):
+                if has_default:
                     yield default.i
                 least = each.minimum if each.has_minimum else 1
                 yield from (max(least, number) for number in (2, 1, 3, 0, 4))
@@ -430,34 +447,15 @@ class Search:
             case "bool":
                 yield from (default.b, not default.b)
             case "string":
-                if each.HasField("default_value"):
+                if has_default:
                     yield default.s
                 yield from allowed.s or (b"", b"x")
-            case "shape":
-                yield from ([2], [], None, [1], [2, 2], [None])
-            case "list(int)":
-                if each.HasField("default_value") and len(default.list.i):
-                    yield list(default.list.i)
-                yield from ([1, 1, 1, 1], [0], [1, 2, 2, 1], [1], [1, 1, 1, 1, 1], [], [2, 2])
-                yield from ([1, 2, 2, 2, 1], [0, 0, 0, 0], [2], [0, 1])
-            case "list(float)":
-                yield from ([1.0, 2.0], [0.5], [0.0, 0.5, 1.0, 1.5])
-            case "list(type)":
-                yield from ([tf.float32], [tf.float32] * 2, [tf.int64], [tf.string], [tf.int32])
-                yield []
-            case "list(shape)":
-                yield from ([[]], [[None]], [None], [[], []], [[2]], [None, None], [])
-            case "list(string)":
-                yield from ([], ["a"], ["a", "b"])
-            case "list(bool)":
-                yield from ([], [True], [False])
             case "func":
                 yield from FUNCTIONS.get(each.name, ())
             case "list(func)":
-                branch = FUNCTIONS["branches"][0]
-                yield [branch, branch] if each.name == "branches" else []
+                yield list(FUNCTIONS["branches"]) * 2 if each.name == "branches" else []
             case "tensor":
-                yield tf.make_tensor_proto(np.float32([1.0, 2.0]))
+                yield tf.make_tensor_proto(np.array([1.0, 2.0], np.float32))
             case _:
                 raise ValueError(f"an attribute of type {each.type}")
 
@@ -469,7 +467,7 @@ class Search:
             drawn["output_shapes"] = [tf.TensorShape(shapes)] * count
         for name in drawn:
             # Functions take one captured input.
-            if name == "Targuments" or re_arguments(name):
+            if name == "Targuments" or types_captured(name):
                 drawn[name] = [tf.float32]
         if rng.random() < 0.7:
             for name in ("Tin", "Tstate", "T"):
@@ -542,8 +540,8 @@ def rank(dtype: Any) -> int:
     return PREFERRED.index(dtype) if dtype in PREFERRED else len(PREFERRED)
 
 
-def re_arguments(name: str) -> bool:
-    return name.startswith("T") and name.endswith("_arguments") or name.endswith("_args_types")
+def types_captured(name: str) -> bool:
+    return name.startswith("T") and name.endswith(("_arguments", "_args_types"))
 
 
 AXES = ("axis", "dim", "dimension", "concat_dim", "split_dim", "reduction_indices", "batch_dims")

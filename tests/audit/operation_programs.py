@@ -113,7 +113,11 @@ def operations_of(program: Program) -> frozenset[str]:
 # Trials.
 
 
-def trial(program: Program, tries: int = 3) -> Verdict:
+TRIES = 3
+"""The values of the same shape that each part is exchanged for."""
+
+
+def trial(program: Program) -> Verdict:
     """Run a program with pairs that differ in one part."""
     verdict = Verdict(program.name)
     given = [Flow(1 << 2 * at, 2 << 2 * at) for at in range(len(program.parts))]
@@ -128,7 +132,7 @@ def trial(program: Program, tries: int = 3) -> Verdict:
         verdict.why_not = "no output is the same in two runs"
         return verdict
     shown: set[tuple[int, int]] = set()
-    for number, (at, other, bits) in enumerate(changes(program, values, tries)):
+    for number, (at, other, bits) in enumerate(changes(program.name, program.parts, values)):
         result = computed(program, [*values[:at], other, *values[at + 1 :]])
         if result is None:
             continue
@@ -139,7 +143,8 @@ def trial(program: Program, tries: int = 3) -> Verdict:
             if program.modes[output] == "value":
                 verdict.exchanged.setdefault(at, number)
             if not flows[output] & bits:
-                text = f"{program.modes[output]}: output {output} differs with input {at}: {values[at]!r}"
+                place = f"{program.modes[output]}: output {output} differs with input {at}"
+                text = f"{place}: {values[at]!r}"
                 verdict.misses.append(f"{text} -> {other!r}: {before!r} -> {now!r}"[:400])
     every = itertools.product(range(len(first)), range(len(values)))
     claims = {(o, at) for o, at in every if steady[o] and flows[o] & 3 << 2 * at}
@@ -161,11 +166,13 @@ def first_values(program: Program) -> list[Any]:
     return values
 
 
-def changes(program: Program, values: Sequence[Any], tries: int) -> Iterator[tuple[int, Any, int]]:
+def changes(
+    name: str, parts: Sequence[Part], values: Sequence[Any], tries: int = TRIES
+) -> Iterator[tuple[int, Any, int]]:
     """Yield a part's position, another value of it, and the sources of which one must be named:
     the value alone, if the shape is the same."""
-    rng = random.Random(program.name)
-    for at, part in enumerate(program.parts):
+    rng = random.Random(name)
+    for at, part in enumerate(parts):
         shape = np.shape(values[at])
         for _ in range(tries):
             other = part.draw(rng, shape)
@@ -227,9 +234,7 @@ def as_given(call: CallOfOperation, tensors: Sequence[Any]) -> list[Any]:
 
 def handles_of(call: CallOfOperation) -> dict[str, Any]:
     """Return new state for a call's handles."""
-    return {
-        each.name: STATES[each.state].create(fresh()) for each in call.inputs if each.state
-    }
+    return {each.name: STATES[each.state].create(fresh()) for each in call.inputs if each.state}
 
 
 def observed(call: CallOfOperation, results: Sequence[Any], at: int = 0) -> list[Any]:
@@ -483,7 +488,7 @@ def reader_of(result: Any) -> str:
         try:
             for tensor in read(result):
                 tf.identity(tensor)
-        except Exception:  # noqa: BLE001, S112, PERF203
+        except Exception:  # noqa: BLE001
             continue
         return name
     return ""

@@ -29,6 +29,9 @@ from tffc.operations.effects import read_table
 SECONDS = 90
 """A process that takes longer for one operation is ended."""
 
+CALLS = 4
+"""The most calls of an operation that are tried until one has a result that differs."""
+
 NOT_TRIED = {
     "needs other machines": ("Collective", "DataService", "Rpc", "RegisterDataset"),
     "needs a TPU or XLA's compiler": ("TPU", "Xla", "_Xla", "ConfigureDistributedTPU"),
@@ -72,12 +75,16 @@ def tried(subject: str, attempt: int, started: Callable[[int], None]) -> Iterato
     if reason:
         yield {"subject": subject, "why_not": reason}
         return
-    call = operation_programs.call_that_runs(subject, attempt, started)
-    if isinstance(call, str):
-        yield {"subject": subject, "why_not": "no call runs", "error": call}
-        return
-    for make in operation_programs.programs(call):
-        yield of_program("", make, subject) | {"attempt": call.attempt, "readers": call.readers}
+    for _ in range(CALLS):
+        call = operation_programs.call_that_runs(subject, attempt, started)
+        if isinstance(call, str):
+            yield {"subject": subject, "why_not": "no call runs", "error": call}
+            return
+        lines = [of_program("", make, subject) for make in operation_programs.programs(call)]
+        yield from (line | {"attempt": call.attempt, "readers": call.readers} for line in lines)
+        if not call.leaves or any(line.get("exchanged") for line in lines):
+            return
+        attempt = call.attempt + 1
 
 
 def of_program(title: str, make: Callable[[], Any], subject: str) -> dict[str, Any]:
@@ -123,9 +130,7 @@ def work(names: Sequence[str], start: int, attempt: int, progress: Progress, out
     for number in range(start, len(names)):
         progress.write(number, attempt)
         signal.alarm(SECONDS)
-        lines = list(
-            tried(names[number], attempt, lambda at, n=number: progress.write(n, at))
-        )
+        lines = list(tried(names[number], attempt, lambda at, n=number: progress.write(n, at)))
         for line in lines:
             out.write(json.dumps(line) + "\n")
         out.flush()

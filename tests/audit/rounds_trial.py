@@ -10,16 +10,15 @@ import collections
 import dataclasses
 import multiprocessing
 import random
-import signal
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
 
 from tests.audit.exchanges import exchanges
-from tests.audit.generated_rounds import FORMS, Pick, Round, data_of, round_of
+from tests.audit.generated_rounds import Pick, Round, data_of, round_of
 from tffc.audit.audit import audit
 from tffc.backends import compile_form
 from tffc.backends.forms.broadcast import BroadcastForm
@@ -85,8 +84,8 @@ def leaving(worked: Any) -> list[Any]:
     return list(worked.at_each(1))
 
 
-def outcome_of(made: Round, pick: Pick) -> Outcome:
-    """Return what exchanges of parts of drawn data show of a round."""
+def outcome_of(made: Round, pick: Pick, clients: int = 2) -> Outcome:
+    """Return what exchanges of parts of the data of some clients show of a round."""
     form = compile_form(made.program, made.form)
     channels = audit(made.program, made.form).channels
     outcome = Outcome()
@@ -94,7 +93,7 @@ def outcome_of(made: Round, pick: Pick) -> Outcome:
     work = clients_part(made, form, state)
     data = local_type(made.data)
     shown: set[tuple[int, str, tuple[str, ...]]] = set()
-    for _ in range(2):
+    for _ in range(clients):
         held, other = data_of(data, pick), data_of(data, pick)
         first, again = results(work, held), results(work, held)
         if first is None or again is None:
@@ -107,7 +106,9 @@ def outcome_of(made: Round, pick: Pick) -> Outcome:
                 continue
             outcome.pairs += 1
             assert len(first) == len(second) == len(channels)
-            for at, (channel, before, after) in enumerate(zip(channels, first, second, strict=True)):
+            for at, (channel, before, after) in enumerate(
+                zip(channels, first, second, strict=True)
+            ):
                 if not steady[at] or same(before, after):
                     continue
                 shown.add((at, exchange.path, exchange.fields))
@@ -119,7 +120,9 @@ def outcome_of(made: Round, pick: Pick) -> Outcome:
     for at, channel in enumerate(channels):
         parts = {(at, path) for path in channel.depends.elements}
         outcome.claimed += len(parts)
-        outcome.shown += len(parts & {(at, path) for at, path, fields in shown if "elements" in fields})
+        outcome.shown += len(
+            parts & {(at, path) for at, path, fields in shown if "elements" in fields}
+        )
     return outcome
 
 
@@ -135,21 +138,32 @@ def same(one: Any, other: Any) -> bool:
     return np.array_equal(np.asarray(one), np.asarray(other), equal_nan=True)
 
 
-def try_one(seed: int) -> tuple[int, str, Outcome]:
-    """Return the outcome of the round of a seed, and its form."""
+class Trial(NamedTuple):
+    """The round of a seed, in a form."""
+
+    seed: int
+    form: str
+    outcome: Outcome
+
+
+def try_one(seed: int) -> Trial:
+    """Return the outcome of the round of a seed."""
     rng = random.Random(seed)
-    signal.alarm(120)
     try:
         made = round_of(rng.randrange)
     except (TffcError, ValueError, TypeError) as error:
-        return seed, "", Outcome(why_not=f"not traced: {type(error).__name__}: {str(error)[:200]}")
+        return Trial(
+            seed, "", Outcome(why_not=f"not traced: {type(error).__name__}: {str(error)[:200]}")
+        )
     try:
-        return seed, made.form, outcome_of(made, rng.randrange)
+        return Trial(seed, made.form, outcome_of(made, rng.randrange))
     except TffcError as error:
-        return seed, made.form, Outcome(why_not=f"{error.code}: {str(error)[:200]} {made.steps}")
+        return Trial(
+            seed, made.form, Outcome(why_not=f"{error.code}: {str(error)[:200]} {made.steps}")
+        )
 
 
-def outcomes(seeds: range, jobs: int) -> Iterator[tuple[int, str, Outcome]]:
+def outcomes(seeds: range, jobs: int) -> Iterator[Trial]:
     """Yield the outcome of each round; processes end after some rounds, which frees memory."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(jobs, maxtasksperchild=100) as pool:

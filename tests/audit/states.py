@@ -492,9 +492,7 @@ def cached(handle: Any, start: Any) -> Any:
     rows = ops.TakeDataset(
         input_dataset=endless(start, 1), count=tf.constant(3, tf.int64), **ELEMENT
     )
-    return ops.CacheDatasetV2(
-        input_dataset=rows, filename=tf.constant(""), cache=handle, **ELEMENT
-    )
+    return ops.CacheDatasetV2(input_dataset=rows, filename=tf.constant(""), cache=handle, **ELEMENT)
 
 
 # Accumulators.
@@ -673,9 +671,7 @@ def old_checkpoint(held: Named, x: Any) -> Any:
 
 
 def old_restored(held: Named) -> Sequence[Any]:
-    return [
-        ops.Restore(file_pattern=path_of(held), tensor_name=tf.constant("t"), dt=tf.float32)
-    ]
+    return [ops.Restore(file_pattern=path_of(held), tensor_name=tf.constant("t"), dt=tf.float32)]
 
 
 def lines(held: Named) -> Sequence[Any]:
@@ -747,9 +743,7 @@ def chosen(operation: str) -> Callable[[Any, Any], Any]:
 
     def write(handle: Any, x: Any) -> Any:
         place = tf.reshape(tf.cast(tf.clip_by_value(x, 0.0, 1.0), tf.int32), [1])
-        return getattr(ops, operation)(
-            resource=handle, indices=place, updates=tf.constant([3.0])
-        )
+        return getattr(ops, operation)(resource=handle, indices=place, updates=tf.constant([3.0]))
 
     return write
 

@@ -35,6 +35,10 @@ NESTED = tff.SequenceType(
 )
 
 
+def floats(elements: list[float]) -> Any:
+    return np.array(elements, np.float32)
+
+
 class Case(NamedTuple):
     """A client's work, the type of its data, two values, and what has to be named."""
 
@@ -229,7 +233,8 @@ def assigned_in_an_if_of_a_function(row: Any) -> Any:
             variable.assign(7)
         return 1
 
-    return variable.read_value() if step(row["user"]) is None else variable.read_value()
+    with tf.control_dependencies([step(row["user"])]):
+        return variable.read_value()
 
 
 @case(DECISION)
@@ -358,7 +363,7 @@ def counted_by_map_fn(row: Any) -> Any:
 # Shapes.
 
 SHAPE = "shapes"
-SIZES = (np.float32([1, 1]), np.float32([1, 1, 1, 1, 1]))
+SIZES = (floats([1, 1]), floats([1, 1, 1, 1, 1]))
 SHAPED: dict[str, Any] = {"type": LINE, "values": SIZES, "named": "shape of d"}
 
 
@@ -407,16 +412,14 @@ def size_of_a_range_of_an_array(x: Any) -> Any:
 @case(
     SHAPE,
     tff.SequenceType(tff.TensorType(np.float32, [None])),
-    ([np.float32([1, 1])] * 2, [np.float32([1, 1, 1])] * 2),
+    ([floats([1, 1])] * 2, [floats([1, 1, 1])] * 2),
     "shape of d",
 )
 def sizes_in_a_sequence(rows: Any) -> Any:
     return rows.reduce(0, plain(lambda n, row: n + tf.size(row)))
 
 
-@case(
-    SHAPE, tff.TensorType(np.str_, [None]), (np.array(["a"]), np.array(["a", "a"])), "shape of d"
-)
+@case(SHAPE, tff.TensorType(np.str_, [None]), (np.array(["a"]), np.array(["a", "a"])), "shape of d")
 def number_of_texts(x: Any) -> Any:
     return tf.size(x)
 
@@ -616,9 +619,7 @@ def table_named_like_another(row: Any) -> Any:
 @case(NAMES)
 def queue_named_like_another(row: Any) -> Any:
     one, other = queue("shared_queue"), queue("shared_queue")
-    often = tf.while_loop(
-        lambda i: i < row["user"], lambda i: [done(put(one, i), i + 1)], [0]
-    )
+    often = tf.while_loop(lambda i: i < row["user"], lambda i: [done(put(one, i), i + 1)], [0])
     return size(other, often)
 
 
@@ -828,7 +829,9 @@ def draws_of_one_kernel(row: Any) -> Any:
 
     @tf.function(autograph=False, experimental_attributes={"_noinline": True})
     def draw() -> Any:
-        return ops.RandomUniform(shape=tf.constant([1]), dtype=tf.float32, seed=87654321, seed2=4)[0]
+        return ops.RandomUniform(shape=tf.constant([1]), dtype=tf.float32, seed=87654321, seed2=4)[
+            0
+        ]
 
     chosen = tf.cond(row["user"] > 1, draw, lambda: tf.constant(0.0))
     with tf.control_dependencies([chosen]):
@@ -975,9 +978,7 @@ def consumed_by_an_iterator_in_a_loop(row: Any) -> Any:
     ready = ops.MakeIterator(dataset=variant, iterator=made)
     with tf.control_dependencies([ready]):
         first = tf.constant(0)
-    loop = tf.while_loop(
-        lambda i: i < row["user"], lambda i: [i + 1 + 0 * next_of(made)], [first]
-    )
+    loop = tf.while_loop(lambda i: i < row["user"], lambda i: [i + 1 + 0 * next_of(made)], [first])
     return read(handle, loop)
 
 
@@ -1121,9 +1122,7 @@ def advanced_in_a_branch(row: Any) -> Any:
 @case(ADVANCED)
 def advanced_in_a_loop(row: Any) -> Any:
     handle = iterator("advanced_often")
-    loop = tf.while_loop(
-        lambda i: i < row["user"], lambda i: [i + 1 + 0 * next_of(handle)], [0]
-    )
+    loop = tf.while_loop(lambda i: i < row["user"], lambda i: [i + 1 + 0 * next_of(handle)], [0])
     with tf.control_dependencies(tf.nest.flatten(loop)):
         return next_of(handle)
 

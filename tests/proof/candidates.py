@@ -212,7 +212,7 @@ def other_control_return(function: Any) -> Any:
     ops = {node.name: node.op for node in function.node_def}
     for key in sorted(function.control_ret):
         if ops[function.control_ret[key]].startswith("Assign"):
-            function.control_ret[key] = next(name for name in ops if not ops[name][:3] == "Ass")
+            function.control_ret[key] = next(name for name in ops if ops[name][:3] != "Ass")
             return None
     return False
 

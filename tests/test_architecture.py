@@ -233,7 +233,7 @@ CODE = {
     "masking": 860,
     "operations": 400,
     "passes": 1166,
-    "proof": 1969,
+    "proof": 2950,
     "proto": 412,
     "validation": 1726,
     "values": 505,

@@ -208,12 +208,13 @@ def drop_control_return(function: Any) -> Any:
 
 
 def other_control_return(function: Any) -> Any:
-    if not function.control_ret or len(function.node_def) < 2:
-        return False
-    key = next(iter(function.control_ret))
-    old = function.control_ret[key]
-    function.control_ret[key] = next(n.name for n in function.node_def if n.name != old)
-    return None
+    """Callers wait for something else than an assignment."""
+    ops = {node.name: node.op for node in function.node_def}
+    for key in sorted(function.control_ret):
+        if ops[function.control_ret[key]].startswith("Assign"):
+            function.control_ret[key] = next(name for name in ops if ops[name][:3] != "Ass")
+            return None
+    return False
 
 
 def unnamed_control_return(function: Any) -> Any:

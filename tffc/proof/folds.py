@@ -14,7 +14,7 @@ from typing import Any
 from tffc.ir.types import StructType, TensorType, Type
 from tffc.proof import arithmetic
 from tffc.proof.attributes import number
-from tffc.proof.sections import Place
+from tffc.proof.sequences import Place
 from tffc.proof.terms import SLOT, Terms
 from tffc.proof.undecided import Undecided
 from tffc.proof.values import from_leaves, leaf_terms, leaves_of

@@ -10,7 +10,7 @@ from tffc.ir.types import FunctionType, StructType, Type
 from tffc.proof import folds
 from tffc.proof.machine import ONCE, Machine
 from tffc.proof.operators import EACH
-from tffc.proof.sections import Place
+from tffc.proof.sequences import Place
 from tffc.proof.undecided import Undecided
 from tffc.trampoline import Task
 

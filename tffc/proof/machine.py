@@ -29,7 +29,8 @@ from tffc.ir.traverse import walk
 from tffc.ir.types import FunctionType, Type
 from tffc.proof.constants import constant_of_array
 from tffc.proof.operators import CALLING, OPERATORS
-from tffc.proof.sections import Place, Sections
+from tffc.proof.sections import Sections
+from tffc.proof.sequences import Place
 from tffc.proof.terms import Terms
 from tffc.proof.undecided import Undecided
 from tffc.proof.values import from_leaves, leaf_terms, leaves_of

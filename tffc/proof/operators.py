@@ -16,7 +16,7 @@ from tffc.proof.attributes import (
     text_attribute,
     types_attribute,
 )
-from tffc.proof.sections import Place, element_symbols, itself, sequence_operation
+from tffc.proof.sequences import Place, element_symbols, itself, sequence_operation
 from tffc.proof.terms import OWN, PURE, Terms
 from tffc.proof.undecided import Undecided
 from tffc.proof.values import from_leaves, in_dataset_order, leaf_terms, leaves_of

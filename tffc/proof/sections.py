@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from google.protobuf.message import DecodeError
-
-from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.type_parts import leaves
-from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
-from tffc.ir.wire import (
-    SectionBinding,
-    SequenceBinding,
-    StructBinding,
-    TensorBinding,
-    read_tensorflow,
-    read_xla,
-    write_tensorflow,
-    write_xla,
-)
-from tffc.operations import hlo, op_table
+from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
+from tffc.ir.wire import read_xla, write_xla
+from tffc.operations import hlo
 from tffc.operations.effects import Effect
 from tffc.operations.module_pairs import is_one_module
 from tffc.proof import loading
-from tffc.proof.attributes import (
-    argument_kinds,
-    is_types,
-    joined_shapes,
-    map_label,
-    module_label,
-    number,
-    types_in,
-)
+from tffc.proof.attributes import module_label
 from tffc.proof.contents import (
     element_kinds,
     function_content,
@@ -43,10 +21,8 @@ from tffc.proof.contents import (
     is_general,
     promised_shapes,
 )
-from tffc.proof.fields import is_shape, is_type, remainder
 from tffc.proof.graph import (
     BRANCHES,
-    DATASETS,
     MAPPED,
     REPEATABLE,
     Library,
@@ -55,16 +31,24 @@ from tffc.proof.graph import (
     Reader,
     Step,
     function_edge,
-    graph_edge,
 )
 from tffc.proof.loading import malformed
+from tffc.proof.reading import Section, ordered, places_of, read_section
+from tffc.proof.runs import Owed, Run
+from tffc.proof.sequences import (
+    Place,
+    check_types,
+    count,
+    element_symbols,
+    is_unchanged,
+    itself,
+    operation_of,
+    sequence_operation,
+)
 from tffc.proof.terms import DRAWN, GROUP, IMPURE, OUTPUT, OWN, PURE, Terms
 from tffc.proof.undecided import Undecided
-from tffc.proof.values import in_dataset_order, leaves_of
-from tffc.proto import GraphDef
 from tffc.trampoline import Task
 
-STRING = 7
 AFTER = "after"
 INITIALIZED = "initialized"
 KERNELS = "kernels of"
@@ -72,69 +56,6 @@ KERNELS = "kernels of"
 
 XLA = "XLA"
 """The operation of a module of XLA that is not known to be one with the StableHLO beside it."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Place:
-    """The place where code runs: a side, and how many functions applied to elements of sequences
-    enclose it."""
-
-    side: str
-    depth: int = 0
-
-    def inner(self) -> Place:
-        """Return the place inside a function applied to elements of a sequence."""
-        return Place(self.side, self.depth + 1)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Section:
-    """A TensorFlow section that has been read.
-
-    `first` initializes it, and then `main` computes the results.  `within` does both in one run,
-    for a section whose initialization depends on its argument, or that is called for each element
-    of a sequence.  `beside` is the step of `within` that initializes it, if no result waits for it.
-    `repeated` are the steps of `within` that the initialization and then the results need, which
-    are done twice.  Nothing depends on the nodes in `unused`.
-    """
-
-    library: Library
-    main: Plan
-    first: Plan | None
-    within: Plan
-    beside: int | None
-    repeated: tuple[int, ...]
-    has_token: bool
-    unused: Set[str]
-
-
-class _Run:
-    """A run of a graph: the state that it created, and what initialization did to that state.
-
-    `function` is the function whose body it is, and `outer` the run that applies that function to
-    the elements of a sequence.  `mask` has a bit for each state that leads into the current step.
-    """
-
-    def __init__(self, place: Place, *, function: str = "", outer: _Run | None = None) -> None:
-        self.place = place
-        self.function = function
-        self.outer = outer
-        self.states: dict[tuple[Hashable, ...], tuple[int, Hashable, tuple[int, ...]]] = {}
-        self.touched: dict[int, list[int]] = {}
-        self.named: list[tuple[Hashable, Hashable]] = []
-        self.earlier: dict[str, int] = {}
-        self.is_first = False
-        self.mask = 0
-        self.bits: dict[int, int] = {}
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Owed:
-    """What the initialization of a section does besides making state, whether or not a result needs
-    it; it is done if any of the `results` is needed."""
-
-    results: tuple[int, ...]
-    terms: tuple[int, ...]
 
 
 class Sections:
@@ -164,7 +85,9 @@ class Sections:
             return self._call_xla(section, tuple(arguments), place)
         key = section.payload, section.type
         if key not in self._read:
-            self._read[key] = self._section(section, section.type)
+            self._read[key] = read_section(
+                section, self.reader, is_of_program=self._of_program is None
+            )
         read = self._read[key]
         given = tuple(arguments)
         known = self._known.get((id(read), given, place.depth))
@@ -216,8 +139,8 @@ class Sections:
         assert isinstance(section.type, FunctionType)
         content = read_xla(section.payload)
         parameter, result = section.type.parameter, section.type.result
-        taken = [] if content.parameter is None else _places(content.parameter, parameter)
-        given = _places(content.result, result)
+        taken = [] if content.parameter is None else places_of(content.parameter, parameter)
+        given = places_of(content.result, result)
         kinds = [] if parameter is None else leaves(parameter)
         if (content.parameter is None) != (parameter is None):
             malformed("an XLA module is bound otherwise than its type")
@@ -225,12 +148,12 @@ class Sections:
             malformed("an XLA module is bound otherwise than its type")
         if write_xla(content) != section.payload:
             raise Undecided("a section with unknown fields")
-        inputs = tuple(arguments[index] for index in _ordered(taken))
+        inputs = tuple(arguments[index] for index in ordered(taken))
         label: Hashable = (XLA, content.hlo_module, content.stablehlo)
         if is_one_module(content.hlo_module, content.stablehlo):
-            outputs = [leaves(result)[index] for index in _ordered(given)]
+            outputs = [leaves(result)[index] for index in ordered(given)]
             label = module_label(
-                content.stablehlo, [kinds[index] for index in _ordered(taken)], outputs
+                content.stablehlo, [kinds[index] for index in ordered(taken)], outputs
             )
         taint = max(map(_taint, hlo.instructions(content.hlo_module)), default=PURE)
         if taint == PURE:
@@ -242,7 +165,7 @@ class Sections:
         return found
 
     def _run(self, section: Section, given: tuple[int, ...], place: Place) -> Task[Any]:
-        run = _Run(place)
+        run = Run(place)
         arguments = given
         if section.has_token:
             arguments = (*given, self.terms.value("session token", fails=False))
@@ -259,7 +182,7 @@ class Sections:
         self._owe(done[-1], results, run)
         return results
 
-    def _check_repeated(self, section: Section, values: list[int], run: _Run) -> None:
+    def _check_repeated(self, section: Section, values: list[int], run: Run) -> None:
         """Check that doing the steps of an initialization again changes nothing."""
         remembers = any(key[0] == KERNELS for key in run.states)
         for place in section.repeated:
@@ -272,7 +195,7 @@ class Sections:
             ):
                 raise Undecided("an initialization that the run repeats", step.facts.op)
 
-    def _owe(self, done: int, results: tuple[int, ...], run: _Run) -> None:
+    def _owe(self, done: int, results: tuple[int, ...], run: Run) -> None:
         """Note what an initialization does besides making state, by its last term."""
         terms = self.terms
         touched = {term for acted in run.touched.values() for term in acted}
@@ -299,7 +222,7 @@ class Sections:
     # Graphs.
 
     def _steps(
-        self, plan: Plan, arguments: tuple[int, ...], library: Library, run: _Run
+        self, plan: Plan, arguments: tuple[int, ...], library: Library, run: Run
     ) -> Task[Any]:
         """Return the terms of the steps, and of the results."""
         terms = self.terms
@@ -326,7 +249,7 @@ class Sections:
         data: tuple[int, ...],
         controls: tuple[int, ...],
         library: Library,
-        run: _Run,
+        run: Run,
     ) -> Task[Any] | int:
         """Return the term of a step, or the task that evaluates it."""
         facts = step.facts
@@ -369,7 +292,7 @@ class Sections:
         )
 
     def _operation(
-        self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: _Run
+        self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: Run
     ) -> int:
         terms, facts = self.terms, step.facts
         label: Hashable = (facts.label, len(data)) if controls else facts.label
@@ -389,7 +312,7 @@ class Sections:
         return made
 
     def _remembering(
-        self, step: Step, label: Hashable, children: tuple[int, ...], run: _Run
+        self, step: Step, label: Hashable, children: tuple[int, ...], run: Run
     ) -> tuple[Hashable, tuple[int, ...]]:
         """Return the label and the inputs of an operation whose kernel remembers earlier runs.
 
@@ -404,7 +327,7 @@ class Sections:
             return (label, "again"), (*children, run.earlier[step.name])
         return label, children
 
-    def _kernels(self, run: _Run) -> int:
+    def _kernels(self, run: Run) -> int:
         """Return the state that the kernels of the current function keep."""
         return self._state((KERNELS, run.function), KERNELS, run)
 
@@ -413,7 +336,7 @@ class Sections:
         label: Hashable,
         children: tuple[int, ...],
         taint: int,
-        run: _Run,
+        run: Run,
         *,
         fails: bool = True,
     ) -> int:
@@ -425,7 +348,7 @@ class Sections:
         return made
 
     def _state_of(
-        self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: _Run
+        self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: Run
     ) -> int:
         """Return the state that a node creates or finds."""
         assert step.state is not None
@@ -453,7 +376,7 @@ class Sections:
         self,
         state: Any,
         label: Hashable,
-        run: _Run,
+        run: Run,
         children: tuple[int, ...] = (),
         *,
         fails: bool = False,
@@ -495,7 +418,7 @@ class Sections:
         data: tuple[int, ...],
         controls: tuple[int, ...],
         library: Library,
-        run: _Run,
+        run: Run,
     ) -> Task[Any]:
         facts = step.facts
         if facts.op in MAPPED and len(facts.functions) == 1:
@@ -535,7 +458,7 @@ class Sections:
             arguments = tuple(
                 terms.value(("argument", i), fails=False) for i, _ in enumerate(types[0])
             )
-            run = _Run(Place("function"), function=name)
+            run = Run(Place("function"), function=name)
             values, results = yield self._steps(plan, arguments, library, run)
         finally:
             terms.count = outer
@@ -582,7 +505,7 @@ class Sections:
         data: tuple[int, ...],
         controls: tuple[int, ...],
         library: Library,
-        run: _Run,
+        run: Run,
     ) -> Task[Any]:
         """Return an operation that applies a function to the elements of a dataset.
 
@@ -593,26 +516,26 @@ class Sections:
         if name in library.entered:
             raise Undecided("a function that calls itself")
         plan = self._plan(name, library)
-        count = _count(facts.label, "Targuments")
-        carried = _count(facts.label, "Tstate")
-        captured = data[len(data) - count :]
-        if len(data) != 1 + carried + count or plan.arguments < carried + count:
+        taken = count(facts.label, "Targuments")
+        carried = count(facts.label, "Tstate")
+        captured = data[len(data) - taken :]
+        if len(data) != 1 + carried + taken or plan.arguments < carried + taken:
             malformed(f"a {facts.op} has too few inputs")
         function = library.functions[name]
-        kinds = element_kinds(function, plan.arguments - count)
-        _check_types(function, facts.label, carried, plan.arguments - count)
+        kinds = element_kinds(function, plan.arguments - taken)
+        check_types(function, facts.label, carried, plan.arguments - taken)
         symbols = element_symbols(self.terms, run.place, carried, kinds)
-        inner = _Run(run.place.inner(), function=name, outer=run)
+        inner = Run(run.place.inner(), function=name, outer=run)
         library.entered.add(name)
         values, results = yield self._steps(plan, (*symbols, *captured), library, inner)
         library.entered.remove(name)
         body = (*results, *dict.fromkeys(values[plan.extra :]))
-        unneeded = (captured[i] for i in plan.unneeded(plan.arguments - count))
+        unneeded = (captured[i] for i in plan.unneeded(plan.arguments - taken))
         waits = (*controls, *self._waits(unneeded, depth=1))
         content = self._content(function, plan, captured, library)
         if body == symbols and not waits and not content:
             given = self.terms.labels[data[0]]
-            if _is_unchanged(facts.label, kinds, given, self.sequences.get(data[0], ())):
+            if is_unchanged(facts.label, kinds, given, self.sequences.get(data[0], ())):
                 return data[0]
         return sequence_operation(
             self.terms,
@@ -659,283 +582,9 @@ class Sections:
         alike = self.shapes_alike.get(self.terms.structures[term], ())
         return bool(alike) and all(is_general(promised, each) for each in alike)
 
-    # Reading.
-
-    def _section(self, section: Compiled, kind: FunctionType) -> Section:
-        content = read_tensorflow(section.payload)
-        is_of_program = self._of_program is None
-        if write_tensorflow(content) != section.payload:
-            raise Undecided("a section with unknown fields")
-        if content.cache_key is not None and not is_of_program:
-            raise Undecided("a component with a key under which graphs are kept")
-        try:
-            graph = GraphDef.FromString(content.graph_def)
-        except DecodeError:
-            malformed("it is not a GraphDef")
-        loading.check_graph(graph)
-        library = Library(graph.library, is_of_program=is_of_program)
-        nodes = {node.name: node for node in map(Node, graph.node)}
-        arguments: dict[str, int] = {}
-        token = content.session_token_tensor_name
-        given = [] if content.parameter is None else _bound(content.parameter, kind.parameter)
-        kinds = [] if kind.parameter is None else leaves(kind.parameter)
-        if len(kinds) != len(given) or (content.parameter is None) != (kind.parameter is None):
-            malformed("it does not bind its parameter")
-        fed = [*given, token] if token else given
-        types = [*map(number, kinds), STRING]
-        for index, tensor in enumerate(fed):
-            name, port = graph_edge(tensor)
-            leaf = kinds[index] if index < len(given) else TOKEN
-            _check_fed(nodes.get(name), port, leaf, strictly=not is_of_program)
-            edge = f"{name}:{port}" if port else name
-            if edge in arguments:
-                malformed("one tensor is two parameters")
-            arguments[edge] = index
-            arguments.setdefault(f"^{name}", index)
-        plan = functools.partial(
-            self.reader.plan,
-            arguments=arguments,
-            results=[graph_edge(tensor) for tensor in _bound(content.result, kind.result)],
-            library=library,
-            resolve=graph_edge,
-            types=types,
-        )
-        main = plan(nodes)
-        used = main.names.union(map(_node, arguments))
-        init = content.initialize_op.removeprefix("^")
-        if not init:
-            unused = nodes.keys() - used
-            return Section(library, main, None, main, None, (), bool(token), unused)
-        before = self.reader.needed(nodes, arguments, init)
-        within = plan(_waiting(nodes, arguments, before, init), others=[init])
-        places = {step.name: place for place, step in enumerate(within.steps)}
-        beside = places.get(init)
-        edges = {edge for name in before for edge in nodes[name].input}
-        own = [edge for edge in arguments if not token or _node(edge) != _node(token)]
-        first = None
-        if edges.isdisjoint(own):
-            first = self.reader.plan(nodes, {}, [], library, graph_edge, [init])
-        unused = nodes.keys() - used - before
-        beside = None if beside is not None and beside < within.extra else beside
-        again = tuple(places[name] for name in main.names if name in before)
-        return Section(library, main, first, within, beside, again, bool(token), unused)
-
-
-TOKEN = TensorType(DType.STRING)
-"""The type of session tokens."""
-
-
-def _check_fed(node: Node | None, port: int, kind: Type, *, strictly: bool) -> None:
-    """Check that a tensor bound to a parameter exists, and has its element type and shape.
-
-    In a form, it must be a placeholder with nothing else.
-    """
-    operation = None if node is None else op_table.find(node.op)
-    if node is None or operation is None:
-        malformed("it does not have its parameter")
-    types = [dtype for _, _, dtype in operation.ports(node.attr)]
-    if port >= len(types) or types[port] != number(kind):
-        malformed("its parameter is of another type")
-    is_placeholder = node.op == "Placeholder"
-    if is_placeholder and "shape" in node.attr:
-        shape = kind.shape if isinstance(kind, TensorType) else ()
-        promised = node.attr["shape"].shape
-        if not is_general(promised, shape) and not is_general(promised, None):
-            malformed("its parameter is of another shape")
-    if strictly and not (
-        is_placeholder
-        and not node.input
-        and not remainder(node.message)
-        and node.device in ("", DATASETS)
-        and sorted(node.attr) == ["dtype", "shape"]
-        and is_type(node.attr["dtype"])
-        and is_shape(node.attr["shape"])
-    ):
-        raise Undecided("a parameter that is not a placeholder", f"the node {node.name!r}")
-
-
-def _check_types(function: Any, label: Any, carried: int, elements: int) -> None:
-    """Check that a function of a sequence takes the captured values and the state of its node."""
-    types = [argument.type for argument in function.signature.input_arg]
-    if types[elements:] != _listed(label, "Targuments") or types[:carried] != _listed(
-        label, "Tstate"
-    ):
-        malformed(f"{function.signature.name!r} takes other types than it is given")
-
-
-def _node(edge: str) -> str:
-    return edge.removeprefix("^").partition(":")[0]
-
-
-def _waiting(
-    nodes: Mapping[str, Node], arguments: Container[str], before: set[str], init: str
-) -> dict[str, Node]:
-    """Return the nodes of a graph that is initialized within its run.
-
-    Except nodes without inputs, all nodes that initialization does not depend on wait for it,
-    directly or through an input.
-    """
-    early = before.union(name for name, node in nodes.items() if not node.input)
-    made = dict(nodes)
-    for name, node in nodes.items():
-        edges = [edge.removesuffix(":0") for edge in node.input]
-        if name not in early and all(e in arguments or _node(e) in early for e in edges):
-            made[name] = node.with_input([*node.input, f"^{init}"])
-    return made
-
-
-def _is_unchanged(
-    label: Any, kinds: Sequence[tuple[int, bytes]], given: Any, declared: Iterable[Type]
-) -> bool:
-    """Tell whether a map takes the elements of a dataset, by the dataset's label or the elements
-    that are declared for it, and promises the same elements."""
-    for element in declared:
-        types = in_dataset_order(element, leaves_of(element))
-        if _without_function(label) == map_label(types) and list(kinds) == argument_kinds(types):
-            return True
-    while isinstance(given, tuple) and given and isinstance(given[0], tuple):
-        given = given[0]
-    if not isinstance(given, tuple) or given[0] not in ("MapDataset", "TensorSliceDataset"):
-        return False
-    known = dict(part for part in given if isinstance(part, tuple) and len(part) == 2)
-    types = known.get("output_types", known.get("Toutput_types"))
-    shapes = known.get("output_shapes")
-    op, _, _, *rest = map_label(())
-    return (
-        _without_function(label) == (op, ("output_shapes", shapes), ("output_types", types), *rest)
-        and [dtype for dtype, _ in kinds] == _listed(label, "output_types")
-        and joined_shapes(shape for _, shape in kinds) == shapes
-    )
-
-
-def element_symbols(
-    terms: Terms, place: Place, carried: int, kinds: Sequence[tuple[int, bytes]]
-) -> tuple[int, ...]:
-    """Return the symbols for the arguments of a function applied to elements of a sequence, the
-    carried state first; `kinds` are their element types and shapes."""
-    return tuple(
-        terms.value(
-            ("element", place.depth, "carried" if i < carried else "of", i, *kind), fails=False
-        )
-        for i, kind in enumerate(kinds)
-    )
-
-
-def sequence_operation(
-    terms: Terms,
-    label: Hashable,
-    data: tuple[int, ...],
-    body: tuple[int, ...],
-    controls: tuple[int, ...],
-    taint: int,
-    place: Place,
-    kinds: Sequence[tuple[int, bytes]],
-    content: tuple[Hashable, ...] = (),
-) -> int:
-    """Return an operation on a dataset whose function has this body.
-
-    `kinds` are the types of the function's arguments that are not captured, and `content` is what
-    it has besides its body.
-    """
-    whole = (_without_function(label), tuple(kinds), content, len(data), len(body), len(controls))
-    if taint == PURE:
-        return terms.value(whole, (*data, *body, *controls))
-    return itself(terms, whole, (*data, *body, *controls), taint, place)
-
-
-def itself(
-    terms: Terms,
-    label: Hashable,
-    children: tuple[int, ...],
-    taint: int,
-    place: Place,
-    *,
-    fails: bool = True,
-) -> int:
-    """Return a new run of an operation at a place.
-
-    State that is new in each run may move between the server and a client, but not into or out of a
-    function that is applied to each element of a sequence.
-    """
-    where = place.depth if taint == OWN else place
-    return terms.instance((label, where), children, taint, fails=fails)
-
-
-def _without_function(label: Hashable) -> Hashable:
-    """Return the label of an operation on a dataset without its function."""
-    assert isinstance(label, tuple)
-    return tuple(part for part in label if not _is_looked_into(part))
-
-
-def _is_looked_into(part: Hashable) -> bool:
-    """Tell whether a part of a label is the function of a sequence, or the types that it
-    captures."""
-    return part == ("f", ("function", True)) or (
-        isinstance(part, tuple) and part[0] == "Targuments" and is_types(part[1])
-    )
-
-
-def _listed(label: Any, name: str) -> list[int]:
-    """Return the element types that an attribute lists."""
-    found = next((part[1] for part in label if part[0] == name), b"")
-    return types_in(found) if isinstance(found, bytes) else []
-
-
-def _count(label: Any, name: str) -> int:
-    return len(_listed(label, name))
-
-
-def operation_of(label: Hashable) -> str:
-    """Return the name of the operation in a label."""
-    while isinstance(label, tuple) and label:
-        label = label[0]
-    return str(label)
-
 
 def _taint(instruction: tuple[str, str]) -> int:
     effect = hlo.effect_of(*instruction)
     if effect in (None, Effect.OWN_STATE):
         return PURE
     return DRAWN if effect is Effect.RANDOM else IMPURE
-
-
-def _places(root: SectionBinding, kind: Type | None) -> list[int]:
-    """Return the indices of a binding's tensors in the module; they must be 0, 1, 2 and so on in
-    any order, and the structure must be that of the type."""
-    found: list[int] = []
-    stack: list[tuple[SectionBinding, Type | None]] = [(root, kind)]
-    while stack:
-        binding, expected = stack.pop()
-        match binding, expected:
-            case StructBinding(), StructType() if len(binding.elements) == len(expected):
-                stack.extend(zip(reversed(binding.elements), reversed(expected.types), strict=True))
-            case TensorBinding(int() as index), TensorType():
-                found.append(index)
-            case _:
-                malformed("an XLA module is bound otherwise than its type")
-    if sorted(found) != list(range(len(found))):
-        malformed("an XLA module is bound otherwise than its type")
-    return found
-
-
-def _ordered(places: list[int]) -> list[int]:
-    """Return the inverse of a permutation."""
-    return sorted(range(len(places)), key=places.__getitem__)
-
-
-def _bound(root: SectionBinding, kind: Type | None) -> list[str]:
-    """Return the tensors of a binding, whose structure must be that of the type."""
-    found: list[str] = []
-    stack: list[tuple[SectionBinding, Type | None]] = [(root, kind)]
-    while stack:
-        binding, expected = stack.pop()
-        match binding, expected:
-            case StructBinding(), StructType() if len(binding.elements) == len(expected):
-                stack.extend(zip(reversed(binding.elements), reversed(expected.types), strict=True))
-            case TensorBinding(str() as name), TensorType():
-                found.append(name)
-            case SequenceBinding(variant=name), SequenceType():
-                found.append(name)
-            case _:
-                malformed(f"it does not bind a `{expected}`")
-    return found

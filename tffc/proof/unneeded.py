@@ -9,7 +9,9 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from tffc.operations.failing import may_fail, operations_under
 from tffc.proof.compare import Comparison, Mismatch
-from tffc.proof.sections import AFTER, Owed, operation_of
+from tffc.proof.runs import Owed
+from tffc.proof.sections import AFTER
+from tffc.proof.sequences import operation_of
 from tffc.proof.terms import DRAWN, GROUP, OUTPUT, PURE, SLOT, Terms
 from tffc.proof.text import expression
 from tffc.proof.undecided import Undecided

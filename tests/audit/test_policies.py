@@ -35,6 +35,7 @@ from tffc.audit.audit import Depends, Effect, audit, size_of
 from tffc.audit.breaking import changes
 from tffc.audit.patterns import Pattern
 from tffc.audit.policy import Policy, Waiver, violations
+from tffc.audit.text import audit_text, without_line
 from tffc.errors import PolicyError
 from tffc.ir import TensorType, Type
 from tffc.ir.notation.type_parser import parse_type
@@ -197,6 +198,15 @@ def test_a_count_in_a_file_leaves() -> None:
     found = dataclasses.replace(total, effects=(WRITTEN,))
     policy = Policy(never_leave=(Pattern("how many data"),))
     assert "WriteFile" in [each.subject for each in broken(found, policy)]
+
+
+def test_what_only_an_effect_shows_is_not_kept_quiet() -> None:
+    found = audited(lambda data: tff.federated_sum(data.username))
+    found = dataclasses.replace(found, effects=(SHOWN, WRITTEN))
+    assert "data.user.id" in found.in_no_channel
+    assert found.only_in_effects == ["data.user.id"]
+    line = "  of these, in effects at the clients: data.user.id\n"
+    assert line in audit_text(found, without_line)
 
 
 def test_effects_of_every_kind_can_be_forbidden() -> None:
@@ -368,7 +378,14 @@ def test_what_a_result_of_a_section_needs_is_part_of_the_content(changed: Any) -
     assert split(lambda a, b: a + 1, lambda a, b: b)[0] != split(changed, lambda a, b: b)[0]
 
 
-def test_results_that_may_share_state_are_one_content() -> None:
-    one = split(lambda a, b: a, lambda a, b: by_variable(b))
-    other = split(lambda a, b: a, lambda a, b: by_variable(b + 1))
+def by_file(value: Any) -> Any:
+    """Return a value after it was written to a file."""
+    with tf.control_dependencies([tf.io.write_file("kept", tf.strings.as_string(value))]):
+        return tf.identity(value)
+
+
+@pytest.mark.parametrize("through", [by_variable, by_file])
+def test_results_that_may_share_state_are_one_content(through: Any) -> None:
+    one = split(lambda a, b: a, lambda a, b: through(b))
+    other = split(lambda a, b: a, lambda a, b: through(b + 1))
     assert one[0] != other[0]

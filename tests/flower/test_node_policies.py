@@ -30,13 +30,15 @@ def process() -> Process:
     return process_of(finds_the_largest, "mapreduce")
 
 
-def with_a_node_more(process: Process) -> Process:
-    """Return a process whose clients' work has a node that nothing needs."""
+def renamed(process: Process) -> Process:
+    """Return a process whose clients' work has nodes of other names."""
     work = process.bundle.components["work"]
     assert isinstance(work, Compiled)
-    content = read_tensorflow(work.payload)
+    payload = work.payload.replace(b"Identity", b"Odentity")
+    content = read_tensorflow(payload)
     graph = GraphDef.FromString(content.graph_def)
-    graph.node.add(name="more", op="NoOp")
+    for node in graph.node:
+        node.op = node.op.replace("Odentity", "Identity")
     message = dataclasses.replace(content, graph_def=graph.SerializeToString(deterministic=True))
     changed = dataclasses.replace(work, payload=write_tensorflow(message))
     components = {**process.bundle.components, "work": changed}
@@ -50,7 +52,7 @@ def error_of(process: Process, folder: pathlib.Path, text: str) -> str:
 
 
 def test_components_that_are_proved_are_enough(process: Process, tmp_path: pathlib.Path) -> None:
-    other = with_a_node_more(process)
+    other = renamed(process)
     assert other.bundle.digests() != process.bundle.digests()
     assert error_of(other, tmp_path, "protection: system\n") == ""
 
@@ -80,4 +82,4 @@ def test_an_exception_of_a_node_is_for_a_content(process: Process, tmp_path: pat
         "reason: reviewed, expires: 2999-01-01}}]\n"
     )
     assert error_of(process, tmp_path, text.format(channel.content)) == ""
-    assert error_of(process, tmp_path, text.format("0" * 32)) == "E978"
+    assert error_of(process, tmp_path, text.format("a" * 32)) == "E978"

@@ -169,6 +169,13 @@ class Audit:
         return [name for name in self.data if name not in left]
 
     @property
+    def only_in_effects(self) -> list[str]:
+        """The elements in no channel on which an effect at the clients depends."""
+        effects = (each for each in self.effects if each.side == "clients")
+        told = {name for effect in effects for name in effect.depends.elements}
+        return [name for name in self.in_no_channel if name in told]
+
+    @property
     def seen_by_aggregator(self) -> list[str]:
         """The channels of which whoever carries out the aggregation sees each contribution."""
         is_open = (Protection.SYSTEM, Protection.PROGRAM)

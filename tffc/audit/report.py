@@ -148,6 +148,7 @@ def _audit(audit: Audit) -> Plain:
     for channel, content in zip(audit.channels, found["channels"], strict=True):
         content["shown_protection"] = channel.shown_protection
     found["in_no_channel"] = audit.in_no_channel
+    found["only_in_effects"] = audit.only_in_effects
     found["seen_by_aggregator"] = audit.seen_by_aggregator
     return found
 

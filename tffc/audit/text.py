@@ -72,6 +72,8 @@ def _lines(audit: Audit, show_place: Callable[[Span], str], *, has_contents: boo
     yield f"type: {audit.type}"
     yield f"clients' data: {_listed(audit.data)}"
     yield f"in no channel: {_listed(audit.in_no_channel)}"
+    if audit.only_in_effects:
+        yield f"  of these, in effects at the clients: {_listed(audit.only_in_effects)}"
     seen = _listed(audit.seen_by_aggregator)
     yield f"seen of each client by whoever carries out the aggregation: {seen}"
     for channel in audit.channels:

@@ -164,6 +164,9 @@ def test_what_clients_show_is_an_effect_with_its_sources() -> None:
     entries = re.findall(r'<article class="entry (\w*)"><div><h3>PrintV2.*?</article>', page)
     assert entries == ["none", ""]
     (entry,) = re.findall(r'<article class="entry none"><div><h3>PrintV2.*?</article>', page)
+    text = " ".join(Read(page).text.split())
+    assert "In no channel data.user Of these, in effects at the clients data.user" in text
+    assert "in effects at the clients" not in page_of(report()).text
     assert "outside any channel" in entry
     assert "data.user" in Read(entry).text
 

@@ -222,6 +222,9 @@ class _Values:
         seen = "Seen of each client by whoever aggregates"
         yield from _fact(seen, _listed(audit["seen_by_aggregator"]))
         yield from _fact("In no channel", _listed(audit["in_no_channel"]))
+        if audit["only_in_effects"]:
+            label = '<span class="ended">Of these, in effects at the clients</span>'
+            yield from _fact(label, _listed(audit["only_in_effects"]))
         yield from _fact("May be in the texts of its errors", _listed(audit["in_errors"]))
         for kind, (label, means) in PROTECTIONS.items():
             if any(channel["protection"] == kind for channel in audit["channels"]):

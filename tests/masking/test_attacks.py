@@ -380,7 +380,7 @@ def test_shares_of_an_earlier_sum_do_not_open(moved: bool, signing: bool) -> Non
     dealt = {name: each.shares(keys) for name, each in new.people.items()}
     own = {name: dealt[name][FIRST] for name in NAMES[1:]}
     stale = dict(old.dealt[FIRST]) if moved else own | {LAST: old.dealt[FIRST][LAST]}
-    assert code(lambda: new.people[FIRST].masked(stale, vector(0))) == "E982"
+    assert code(lambda: new.people[FIRST].masked(stale, vector(0), b"")) == "E982"
 
 
 @plays("replays")
@@ -577,7 +577,7 @@ def test_shares_that_do_not_fit_their_commitment_or_seal(change: str, dealer: st
         "back": dealt[FIRST][dealer],
     }
     one = masked.people[FIRST]
-    assert refused(lambda: one.masked(own | {dealer: changed[change]}, vector(0))) == (
+    assert refused(lambda: one.masked(own | {dealer: changed[change]}, vector(0), b"")) == (
         f"E982: silo-0 takes no further part in a masked sum: the shares of {dealer} are damaged"
     )
 
@@ -792,7 +792,7 @@ def test_participants_that_nobody_knows(count: int) -> None:
 CALLS: dict[str, Callable[[Masked, Participant], Any]] = {
     "keys": lambda begun, one: one.keys(),
     "shares": lambda begun, one: one.shares(begun.keys),
-    "masked": lambda begun, one: one.masked(begun.dealt[one.name], vector(9)),
+    "masked": lambda begun, one: one.masked(begun.dealt[one.name], vector(9), b""),
     "confirmed": lambda begun, one: one.confirmed(begun.survivors),
     "revealed": lambda begun, one: one.revealed({}),
 }
@@ -845,7 +845,7 @@ def test_a_vector_of_another_size_or_type(change: Callable[[Vector], Vector]) ->
     keys = begun.keys()
     dealt = {name: each.shares(keys) for name, each in begun.people.items()}
     own = {name: dealt[name][FIRST] for name in NAMES[1:]}
-    assert code(lambda: begun.people[FIRST].masked(own, change(vector(0)))) == "E997"
+    assert code(lambda: begun.people[FIRST].masked(own, change(vector(0)), b"")) == "E997"
 
 
 def test_who_reveals_shares_of_others_than_the_survivors_is_not_heard() -> None:

@@ -181,7 +181,7 @@ def shared(masked: Sum) -> tuple[Participant, dict[str, Any], dict[str, Any]]:
 
 def test_survivors_who_differ_are_refused() -> None:
     one, own, _ = shared(Sum())
-    one.masked(own, vector(0))
+    one.masked(own, vector(0), b"")
     one.confirmed(NAMES)
     assert refused(lambda: one.confirmed(NAMES[:5])) == (
         "E984: silo-0 takes no further part in a masked sum: it is told of other survivors than "
@@ -193,7 +193,7 @@ def test_survivors_who_differ_are_refused() -> None:
 @pytest.mark.parametrize("survivors", [[*NAMES, "stranger"], NAMES[1:]])
 def test_survivors_are_participants_and_it_is_one(survivors: list[str]) -> None:
     one, own, _ = shared(Sum())
-    one.masked(own, vector(0))
+    one.masked(own, vector(0), b"")
     assert refused(lambda: one.confirmed(survivors)) == (
         "E986: silo-0 takes no further part in a masked sum: the survivors are not participants, "
         "or it is none of them"
@@ -221,7 +221,7 @@ def test_shares_that_are_sent_back_are_refused() -> None:
     """What one sealed for another is not what the other sealed for it: the keys differ."""
     one, own, sealed = shared(Sum())
     reflected = own | {NAMES[1]: sealed[one.name][NAMES[1]]}
-    assert refused(lambda: one.masked(reflected, vector(0))) == (
+    assert refused(lambda: one.masked(reflected, vector(0), b"")) == (
         "E982: silo-0 takes no further part in a masked sum: the shares of silo-1 are damaged"
     )
 
@@ -259,12 +259,12 @@ def test_too_few_participants_or_too_low_a_threshold_are_refused() -> None:
 def test_shares_that_are_damaged_or_swapped_are_refused() -> None:
     one, own, _ = shared(Sum())
     swapped = own | {NAMES[1]: own[NAMES[2]]}
-    assert refused(lambda: one.masked(swapped, vector(0))) == (
+    assert refused(lambda: one.masked(swapped, vector(0), b"")) == (
         "E982: silo-0 takes no further part in a masked sum: the shares of silo-1 are damaged"
     )
     one, own, _ = shared(Sum())
     few = {n: own[n] for n in NAMES[1:4]}
-    assert refused(lambda: one.masked(few, vector(0))) == (
+    assert refused(lambda: one.masked(few, vector(0), b"")) == (
         "E989: silo-0 takes no further part in a masked sum: 4 participants gave shares of their "
         "secrets, and the threshold is 5"
     )
@@ -281,7 +281,7 @@ def test_keys_and_confirmations_that_others_signed_are_refused() -> None:
     )
     for name, code in ((NAMES[1], "E985: "), (NAMES[0], "E989: ")):
         one, own, _ = shared(Sum(signing=True))
-        one.masked(own, vector(0))
+        one.masked(own, vector(0), b"")
         confirmation = one.confirmed(NAMES)
         assert refused(functools.partial(one.revealed, {name: confirmation})).startswith(code)
 
@@ -359,7 +359,7 @@ def test_a_participant_goes_on_in_another_process() -> None:
         made.server.receive_shares(name, moved(name).shares(keys))
     shares = made.server.all_shares()
     for name in made.names:
-        masked = moved(name).masked(shares[name], made.vectors[name])
+        masked = moved(name).masked(shares[name], made.vectors[name], b"")
         made.server.receive_masked(name, masked)
     survivors = made.server.survivors()
     for name in made.names:

@@ -174,12 +174,12 @@ class Participant:
             return {other: self._dealt(other, *pair) for other, pair in pairs.items()}
 
     def masked(
-        self, sealed: Mapping[str, bytes], vector: Vector, received: bytes = b"", clients: int = 1
+        self, sealed: Mapping[str, bytes], vector: Vector, received: bytes, clients: int = 1
     ) -> Vector:
         """Return its vector under masks, given the shares that others sealed for it.
 
-        `received` is the digest of what the vector was computed from, and `clients` is how many
-        clients are in the vector.  A participant that sealed no shares has dropped out, so there is
+        `received` is the digest of what the vector was computed from, empty if nothing was sent, and
+        `clients` is how many clients are in the vector.  A participant that sealed no shares has dropped out, so there is
         no mask between the two.
         """
         with self._step("masked"):

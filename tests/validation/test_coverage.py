@@ -159,6 +159,17 @@ def test_few_results_are_a_warning(function: Any, state: Any) -> None:
     assert len(warning.notes) == 1
 
 
+def test_no_data_is_a_warning_where_nothing_fails() -> None:
+    computation = at_each_client(lambda x: x + 1, INT)
+    empty = list(cases(computation.type_signature.parameter, 3, seed=0))[2:]
+    report = validate(computation.node, empty, default_pipeline(), "mapreduce")
+    (warning,) = report.warnings
+    assert (warning.code, warning.message) == (
+        "E905",
+        "no argument had data: a client, or an element of a sequence",
+    )
+
+
 def test_failures_that_differ_in_numbers_count_as_one() -> None:
     texts = ["-1 out of range: 3 4 -1", "7 out of range: 7", "-2.5 out of range: -2.5", "else"]
     outcomes = [Outcome(text, is_loose=False, has_data=True) for text in texts]

@@ -217,6 +217,10 @@ SPLIT: dict[str, tuple[Callable[[Any], Any], Any]] = {
         lambda x: required(x.reduce(0, lambda n, _: n + 1) > 2, 1),
         SEQUENCE,
     ),
+    "features and labels": (
+        lambda x: tf.reduce_sum(x["features"] * tf.cast(x["labels"], tf.int32)[:, 0]),
+        [("features", (INT, [None])), ("labels", (np.int64, [None, 1]))],
+    ),
     "a filled tensor": (lambda x: tf.reduce_sum(required(tf.size(x) > 2, x)), (INT, [None])),
 }
 
@@ -234,7 +238,7 @@ def keys_of_a_table(x: Any) -> Any:
 SPLIT["keys of a table that differ"] = (keys_of_a_table, (INT, [None]))
 
 
-QUICK = ("ids with a colon", "positive", "words")
+QUICK = ("ids with a colon", "features and labels", "words")
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,17 @@ def test_few_results_are_a_warning(function: Any, state: Any) -> None:
     assert len(warning.notes) == 1
 
 
+def test_no_data_is_a_warning_where_nothing_fails() -> None:
+    computation = at_each_client(lambda x: x + 1, INT)
+    empty = list(cases(computation.type_signature.parameter, 3, seed=0))[2:]
+    report = validate(computation.node, empty, default_pipeline(), "mapreduce")
+    (warning,) = report.warnings
+    assert (warning.code, warning.message) == (
+        "E905",
+        "no argument had data: a client, or an element of a sequence",
+    )
+
+
 def test_failures_that_differ_in_numbers_count_as_one() -> None:
     texts = ["-1 out of range: 3 4 -1", "7 out of range: 7", "-2.5 out of range: -2.5", "else"]
     outcomes = [Outcome(text, is_loose=False, has_data=True) for text in texts]
@@ -206,6 +217,10 @@ SPLIT: dict[str, tuple[Callable[[Any], Any], Any]] = {
         lambda x: required(x.reduce(0, lambda n, _: n + 1) > 2, 1),
         SEQUENCE,
     ),
+    "features and labels": (
+        lambda x: tf.reduce_sum(x["features"] * tf.cast(x["labels"], tf.int32)[:, 0]),
+        [("features", (INT, [None])), ("labels", (np.int64, [None, 1]))],
+    ),
     "a filled tensor": (lambda x: tf.reduce_sum(required(tf.size(x) > 2, x)), (INT, [None])),
 }
 
@@ -223,7 +238,7 @@ def keys_of_a_table(x: Any) -> Any:
 SPLIT["keys of a table that differ"] = (keys_of_a_table, (INT, [None]))
 
 
-QUICK = ("ids with a colon", "positive", "words")
+QUICK = ("ids with a colon", "features and labels", "words")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tffc.passes import Pipeline, parse_passes
 from tffc.passes.table import all_passes, default_pipeline
 from tffc.validation import Report, validate
 from tffc.validation.arguments import cases
+from tffc.validation.sources import Arguments, text_constants
 
 STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
 NONE = Pipeline("none", ())
@@ -117,7 +118,9 @@ def test_recordings() -> None:
             continue
         program = case.program()
         assert isinstance(program.type, FunctionType)
-        report = validate(program, cases(program.type.parameter, 3, seed=0), pipeline, form)
+        arguments = Arguments(program.type.parameter, 3, seed=0)
+        arguments.constants = text_constants(program)
+        report = validate(program, arguments, pipeline, form)
         assert form is None or report.stages[-1] == "the form mapreduce", case
         tried += form is not None
         stages.update(report.stages)

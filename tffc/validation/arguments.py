@@ -165,8 +165,10 @@ def cases(type: Type | None, count: int, seed: int) -> Iterator[ArgumentCase]:
 
 
 def plain_case(type: Type, way: Plainness, source: random.Random) -> ArgumentCase:
-    """Return a plain case of a type."""
-    return case(type, source.randint(1, 3), way.numbers, source, shortest=1, texts=way.texts)
+    """Return a plain case of a type; all open dimensions in it have one size, as those of features
+    and labels do."""
+    clients, size = source.randint(1, 3), source.randint(1, MAX_LENGTH)
+    return case(type, clients, way.numbers, source, shortest=1, texts=way.texts, size=size)
 
 
 def case(
@@ -177,13 +179,14 @@ def case(
     *,
     shortest: int = 0,
     texts: Sequence[bytes] = (),
+    size: int | None = None,
 ) -> ArgumentCase:
     """Return a case of a type for a number of clients.
 
-    Sequences and dimensions have at least the `shortest` size, and texts are among the given ones
-    if there are any.
+    Sequences and dimensions have at least the `shortest` size, and open dimensions this `size` if
+    there is one; texts are among the given ones if there are any.
     """
-    argument = run(_Maker(clients, numbers, source, shortest, texts).make(type))
+    argument = run(_Maker(clients, numbers, source, shortest, texts, size).make(type))
     return ArgumentCase(argument, numbers not in (Numbers.EXTREME, Numbers.SPECIAL))
 
 
@@ -197,12 +200,14 @@ class _Maker:
         source: random.Random,
         shortest: int = 0,
         texts: Sequence[bytes] = (),
+        size: int | None = None,
     ) -> None:
         self.clients = clients
         self.numbers = numbers
         self.source = source
         self._shortest = shortest
         self._texts = texts
+        self._size = size
         self._count = itertools.count()
         self.shapes: dict[TensorType, tuple[int, ...]] = {}
 
@@ -238,7 +243,7 @@ class _Maker:
     def _tensor(self, type: TensorType) -> Any:
         if type not in self.shapes:
             self.shapes[type] = tuple(
-                self.source.randint(self._shortest, MAX_LENGTH) if size is None else size
+                self._open_size() if size is None else size
                 for size in (type.shape if type.shape is not None else (None,))
             )
         shape = self.shapes[type]
@@ -249,6 +254,9 @@ class _Maker:
         if type.element_type is DType.STRING:
             return np.array([*picked, None], object)[:-1].reshape(shape)[()]
         return np.array(picked, type.element_type.dtype).reshape(shape)[()]
+
+    def _open_size(self) -> int:
+        return self._size or self.source.randint(self._shortest, MAX_LENGTH)
 
     def _choice(self, choices: Sequence[Any]) -> Any:
         if self.numbers is Numbers.DISTINCT:

@@ -68,8 +68,9 @@ class Coverage:
         )
 
     def refusal(self) -> ValidationError | None:
-        """Return the error if nothing was compared."""
-        if self.with_data:
+        """Return the error if nothing was compared, or nothing but arguments without data, all
+        others having failed."""
+        if self.with_data or (self.compared and self.compared == self.tried):
             return None
         message = "no argument had a result on both sides, so nothing was compared"
         help = HELP
@@ -89,6 +90,8 @@ class Coverage:
     def warning(self, first_state: str | None) -> ValidationError | None:
         """Return the warning if little was compared; `first_state` says why states are made up."""
         messages: list[str] = []
+        if not self.with_data:
+            messages.append("no argument had data: a client, or an element of a sequence")
         if self.compared * FEW < self.tried:
             messages.append(f"few arguments had results to compare: {self}")
         if first_state is not None:

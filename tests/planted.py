@@ -104,6 +104,7 @@ PLANTED = (
         "sequences.py",
         "places = sorted(range(len(kind)), key=named.__getitem__) if named else range(len(kind))",
         "places = range(len(kind))",
+        PROVE,
     ),
     Planted("linking", "template.py", "name: [*edges, waiting]", "name: edges"),
     Planted(

@@ -229,7 +229,7 @@ CODE = {
     "graphdef": 610,
     "interpreter": 445,
     "ir": 4201,
-    "linking": 1515,
+    "linking": 1540,
     "masking": 507,
     "operations": 400,
     "passes": 1166,

@@ -78,5 +78,6 @@ def test_groups_of_clients_are_merged_in_order() -> None:
         for client in clients:
             total = aggregation.accumulate(total, ((client.encode(),), (), (), ()), (), client)
         groups.append(total)
-    report = aggregation.report(aggregation.merge(*groups, ()), ())
+    first, second = groups
+    report = aggregation.report(aggregation.merge(first, second, ()), ())
     assert report == (b"z<a><b><c><d>!",)

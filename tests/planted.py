@@ -32,7 +32,8 @@ class Planted(NamedTuple):
     """A fault: the text of a module of a room that is changed, and into what.
 
     `seen_by` are those of `verify` and `prove` that are to see it, in one of the programs.  Neither
-    sees what changes no compiled program: fingerprints, and the steps that engines run.
+    sees what changes no compiled program: fingerprints, passes beside the default pipeline, and what
+    no traced program has, such as names bound twice.
     """
 
     room: str
@@ -104,6 +105,7 @@ PLANTED = (
         "sequences.py",
         "places = sorted(range(len(kind)), key=named.__getitem__) if named else range(len(kind))",
         "places = range(len(kind))",
+        PROVE,
     ),
     Planted("linking", "template.py", "name: [*edges, waiting]", "name: edges"),
     Planted(
@@ -157,6 +159,7 @@ PLANTED = (
         "functions.py",
         "found = [node.op] if node.op in self.functions else []",
         "found = []",
+        NONE,
     ),
     Planted(
         "graphdef",
@@ -171,7 +174,7 @@ PLANTED = (
         'node.attr["frame_name"].s = node.attr["frame_name"].s',
         NONE,
     ),
-    Planted("graphdef", "state.py", "if len(group) == 1]", "]", BOTH),
+    Planted("graphdef", "state.py", "if len(group) == 1]", "]", NONE),
     Planted(
         "graphdef", "node.py", "return int(port) if PORT.fullmatch(port) else None", "return 0"
     ),
@@ -285,48 +288,51 @@ PLANTED = (
         "values.append((yield self.conform(self.element(value, index), inner)))",
         "values.append((yield self.conform(self.element(value, 0), inner)))",
     ),
-    Planted("passes", "symbolic.py", "if binding.name in self._bound:", "if False:"),
+    Planted("passes", "symbolic.py", "if binding.name in self._bound:", "if False:", NONE),
     Planted(
         "passes",
         "symbolic.py",
         "known = self._known.get((id(first), id(second)))",
         "known = next((k for k in self._known.values() if k[0] is first), None)",
+        NONE,
     ),
     Planted(
-        "passes",
-        "symbolic.py",
-        "for index in reversed(indices):",
-        "for index in indices:",
+        "passes", "symbolic.py", "for index in reversed(indices):", "for index in indices:", NONE
     ),
     Planted(
         "passes",
         "share_equal_calls.py",
         "case Compiled() if not is_pure(node):",
         "case Compiled() if False:",
+        NONE,
     ),
     Planted(
         "passes",
         "share_equal_calls.py",
         "instead[binding.name] = known",
         "instead[binding.name] = next(iter(first.values()))",
+        NONE,
     ),
     Planted(
         "passes",
         "normalize_all_equal.py",
         "return not all(map(is_pure, sections))",
         "return False",
+        NONE,
     ),
     Planted(
         "passes",
         "desugar_means.py",
         'value = bind("products", apply(product, pairs))',
         'bind("products", apply(product, pairs))',
+        NONE,
     ),
     Planted(
         "passes",
         "desugar_means.py",
         'totals = bind("total", federated_sum(value)), bind("weight", federated_sum(weight))',
         'totals = bind("total", federated_sum(value)), bind("weight", federated_sum(value))',
+        NONE,
     ),
     Planted(
         "passes",

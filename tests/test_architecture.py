@@ -229,7 +229,7 @@ CODE = {
     "graphdef": 610,
     "interpreter": 460,
     "ir": 4259,
-    "linking": 1515,
+    "linking": 1540,
     "masking": 860,
     "operations": 400,
     "passes": 1166,

@@ -244,19 +244,6 @@ def array_of(o: Operands) -> Any:
     return tf.reduce_sum(array.stack()[:2])
 
 
-def in_graph_iterator(o: Operands) -> Any:
-    @tf.function(autograph=False)
-    def second(d: Any) -> Any:
-        handle = iter(d.map(plain(lambda e: numbers_of(e)[0])).repeat(9).concatenate(ONES))
-        next(handle)
-        return next(handle)
-
-    return second(o.d)
-
-
-ONES = tf.data.Dataset.from_tensor_slices
-
-
 def grouped(o: Operands) -> Any:
     windows = o.d.group_by_window(
         key_func=plain(lambda e: tf.cast(small(numbers_of(e)[0]), tf.int64)),
@@ -280,7 +267,7 @@ def interleaved(o: Operands) -> Any:
 
 def zipped(o: Operands) -> Any:
     both = tf.data.Dataset.zip((o.d, tf.data.Dataset.from_tensor_slices(o.v)))
-    return both.reduce(0.0, plain(lambda n, e, w: n * 0.5 + w))
+    return both.reduce(0.0, plain(lambda n, each: n * 0.5 + each[1]))
 
 
 def windowed(o: Operands) -> Any:

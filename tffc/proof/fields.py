@@ -83,10 +83,14 @@ def encoded(message: Any) -> bytes:
     return message.SerializeToString(deterministic=True)
 
 
-def is_name(value: Any) -> bool:
-    """Tell whether an attribute is a text or a flag and nothing else."""
-    alone = type(value)(b=value.b) if value.HasField("b") else type(value)(s=value.s)
-    return encoded(value) == encoded(alone)
+def is_text(value: Any) -> bool:
+    """Tell whether an attribute is a text and nothing else."""
+    return encoded(value) == encoded(type(value)(s=value.s))
+
+
+def is_flag(value: Any) -> bool:
+    """Tell whether an attribute is a boolean and nothing else."""
+    return encoded(value) == encoded(type(value)(b=value.b))
 
 
 def is_type(value: Any) -> bool:

@@ -20,7 +20,7 @@ from tffc.operations.failing import may_fail, remembers
 from tffc.proof import loading
 from tffc.proof.attributes import VARIANT
 from tffc.proof.constants import constant_of_tensor
-from tffc.proof.fields import PLACEMENT, encoded, is_name, is_type, remainder, unless_empty
+from tffc.proof.fields import PLACEMENT, encoded, is_flag, is_text, is_type, remainder, unless_empty
 from tffc.proof.terms import DRAWN, IMPURE, OWN, PURE
 from tffc.proof.undecided import Undecided
 
@@ -415,40 +415,50 @@ class _Walk:
 def graph_edge(edge: str) -> tuple[str, int]:
     """Parse a data edge of a graph into node and output."""
     name, colon, port = edge.partition(":")
-    if colon and not PORT.fullmatch(port):
+    return name, _number(edge, port) if colon else 0
+
+
+def _number(edge: str, digits: str) -> int:
+    if not PORT.fullmatch(digits) or str(int(digits)) != digits:
         raise Undecided("a malformed graph", f"an input is {edge!r}")
-    return name, int(port) if colon else 0
+    return int(digits)
 
 
 def function_edge(nodes: Mapping[str, Node], library: Library) -> Callable[[str], tuple[str, int]]:
-    """Return a parser for the data edges of a function's body, `node:output:index`."""
-    offsets: dict[str, dict[str, int]] = {}
+    """Return a parser for the data edges of a function's body: `argument`, or `node:output:index`
+    where the index may be missing."""
+    offsets: dict[str, dict[str, tuple[int, int]]] = {}
 
     def resolve(edge: str) -> tuple[str, int]:
-        name, _, rest = edge.partition(":")
-        output, _, index = rest.partition(":")
-        if name not in nodes or not rest:
+        name, colon, rest = edge.partition(":")
+        if name not in nodes:
+            if colon and rest != "0":
+                raise Undecided("a malformed graph", f"an input is {edge!r}")
             return name, 0
+        output, colon, digits = rest.partition(":")
         if name not in offsets:
             offsets[name] = _offsets(nodes[name], library)
-        if output not in offsets[name] or not PORT.fullmatch(index or "0"):
+        offset, count = offsets[name].get(output, (0, 0))
+        index = _number(edge, digits) if colon else 0
+        if index >= count:
             raise Undecided("a malformed graph", f"an input is {edge!r}")
-        return name, offsets[name][output] + int(index or 0)
+        return name, offset + index
 
     return resolve
 
 
-def _offsets(node: Node, library: Library) -> dict[str, int]:
-    """Return for each output of a node the number of tensors before it."""
+def _offsets(node: Node, library: Library) -> dict[str, tuple[int, int]]:
+    """Return for each output of a node the number of tensors before it, and of its own."""
     if node.op in library.functions:
         outputs = library.functions[node.op].signature.output_arg
-        return {output.name: position for position, output in enumerate(outputs)}
+        return {output.name: (position, 1) for position, output in enumerate(outputs)}
     operation = op_table.find(node.op)
     if operation is None:
         raise Undecided("an unknown operation in a function", node.op)
-    found: dict[str, int] = {}
+    found: dict[str, tuple[int, int]] = {}
     for position, (output, _, _) in enumerate(operation.ports(node.attr)):
-        found.setdefault(output, position)
+        first, count = found.get(output, (position, 0))
+        found[output] = first, count + 1
     return found
 
 
@@ -493,7 +503,8 @@ def _details(node: Node, hidden: Iterable[str], functions: list[str]) -> list[tu
     details = [
         (name, _attribute(node.attr[name], functions))
         for name in sorted(node.attr)
-        if name != PLACEMENT and not (name in hidden and is_name(node.attr[name]))
+        if name != PLACEMENT
+        and not (name in hidden and (is_flag if name == NODE_NAMES else is_text)(node.attr[name]))
     ]
     return [*details, *unless_empty("fields", remainder(node.message))]
 

@@ -55,9 +55,18 @@ class Unneeded:
             "an effect that no result needs",
             copies=False,
         )
-        for term in terms.strict:
-            if term >= terms.of_program and terms.origins[term] not in comparison.of_form:
-                raise Undecided("a draw that no result needs", self._text(term))
+        draws = sorted(terms.strict - self._acts)
+        self._pair(
+            [
+                term
+                for term in draws
+                if term < terms.of_program and term not in comparison.of_program
+            ],
+            [term for term in draws if term >= terms.of_program and term not in comparison.of_form],
+            "a draw that no result needs",
+            copies=False,
+            fewer=True,
+        )
         self._check_failures([*form, *theirs, *_terms_of(owed)])
 
     def _check_failures(self, roots: list[int]) -> None:
@@ -90,17 +99,23 @@ class Unneeded:
             _has_sizes(terms.labels[child]) for child in children
         )
 
-    def _pair(self, ours: list[int], theirs: list[int], what: str, *, copies: bool) -> None:
+    def _pair(
+        self, ours: list[int], theirs: list[int], what: str, *, copies: bool, fewer: bool = False
+    ) -> None:
         """Check that two lists have the same terms.
 
         With `copies`, several terms of the form may correspond to one of the program, such as those
-        of components that all have a copy of its state.
+        of components that all have a copy of its state.  With `fewer`, the form may leave out some.
         """
         groups: dict[int, tuple[list[int], list[int]]] = {}
         for side, found in enumerate((ours, theirs)):
             for term in dict.fromkeys(found):
                 groups.setdefault(self._terms.structures[term], ([], []))[side].append(term)
         for one, other in groups.values():
+            if fewer:
+                del one[len(other) :]
+                if not other:
+                    continue
             if not one or not other or not (copies or len(one) == len(other)):
                 raise Undecided(what, self._text((one or other)[0]))
             pairs = self._by_run(one, other) if copies and len({*one, *other}) > 2 else None

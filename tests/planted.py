@@ -32,8 +32,8 @@ class Planted(NamedTuple):
     """A fault: the text of a module of a room that is changed, and into what.
 
     `seen_by` are those of `verify` and `prove` that are to see it, in one of the programs.  Neither
-    sees what changes no compiled program: fingerprints, passes beside the default pipeline, and what
-    no traced program has, such as names bound twice.
+    sees what changes no compiled program: fingerprints, passes beside the default pipeline, and
+    what no traced program has, such as names bound twice.
     """
 
     room: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import inspect
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -60,6 +61,23 @@ def on_a_cpu() -> frozenset[str]:
     return frozenset(each.op for each in every if each.device_type in devices)
 
 
+@functools.cache
+def renamed(operation: str) -> dict[str, str]:
+    """Return the names that Python has for inputs and attributes that the definition names
+    otherwise, such as `axis`; both have them in one order."""
+    definition = definitions()[operation]
+    known = [each.name for each in (*definition.input_arg, *definition.attr)]
+    parameters = inspect.signature(getattr(tf.raw_ops, operation)).parameters
+    new = [name for name in parameters if name not in known and name != "name"]
+    inferred = {
+        name
+        for each in definition.input_arg
+        for name in (each.type_attr, each.number_attr, each.type_list_attr)
+    }
+    missing = [name for name in known if name not in parameters and name not in inferred]
+    return dict(zip(missing, new, strict=False))
+
+
 @dataclasses.dataclass(frozen=True)
 class Leaf:
     """A tensor of the parameter: its type and a first value, and what draws others."""
@@ -106,7 +124,10 @@ class CallOfOperation:
             else:
                 values = [WRAPPINGS[each.wraps](tensors[at]) for at in each.leaves]
             arguments[each.name] = values if each.is_list else values[0]
-        found = getattr(tf.raw_ops, self.operation)(**arguments, **self.functions())
+        arguments |= self.functions()
+        names = renamed(self.operation)
+        named = {names.get(name, name): value for name, value in arguments.items()}
+        found = getattr(tf.raw_ops, self.operation)(**named)
         return results_of(found)
 
     def functions(self) -> dict[str, Any]:

@@ -38,9 +38,9 @@ def test_the_beginning_of_a_code(run: Run, written: str) -> None:
     [
         ("E1011", "Error: there is no error code E1011; did you mean E101 or E111?\n"),
         (
-            "E999",
-            "Error: there is no error code E999; those about Validation, audits, engines and "
-            "export are E900 to E996\n",
+            "E967",
+            "Error: there is no error code E967; those about Validation, audits, engines and "
+            "export are E900 to E999\n",
         ),
         ("placement", "Error: there is no error code placement; `tffc explain` lists them all\n"),
     ],

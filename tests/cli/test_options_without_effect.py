@@ -135,6 +135,8 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "max_size": ALWAYS,
         "out": ALWAYS,
         "since": ALWAYS,
+        "policy": ALWAYS,
+        "as_of": {"explore r.py -o x --as-of 2030-01-31": "'--as-of' has no effect: add --policy"},
     },
     "export": {
         "allow_effects": {

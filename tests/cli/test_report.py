@@ -81,7 +81,7 @@ def test_nothing_tells_of_the_machine(run: Run, tmp_path: pathlib.Path, format: 
     source = f"{outer}/outer_round.py:count"
     policy = f"{outer}/outer_policy.yaml"
     run("audit", source, "--policy", policy, "--format", format, "-o", "report")
-    report = (tmp_path / "report").read_text()
+    report = (tmp_path / "report").read_text().replace("<wbr>", "")
     assert str(outer) not in report
     assert "outer_round.py" in report
 

@@ -476,8 +476,10 @@ def test_commands_that_run_a_program_refuse(run: Run) -> None:
     np.savez("s.npz", arg=np.int32(1))
     assert run(*rounds, "--state-in", "s.npz") == (1, "", IN_UPDATE)
     assert run(*rounds, "--state-in", "s.npz", "--engine", "beam") == (1, "", IN_UPDATE)
-    assert run("export", "b", "--to", "saved_model", "-o", "m") == (1, "", IN_UPDATE)
-    assert run("export", "b", "--to", "tflite", "-o", "m") == (1, "", IN_UPDATE)
+    for kind in ("saved_model", "tflite"):
+        exported = run("export", "b", "--to", kind, "-o", "m")
+        assert exported[:2] == (1, "")
+        assert exported[2].endswith(IN_UPDATE)
     assert run("verify", "round.pb") == (1, "", IN_ROUND)
     verified = ("compile", "round.pb", "--form", "broadcast", "-o", "c", "--verify")
     assert run("compile", "round.pb", "--form", "mapreduce", "-o", "c", "--verify") == (

@@ -64,7 +64,7 @@ def call_of(uri: str, *operands: str) -> Call:
     given = ",".join(types[name] for name in operands)
     result = "str@SERVER" if "p.report" in operands else "float32@SERVER"
     several = len(operands) > 1
-    argument = f"<{','.join(operands)}>" if several else operands[0]
+    argument = f"<{','.join(operands)}>" if several else "".join(operands)
     parameter = f"<{given}>" if several else given
     program = parse(f"(p: <{taken}> -> {uri}:({parameter} -> {result})({argument}))")
     assert isinstance(program, Lambda)
@@ -174,7 +174,7 @@ def test_types_of_steps() -> None:
     mean = PLAIN["federated_weighted_mean"](call_of("federated_weighted_mean", "p.x", "p.w"))
     assert str(mean.update) == str(mean.accumulator) == "<float32,float32>"
     assert [str(node) for node in mean.values] == ["p.x", "p.w"]
-    own = PLAIN["federated_aggregate"](call_of("federated_aggregate", *AGGREGATE))
+    own: Any = PLAIN["federated_aggregate"](call_of("federated_aggregate", *AGGREGATE))
     types = own.update, own.zero_type, own.accumulator, own.report_type
     assert list(map(str, types)) == ["float32", "int32", "int32", "str"]
     assert [str(*own.operands_of(part)) for part in own.PARTS] == list(AGGREGATE[1:])

@@ -16,6 +16,10 @@ def test_selections_structs_and_blocks() -> None:
     assert isinstance(program.parameter_type, StructType)
     emitter = Emitter()
     given = emitter.builder.parameter(program.parameter_type)
-    first, inner = elements_of(given) or ()
-    second, third = elements_of(inner) or ()
+    outer = elements_of(given)
+    assert outer is not None
+    first, inner = outer
+    pair = elements_of(inner)
+    assert pair is not None
+    second, third = pair
     assert emitter.apply(program, given) == (third, (first, second))

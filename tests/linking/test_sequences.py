@@ -447,8 +447,11 @@ def test_columns_in_no_order_keep_their_names() -> None:
     row = struct(("zip", INT), ("age", INT), ("sex", INT))
     use = trace(lambda z, a, s: 100 * z + 10 * a + s, struct(INT, INT, INT), INT)
 
+    def shifted(row: Any) -> Any:
+        return row[1], row[2], row[0]
+
     def body(builder: GraphBuilder, rows: Any) -> Any:
-        mapped = sequences.sequence_map(builder, lambda inner, r: (r[1], r[2], r[0]), rows, row)
+        mapped = sequences.sequence_map(builder, lambda inner, r: shifted(r), rows, row)
 
         def add(inner: Any, pair: Any) -> Any:
             return inner.call(use, pair[1])

@@ -22,7 +22,7 @@ from tffc.backends import compile_form
 from tffc.errors import TffcError
 from tffc.ir import Compiled
 from tffc.ir.wire import read_tensorflow
-from tffc.operations import kernels, op_table
+from tffc.operations import failing, op_table
 from tffc.proof.constants import constant_of_tensor
 from tffc.proof.fields import EVALUATED, GRAPH, IGNORED
 from tffc.proof.prove import Answer, prove
@@ -105,7 +105,8 @@ def computed() -> Any:
         variable.assign_add(x)
         return variable.read_value() * 3.0
 
-    return add(tf.constant(1.0)), tf.data.Dataset.range(4).reduce(np.int64(0), lambda x, y: x + y)
+    numbers: Any = tf.data.Dataset.range(4)
+    return add(tf.constant(1.0)), numbers.reduce(np.int64(0), lambda x, y: x + y)
 
 
 def renamed_state(graph: Any) -> None:
@@ -184,7 +185,7 @@ def test_no_operation_is_deprecated_in_graphs_that_are_decided() -> None:
     assert all(each.deprecation.version < 100 for each in found if each is not None)
 
 
-@pytest.mark.parametrize("op", sorted(kernels.operations_under("cannot fail")))
+@pytest.mark.parametrize("op", sorted(failing.operations_under("cannot fail")))
 def test_what_cannot_fail_is_an_operation(op: str) -> None:
     assert op_table.find(op) is not None
 
@@ -252,7 +253,9 @@ def test_joined_functions_whose_kernels_remember_are_not_proved() -> None:
 
     program = round_of(twice)
     parts = dict(compile_form(program, "mapreduce").components())
-    draft = Draft(parts["work"], random.Random(0))
+    work = parts["work"]
+    assert isinstance(work, Compiled)
+    draft = Draft(work, random.Random(0))
     functions = draft.graph.library.function
     name = functions[0].signature.name
     for node in draft.graph.node:

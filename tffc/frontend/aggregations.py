@@ -164,7 +164,8 @@ def federated_secure_sum(value: Any, max_input: Any) -> Value:
 def federated_secure_sum_bitwidth(value: Any, bitwidth: Any) -> Value:
     """Return the sum of the clients' integers of `bitwidth` bits, hidden from the server.
 
-    They are from 0 to 2 to the power of `bitwidth`, less one.  `bitwidth` is one integer, or a structure of integers like that of the value.
+    They are from 0 to 2 to the power of `bitwidth`, less one.  `bitwidth` is one integer, or a
+    structure of integers like that of the value.
     """
     return _secure_sum("federated_secure_sum_bitwidth", value, bitwidth, "bitwidth")
 

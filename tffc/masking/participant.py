@@ -178,9 +178,9 @@ class Participant:
     ) -> Vector:
         """Return its vector under masks, given the shares that others sealed for it.
 
-        `received` is the digest of what the vector was computed from, empty if nothing was sent, and
-        `clients` is how many clients are in the vector.  A participant that sealed no shares has dropped out, so there is
-        no mask between the two.
+        `received` is the digest of what the vector was computed from, empty if nothing was sent,
+        and `clients` is how many clients are in the vector.  A participant that sealed no shares
+        has dropped out, so there is no mask between the two.
         """
         with self._step("masked"):
             self._check_received(received)

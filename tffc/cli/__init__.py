@@ -5,7 +5,8 @@ Data goes to stdout, messages to stderr.  Exit codes:
     0    done
     1    refused: the program, the bundle, the data or a golden file has an error
     2    wrong usage of the command
-    3    undecided: neither proved nor refuted, by `tffc prove` and commands that require a proof
+    3    undecided: neither proved nor refuted, by `tffc prove` and commands that require a proof;
+         nothing could be compared, by `tffc verify`
     70   a defect in tffc
     130  interrupted
     141  broken pipe: the reader of the output has gone

@@ -32,7 +32,6 @@ from tffc.ir.types import FunctionType, StructWithPythonType, TensorType, Type
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
 from tffc.linking.operand import rebuild
 from tffc.operations import hlo
-from tffc.operations.module_pairs import note_one_module
 from tffc.proto.encoding import Place, without_fields
 from tffc.trampoline import Task, run
 
@@ -87,7 +86,6 @@ def capture(
     # stands.
     text = lowered.as_text()
     content = XlaSection(_without_id(hlo_of(text)), given, result, portable_artifact(text))
-    note_one_module(content.hlo_module, content.stablehlo)
     payload = write_xla(content)
     return Compiled("xla", payload, without_containers(FunctionType(parameter, type))), type
 

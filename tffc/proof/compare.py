@@ -8,16 +8,10 @@ consistent correspondence between them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
 from typing import Any
 
 from tffc.proof.terms import Terms
 from tffc.proof.undecided import Undecided
-
-TWO = (
-    "whether its HLO and its StableHLO are one module can be told only where JAX traces it: prove "
-    "the bundle against the Python module of the program"
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,8 +74,6 @@ class Comparison:
             self._same.add((one, other))
             labels = terms.labels[one], terms.labels[other]
             if labels[0] != labels[1]:
-                if len(set(map(_has_two_representations, labels))) > 1:
-                    raise Undecided("a module of XLA in two representations", TWO)
                 raise Mismatch(leaf, one, other, "other operations")
             if len(terms.children[one]) != len(terms.children[other]):
                 raise Mismatch(leaf, one, other, "other numbers of inputs")
@@ -110,12 +102,6 @@ class Comparison:
             raise Mismatch(leaf, one, other, "what the program does twice, the form does once")
         if self.of_program.setdefault(run, made) != made:
             raise Mismatch(leaf, one, other, "what the program does once, the form does twice")
-
-
-def _has_two_representations(label: Hashable) -> bool:
-    while isinstance(label, tuple) and label and isinstance(label[0], tuple):
-        label = label[0]
-    return isinstance(label, tuple) and label[:1] == ("XLA",)
 
 
 def _length(value: Any) -> int | None:

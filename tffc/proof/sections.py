@@ -10,8 +10,7 @@ from tffc.ir.type_parts import leaves
 from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
 from tffc.ir.wire import read_xla, write_xla
 from tffc.operations import hlo
-from tffc.operations.effects import Effect
-from tffc.operations.module_pairs import is_one_module
+from tffc.operations.effects import Effect, effect_of_module
 from tffc.proof import loading
 from tffc.proof.attributes import module_label
 from tffc.proof.contents import (
@@ -55,7 +54,8 @@ KERNELS = "kernels of"
 """The state that the kernels of a function keep, which all calls of it in one graph share."""
 
 XLA = "XLA"
-"""The operation of a module of XLA that is not known to be one with the StableHLO beside it."""
+"""The operation of a module of XLA that has no StableHLO, or another beside it than in the
+program."""
 
 
 class Sections:
@@ -74,6 +74,7 @@ class Sections:
         self.shapes: dict[int, set[tuple[int | None, ...]]] = {}
         self.shapes_alike: dict[int, set[tuple[int | None, ...]]] = {}
         self.sequences: dict[int, set[Type]] = {}
+        self._modules: set[tuple[bytes, bytes]] = set()
         self._read: dict[tuple[bytes, Type], Section] = {}
         self._of_program: frozenset[tuple[bytes, Type]] | None = None
         self._known: dict[tuple[int, tuple[int, ...], int], tuple[int, ...]] = {}
@@ -134,7 +135,9 @@ class Sections:
     ) -> tuple[int, ...]:
         """Return the results of an XLA module, which counts as one operation.
 
-        If it has StableHLO too, it counts as the TensorFlow operation that runs StableHLO.
+        If it has StableHLO too, that is what it means, and it counts as the TensorFlow operation
+        that runs StableHLO.  A module of a form counts so only if the program has the same HLO
+        beside the same StableHLO, for another system may run the HLO.
         """
         assert isinstance(section.type, FunctionType)
         content = read_xla(section.payload)
@@ -150,12 +153,17 @@ class Sections:
             raise Undecided("a section with unknown fields")
         inputs = tuple(arguments[index] for index in ordered(taken))
         label: Hashable = (XLA, content.hlo_module, content.stablehlo)
-        if is_one_module(content.hlo_module, content.stablehlo):
+        pair = content.hlo_module, content.stablehlo
+        if self._of_program is None:
+            self._modules.add(pair)
+        if content.stablehlo and pair in self._modules:
             outputs = [leaves(result)[index] for index in ordered(given)]
             label = module_label(
                 content.stablehlo, [kinds[index] for index in ordered(taken)], outputs
             )
         taint = max(map(_taint, hlo.instructions(content.hlo_module)), default=PURE)
+        if content.stablehlo:
+            taint = max(taint, _taint_of(effect_of_module(content.stablehlo)))
         if taint == PURE:
             call = self.terms.value(label, inputs)
         else:
@@ -584,7 +592,10 @@ class Sections:
 
 
 def _taint(instruction: tuple[str, str]) -> int:
-    effect = hlo.effect_of(*instruction)
+    return _taint_of(hlo.effect_of(*instruction))
+
+
+def _taint_of(effect: Effect | None) -> int:
     if effect in (None, Effect.OWN_STATE):
         return PURE
     return DRAWN if effect is Effect.RANDOM else IMPURE

@@ -119,20 +119,36 @@ def portable_artifact(stablehlo: str) -> bytes:
     return b""
 
 
+def _artifact_as_module(jaxlib: Any, stablehlo: bytes) -> Any:
+    """Return the module of MLIR in a portable artifact."""
+    mlir = importlib.import_module("jaxlib.mlir.ir")
+    dialect = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
+    with mlir.Context() as context:
+        dialect.register_dialect(context)
+        try:
+            return jaxlib.mlir.deserialize_portable_artifact(stablehlo)
+        except mlir.MLIRError as error:
+            raise ValueError(str(error)) from None
+
+
 class LoadedModule:
-    """A serialized HloModuleProto, compiled for a CPU of this machine.
+    """A module, compiled for a CPU of this machine: a portable artifact of StableHLO, or a
+    serialized HloModuleProto where there is none.
 
     A faulty module or argument raises JAX's own RuntimeError or ValueError.
     """
 
-    def __init__(self, module: bytes) -> None:
+    def __init__(self, hlo_module: bytes, stablehlo: bytes) -> None:
         self._jax = load_jax()
         with _internals(self._jax) as jaxlib:
             self._device = self._jax.local_devices(backend="cpu")[0]
+            module = (
+                _artifact_as_module(jaxlib, stablehlo)
+                if stablehlo
+                else jaxlib.mlir.hlo_to_stablehlo(hlo_module)
+            )
             self._executable = self._device.client.compile_and_load(
-                jaxlib.mlir.hlo_to_stablehlo(module),
-                jaxlib.DeviceList((self._device,)),
-                jaxlib.CompileOptions(),
+                module, jaxlib.DeviceList((self._device,)), jaxlib.CompileOptions()
             )
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:

@@ -24,7 +24,8 @@ from tffc.values.concrete import flatten, unflatten
 
 
 class XlaRunner:
-    """An XLA section that is compiled and ready to run."""
+    """An XLA section that is compiled and ready to run: its StableHLO, if it has that, as in the
+    forms."""
 
     def __init__(self, section: Compiled) -> None:
         assert isinstance(section.type, FunctionType)
@@ -34,7 +35,7 @@ class XlaRunner:
         self._result = _places(content.result, section.type.result)
         try:
             _check_calls(content)
-            self._module = LoadedModule(content.hlo_module)
+            self._module = LoadedModule(content.hlo_module, content.stablehlo)
         except (RuntimeError, ValueError) as error:
             self._fail(
                 "E752",

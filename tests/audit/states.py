@@ -967,12 +967,6 @@ STATES: dict[str, State] = {
     "seeded Poisson": seeded(
         lambda: ops.RandomPoissonV2(shape=[9], rate=tf.constant(9.0), seed=87654321, seed2=4)
     ),
-    "seeded crop": seeded(
-        lambda: ops.RandomCrop(
-            image=tf.reshape(tf.range(300), [10, 10, 3]),
-            size=tf.constant([2, 2], tf.int64), seed=87654321, seed2=4,
-        )
-    ),
     "seeded sampler": seeded(
         lambda: ops.UniformCandidateSampler(
             true_classes=tf.constant([[1]], tf.int64), num_true=1, num_sampled=5, unique=False,

@@ -26,7 +26,7 @@ def check(pick: Pick) -> None:
     assert outcome_of(made, pick, clients=1).misses == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_hundred_rounds() -> None:
     outcomes = [try_one(seed).outcome for seed in range(200)]
     assert [miss for each in outcomes for miss in each.misses] == []

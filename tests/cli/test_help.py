@@ -89,6 +89,7 @@ class Folder:
         (folder / "examples").symlink_to(ROOT / "examples")
         self._copy_golden()
         (folder / "readings.csv").write_text("sensor,degrees\nattic,21.5\ncellar,12.0\n")
+        (folder / "policy.yaml").write_text("protection: system\n")
         (folder / "mine.yaml").write_text("name: mine\npasses: [call-dominant]\n")
         reproducer = Reproducer(parse("(x: int32 -> x)"), "unique-names", ("closed",))
         (folder / "tffc-reproducer-0123abcd.txt").write_text(reproducer.encode())

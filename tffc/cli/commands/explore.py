@@ -91,7 +91,8 @@ def explore_command(
       # Show what has changed since a bundle was compiled.
       tffc explore examples/digits/federated_averaging.py:training \\
           --since build/training -o build/training.html
-      tffc explore round.py --since git:HEAD --policy policy.yaml
+      # Show the verdict of a policy.
+      tffc explore round.pb --policy policy.yaml -o build/round.html
     """
     if policy is None:
         refuse_without_effect("add --policy", "as_of")

@@ -54,8 +54,7 @@ KERNELS = "kernels of"
 """The state that the kernels of a function keep, which all calls of it in one graph share."""
 
 XLA = "XLA"
-"""The operation of a module of XLA that has no StableHLO, or another beside it than in the
-program."""
+"""The operation of a module without StableHLO, or with another than the program's."""
 
 
 class Sections:

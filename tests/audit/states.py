@@ -8,6 +8,7 @@ differ from others.  `write` puts a number into it, `read` returns what it holds
 from __future__ import annotations
 
 import itertools
+import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -634,12 +635,12 @@ def sizes_of_barrier(handle: Any) -> Sequence[Any]:
 
 
 def file(name: str) -> Any:
-    path = tf.constant(f"/tmp/tffc-trial-{name}")
+    path = tf.constant(f"{tempfile.gettempdir()}/tffc-trial-{name}")
     return Named(name, ops.WriteFile(filename=path, contents=tf.constant("first")))
 
 
 def path_of(held: Named) -> Any:
-    return tf.constant(f"/tmp/tffc-trial-{held.name}")
+    return tf.constant(f"{tempfile.gettempdir()}/tffc-trial-{held.name}")
 
 
 def write_file(held: Named, x: Any) -> Any:

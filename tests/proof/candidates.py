@@ -7,6 +7,7 @@ proved.
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -113,7 +114,7 @@ def switching(x: Any) -> Any:
 
 def writing(x: Any) -> Any:
     """An effect that a result waits for."""
-    written = tf.io.write_file("/tmp/tffc-candidate", tf.as_string(x))
+    written = tf.io.write_file(f"{tempfile.gettempdir()}/tffc-candidate", tf.as_string(x))
     with tf.control_dependencies([written]):
         return x * 3.0
 

@@ -398,3 +398,29 @@ def test_a_control_edge_from_the_parameter() -> None:
 
     made = section(build, INT_TO_INT, X, TensorBinding("seven:0"))
     assert run_section(made, INT(3)) == 7
+
+
+def taken_from_a_barrier(x: Any) -> Any:
+    raw = tf.raw_ops
+    barrier = raw.Barrier(component_types=[tf.float32], shapes=[[]])
+    insert = raw.BarrierInsertMany(
+        handle=barrier, keys=["k"], values=tf.reshape(x, [1]), component_index=0
+    )
+    with tf.control_dependencies([insert]):
+        one = tf.constant(1)
+    taken = raw.BarrierTakeMany(handle=barrier, num_elements=one, component_types=[tf.float32])
+    return taken.values[0][0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [taken_from_a_barrier, tf.function(taken_from_a_barrier, autograph=False)],
+    ids=["graph", "function"],
+)
+def test_operations_that_wait_for_others(body: Callable[[Any], Any]) -> None:
+    computation = tff.tf_computation(body, tff.TensorType(FLOAT))
+    results: list[Any] = []
+    run = threading.Thread(target=lambda: results.append(computation(FLOAT(2))), daemon=True)
+    run.start()
+    run.join(60)
+    assert results == [2.0]

@@ -31,7 +31,7 @@ from tffc.frameworks.tensorflow.datasets import (
 )
 from tffc.frameworks.tensorflow.graph_content import GraphContent, read_graph
 from tffc.frameworks.tensorflow.load import find_devices, load_tensorflow
-from tffc.frameworks.tensorflow.session_state import remembers
+from tffc.frameworks.tensorflow.session_state import remembers, waits
 from tffc.ir.nodes import Compiled
 from tffc.ir.shapes import shape_is_assignable
 from tffc.ir.types import FunctionType, SequenceType, TensorType
@@ -80,6 +80,7 @@ class TensorFlowRunner:
         try:
             content = read_graph(section)
             self._remembers = remembers(content)
+            self._waits = waits(content)
             with self._graph.as_default():
                 self._inputs = self._make_inputs(content)
                 self._import(content, rewrite)
@@ -164,8 +165,10 @@ class TensorFlowRunner:
     def _new_session(self) -> Any:
         v1 = self._tf.compat.v1
         # A negative number runs operations in the calling thread: passing most of them to another
-        # thread takes longer than they do, and other clients keep the other cores busy.
-        config = v1.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=-1)
+        # thread takes longer than they do, and other clients keep the other cores busy.  But one
+        # that waits there for another would wait for ever.
+        threads = 0 if self._waits else -1
+        config = v1.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=threads)
         # The graph runs as it was traced: optimizing it costs more than it saves in a simulation.
         # Function calls are inlined all the same, because each would run as a graph of its own.
         config.graph_options.rewrite_options.disable_meta_optimizer = True

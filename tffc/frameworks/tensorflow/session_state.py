@@ -1,4 +1,4 @@
-"""Checking whether a TensorFlow session remembers one run in the next."""
+"""What a TensorFlow session has to provide for a graph: fresh memory for each run, and threads."""
 
 from __future__ import annotations
 
@@ -11,6 +11,20 @@ from tffc.operations.kernels import keeps_state
 TABLE_INITIALIZERS = frozenset(
     {"InitializeTableFromTextFileV2", "InitializeTableV2", "LookupTableImportV2"}
 )
+
+WAITING_FAMILIES = (
+    "Accumulator", "Barrier", "ConsumeMutexLock", "MapPeek", "MapStage", "MapUnstage", "MutexLock",
+    "OrderedMap", "Queue", "ReaderRead", "ResourceAccumulator", "SparseAccumulator", "Stage",
+    "Unstage",
+)  # fmt: skip
+"""Beginnings of the names of operations that may wait until another operation has run."""
+
+
+def waits(section: GraphContent) -> bool:
+    """Return whether an operation may wait for another that needs a thread of its own."""
+    graph = section.graph
+    functions = (node for each in graph.library.function for node in each.node_def)
+    return any(node.op.startswith(WAITING_FAMILIES) for node in (*graph.node, *functions))
 
 
 def remembers(section: GraphContent) -> bool:

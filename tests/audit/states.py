@@ -101,9 +101,6 @@ def v2() -> Any:
     return ops.VariableV2(shape=[2], dtype=tf.float32)
 
 
-ONE_INDEX = [0]
-
-
 # Tables.
 
 
@@ -368,6 +365,9 @@ def iterator(make: Callable[[str], Any]) -> Callable[[str], Any]:
         return held(handle, ops.MakeIterator(dataset=endless(0, 1), iterator=handle))
 
     return create
+
+
+named_iterator = iterator(lambda name: ops.IteratorV2(shared_name=name, container="", **ELEMENT))
 
 
 def advance(handle: Any, x: Any) -> Any:
@@ -707,18 +707,11 @@ def put_sparse(name: str) -> Any:
     return Named(name, None)
 
 
-class TakesSparse(NamedTuple):
-    """What reads the sparse tensors of a name: their positions are 0, 1, and so on."""
-
-
 def take_sparse(held: Named) -> Sequence[Any]:
-    found = ops.TakeManySparseFromTensorsMap(
+    taken = ops.TakeManySparseFromTensorsMap(
         sparse_handles=tf.constant([0], tf.int64), dtype=tf.float32, shared_name=held.name
     )
-    return [found.sparse_values]
-
-
-BETA = {"beta1": 0.9, "beta2": 0.9, "epsilon": 0.1}
+    return [taken.sparse_values]
 
 
 def nd(operation: str) -> Callable[[Any, Any], Any]:
@@ -915,7 +908,7 @@ STATES: dict[str, State] = {
     "stage by key, peeked": peeked("Map"),
     "ordered stage, peeked": peeked("OrderedMap"),
     "iterator": State(
-        iterator(lambda name: ops.IteratorV2(shared_name=name, container="", **ELEMENT)),
+        named_iterator,
         advance, next_of,
     ),
     "iterator of TensorFlow 1": State(
@@ -929,15 +922,15 @@ STATES: dict[str, State] = {
         iterator(lambda name: ops.AnonymousIteratorV2(**ELEMENT)[0]), advance, next_of
     ),
     "iterator made again": State(
-        iterator(lambda name: ops.IteratorV2(shared_name=name, container="", **ELEMENT)),
+        named_iterator,
         remade, next_of,
     ),
     "saved iterator": State(
-        iterator(lambda name: ops.IteratorV2(shared_name=name, container="", **ELEMENT)),
+        named_iterator,
         advance, saved_iterator,
     ),
     "iterator by its text": State(
-        iterator(lambda name: ops.IteratorV2(shared_name=name, container="", **ELEMENT)),
+        named_iterator,
         advance, by_text,
     ),
     "one-shot iterator": State(one_shot, advance, next_of),
@@ -1001,5 +994,3 @@ STATES: dict[str, State] = {
     "sparse tensors": State(put_sparse, add_sparse, take_sparse),
 }  # fmt: skip
 """The kinds of state, by their names."""
-
-HANDLES = tuple(name for name, each in STATES.items() if not each.is_reference)

@@ -74,6 +74,15 @@ def call_of(uri: str, *operands: str) -> Call:
 
 AGGREGATE = ("p.x", "p.zero", "p.accumulate", "p.merge", "p.report")
 
+MEAN = {
+    "zero": "0",
+    "accumulate": ("a + u", "c + v"),
+    "merge": ("a + b", "c + d"),
+    "report": ("a", "c"),
+    "conclude": "(r) / (s)",
+}
+"""The steps of both means after the clients' own."""
+
 STEPS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "federated_sum": (
         ("p.x",),
@@ -110,25 +119,11 @@ STEPS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "federated_mean": (
         ("p.x",),
-        {
-            "contribute": ("p.x * ones(p.x)", "ones(p.x)"),
-            "zero": "0",
-            "accumulate": ("a + u", "c + v"),
-            "merge": ("a + b", "c + d"),
-            "report": ("a", "c"),
-            "conclude": "(r) / (s)",
-        },
+        {"contribute": ("p.x * ones(p.x)", "ones(p.x)"), **MEAN},
     ),
     "federated_weighted_mean": (
         ("p.x", "p.w"),
-        {
-            "contribute": ("p.x * p.w", "p.w"),
-            "zero": "0",
-            "accumulate": ("a + u", "c + v"),
-            "merge": ("a + b", "c + d"),
-            "report": ("a", "c"),
-            "conclude": "(r) / (s)",
-        },
+        {"contribute": ("p.x * p.w", "p.w"), **MEAN},
     ),
     "federated_aggregate": (
         AGGREGATE,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -245,6 +245,3 @@ def sections_of(parts: Mapping[str, Node]) -> list[tuple[str, Compiled]]:
 def replaced(parts: Mapping[str, Node], name: str, old: Compiled, new: Compiled) -> dict[str, Node]:
     """The components with a section of one of them replaced."""
     return {**parts, name: rewrite(parts[name], lambda node: new if node == old else None)}
-
-
-Chooser = Callable[[list[Site]], Site]

@@ -216,10 +216,6 @@ def sent_turned(wrapped: Any) -> Any:
     return property(lambda self: wrapped.fget(self)[::-1])
 
 
-def no_state(wrapped: Any) -> Any:
-    return lambda self, state=None, data=None: wrapped(self, data if state is None else state)
-
-
 def a_step_for_another(other: str) -> Callable[[Any], Any]:
     def change(wrapped: Any) -> Any:
         def compute(self: Any, step: str, *given: Any) -> Any:

@@ -70,12 +70,12 @@ PLACEMENT = "_class"
 def remainder(message: Any, *more: str) -> bytes:
     """Return the fields of a message that no rule evaluates as bytes, unknown ones included; `more`
     are evaluated by the caller."""
-    made = type(message)()
-    made.CopyFrom(message)
+    rest = type(message)()
+    rest.CopyFrom(message)
     name = message.DESCRIPTOR.full_name.removeprefix(GRAPH)
     for field in (*EVALUATED[name], *more):
-        made.ClearField(field)
-    return encoded(made)
+        rest.ClearField(field)
+    return encoded(rest)
 
 
 def encoded(message: Any) -> bytes:

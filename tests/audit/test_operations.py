@@ -7,6 +7,7 @@ that run; these tests try some.
 from __future__ import annotations
 
 import json
+import pathlib
 import random
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -35,6 +36,12 @@ from tffc.audit.sections import TABLE, SectionWalk
 from tffc.operations.effects import read_table
 
 CALLS: Mapping[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operations such as `SaveV2` write files by the names that they are given."""
+    monkeypatch.chdir(tmp_path)
 
 
 class Recorded(NamedTuple):

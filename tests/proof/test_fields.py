@@ -24,10 +24,11 @@ from tffc.errors import TffcError
 from tffc.ir import Compiled
 from tffc.ir.wire import read_tensorflow
 from tffc.operations import failing, op_table
+from tffc.operations.effects import Effect, effect_of
 from tffc.proof.constants import constant_of_tensor
 from tffc.proof.fields import EVALUATED, GRAPH, IGNORED
 from tffc.proof.prove import Answer, prove
-from tffc.proto import GraphDef, TensorProto, message
+from tffc.proto import GraphDef, NodeDef, TensorProto, message
 
 COMPUTE_THE_SAME = {
     "GraphDef.node": "the order of nodes",
@@ -186,6 +187,17 @@ def test_no_operation_is_deprecated_in_graphs_that_are_decided() -> None:
 
     found = (op_def_registry.get(name) for name in op_table._rows())
     assert all(each.deprecation.version < 100 for each in found if each is not None)
+
+
+@pytest.mark.parametrize("op", sorted(failing.operations_under("no memory")))
+def test_what_remembers_nothing_has_an_effect(op: str) -> None:
+    """Nothing asks about any other operation."""
+    assert effect_of(NodeDef(op=op), {}) is not None
+
+
+def test_modules_that_call_something_may_remember() -> None:
+    assert failing.remembers("XlaCallModule", Effect.OTHER)
+    assert not failing.remembers("XlaCallModule", None)
 
 
 @pytest.mark.parametrize("op", sorted(failing.operations_under("cannot fail")))

@@ -234,7 +234,9 @@ def in_functions(o: Operands) -> Any:
 
 
 def as_branch(o: Operands) -> Any:
-    inner = lambda: tf.cond(o.y > 1.0, lambda: o.x, lambda: tf.constant(-1.0))  # noqa: E731
+    def inner() -> Any:
+        return tf.cond(o.y > 1.0, lambda: o.x, lambda: tf.constant(-1.0))
+
     return tf.cond(o.x > 0.0, inner, lambda: o.y * 0.5)
 
 

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import itertools
 import random
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -391,7 +392,7 @@ def of_all_modes(call: CallOfOperation) -> Program:
     more = {mode: of_tensors(call, body) for mode, body in modes if mode != "filter"}
     try:
         return value_program(call, more)
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001  (whatever does not run in the other modes)
         return value_program(call, {})
 
 
@@ -400,8 +401,7 @@ def value_program(call: CallOfOperation, more: Mapping[str, Body]) -> Program:
     if the operation can do without, and has the outputs of other modes too."""
     try:
         return with_sizes(call, False, more)
-    except Exception:  # noqa: BLE001
-        # Some operations need to know sizes when the graph is made.
+    except Exception:  # noqa: BLE001  (some operations need sizes when the graph is made)
         return with_sizes(call, True, more)
 
 
@@ -418,7 +418,7 @@ def with_sizes(call: CallOfOperation, is_static: bool, more: Mapping[str, Body])
 def runs_traced(call: CallOfOperation) -> bool:
     try:
         return bool(value_program(call, {}))
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001  (the question is whether it runs)
         return False
 
 
@@ -440,7 +440,7 @@ def call_that_runs(operation: str, skipped: int, started: Callable[[int], None])
         try:
             call = search.call(attempt)
             found = attempted(call)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001  (a random call may fail in any way)
             reason = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
             reasons[reason] = reasons.get(reason, 0) + 1
             continue
@@ -455,8 +455,6 @@ class Clock:
     """A limit of the time that this process computes."""
 
     def __init__(self, seconds: float) -> None:
-        import time
-
         self._time = time.process_time
         self._end = self._time() + seconds
 
@@ -488,7 +486,7 @@ def reader_of(result: Any) -> str:
         try:
             for tensor in read(result):
                 tf.identity(tensor)
-        except Exception:  # noqa: BLE001
+        except Exception:  # noqa: BLE001  (the reader is for another kind of result)
             continue
         return name
     return ""

@@ -123,7 +123,9 @@ def branches_of_elements(data: Any) -> Any:
 
 def loops_in_functions(data: Any) -> Any:
     def count() -> Any:
-        step = lambda i, sum: (i + 1, 10 * sum + draw())  # noqa: E731
+        def step(i: Any, sum: Any) -> Any:
+            return i + 1, 10 * sum + draw()
+
         return tf.while_loop(lambda i, _: i < 3, step, (0, 0.0))[1]
 
     f, g = apart(count), apart(count)

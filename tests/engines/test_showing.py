@@ -262,7 +262,7 @@ def with_few_bits(state: Any, data: Any) -> Any:
 
 @pytest.mark.parametrize("masks_sums", [False, True])
 def test_values_beyond_the_bound_of_a_secure_sum_are_not_told(masks_sums: bool) -> None:
-    pytest.importorskip("cryptography")
+    pytest.importorskip("cryptography", reason="needs tffc[masking]")
     source = Values([np.int32(SECRET)] * 2)
     engine = LocalEngine(process_of(with_few_bits), 1, masks_sums=masks_sums)
     with pytest.raises(ExecutionError) as caught:

@@ -473,7 +473,7 @@ def test_nodes_that_follow_the_page(process: Process, tmp_path: pathlib.Path) ->
     (commands,) = (
         block for block in re.findall(r"```sh\n(.*?)```", text, re.S) if "known-$silo" in block
     )
-    (key, known) = re.search(r'Silo 0 then has `key="(.*?)" known="(.*?)"`', text).groups()  # pyright: ignore[reportOptionalMemberAccess]
+    ((key, known),) = re.findall(r'Silo 0 then has `key="(.*?)" known="(.*?)"`', text)
     keys = tmp_path / "keys"
     keys.mkdir()
     names = [f"silo-{silo}" for silo in range(3)]

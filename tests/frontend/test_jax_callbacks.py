@@ -12,8 +12,8 @@ import pytest
 import tffc as tff
 from tffc.errors import LanguageValueError
 
-jax = pytest.importorskip("jax")
-io_callback = pytest.importorskip("jax.experimental").io_callback
+jax = pytest.importorskip("jax", reason="needs tffc[jax]")
+io_callback = pytest.importorskip("jax.experimental", reason="needs tffc[jax]").io_callback
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 

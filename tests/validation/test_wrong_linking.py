@@ -337,7 +337,7 @@ def test_a_wrong_order_of_components_is_seen(wrong: Any, monkeypatch: pytest.Mon
 
 
 def test_wrong_places_of_an_xla_module_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="needs tffc[jax]")
     each = tff.jax.computation(INT, INT)(lambda x, y: x - 2 * y)
 
     @tff.federated_computation(STATE, tff.types.at_clients(INT))

@@ -70,9 +70,9 @@ class Waiver:
 class Policy:
     """The rules of a policy; None is unrestricted.
 
-    `least_clients` is the least number of clients that an aggregate must be made of before it
-    leaves where it was made: an engine's round, a node, or a masked sum.  `path` and `digest` are
-    those of its file.
+    `least_clients` is about nodes with the policy: the least number of a node's clients in what
+    leaves it unmasked, and of all clients in a masked sum.  `path` and `digest` are those of its
+    file.
     """
 
     operators: tuple[str, ...] | None = None

@@ -7,6 +7,7 @@ proved.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -44,6 +45,32 @@ def drawing(x: Any) -> Any:
     def second(y: Any) -> Any:
         return y + tf.random.uniform([], seed=6)
 
+    one = first(x)
+    with tf.control_dependencies([one]):
+        two = first(one)
+    with tf.control_dependencies([two]):
+        return two * 100.0 + second(two)
+
+
+def calling_outside(x: Any) -> Any:
+    """Functions that run modules of which nobody knows what they call and keep."""
+    operations: Any = importlib.import_module("tensorflow.compiler.tf2xla.ops.gen_xla_ops")
+
+    def calling() -> Any:
+        @tf.function(experimental_attributes={"_noinline": True})
+        def call(y: Any) -> Any:
+            return operations.xla_call_module(
+                args=[y],
+                version=9,
+                module=b"module",
+                Sout=[[]],
+                Tout=[tf.float32],
+                platforms=["CPU"],
+            )[0]
+
+        return call
+
+    first, second = calling(), calling()
     one = first(x)
     with tf.control_dependencies([one]):
         two = first(one)
@@ -135,6 +162,7 @@ ROUNDS = {
     each.__name__: each
     for each in (
         drawing,
+        calling_outside,
         assigning,
         looking_up,
         checking,
@@ -430,7 +458,7 @@ def _exchanged(draft: Draft, *, copies: bool) -> dict[str, Any] | None:
     functions = {
         each.signature.name: each
         for each in functions_of(draft)
-        if any(node.op == "RandomUniform" for node in each.node_def)
+        if any(node.op in ("RandomUniform", "XlaCallModule") for node in each.node_def)
     }
     calls = [
         node.attr["f"].func

@@ -17,20 +17,20 @@ from tffc.ir.wire import (
     SequenceBinding,
     StructBinding,
     TensorBinding,
+    TensorFlowSection,
     read_tensorflow,
     write_tensorflow,
 )
 from tffc.operations import op_table
 from tffc.proof import loading
 from tffc.proof.attributes import number
+from tffc.proof.constants import STRING
 from tffc.proof.contents import is_general
 from tffc.proof.fields import is_shape, is_type, remainder
 from tffc.proof.graph import DATASETS, Library, Node, Plan, Reader, graph_edge
 from tffc.proof.loading import malformed
 from tffc.proof.undecided import Undecided
 from tffc.proto import GraphDef
-
-STRING = 7
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -74,30 +74,16 @@ def read_section(section: Compiled, reader: Reader, *, is_of_program: bool) -> S
     loading.check_graph(graph)
     library = Library(graph.library, is_of_program=is_of_program)
     nodes = {node.name: node for node in map(Node, graph.node)}
-    arguments: dict[str, int] = {}
+    arguments = _arguments(content, kind.parameter, nodes, strictly=not is_of_program)
     token = content.session_token_tensor_name
-    inputs = [] if content.parameter is None else _bound(content.parameter, kind.parameter)
     kinds = [] if kind.parameter is None else leaves(kind.parameter)
-    if len(kinds) != len(inputs) or (content.parameter is None) != (kind.parameter is None):
-        malformed("it does not bind its parameter")
-    fed = [*inputs, token] if token else inputs
-    types = [*map(number, kinds), STRING]
-    for index, tensor in enumerate(fed):
-        name, port = graph_edge(tensor)
-        leaf = kinds[index] if index < len(inputs) else TOKEN
-        _check_fed(nodes.get(name), port, leaf, strictly=not is_of_program)
-        edge = f"{name}:{port}" if port else name
-        if edge in arguments:
-            malformed("one tensor is two parameters")
-        arguments[edge] = index
-        arguments.setdefault(f"^{name}", index)
     plan = functools.partial(
         reader.plan,
         arguments=arguments,
         results=[graph_edge(tensor) for tensor in _bound(content.result, kind.result)],
         library=library,
         resolve=graph_edge,
-        types=types,
+        types=[*map(number, kinds), STRING],
     )
     main = plan(nodes)
     used = main.names.union(map(_node, arguments))
@@ -122,6 +108,29 @@ def read_section(section: Compiled, reader: Reader, *, is_of_program: bool) -> S
 
 TOKEN = TensorType(DType.STRING)
 """The type of session tokens."""
+
+
+def _arguments(
+    content: TensorFlowSection, kind: Type | None, nodes: Mapping[str, Node], *, strictly: bool
+) -> dict[str, int]:
+    """Return the edges from the parameter, control edges included, with the numbers of its leaves;
+    the session token, if there is one, comes after them.  See `_check_fed` for `strictly`."""
+    tensors = [] if content.parameter is None else _bound(content.parameter, kind)
+    kinds = [] if kind is None else leaves(kind)
+    if len(kinds) != len(tensors) or (content.parameter is None) != (kind is None):
+        malformed("it does not bind its parameter")
+    if content.session_token_tensor_name:
+        tensors.append(content.session_token_tensor_name)
+    arguments: dict[str, int] = {}
+    for index, (tensor, leaf) in enumerate(zip(tensors, [*kinds, TOKEN], strict=False)):
+        name, port = graph_edge(tensor)
+        _check_fed(nodes.get(name), port, leaf, strictly=strictly)
+        edge = f"{name}:{port}" if port else name
+        if edge in arguments:
+            malformed("one tensor is two parameters")
+        arguments[edge] = index
+        arguments.setdefault(f"^{name}", index)
+    return arguments
 
 
 def _check_fed(node: Node | None, port: int, kind: Type, *, strictly: bool) -> None:

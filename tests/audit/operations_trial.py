@@ -266,9 +266,9 @@ def main(
     lines = [json.loads(line) for line in results.read_text().splitlines()]
     if record:
         RECORDED.write_text(recorded(lines), encoding="utf-8")
-    found = Report(lines)
-    print(found)
-    sys.exit(1 if found.missed else 0)
+    report = Report(lines)
+    print(report)
+    sys.exit(1 if report.missed else 0)
 
 
 if __name__ == "__main__":

@@ -83,8 +83,8 @@ def missed(calls: list[Recorded]) -> Iterator[str]:
     """Yield outputs that differ if the n-th part of every call is exchanged at once, although
     their flow has none of what changed."""
     program, starts = together(calls)
-    given = [Flow(1 << 2 * at, 2 << 2 * at) for at in range(len(program.parts))]
-    flows = [f.total() for f in SectionWalk(program.section, lambda _: 0).results(given)]
+    sources = [Flow(1 << 2 * at, 2 << 2 * at) for at in range(len(program.parts))]
+    flows = [f.total() for f in SectionWalk(program.section, lambda _: 0).results(sources)]
     values = [part.value for part in program.parts]
     before = computed(program, values)
     assert before is not None

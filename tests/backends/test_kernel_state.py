@@ -267,8 +267,8 @@ def test_what_elements_would_share_is_refused(mapped: Any, reduced: Any) -> None
     text = refusal(GraphError, compile_form, computed.node, "mapreduce")
     assert "E745" in text
     argument = (0.0, [[1.0, 2.0, 3.0], [4.0, 5.0]])
-    kept = compile_form(computed.node, "distribute-aggregate").decompile()
-    assert run(kept, argument) == run(computed.node, argument)
+    decompiled = compile_form(computed.node, "distribute-aggregate").decompile()
+    assert run(decompiled, argument) == run(computed.node, argument)
 
 
 def test_draws_of_an_aggregation_start_anew() -> None:

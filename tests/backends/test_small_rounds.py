@@ -50,8 +50,8 @@ def test_a_form_computes_what_the_program_does(name: str, form: str) -> None:
         return  # how clients are grouped shows in them
     process = Process(Bundle(form, program, compiled.components(), None, {}))
     source = Values(clients)
-    found = LocalEngine(process, 1).run_round(state, Cohort(source, source.clients))
-    assert flat((found.state, found.output)) == expected
+    result = LocalEngine(process, 1).run_round(state, Cohort(source, source.clients))
+    assert flat((result.state, result.output)) == expected
 
 
 def test_a_broadcast_form_computes_what_the_program_does() -> None:

@@ -325,9 +325,9 @@ def test_what_waited_for_a_print_waits_for_what_the_print_waited_for() -> None:
     function.node_def.add(name="text", op="StringFormat", input=["x"])
     function.node_def.add(name="print", op="PrintV2", input=["text:output:0", "^x"])
     leave_prints_out(graph)
-    found = {node.name: (node.op, list(node.input)) for node in graph.node}
-    assert found["new"] == ("NoOp", ["^a", "^b"])
-    assert found["old"] == ("Identity", ["a", "^a", "^b"])
-    assert found["file"] == ("PrintV2", ["a"])
+    nodes = {node.name: (node.op, list(node.input)) for node in graph.node}
+    assert nodes["new"] == ("NoOp", ["^a", "^b"])
+    assert nodes["old"] == ("Identity", ["a", "^a", "^b"])
+    assert nodes["file"] == ("PrintV2", ["a"])
     assert function.node_def[1].op == "NoOp"
     assert list(graph.library.function[0].node_def[1].input) == ["^text"]

@@ -368,10 +368,10 @@ def test_the_log_names_who_revealed_wrong_shares(
     process: Process, liars: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = server_of(process)
-    given = {name: server.nodes[name].answer for name in liars}
+    answers = {name: server.nodes[name].answer for name in liars}
 
     def lie(name: str, record: Record, kind: str) -> Record:
-        reply = Reply.from_record(given[name](record, kind))
+        reply = Reply.from_record(answers[name](record, kind))
         if kind == "revealed":
             seeds, secrets = reply.totals
             wrong = tuple((of, bytes(len(share))) for of, share in seeds)

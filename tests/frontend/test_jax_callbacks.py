@@ -95,8 +95,8 @@ CASES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 def line_of(place: str) -> int:
     with open(__file__) as source:
         lines = source.read().splitlines()
-    (found,) = (at for at, line in enumerate(lines, 1) if line.endswith(f"# here: {place}"))
-    return found
+    (number,) = (at for at, line in enumerate(lines, 1) if line.endswith(f"# here: {place}"))
+    return number
 
 
 @pytest.mark.parametrize("case", CASES)

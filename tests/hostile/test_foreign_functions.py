@@ -234,8 +234,8 @@ XLA: dict[str, tuple[Callable[[], Compiled], str]] = {
 @pytest.mark.parametrize("case", XLA)
 def test_an_xla_module_that_calls_a_function(case: str, run: Run) -> None:
     pytest.importorskip("jax", reason="needs tffc[jax]")
-    made, target = XLA[case]
-    part = made()
+    make, target = XLA[case]
+    part = make()
     pathlib.Path("p.pb").write_bytes(wire.to_bytes(part))
     name = f"{CALLED}custom-call '{target}'"
     check(run("verify", "p.pb", *ALL), f"`computation` {name}")
@@ -312,7 +312,7 @@ def test_targets_among_strings_of_an_artifact() -> None:
     pytest.importorskip("jax", reason="needs tffc[jax]")
     content = read_xla(callback().payload)
     clean = read_xla(lowered(lambda x: x + 1).payload)
-    found = hlo.foreign_calls(clean.hlo_module, content.stablehlo)
-    assert found == [FFI, hlo.UNTOLD]
+    foreign = hlo.foreign_calls(clean.hlo_module, content.stablehlo)
+    assert foreign == [FFI, hlo.UNTOLD]
     assert hlo.foreign_calls(content.hlo_module, clean.stablehlo) == [FFI]
     assert hlo.foreign_calls(clean.hlo_module, b"not an artifact") == []

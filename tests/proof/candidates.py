@@ -113,8 +113,10 @@ def checking(x: Any) -> Any:
 def mapping(x: Any) -> Any:
     """Datasets with functions that capture values."""
     numbers = tf.data.Dataset.range(5).map(lambda n: tf.cast(n, tf.float32) * x)
-    kept = numbers.filter(lambda n: n > 1.0)
-    return kept.reduce(0.0, lambda total, n: total + n) + tf.cast(numbers.cardinality(), tf.float32)
+    large = numbers.filter(lambda n: n > 1.0)
+    return large.reduce(0.0, lambda total, n: total + n) + tf.cast(
+        numbers.cardinality(), tf.float32
+    )
 
 
 def branching(x: Any) -> Any:
@@ -469,19 +471,19 @@ def _exchanged(draft: Draft, *, copies: bool) -> dict[str, Any] | None:
         return None
     if copies:
         name = calls[0].name
-        made = draft.graph.library.function.add()
-        made.CopyFrom(functions[name])
-        made.signature.name = calls[0].name = "copy_of_it"
+        copy = draft.graph.library.function.add()
+        copy.CopyFrom(functions[name])
+        copy.signature.name = calls[0].name = "copy_of_it"
     else:
         others = {call.name for call in calls} - {calls[0].name}
         for call in calls:
             call.name = calls[0].name
-        kept = [each for each in functions_of(draft) if each.signature.name not in others]
-        kept = [type(each).FromString(each.SerializeToString()) for each in kept]
+        left = [each for each in functions_of(draft) if each.signature.name not in others]
+        left = [type(each).FromString(each.SerializeToString()) for each in left]
         if not others:
             return None
         del draft.graph.library.function[:]
-        draft.graph.library.function.extend(kept)
+        draft.graph.library.function.extend(left)
     return {}
 
 

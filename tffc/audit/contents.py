@@ -76,8 +76,8 @@ class Contents:
         """Return the digest of a leaf of the round's result, by its path in reports."""
         for label, node in results_of(self._round).items():
             type = local_type(node.type)
-            for at, found in enumerate(leaf_paths(type, label)):
-                if found == path:
+            for at, name in enumerate(leaf_paths(type, label)):
+                if name == path:
                     steps = _steps_to(type, at)
                     return run(self._value(node, steps)).hex()[:LENGTH]
         raise AssertionError(f"the round has no result {path}")

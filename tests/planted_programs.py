@@ -289,8 +289,8 @@ def shadowed() -> Any:
         def outer(y: Any) -> Any:
             return less(inner(y), x)
 
-        made = twice(collections.OrderedDict(b=inner(x), a=outer(y)))
-        return less(less(made["b"], made["a"]), inner(less(x, y)))
+        swapped = twice(collections.OrderedDict(b=inner(x), a=outer(y)))
+        return less(less(swapped["b"], swapped["a"]), inner(less(x, y)))
 
     @tff.federated_computation(NONE, tff.types.at_clients([np.int32, np.int32]))
     def computed(state: Any, data: Any) -> Any:
@@ -342,8 +342,8 @@ def selected() -> Any:
     @tff.federated_computation(tff.types.at_server(tff.TensorType(np.int32, [4])), INTS)
     def computed(values: Any, data: Any) -> Any:
         most = tff.federated_value(4, tff.SERVER)
-        found = tff.federated_select(tff.federated_map(keys, data), most, values, pick)
-        return values, tff.federated_sum(tff.federated_map(total, found))
+        slices = tff.federated_select(tff.federated_map(keys, data), most, values, pick)
+        return values, tff.federated_sum(tff.federated_map(total, slices))
 
     return computed
 
@@ -368,21 +368,21 @@ def write(folder: pathlib.Path) -> None:
 def seen(folder: pathlib.Path) -> dict[str, str]:
     """Return the first program for which each command fails; what does not compile is seen by
     both."""
-    found: dict[str, str] = {}
+    first: dict[str, str] = {}
     for file in sorted(folder.glob("*.pb")):
         name, form, _ = file.name.rsplit(".", 2)
         with tempfile.TemporaryDirectory() as scratch:
             bundle = f"{scratch}/bundle"
             refused = _fails("compile", str(file), "--form", form, "--out", bundle)
-            if "prove" not in found and (refused or _fails("prove", str(file), bundle)):
-                found["prove"] = name
-            if "verify" not in found and (
+            if "prove" not in first and (refused or _fails("prove", str(file), bundle)):
+                first["prove"] = name
+            if "verify" not in first and (
                 refused or _fails("verify", str(file), "--form", form, "--trials", "6")
             ):
-                found["verify"] = name
-        if len(found) == 2:
+                first["verify"] = name
+        if len(first) == 2:
             break
-    return found
+    return first
 
 
 def _fails(*arguments: str) -> bool:

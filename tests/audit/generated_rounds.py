@@ -145,15 +145,15 @@ class Writer:
         x, y, v, t, d = (
             pool[-1 - pick % len(pool)] for pool, pick in zip(pools, picks, strict=True)
         )
-        made = STEPS[name](Operands(x, y, v, t, d, picks))
+        result = STEPS[name](Operands(x, y, v, t, d, picks))
         if name.startswith("dataset"):
-            self.datasets.append(made.take(5))
-        elif made.dtype == tf.string:
-            self.texts.append(tf.reshape(made, []))
-        elif made.shape.rank == 1:
-            self.vectors.append(made[:4])
+            self.datasets.append(result.take(5))
+        elif result.dtype == tf.string:
+            self.texts.append(tf.reshape(result, []))
+        elif result.shape.rank == 1:
+            self.vectors.append(result[:4])
         else:
-            number = tf.reshape(tf.cast(made, F), [])
+            number = tf.reshape(tf.cast(result, F), [])
             number = tf.where(tf.math.is_finite(number), number, 5.0)
             self.numbers.append(tf.clip_by_value(number, -64.0, 64.0))
         return name
@@ -186,8 +186,8 @@ def kept_in_state(o: Operands) -> Any:
     handle = state.create(fresh())
     written = way(lambda value: state.write(handle, value), small(o.x))
     with after([] if written is None else tf.nest.flatten(written)):
-        found = [tf.identity(each) for each in tf.nest.flatten(list(state.read(handle)))]
-    return tf.add_n([checksum(each) for each in found])
+        contents = [tf.identity(each) for each in tf.nest.flatten(list(state.read(handle)))]
+    return tf.add_n([checksum(each) for each in contents])
 
 
 def old_branch(o: Operands) -> Any:
@@ -213,8 +213,8 @@ def merged(o: Operands) -> Any:
 
 def merged_index(o: Operands) -> Any:
     sides = tf.raw_ops.Switch(data=o.y, pred=o.x > 0.0)
-    made = tf.raw_ops.Merge(inputs=[sides.output_false, sides.output_true])
-    return made.value_index
+    merged = tf.raw_ops.Merge(inputs=[sides.output_false, sides.output_true])
+    return merged.value_index
 
 
 def in_functions(o: Operands) -> Any:
@@ -234,7 +234,9 @@ def in_functions(o: Operands) -> Any:
 
 
 def as_branch(o: Operands) -> Any:
-    inner = lambda: tf.cond(o.y > 1.0, lambda: o.x, lambda: tf.constant(-1.0))  # noqa: E731
+    def inner() -> Any:
+        return tf.cond(o.y > 1.0, lambda: o.x, lambda: tf.constant(-1.0))
+
     return tf.cond(o.x > 0.0, inner, lambda: o.y * 0.5)
 
 
@@ -254,15 +256,15 @@ def grouped(o: Operands) -> Any:
 
 
 def scanned(o: Operands) -> Any:
-    made = o.d.scan(o.x, plain(lambda n, e: (n * 0.5 + numbers_of(e)[0], n)))
-    return made.reduce(0.0, plain(lambda n, e: n * 0.5 + e))
+    scan = o.d.scan(o.x, plain(lambda n, e: (n * 0.5 + numbers_of(e)[0], n)))
+    return scan.reduce(0.0, plain(lambda n, e: n * 0.5 + e))
 
 
 def interleaved(o: Operands) -> Any:
-    made = o.d.interleave(
+    mixed = o.d.interleave(
         plain(lambda e: tf.data.Dataset.from_tensors(numbers_of(e)[-1]).repeat(2)), cycle_length=2
     )
-    return made.reduce(o.y, plain(lambda n, e: n * 0.5 + e))
+    return mixed.reduce(o.y, plain(lambda n, e: n * 0.5 + e))
 
 
 def zipped(o: Operands) -> Any:

@@ -127,8 +127,8 @@ class CallOfOperation:
         arguments |= self.functions()
         names = renamed(self.operation)
         named = {names.get(name, name): value for name, value in arguments.items()}
-        found = getattr(tf.raw_ops, self.operation)(**named)
-        return results_of(found)
+        outputs = getattr(tf.raw_ops, self.operation)(**named)
+        return results_of(outputs)
 
     def functions(self) -> dict[str, Any]:
         """Return the attributes, with functions traced."""
@@ -142,13 +142,13 @@ class CallOfOperation:
         }
 
 
-def results_of(found: Any) -> list[Any]:
+def results_of(outputs: Any) -> list[Any]:
     """Return the tensors among an operation's results."""
-    if found is None or isinstance(found, tf.Operation):
+    if outputs is None or isinstance(outputs, tf.Operation):
         return []
-    if isinstance(found, list | tuple):
-        return [tensor for each in found for tensor in results_of(each)]
-    return [found]
+    if isinstance(outputs, list | tuple):
+        return [tensor for each in outputs for tensor in results_of(each)]
+    return [outputs]
 
 
 # Values.
@@ -171,10 +171,10 @@ def numbers(rng: random.Random, shape: Shape, dtype: Any, style: int) -> Any:
             [rng.choice([1.0, 2.0, 3.0, 4.0]) for _ in range(count)],
             [0.1 * rng.randrange(3) for _ in range(count)],
         ][style % 4]
-        made = np.array(drawn, dtype.as_numpy_dtype).reshape(shape)
+        array = np.array(drawn, dtype.as_numpy_dtype).reshape(shape)
         if style % 4 == 3 and len(shape) >= 2 and shape[-1] == shape[-2]:
-            made = made + np.swapaxes(made, -1, -2) + 2 * np.eye(shape[-1], dtype=made.dtype)
-        return made.astype(dtype.as_numpy_dtype)
+            array = array + np.swapaxes(array, -1, -2) + 2 * np.eye(shape[-1], dtype=array.dtype)
+        return array.astype(dtype.as_numpy_dtype)
     drawn = [
         [rng.randrange(3) for _ in range(count)],
         [rng.randrange(1, 4) for _ in range(count)],
@@ -245,12 +245,12 @@ VARIANTS = (*["dataset"] * 4, *["list"] * 2, *list(WRAPPINGS)[4:])
 def of_dataset(kind: Any, shape: Any) -> Callable[[Any], list[Any]]:
     def read(variant: Any) -> list[Any]:
         spec = tf.TensorSpec(shape, kind)
-        made = tf.data.experimental.from_variant(variant, spec).take(5)
+        dataset = tf.data.experimental.from_variant(variant, spec).take(5)
         return [
-            made.reduce(
+            dataset.reduce(
                 tf.constant(0.0, tf.float64), plain(lambda total, x: total * 0.5 + checksum(x))
             ),
-            made.reduce(0, plain(lambda total, x: total + 1)),
+            dataset.reduce(0, plain(lambda total, x: total + 1)),
         ]
 
     return read
@@ -434,8 +434,8 @@ class Search:
             for each in self.definition.input_arg
         ]
         hidden = {name for name in self._inferred if self._attributes[name].type != "func"}
-        given = {name: value for name, value in drawn.items() if name not in hidden}
-        return CallOfOperation(self.definition.name, tuple(inputs), tuple(leaves), given, attempt)
+        shown = {name: value for name, value in drawn.items() if name not in hidden}
+        return CallOfOperation(self.definition.name, tuple(inputs), tuple(leaves), shown, attempt)
 
     def _attribute(self, each: Any, rng: random.Random) -> Any:
         choices = list(self._choices(each))

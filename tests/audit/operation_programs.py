@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import itertools
 import random
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -88,16 +89,16 @@ def traced(name: str, parts: Sequence[Part], bodies: Mapping[str, Body]) -> Prog
 
     def function(p: Any) -> Any:
         tensors = [getattr(p, f"x{at}") for at in range(len(parts))]
-        found: list[Any] = []
+        results: list[Any] = []
         for mode, body in bodies.items():
-            found += body(*tensors)
-            modes.extend([mode] * (len(found) - len(modes)))
-        return tuple(found)
+            results += body(*tensors)
+            modes.extend([mode] * (len(results) - len(modes)))
+        return tuple(results)
 
-    made = tff.tf_computation(function, parameter) if parts else tff.tf_computation(
+    computation = tff.tf_computation(function, parameter) if parts else tff.tf_computation(
         lambda: function(())
     )  # fmt: skip
-    node = made.node
+    node = computation.node
     assert isinstance(node, Compiled)
     return Program(name, parts, node, modes)
 
@@ -120,8 +121,8 @@ TRIES = 3
 def trial(program: Program) -> Verdict:
     """Run a program with pairs that differ in one part."""
     verdict = Verdict(program.name)
-    given = [Flow(1 << 2 * at, 2 << 2 * at) for at in range(len(program.parts))]
-    flows = [f.total() for f in SectionWalk(program.section, lambda _: DRAWN).results(given)]
+    sources = [Flow(1 << 2 * at, 2 << 2 * at) for at in range(len(program.parts))]
+    flows = [f.total() for f in SectionWalk(program.section, lambda _: DRAWN).results(sources)]
     values = first_values(program)
     first, again = computed(program, values), computed(program, values)
     if first is None or again is None:
@@ -215,13 +216,13 @@ def same(one: Any, other: Any) -> bool:
 
 def parts_of(call: CallOfOperation, is_static: bool) -> list[Part]:
     """Return the parts of a program's parameter for the tensors of a call."""
-    found: list[Part] = []
+    parts: list[Part] = []
     for leaf in call.leaves:
         shape = np.shape(leaf.value)
         sizes = list(shape) if is_static else [None] * len(shape)
         dtype = np.str_ if leaf.stored == tf.string else leaf.stored.as_numpy_dtype
-        found.append(Part(tff.TensorType(dtype, sizes), leaf.value, leaf.draw))
-    return found
+        parts.append(Part(tff.TensorType(dtype, sizes), leaf.value, leaf.draw))
+    return parts
 
 
 def as_given(call: CallOfOperation, tensors: Sequence[Any]) -> list[Any]:
@@ -239,17 +240,17 @@ def handles_of(call: CallOfOperation) -> dict[str, Any]:
 
 def observed(call: CallOfOperation, results: Sequence[Any], at: int = 0) -> list[Any]:
     """Return tensors that can be results of a program, in place of an operation's results."""
-    found: list[Any] = []
+    tensors: list[Any] = []
     readers = iter(call.readers)
     for result in results:
         if result.dtype in (tf.variant, tf.resource):
             reader = next(readers, "")
-            found += results_of(READERS[reader](result)) if reader else []
+            tensors += results_of(READERS[reader](result)) if reader else []
         elif result.dtype in STORED:
-            found.append(tf.bitcast(result, STORED[result.dtype]))
+            tensors.append(tf.bitcast(result, STORED[result.dtype]))
         else:
-            found.append(tf.identity(result))
-    return found
+            tensors.append(tf.identity(result))
+    return tensors
 
 
 def contents(call: CallOfOperation, handles: Mapping[str, Any]) -> list[Any]:
@@ -265,17 +266,17 @@ def contents(call: CallOfOperation, handles: Mapping[str, Any]) -> list[Any]:
 def runs(call: CallOfOperation, tensors: Sequence[Any], handles: Mapping[str, Any]) -> list[Any]:
     """Return what is observed of a call, and then of its state."""
     results = call.build(tensors, handles)
-    found = observed(call, results)
-    with after(found or results):
-        return [*found, *contents(call, handles)]
+    outputs = observed(call, results)
+    with after(outputs or results):
+        return [*outputs, *contents(call, handles)]
 
 
 def sum_of(call: CallOfOperation, tensors: Sequence[Any], handles: Mapping[str, Any]) -> Any:
     """Return one number of all that is observed of a call."""
     results = call.build(tensors, handles)
-    found = observed(call, results)
-    with after(found or results):
-        parts = [checksum(each) for each in found]
+    outputs = observed(call, results)
+    with after(outputs or results):
+        parts = [checksum(each) for each in outputs]
         return tf.add_n([tf.constant(0.0, tf.float64), *parts])
 
 
@@ -290,39 +291,39 @@ def constants(call: CallOfOperation) -> list[Any]:
 def as_branch(call: CallOfOperation, secret: Any) -> list[Any]:
     handles = handles_of(call)
     nothing = tf.constant(-3.0, tf.float64)
-    found = tf.cond(secret > 1, lambda: sum_of(call, constants(call), handles), lambda: nothing)
-    with after(found):
-        return [found, *contents(call, handles)]
+    total = tf.cond(secret > 1, lambda: sum_of(call, constants(call), handles), lambda: nothing)
+    with after(total):
+        return [total, *contents(call, handles)]
 
 
 def as_loop(call: CallOfOperation, secret: Any) -> list[Any]:
     handles = handles_of(call)
-    found = tf.while_loop(
+    total = tf.while_loop(
         lambda i, _: i < secret,
         lambda i, _: (i + 1, sum_of(call, constants(call), handles)),
         (tf.constant(0), tf.constant(-3.0, tf.float64)),
     )[1]
-    with after(found):
-        return [found, *contents(call, handles)]
+    with after(total):
+        return [total, *contents(call, handles)]
 
 
 def as_reduction(call: CallOfOperation, secret: Any) -> list[Any]:
     handles = handles_of(call)
-    found = tf.data.Dataset.range(tf.cast(secret, tf.int64)).reduce(
+    total = tf.data.Dataset.range(tf.cast(secret, tf.int64)).reduce(
         tf.constant(-3.0, tf.float64), plain(lambda _, i: sum_of(call, constants(call), handles))
     )
-    with after(found):
-        return [found, *contents(call, handles)]
+    with after(total):
+        return [total, *contents(call, handles)]
 
 
 def as_filter(call: CallOfOperation, secret: Any) -> list[Any]:
     handles = handles_of(call)
-    kept = tf.data.Dataset.range(3).filter(plain(lambda i: i < tf.cast(secret, tf.int64)))
-    found = kept.map(plain(lambda _: sum_of(call, constants(call), handles))).reduce(
+    passed = tf.data.Dataset.range(3).filter(plain(lambda i: i < tf.cast(secret, tf.int64)))
+    total = passed.map(plain(lambda _: sum_of(call, constants(call), handles))).reduce(
         tf.constant(-3.0, tf.float64), plain(lambda total, each: total + each)
     )
-    with after(found):
-        return [found, *contents(call, handles)]
+    with after(total):
+        return [total, *contents(call, handles)]
 
 
 def as_switch(call: CallOfOperation, secret: Any) -> list[Any]:
@@ -331,8 +332,8 @@ def as_switch(call: CallOfOperation, secret: Any) -> list[Any]:
     sides = tf.raw_ops.Switch(data=nothing, pred=secret > 1)
     yes, no = tf.identity(sides.output_true), tf.identity(sides.output_false)
     with after(yes):
-        found = sum_of(call, constants(call), handles) + 0.0 * yes
-    merged = tf.raw_ops.Merge(inputs=[found, no])
+        total = sum_of(call, constants(call), handles) + 0.0 * yes
+    merged = tf.raw_ops.Merge(inputs=[total, no])
     with after(merged.output):
         return [merged.output, merged.value_index, *contents(call, handles)]
 
@@ -344,13 +345,13 @@ def as_decider(call: CallOfOperation, *tensors: Any) -> list[Any]:
     usual = sum_of(call, constants(call), handles_of(call))
     state = STATES["number"]
     handle = state.create(fresh())
-    found = tf.cond(
+    decided = tf.cond(
         tf.equal(total, usual),
         lambda: tf.constant(0),
         lambda: done(state.write(handle, tf.constant(9.0)), 1),
     )
-    with after(found):
-        return [found, *state.read(handle)]
+    with after(decided):
+        return [decided, *state.read(handle)]
 
 
 SECRET = Part(tff.TensorType(np.int32), np.int32(0), lambda rng, _: np.int32(rng.randrange(4)))
@@ -391,7 +392,7 @@ def of_all_modes(call: CallOfOperation) -> Program:
     more = {mode: of_tensors(call, body) for mode, body in modes if mode != "filter"}
     try:
         return value_program(call, more)
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001  (whatever does not run in the other modes)
         return value_program(call, {})
 
 
@@ -400,8 +401,7 @@ def value_program(call: CallOfOperation, more: Mapping[str, Body]) -> Program:
     if the operation can do without, and has the outputs of other modes too."""
     try:
         return with_sizes(call, False, more)
-    except Exception:  # noqa: BLE001
-        # Some operations need to know sizes when the graph is made.
+    except Exception:  # noqa: BLE001  (some operations need sizes when the graph is made)
         return with_sizes(call, True, more)
 
 
@@ -418,7 +418,7 @@ def with_sizes(call: CallOfOperation, is_static: bool, more: Mapping[str, Body])
 def runs_traced(call: CallOfOperation) -> bool:
     try:
         return bool(value_program(call, {}))
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001  (the question is whether it runs)
         return False
 
 
@@ -439,14 +439,14 @@ def call_that_runs(operation: str, skipped: int, started: Callable[[int], None])
         started(attempt)
         try:
             call = search.call(attempt)
-            found = attempted(call)
-        except Exception as error:  # noqa: BLE001
+            running = attempted(call)
+        except Exception as error:  # noqa: BLE001  (a random call may fail in any way)
             reason = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
             reasons[reason] = reasons.get(reason, 0) + 1
             continue
-        if found is not None and runs_traced(found):
-            return found
-        reason = "no result can be read" if found is None else "its program does not run"
+        if running is not None and runs_traced(running):
+            return running
+        reason = "no result can be read" if running is None else "its program does not run"
         reasons[reason] = reasons.get(reason, 0) + 1
     return max(reasons, key=lambda reason: reasons[reason]) if reasons else "not tried"
 
@@ -455,8 +455,6 @@ class Clock:
     """A limit of the time that this process computes."""
 
     def __init__(self, seconds: float) -> None:
-        import time
-
         self._time = time.process_time
         self._end = self._time() + seconds
 
@@ -488,7 +486,7 @@ def reader_of(result: Any) -> str:
         try:
             for tensor in read(result):
                 tf.identity(tensor)
-        except Exception:  # noqa: BLE001
+        except Exception:  # noqa: BLE001  (the reader is for another kind of result)
             continue
         return name
     return ""

@@ -15,6 +15,7 @@ import pathlib
 import signal
 import struct
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -91,7 +92,7 @@ def of_program(title: str, make: Callable[[], Any], subject: str) -> dict[str, A
     try:
         program = make()
         verdict = operation_programs.trial(program)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001  (a random program may fail in any way)
         text = f"{type(error).__name__}: {str(error).splitlines()[:1]}"
         return {"subject": subject, "program": title, "why_not": "not traced", "error": text[:300]}
     return {
@@ -141,11 +142,18 @@ def run_all(names: Sequence[str], path: pathlib.Path) -> None:
     """Try subjects in processes, each of which goes on where the one before it ended."""
     start = attempt = crashes = 0
     progress = Progress()
+    path = path.absolute()
     while start < len(names):
         progress.write(start, attempt)
         child = os.fork()
         if child == 0:
-            with contextlib.suppress(KeyboardInterrupt), path.open("a") as out:
+            with (
+                contextlib.suppress(KeyboardInterrupt),
+                path.open("a") as out,
+                tempfile.TemporaryDirectory() as scratch,
+            ):
+                # Some operations write files by the names that they are given.
+                os.chdir(scratch)
                 quiet()
                 work(names, start, attempt, progress, out)
             os._exit(0)
@@ -258,9 +266,9 @@ def main(
     lines = [json.loads(line) for line in results.read_text().splitlines()]
     if record:
         RECORDED.write_text(recorded(lines), encoding="utf-8")
-    found = Report(lines)
-    print(found)
-    sys.exit(1 if found.missed else 0)
+    report = Report(lines)
+    print(report)
+    sys.exit(1 if report.missed else 0)
 
 
 if __name__ == "__main__":

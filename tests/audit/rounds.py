@@ -45,9 +45,9 @@ def channel_of(aggregate: Callable[[Any], Any], data: Any = PERSON) -> Channel:
     return channel
 
 
-def broken(found: Audit, policy: Policy) -> list[Violation]:
+def broken(report: Audit, policy: Policy) -> list[Violation]:
     """Return the violations that no exception allows."""
-    return [each for each in violations(found, policy, TODAY) if each.excepted is None]
+    return [each for each in violations(report, policy, TODAY) if each.excepted is None]
 
 
 AS_FLOAT = tff.tf_computation(lambda x: tf.cast(x, tf.float32), np.int32)

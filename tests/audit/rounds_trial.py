@@ -47,7 +47,7 @@ class Outcome:
 Work = Callable[[Any], list[Any]]
 
 
-def clients_part(made: Round, form: Any, state: Any) -> Work:
+def clients_part(drawn: Round, form: Any, state: Any) -> Work:
     """Return the client's part of a form: from its data to what leaves it."""
     if isinstance(form, MapReduceForm):
         context = run_section(form.prepare, state)
@@ -61,8 +61,8 @@ def clients_part(made: Round, form: Any, state: Any) -> Work:
     def call(part: Any, argument: Any) -> Any:
         return run(interpreter.apply(run(interpreter.evaluate(part, EMPTY)), argument))
 
-    assert isinstance(made.program.type, FunctionType)
-    parameter = made.program.type.parameter
+    assert isinstance(drawn.program.type, FunctionType)
+    parameter = drawn.program.type.parameter
     assert parameter is not None
     # The data is given later.
     placed, _ = to_value((state, []), parameter)
@@ -84,14 +84,14 @@ def leaving(worked: Any) -> list[Any]:
     return list(worked.at_each(1))
 
 
-def outcome_of(made: Round, pick: Pick, clients: int = 2) -> Outcome:
+def outcome_of(drawn: Round, pick: Pick, clients: int = 2) -> Outcome:
     """Return what exchanges of parts of the data of some clients show of a round."""
-    form = compile_form(made.program, made.form)
-    channels = audit(made.program, made.form).channels
+    form = compile_form(drawn.program, drawn.form)
+    channels = audit(drawn.program, drawn.form).channels
     outcome = Outcome()
     state = (np.float32(pick(9) - 4), np.int32(pick(9) - 4))
-    work = clients_part(made, form, state)
-    data = local_type(made.data)
+    work = clients_part(drawn, form, state)
+    data = local_type(drawn.data)
     shown: set[tuple[int, str, tuple[str, ...]]] = set()
     for _ in range(clients):
         held, other = data_of(data, pick), data_of(data, pick)
@@ -115,7 +115,7 @@ def outcome_of(made: Round, pick: Pick, clients: int = 2) -> Outcome:
                 if not exchange.is_named(channel.depends):
                     outcome.misses.append(
                         f"{exchange.path} ({'/'.join(exchange.fields)}) changes {channel.name}: "
-                        f"{before} -> {after}; {channel.depends.listed()}; {made.steps}"
+                        f"{before} -> {after}; {channel.depends.listed()}; {drawn.steps}"
                     )
     for at, channel in enumerate(channels):
         parts = {(at, path) for path in channel.depends.elements}
@@ -150,16 +150,16 @@ def try_one(seed: int) -> Trial:
     """Return the outcome of the round of a seed."""
     rng = random.Random(seed)
     try:
-        made = round_of(rng.randrange)
+        drawn = round_of(rng.randrange)
     except (TffcError, ValueError, TypeError) as error:
         return Trial(
             seed, "", Outcome(why_not=f"not traced: {type(error).__name__}: {str(error)[:200]}")
         )
     try:
-        return Trial(seed, made.form, outcome_of(made, rng.randrange))
+        return Trial(seed, drawn.form, outcome_of(drawn, rng.randrange))
     except TffcError as error:
         return Trial(
-            seed, made.form, Outcome(why_not=f"{error.code}: {str(error)[:200]} {made.steps}")
+            seed, drawn.form, Outcome(why_not=f"{error.code}: {str(error)[:200]} {drawn.steps}")
         )
 
 

@@ -101,9 +101,6 @@ def v2() -> Any:
     return ops.VariableV2(shape=[2], dtype=tf.float32)
 
 
-ONE_INDEX = [0]
-
-
 # Tables.
 
 
@@ -111,12 +108,12 @@ def table(make: Callable[[str], Any], insert: Callable[[Any, Any], Any], **optio
     value = options.pop("value", tf.float32)
 
     def read(handle: Any) -> Sequence[Any]:
-        found = ops.LookupTableFindV2(
+        entry = ops.LookupTableFindV2(
             table_handle=handle,
             keys=tf.constant([1], tf.int64),
             default_value=tf.constant(-7, value) if value != tf.string else tf.constant("-"),
         )
-        return [found, ops.LookupTableSizeV2(table_handle=handle)]
+        return [entry, ops.LookupTableSizeV2(table_handle=handle)]
 
     return State(make, insert, read, **options)
 
@@ -184,8 +181,8 @@ def of_dataset(handle: Any, x: Any) -> Any:
 
 
 def export(handle: Any) -> Sequence[Any]:
-    found = ops.LookupTableExportV2(table_handle=handle, Tkeys=tf.int64, Tvalues=tf.float32)
-    return [found.values, found.keys]
+    entries = ops.LookupTableExportV2(table_handle=handle, Tkeys=tf.int64, Tvalues=tf.float32)
+    return [entries.values, entries.keys]
 
 
 # Queues.
@@ -248,11 +245,11 @@ class Array(NamedTuple):
 
 
 def array(name: str) -> Array:
-    made = ops.TensorArrayV3(
+    handle_and_flow = ops.TensorArrayV3(
         size=tf.constant(3), dtype=tf.float32, element_shape=[], tensor_array_name=name,
         clear_after_read=False, dynamic_size=True,
     )  # fmt: skip
-    return Array(*made)
+    return Array(*handle_and_flow)
 
 
 def write_array(held: Array, x: Any) -> Any:
@@ -290,13 +287,13 @@ def gather_array(held: Array) -> Sequence[Any]:
 
 
 def write_gradient(held: Array, x: Any) -> Any:
-    made = ops.TensorArrayGradV3(handle=held.handle, flow_in=held.flow, source="g")
-    return write_array(Array(*made), x)
+    handle_and_flow = ops.TensorArrayGradV3(handle=held.handle, flow_in=held.flow, source="g")
+    return write_array(Array(*handle_and_flow), x)
 
 
 def read_gradient(held: Array) -> Sequence[Any]:
-    made = ops.TensorArrayGradV3(handle=held.handle, flow_in=held.flow, source="g")
-    return read_array(Array(*made))
+    handle_and_flow = ops.TensorArrayGradV3(handle=held.handle, flow_in=held.flow, source="g")
+    return read_array(Array(*handle_and_flow))
 
 
 class Named(NamedTuple):
@@ -370,6 +367,9 @@ def iterator(make: Callable[[str], Any]) -> Callable[[str], Any]:
     return create
 
 
+named_iterator = iterator(lambda name: ops.IteratorV2(shared_name=name, container="", **ELEMENT))
+
+
 def advance(handle: Any, x: Any) -> Any:
     return ops.IteratorGetNext(iterator=handle, **ELEMENT)
 
@@ -383,8 +383,8 @@ def next_of(handle: Any) -> Sequence[Any]:
 
 
 def next_of_optional(handle: Any) -> Sequence[Any]:
-    found = ops.IteratorGetNextAsOptional(iterator=handle, **ELEMENT)
-    return ops.OptionalGetValue(optional=found, **ELEMENT)
+    optional = ops.IteratorGetNextAsOptional(iterator=handle, **ELEMENT)
+    return ops.OptionalGetValue(optional=optional, **ELEMENT)
 
 
 def saved_iterator(handle: Any) -> Sequence[Any]:
@@ -408,9 +408,9 @@ def one_shot(name: str) -> Any:
     def dataset() -> Any:
         return endless(0, 1)
 
-    made = dataset.get_concrete_function()
-    made.add_to_graph(tf.compat.v1.get_default_graph())
-    return ops.OneShotIterator(dataset_factory=made, shared_name=name, **ELEMENT)
+    factory = dataset.get_concrete_function()
+    factory.add_to_graph(tf.compat.v1.get_default_graph())
+    return ops.OneShotIterator(dataset_factory=factory, shared_name=name, **ELEMENT)
 
 
 # Generators and draws.
@@ -463,10 +463,10 @@ def seeded(draw: Callable[[], Any]) -> State:
 
 
 def random_seeds(name: str) -> Any:
-    made = ops.AnonymousSeedGenerator(
+    generator_and_deleter = ops.AnonymousSeedGenerator(
         seed=tf.constant(3, tf.int64), seed2=tf.constant(4, tf.int64), reshuffle=True
     )
-    return made[0]
+    return generator_and_deleter[0]
 
 
 def shuffled(handle: Any) -> Any:
@@ -707,18 +707,11 @@ def put_sparse(name: str) -> Any:
     return Named(name, None)
 
 
-class TakesSparse(NamedTuple):
-    """What reads the sparse tensors of a name: their positions are 0, 1, and so on."""
-
-
 def take_sparse(held: Named) -> Sequence[Any]:
-    found = ops.TakeManySparseFromTensorsMap(
+    taken = ops.TakeManySparseFromTensorsMap(
         sparse_handles=tf.constant([0], tf.int64), dtype=tf.float32, shared_name=held.name
     )
-    return [found.sparse_values]
-
-
-BETA = {"beta1": 0.9, "beta2": 0.9, "epsilon": 0.1}
+    return [taken.sparse_values]
 
 
 def nd(operation: str) -> Callable[[Any, Any], Any]:
@@ -915,7 +908,7 @@ STATES: dict[str, State] = {
     "stage by key, peeked": peeked("Map"),
     "ordered stage, peeked": peeked("OrderedMap"),
     "iterator": State(
-        iterator(lambda name: ops.IteratorV2(shared_name=name, container="", **ELEMENT)),
+        named_iterator,
         advance, next_of,
     ),
     "iterator of TensorFlow 1": State(
@@ -929,15 +922,15 @@ STATES: dict[str, State] = {
         iterator(lambda name: ops.AnonymousIteratorV2(**ELEMENT)[0]), advance, next_of
     ),
     "iterator made again": State(
-        iterator(lambda name: ops.IteratorV2(shared_name=name, container="", **ELEMENT)),
+        named_iterator,
         remade, next_of,
     ),
     "saved iterator": State(
-        iterator(lambda name: ops.IteratorV2(shared_name=name, container="", **ELEMENT)),
+        named_iterator,
         advance, saved_iterator,
     ),
     "iterator by its text": State(
-        iterator(lambda name: ops.IteratorV2(shared_name=name, container="", **ELEMENT)),
+        named_iterator,
         advance, by_text,
     ),
     "one-shot iterator": State(one_shot, advance, next_of),
@@ -1001,5 +994,3 @@ STATES: dict[str, State] = {
     "sparse tensors": State(put_sparse, add_sparse, take_sparse),
 }  # fmt: skip
 """The kinds of state, by their names."""
-
-HANDLES = tuple(name for name, each in STATES.items() if not each.is_reference)

@@ -26,22 +26,22 @@ def audited(program: Node) -> Audit | None:
 @settings(max_examples=30)
 @given(rounds(secure=True))
 def test_every_printed_path_is_a_pattern(program: Node) -> None:
-    found = audited(program)
-    if found is None:
+    report = audited(program)
+    if report is None:
         return
-    for aspect, paths in (("", found.data), ("how many ", found.counted)):
+    for aspect, paths in (("", report.data), ("how many ", report.counted)):
         for path in paths:
             policy = Policy(never_leave=(Pattern(f"{aspect}{path}"),))
-            said = {each.subject for each in broken(found, policy)}
+            said = {each.subject for each in broken(report, policy)}
             leaves = {
                 channel.name
-                for channel in found.channels
+                for channel in report.channels
                 if path in (channel.depends.counts if aspect else channel.depends.elements)
             }
             assert said >= leaves
             assert all(
                 any(name.startswith(path) for name in (*c.depends.counts, *c.depends.elements))
-                for c in found.channels
+                for c in report.channels
                 if c.name in said
             )
 
@@ -49,11 +49,11 @@ def test_every_printed_path_is_a_pattern(program: Node) -> None:
 @settings(max_examples=30)
 @given(rounds(secure=True))
 def test_names_differ_and_contents_survive_a_file(program: Node) -> None:
-    found = audited(program)
-    if found is not None:
-        names = [channel.name for channel in found.channels]
+    report = audited(program)
+    if report is not None:
+        names = [channel.name for channel in report.channels]
         assert len(set(names)) == len(names)
         again = audited(wire.from_bytes(wire.to_bytes(program)))
         assert again is not None
-        contents = [channel.content for channel in found.channels]
+        contents = [channel.content for channel in report.channels]
         assert contents == [channel.content for channel in again.channels]

@@ -111,11 +111,11 @@ def names(each: Case) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("each", CASES, ids=str)
 def test_channel_names_what_changes_it(each: Case) -> None:
-    found = names(each)
+    listed = names(each)
     # Elements include their shape.
-    assert {each.named, each.named.replace("shape of", "data")} & set(found)
+    assert {each.named, each.named.replace("shape of", "data")} & set(listed)
     if each.only:
-        assert [name for name in found if name.startswith("data")] == [each.named]
+        assert [name for name in listed if name.startswith("data")] == [each.named]
 
 
 @pytest.mark.slow
@@ -324,8 +324,8 @@ def counted_by_a_range(row: Any) -> Any:
 @case(OFTEN)
 def counted_by_a_filter(row: Any) -> Any:
     handle = number()
-    kept = tf.data.Dataset.range(5).filter(plain(lambda n: tf.cast(n, tf.int32) < row["user"]))
-    return read(handle, kept.reduce(0, plain(lambda n, each: done(add_one(handle), n))))
+    passed = tf.data.Dataset.range(5).filter(plain(lambda n: tf.cast(n, tf.int32) < row["user"]))
+    return read(handle, passed.reduce(0, plain(lambda n, each: done(add_one(handle), n))))
 
 
 @case(OFTEN)
@@ -399,8 +399,8 @@ def branch_on_the_size(x: Any) -> Any:
 
 @case(SHAPE, **SHAPED)
 def size_of_a_list(x: Any) -> Any:
-    made = ops.TensorListFromTensor(tensor=x, element_shape=tf.constant([], tf.int32))
-    return ops.TensorListLength(input_handle=made)
+    tensors = ops.TensorListFromTensor(tensor=x, element_shape=tf.constant([], tf.int32))
+    return ops.TensorListLength(input_handle=tensors)
 
 
 @case(SHAPE, **SHAPED)
@@ -509,27 +509,27 @@ def pushed_on_a_stack(row: Any) -> Any:
 
 @case(WITH_INPUTS)
 def written_to_an_array(row: Any) -> Any:
-    made = ops.TensorArrayV3(size=tf.constant(1), dtype=tf.int32, element_shape=[])
+    array = ops.TensorArrayV3(size=tf.constant(1), dtype=tf.int32, element_shape=[])
     index = tf.constant(0)
     written = ops.TensorArrayWriteV3(
-        handle=made.handle, index=index, value=row["user"], flow_in=made.flow
+        handle=array.handle, index=index, value=row["user"], flow_in=array.flow
     )
     with tf.control_dependencies([written]):
         return ops.TensorArrayReadV3(
-            handle=made.handle, index=index, flow_in=made.flow, dtype=tf.int32
+            handle=array.handle, index=index, flow_in=array.flow, dtype=tf.int32
         )
 
 
 @case(WITH_INPUTS)
 def scattered_into_an_array(row: Any) -> Any:
-    made = ops.TensorArrayV3(size=tf.constant(2), dtype=tf.int32, element_shape=[])
+    array = ops.TensorArrayV3(size=tf.constant(2), dtype=tf.int32, element_shape=[])
     written = ops.TensorArrayScatterV3(
-        handle=made.handle, indices=[0, 1], value=tf.stack([row["user"], 1]), flow_in=made.flow
+        handle=array.handle, indices=[0, 1], value=tf.stack([row["user"], 1]), flow_in=array.flow
     )
     with tf.control_dependencies([written]):
         return tf.reduce_sum(
             ops.TensorArrayGatherV3(
-                handle=made.handle, indices=[0, 1], flow_in=made.flow, dtype=tf.int32
+                handle=array.handle, indices=[0, 1], flow_in=array.flow, dtype=tf.int32
             )
         )
 
@@ -722,8 +722,8 @@ def column_of_a_map(rows: Any) -> Any:
 
 @of_rows("d.zip")
 def column_of_a_kept_dict(rows: Any) -> Any:
-    kept = rows.map(plain(lambda row: collections.OrderedDict(b=row["zip"], a=row["sex"])))
-    return kept.batch(3).reduce(0, plain(lambda n, row: n + row["b"][0]))
+    dicts = rows.map(plain(lambda row: collections.OrderedDict(b=row["zip"], a=row["sex"])))
+    return dicts.batch(3).reduce(0, plain(lambda n, row: n + row["b"][0]))
 
 
 @of_rows("d.sex", ([(1, 2, 3)], [(1, 2, 9)]))
@@ -974,11 +974,13 @@ def consumed_by_an_iterator_in_a_loop(row: Any) -> Any:
     handle = number()
     mapped = tf.data.Dataset.range(9).map(plain(lambda n: done(add_one(handle), n)))
     variant = tf.data.experimental.to_variant(mapped)
-    made = ops.IteratorV2(shared_name="deferred", container="", **NUMBERS)
-    ready = ops.MakeIterator(dataset=variant, iterator=made)
+    iterator = ops.IteratorV2(shared_name="deferred", container="", **NUMBERS)
+    ready = ops.MakeIterator(dataset=variant, iterator=iterator)
     with tf.control_dependencies([ready]):
         first = tf.constant(0)
-    loop = tf.while_loop(lambda i: i < row["user"], lambda i: [i + 1 + 0 * next_of(made)], [first])
+    loop = tf.while_loop(
+        lambda i: i < row["user"], lambda i: [i + 1 + 0 * next_of(iterator)], [first]
+    )
     return read(handle, loop)
 
 
@@ -989,8 +991,8 @@ def written_by_a_predicate(row: Any) -> Any:
     def predicate(n: Any) -> Any:
         return done(insert(table, 1, row["user"]), n > 0)
 
-    kept = tf.data.Dataset.range(3).filter(plain(predicate))
-    return find(table, 1, kept.reduce(tf.constant(0, tf.int64), plain(lambda n, each: n)))
+    passed = tf.data.Dataset.range(3).filter(plain(predicate))
+    return find(table, 1, passed.reduce(tf.constant(0, tf.int64), plain(lambda n, each: n)))
 
 
 @case(DEFERRED)
@@ -1038,11 +1040,11 @@ def consumed_in_a_case(row: Any) -> Any:
 def one_element_taken_in_a_branch(row: Any) -> Any:
     handle = number()
     mapped = tf.data.Dataset.range(9).map(plain(lambda n: done(add_one(handle), n)))
-    made = ops.IteratorV2(shared_name="deferred_too", container="", **NUMBERS)
-    ready = ops.MakeIterator(dataset=tf.data.experimental.to_variant(mapped), iterator=made)
+    iterator = ops.IteratorV2(shared_name="deferred_too", container="", **NUMBERS)
+    ready = ops.MakeIterator(dataset=tf.data.experimental.to_variant(mapped), iterator=iterator)
     with tf.control_dependencies([ready]):
         is_large = tf.identity(row["user"] > 1)
-    return read(handle, tf.cond(is_large, lambda: next_of(made), zero))
+    return read(handle, tf.cond(is_large, lambda: next_of(iterator), zero))
 
 
 # Handles that are chosen.

@@ -46,9 +46,9 @@ def small(data: Any = PERSON) -> Audit:
 
 def report(policy: Policy | None = None, audited: Audit | None = None, **more: Any) -> Report:
     audited = audited or small()
-    found = () if policy is None else violations(audited, policy, TODAY)
+    broken = () if policy is None else violations(audited, policy, TODAY)
     digests = {"computation": DIGEST}
-    return Report("module.py:training", audited, digests, policy=policy, violations=found, **more)
+    return Report("module.py:training", audited, digests, policy=policy, violations=broken, **more)
 
 
 def strict() -> Policy:
@@ -99,8 +99,8 @@ class Read(html.parser.HTMLParser):
         ]
 
 
-def page_of(made: Report) -> Read:
-    return Read(audit_html(made))
+def page_of(judged: Report) -> Read:
+    return Read(audit_html(judged))
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,9 @@ def test_the_verdict_is_first(policy: Policy | None, title: str, kind: str) -> N
 
 
 def test_digests_of_program_policy_and_tool_are_there() -> None:
-    made = report(strict())
-    text = page_of(made).text
-    tool = document(made)["tool"]
+    judged = report(strict())
+    text = page_of(judged).text
+    tool = document(judged)["tool"]
     for expected in (DIGEST, "fedcba9876543210" * 4, tool["digest"], f"tffc {tool['version']}"):
         assert expected in text
     assert "strict.yaml" in text
@@ -188,8 +188,8 @@ def test_no_folder_of_the_author_is_named(tmp_path: pathlib.Path) -> None:
     span = Span(str(file), 7)
     audited = small()
     channels = tuple(dataclasses.replace(each, span=span) for each in audited.channels)
-    made = report(audited=dataclasses.replace(audited, channels=channels))
-    page = audit_html(dataclasses.replace(made, source=f"{file}:training"))
+    judged = report(audited=dataclasses.replace(audited, channels=channels))
+    page = audit_html(dataclasses.replace(judged, source=f"{file}:training"))
     assert "secret_folder" not in page
     assert "<title>training · audit</title>" in page
     assert "module.py:7" in Read(page).text
@@ -220,16 +220,16 @@ SAID_OTHERWISE = {
 
 @pytest.mark.parametrize("policy", [None, strict(), Policy(path="p.yaml", digest="ab" * 32)])
 def test_the_page_says_all_that_the_document_says(policy: Policy | None) -> None:
-    made = document(report(policy, as_of=TODAY if policy else None))
-    said = " ".join(Read(audit_page(made)).text.split())
-    file, name = made.pop("source").split(":")
+    content = document(report(policy, as_of=TODAY if policy else None))
+    said = " ".join(Read(audit_page(content)).text.split())
+    file, name = content.pop("source").split(":")
     assert f"{name} {file}" in said
     # The page has each part of these.
-    verdict = made.pop("verdict")
+    verdict = content.pop("verdict")
     assert verdict["until"] is None or verdict["until"] in said
-    for each in made["violations"]:
+    for each in content["violations"]:
         del each["text"]
-    for text in texts(made):
+    for text in texts(content):
         expected = " ".join(SAID_OTHERWISE.get(text, text).split())
         assert expected in said, expected
 
@@ -256,9 +256,11 @@ def test_names_are_never_markup(name: str) -> None:
             case _:
                 return value
 
-    made = document(report(strict(), as_of=TODAY))
-    count = len(made["violations"])
-    hostile, plain = (audit_page(renamed(made, each), [each] * count) for each in (name, "plain"))
+    content = document(report(strict(), as_of=TODAY))
+    count = len(content["violations"])
+    hostile, plain = (
+        audit_page(renamed(content, each), [each] * count) for each in (name, "plain")
+    )
     tags = [[tag for tag, _ in Read(page).elements if tag != "wbr"] for page in (hostile, plain)]
     attributes = [[attrs for _, attrs in Read(page).elements if attrs] for page in (hostile, plain)]
     assert tags[0] == tags[1]

@@ -48,9 +48,9 @@ def browser() -> Iterator[Any]:
 def judged(source: str, policy: Policy) -> str:
     """Return the page of the audit of a round under a policy."""
     audited = audit(read_round(source, "mapreduce").computation, "mapreduce")
-    found = violations(audited, policy, datetime.date(2030, 1, 1))
+    broken = violations(audited, policy, datetime.date(2030, 1, 1))
     digests = {"computation": "0123456789abcdef" * 4}
-    return audit_html(Report(source, audited, digests, policy=policy, violations=found))
+    return audit_html(Report(source, audited, digests, policy=policy, violations=broken))
 
 
 @pytest.fixture
@@ -128,9 +128,9 @@ def test_axe_finds_no_violations(browser: Any, long: pathlib.Path, scheme: str) 
     shown = Opened(browser, long, color_scheme=scheme, bypass_csp=True)
     shown.page.evaluate(AXE.read_text())
     result = shown.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    found = [
+    problems = [
         f"{each['id']}: {[node['html'][:150] for node in each['nodes'][:3]]}"
         for each in result["violations"]
     ]
-    assert found == []
+    assert problems == []
     shown.context.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import tffc as tff
@@ -87,9 +89,9 @@ def test_words_before_a_path(text: str, aspect: Aspect, path: str) -> None:
     ],
 )
 def test_a_pattern_forbids_what_it_covers(pattern: str, leaves: str) -> None:
-    def taken(data: object) -> object:
+    def taken(data: Any) -> Any:
         for step in leaves.split("."):
-            data = data[int(step)] if step.isdigit() else getattr(data, step)  # type: ignore[index]
+            data = data[int(step)] if step.isdigit() else getattr(data, step)
         return joined(data) if leaves == "vector" else tff.federated_sum(data)
 
     policy = Policy(never_leave=(Pattern(pattern),))
@@ -111,18 +113,18 @@ def test_a_pattern_forbids_what_it_covers(pattern: str, leaves: str) -> None:
     ],
 )
 def test_a_pattern_that_matches_nothing_is_refused(pattern: str, near: str) -> None:
-    found = audited(lambda data: tff.federated_sum(data.age))
+    report = audited(lambda data: tff.federated_sum(data.age))
     with pytest.raises(PolicyError) as refused:
-        broken(found, Policy(never_leave=(Pattern(pattern),)))
+        broken(report, Policy(never_leave=(Pattern(pattern),)))
     assert refused.value.code == "E977"
     assert near in str(refused.value.help)
     optional = Policy(never_leave=(Pattern(pattern, is_optional=True),))
-    assert broken(found, optional) == []
+    assert broken(report, optional) == []
 
 
 def test_the_shape_is_known_to_whoever_knows_the_element() -> None:
-    found = audited(lambda data: joined(data.vector))
+    report = audited(lambda data: joined(data.vector))
     policy = Policy(never_leave=(Pattern("shape of data.vector"),))
-    assert [each.message for each in broken(found, policy)] == [
+    assert [each.message for each in broken(report, policy)] == [
         "may depend on shape of data.vector"
     ]

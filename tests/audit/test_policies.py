@@ -74,8 +74,8 @@ def test_a_size_that_is_not_fixed_is_not_a_number(text: str, size: int | None) -
 
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 def test_a_variable_size_is_larger_than_any(form: str) -> None:
-    found = audit(round_of(lambda data: joined(data.vector)).node, form)
-    (violation,) = broken(found, Policy(largest_bytes=2**62))
+    report = audit(round_of(lambda data: joined(data.vector)).node, form)
+    (violation,) = broken(report, Policy(largest_bytes=2**62))
     assert (violation.rule, violation.message) == ("largest-bytes", "has no fixed size")
 
 
@@ -122,11 +122,11 @@ def test_sums_and_means_are_of_all_clients(name: str) -> None:
 
 @pytest.mark.parametrize("name", SINGLE)
 def test_what_may_be_the_value_of_one_client(name: str) -> None:
-    found = audited(SINGLE[name])
-    (violation,) = broken(found, Policy(single_client=False))
+    report = audited(SINGLE[name])
+    (violation,) = broken(report, Policy(single_client=False))
     assert violation.rule == "single-client"
     assert violation.message.startswith("may release one client's value: ")
-    assert broken(found, Policy(single_client=True)) == []
+    assert broken(report, Policy(single_client=True)) == []
 
 
 def test_a_weight_of_one_client_is_named() -> None:
@@ -150,8 +150,8 @@ def test_what_clients_keep_is_of_one_client() -> None:
     program = tff.federated_computation(
         lambda state, data: data, tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
     )
-    found = audit(program.node, "broadcast")
-    (violation,) = broken(found, Policy(single_client=False))
+    report = audit(program.node, "broadcast")
+    (violation,) = broken(report, Policy(single_client=False))
     assert violation.message == (
         "may release one client's value: clients' outputs are not aggregated"
     )
@@ -183,38 +183,38 @@ ODD = Effect("server", "unknown", "Odd", None, Depends(("somewhere.else",)), "5"
     ],
 )
 def test_what_an_effect_shows_leaves_too(effect: Effect, pattern: str) -> None:
-    found = dataclasses.replace(
+    report = dataclasses.replace(
         audited(lambda data: tff.federated_sum(data.username)), effects=(effect,)
     )
     policy = Policy(never_leave=(Pattern(pattern),))
-    (violation,) = broken(found, policy)
+    (violation,) = broken(report, policy)
     assert (violation.rule, violation.subject) == ("never-leave", effect.operation)
     waiver = Waiver(effect.operation, effect.content, "never-leave", "reviewed", TODAY)
-    assert broken(found, dataclasses.replace(policy, exceptions=(waiver,))) == []
+    assert broken(report, dataclasses.replace(policy, exceptions=(waiver,))) == []
 
 
 def test_a_count_in_a_file_leaves() -> None:
     total = audited(lambda data: tff.federated_sum(tff.federated_map(TOTAL, data)), ROWS)
-    found = dataclasses.replace(total, effects=(WRITTEN,))
+    report = dataclasses.replace(total, effects=(WRITTEN,))
     policy = Policy(never_leave=(Pattern("how many data"),))
-    assert "WriteFile" in [each.subject for each in broken(found, policy)]
+    assert "WriteFile" in [each.subject for each in broken(report, policy)]
 
 
 def test_what_only_an_effect_shows_is_not_kept_quiet() -> None:
-    found = audited(lambda data: tff.federated_sum(data.username))
-    found = dataclasses.replace(found, effects=(SHOWN, WRITTEN))
-    assert "data.user.id" in found.in_no_channel
-    assert found.only_in_effects == ["data.user.id"]
+    report = audited(lambda data: tff.federated_sum(data.username))
+    report = dataclasses.replace(report, effects=(SHOWN, WRITTEN))
+    assert "data.user.id" in report.in_no_channel
+    assert report.only_in_effects == ["data.user.id"]
     line = "  of these, in effects at the clients: data.user.id\n"
-    assert line in audit_text(found, without_line)
+    assert line in audit_text(report, without_line)
 
 
 def test_effects_of_every_kind_can_be_forbidden() -> None:
-    found = audited(lambda data: tff.federated_sum(data.username))
-    found = dataclasses.replace(found, effects=(SHOWN, WRITTEN))
+    report = audited(lambda data: tff.federated_sum(data.username))
+    report = dataclasses.replace(report, effects=(SHOWN, WRITTEN))
     policy = Policy(effects={"clients": ("files",)})
-    assert [each.subject for each in broken(found, policy)] == ["PrintV2"]
-    assert [each.subject for each in broken(found, Policy(effects={"clients": ()}))] == [
+    assert [each.subject for each in broken(report, policy)] == ["PrintV2"]
+    assert [each.subject for each in broken(report, Policy(effects={"clients": ()}))] == [
         "PrintV2",
         "WriteFile",
     ]
@@ -229,7 +229,9 @@ def waived(content: str, **changes: Any) -> Policy:
     return Policy(operators=("federated_secure_sum",), exceptions=(waiver,))
 
 
-BASE: Aggregate = lambda data: tff.federated_sum(data.age)  # noqa: E731
+def total_of_ages(data: Any) -> Any:
+    return tff.federated_sum(data.age)
+
 
 OTHERS: dict[str, Aggregate] = {
     "another element": lambda data: tff.federated_sum(data.username),
@@ -245,8 +247,8 @@ OTHERS: dict[str, Aggregate] = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_an_exception_ends_with_what_it_is_about(name: str) -> None:
-    content = channel_of(BASE).content
-    assert broken(audited(BASE), waived(content)) == []
+    content = channel_of(total_of_ages).content
+    assert broken(audited(total_of_ages), waived(content)) == []
     changed = channel_of(OTHERS[name])
     assert changed.content != content
     with pytest.raises(PolicyError) as refused:
@@ -291,14 +293,14 @@ def test_names_and_other_channels_do_not_change_a_content() -> None:
         return another, added
 
     contents = {channel.name: channel.content for channel in audited(renamed).channels}
-    assert contents["another"] == channel_of(BASE).content
+    assert contents["another"] == channel_of(total_of_ages).content
     assert broken(audited(renamed), waived(contents["another"]))[0].subject == "added"
 
 
 def test_a_changed_channel_is_named_with_its_new_content() -> None:
     def total_of(data: Any) -> Any:
         total = tff.federated_sum(data.age)
-        return total  # noqa: RET504
+        return total  # noqa: RET504  (the channel gets the variable's name)
 
     (channel,) = audited(total_of).channels
     assert channel.name == "total"
@@ -309,33 +311,33 @@ def test_a_changed_channel_is_named_with_its_new_content() -> None:
 
 
 def test_an_exception_is_for_one_rule_and_one_content() -> None:
-    content = channel_of(BASE).content
+    content = channel_of(total_of_ages).content
     policy = dataclasses.replace(waived(content), largest_bytes=1)
-    assert [each.rule for each in broken(audited(BASE), policy)] == ["largest-bytes"]
+    assert [each.rule for each in broken(audited(total_of_ages), policy)] == ["largest-bytes"]
 
 
 def test_an_exception_that_a_program_need_not_have() -> None:
     policy = waived("0" * 32, is_optional=True)
-    assert [each.rule for each in broken(audited(BASE), policy)] == ["operators"]
+    assert [each.rule for each in broken(audited(total_of_ages), policy)] == ["operators"]
 
 
 def test_a_later_exception_takes_over() -> None:
-    content = channel_of(BASE).content
+    content = channel_of(total_of_ages).content
     ended = Waiver("total", content, "operators", "before", TODAY - datetime.timedelta(1))
     policy = dataclasses.replace(waived(content), exceptions=(ended,))
-    (found,) = violations(audited(BASE), policy, TODAY)
-    assert (found.excepted, found.expired) == (None, ended.expires)
+    (violation,) = violations(audited(total_of_ages), policy, TODAY)
+    assert (violation.excepted, violation.expired) == (None, ended.expires)
     policy = dataclasses.replace(policy, exceptions=(ended, *waived(content).exceptions))
-    (found,) = violations(audited(BASE), policy, TODAY)
-    assert (found.excepted, found.expired) == ("reviewed", None)
+    (violation,) = violations(audited(total_of_ages), policy, TODAY)
+    assert (violation.excepted, violation.expired) == ("reviewed", None)
 
 
 def test_every_path_of_the_data_can_be_a_pattern() -> None:
-    found = audited(BASE)
-    for path in found.data:
+    report = audited(total_of_ages)
+    for path in report.data:
         expected = ["never-leave"] if path == "data.age" else []
         policy = Policy(never_leave=(Pattern(path),))
-        assert [each.rule for each in broken(found, policy)] == expected
+        assert [each.rule for each in broken(report, policy)] == expected
 
 
 def split(first: Any, second: Any) -> list[str]:

@@ -22,8 +22,8 @@ def test_what_changes_a_channel_is_named(data: Any) -> None:
 
 
 def check(pick: Pick) -> None:
-    made = round_of(pick)
-    assert outcome_of(made, pick, clients=1).misses == []
+    drawn = round_of(pick)
+    assert outcome_of(drawn, pick, clients=1).misses == []
 
 
 @pytest.mark.long

@@ -95,8 +95,8 @@ def mapped(write: Write, x: Any) -> Any:
 
 
 def filtered(write: Write, x: Any) -> Any:
-    kept = tf.data.Dataset.range(3).filter(plain(lambda each: tf.cast(each, tf.float32) < x))
-    return kept.reduce(0, plain(lambda n, each: done(write(tf.constant(6.0)), n + 1)))
+    passed = tf.data.Dataset.range(3).filter(plain(lambda each: tf.cast(each, tf.float32) < x))
+    return passed.reduce(0, plain(lambda n, each: done(write(tf.constant(6.0)), n + 1)))
 
 
 def flattened(write: Write, x: Any) -> Any:

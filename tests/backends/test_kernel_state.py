@@ -123,7 +123,9 @@ def branches_of_elements(data: Any) -> Any:
 
 def loops_in_functions(data: Any) -> Any:
     def count() -> Any:
-        step = lambda i, sum: (i + 1, 10 * sum + draw())  # noqa: E731
+        def step(i: Any, sum: Any) -> Any:
+            return i + 1, 10 * sum + draw()
+
         return tf.while_loop(lambda i, _: i < 3, step, (0, 0.0))[1]
 
     f, g = apart(count), apart(count)
@@ -265,8 +267,8 @@ def test_what_elements_would_share_is_refused(mapped: Any, reduced: Any) -> None
     text = refusal(GraphError, compile_form, computed.node, "mapreduce")
     assert "E745" in text
     argument = (0.0, [[1.0, 2.0, 3.0], [4.0, 5.0]])
-    kept = compile_form(computed.node, "distribute-aggregate").decompile()
-    assert run(kept, argument) == run(computed.node, argument)
+    decompiled = compile_form(computed.node, "distribute-aggregate").decompile()
+    assert run(decompiled, argument) == run(computed.node, argument)
 
 
 def test_draws_of_an_aggregation_start_anew() -> None:

@@ -17,17 +17,17 @@ from tffc.engines.process import Process
 from tffc.interpreter.interpreter import run
 
 F = np.float32
-I = np.int32  # noqa: E741
+N = np.int32
 
 ROUNDS: dict[str, tuple[Any, list[Any]]] = {
     "means_and_extremes": (
         (),
-        [(F(1), F(2), I(-5)), (F(-3), F(1), I(-7)), (F(-8), F(5), I(-2))],
+        [(F(1), F(2), N(-5)), (F(-3), F(1), N(-7)), (F(-8), F(5), N(-2))],
     ),
     "texts": ((), ["a", "b", "c"]),
-    "secured": ((), [I(3), I(905), I(13)]),
+    "secured": ((), [N(3), N(905), N(13)]),
     "states": ((F(2), F(3)), [F(1), F(-4), F(0.5)]),
-    "shadowed": ((), [(I(3), I(-4)), (I(5), I(11))]),
+    "shadowed": ((), [(N(3), N(-4)), (N(5), N(11))]),
 }
 
 
@@ -50,8 +50,8 @@ def test_a_form_computes_what_the_program_does(name: str, form: str) -> None:
         return  # how clients are grouped shows in them
     process = Process(Bundle(form, program, compiled.components(), None, {}))
     source = Values(clients)
-    found = LocalEngine(process, 1).run_round(state, Cohort(source, source.clients))
-    assert flat((found.state, found.output)) == expected
+    result = LocalEngine(process, 1).run_round(state, Cohort(source, source.clients))
+    assert flat((result.state, result.output)) == expected
 
 
 def test_a_broadcast_form_computes_what_the_program_does() -> None:

@@ -194,8 +194,8 @@ exceptions:
 @pytest.fixture
 def excepted(run: Run) -> str:
     """A policy with an exception for the channel `total`."""
-    found = json.loads(run("audit", "round.py:training", "--format", "json").stdout)
-    return EXCEPTED.replace("CONTENT", found["audit"]["channels"][0]["content"])
+    report = json.loads(run("audit", "round.py:training", "--format", "json").stdout)
+    return EXCEPTED.replace("CONTENT", report["audit"]["channels"][0]["content"])
 
 
 def test_an_exception_holds_until_its_day_ends(
@@ -237,8 +237,8 @@ def test_the_content_of_an_effect(run: Run, tmp_path: pathlib.Path) -> None:
         (tmp_path / name).write_text(text)
         ran = run("audit", f"{name}:training", "--format", "json")
         assert ran.code == 0, ran.stderr
-        found = json.loads(ran.stdout)
-        (effect,) = found["audit"]["effects"]
+        report = json.loads(ran.stdout)
+        (effect,) = report["audit"]["effects"]
         return effect["content"]
 
     same = content(READING)

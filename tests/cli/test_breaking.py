@@ -133,3 +133,42 @@ def test_a_revision(run: Run, tmp_path: pathlib.Path) -> None:
     ran = run("diff", "--breaking", "git:HEAD", "round.py:training")
     assert ran.code == 1
     assert "error[E859]: the old version of round.py:training cannot be traced" in ran.stderr
+
+
+NOISY = """\
+import numpy as np
+import tensorflow as tf
+import tffc as tff
+
+
+@tff.tf_computation
+def offset():
+    return tf.random.normal([])
+
+
+@tff.tf_computation(np.float32, np.float32)
+def sent(x, offset):
+    return x + offset + tf.random.normal([])
+
+
+@tff.federated_computation(tff.types.at_server(np.float32), tff.types.at_clients(np.float32))
+def training(state, data):
+    drawn = tff.federated_broadcast(tff.federated_eval(offset, tff.SERVER))
+    return state, tff.federated_sum(tff.federated_map(sent, (data, drawn)))
+"""
+
+
+def test_noise_that_the_server_draws_is_none_of_the_clients(
+    run: Run, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "old" / "noisy.py").write_text(NOISY)
+    without_own_draw = NOISY.replace("x + offset + tf.random.normal([])", "x + offset")
+    (tmp_path / "noisy.py").write_text(without_own_draw)
+    ran = run("diff", "--breaking", "old/noisy.py:training", "noisy.py:training")
+    assert ran.stdout == (
+        "PRIVACY: noisy.py:19: sum no longer depends on a fresh random draw at the clients\n"
+    )
+    (tmp_path / "old" / "noisy.py").write_text(without_own_draw)
+    (tmp_path / "noisy.py").write_text(without_own_draw.replace("tf.random.normal([])", "1.0"))
+    ran = run("diff", "--breaking", "old/noisy.py:training", "noisy.py:training")
+    assert "at the clients" not in ran.stdout

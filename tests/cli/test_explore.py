@@ -83,8 +83,8 @@ def test_since_shows_changes(run: Run, write: Write) -> None:
     assert (same["parts"], same["breaking"], same["sources"]) == ([], [], [])
 
 
-def changes_in(made: str) -> Any:
-    return Reader(made).data("description")["changes"]
+def changes_in(page: str) -> Any:
+    return Reader(page).data("description")["changes"]
 
 
 @pytest.mark.parametrize("name", ["round.py", "folder/round.py"])

@@ -77,15 +77,19 @@ def forge(run: Run, tmp_path: pathlib.Path) -> Forge:
 
 def data_of(run: Run, *args: str) -> list[list[str]]:
     """The clients' data in each channel, of an audit as JSON."""
-    found = json.loads(run("audit", *args, "--format", "json").stdout)
-    return [channel["depends"]["elements"] for channel in found["audit"]["channels"]]
+    report = json.loads(run("audit", *args, "--format", "json").stdout)
+    return [channel["depends"]["elements"] for channel in report["audit"]["channels"]]
 
 
 def test_the_bundle_of_a_program_is_read_as_the_program(run: Run, forge: Forge, form: str) -> None:
     forge(form)
-    found = json.loads(run("audit", "zip", "--format", "json").stdout)
-    assert found["read"]["what"] == "program"
-    assert found["read"]["proof"] == {"answer": "proved", "prover": bundles.VERSION, "reason": None}
+    report = json.loads(run("audit", "zip", "--format", "json").stdout)
+    assert report["read"]["what"] == "program"
+    assert report["read"]["proof"] == {
+        "answer": "proved",
+        "prover": bundles.VERSION,
+        "reason": None,
+    }
     assert data_of(run, "zip") == [["data.zip"]]
 
 
@@ -95,10 +99,10 @@ def test_a_forged_bundle_is_audited_from_its_components(
 ) -> None:
     forged = forge(form, changed)
     ran = run("audit", forged, "--format", "json")
-    found = json.loads(ran.stdout)
-    assert found["read"]["what"] == "components"
-    assert found["read"]["proof"]["answer"] == "different"
-    assert found["program"]["digest"] not in (None, found["program"]["digests"]["computation"])
+    report = json.loads(ran.stdout)
+    assert report["read"]["what"] == "components"
+    assert report["read"]["proof"]["answer"] == "different"
+    assert report["program"]["digest"] not in (None, report["program"]["digests"]["computation"])
     assert data_of(run, forged) == [["data.user"]]
     assert ran.stderr.startswith("warning: forged is read from its components: ")
 
@@ -207,12 +211,12 @@ def test_the_explorer_says_which_version_is_read_from_its_components(
     run: Run, forge: Forge
 ) -> None:
     forged = forge("mapreduce")
-    made = run("explore", "module.py:adds_zip", "--since", forged, "-o", "-").stdout
-    changed = Reader(made).data("description")["changes"]
+    page = run("explore", "module.py:adds_zip", "--since", forged, "-o", "-").stdout
+    changed = Reader(page).data("description")["changes"]
     assert "computes something else than the program" in changed["doubt"]
     assert "privacy" in {each["breaks"] for each in changed["breaking"]}
-    made = run("explore", forged, "--since", "module.py:adds_zip", "-o", "-").stdout
-    changed = Reader(made).data("description")["changes"]
+    page = run("explore", forged, "--since", "module.py:adds_zip", "-o", "-").stdout
+    changed = Reader(page).data("description")["changes"]
     assert changed["doubt"] is None
     shown = run("diff", "--breaking", "module.py:adds_zip", forged, "--json").stdout
     assert [(each["breaks"].upper(), each["subject"]) for each in changed["breaking"]] == [
@@ -224,8 +228,8 @@ def test_the_explorer_says_which_version_is_read_from_its_components(
 def test_components_are_approved_and_not_the_program(run: Run, forge: Forge, form: str) -> None:
     forged = forge(form)
     page = run("audit", forged, "--format", "html").stdout
-    found = json.loads(run("audit", forged, "--format", "json").stdout)["program"]
+    read = json.loads(run("audit", forged, "--format", "json").stdout)["program"]
     text = " ".join(re.sub(r"<[^>]*>", "", page.partition("Approval")[2]).split())
-    assert f"approve the components that have the SHA-256 {found['digest']}." in text
-    assert found["digests"]["computation"] not in text
-    assert found["digests"]["computation"] in page
+    assert f"approve the components that have the SHA-256 {read['digest']}." in text
+    assert read["digests"]["computation"] not in text
+    assert read["digests"]["computation"] in page

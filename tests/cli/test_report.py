@@ -35,24 +35,24 @@ def test_the_verdict(run: Run, tmp_path: pathlib.Path) -> None:
     assert document(run, "round.py")["verdict"]["word"] == "no policy"
     assert document(run, "round.py", "--policy", "policy.yaml")["verdict"]["word"] == "passes"
     (tmp_path / "policy.yaml").write_text("protection: secure\n")
-    found = document(run, "round.py", "--policy", "policy.yaml")
-    assert found["verdict"] == {
+    report = document(run, "round.py", "--policy", "policy.yaml")
+    assert report["verdict"] == {
         "word": "violates",
         "text": "violates the policy: 1 violation",
         "violations": 1,
         "excepted": 0,
         "until": None,
     }
-    assert [each["text"] for each in found["violations"]] == [
+    assert [each["text"] for each in report["violations"]] == [
         "round.py:7: protection: sum: aggregated by the system; required: secure sum"
     ]
 
 
 def test_the_policy(run: Run) -> None:
-    found = document(run, "round.py", "--policy", "policy.yaml")["policy"]
-    assert found["path"] == "policy.yaml"
-    assert found["digest"] == hashlib.sha256(POLICY.encode()).hexdigest()
-    assert {rule["rule"]: (rule["requires"], rule["verdict"]) for rule in found["rules"]} == {
+    policy = document(run, "round.py", "--policy", "policy.yaml")["policy"]
+    assert policy["path"] == "policy.yaml"
+    assert policy["digest"] == hashlib.sha256(POLICY.encode()).hexdigest()
+    assert {rule["rule"]: (rule["requires"], rule["verdict"]) for rule in policy["rules"]} == {
         "never-leave": ("data.user (optional)", "holds"),
         "least-clients": ("5", "checked when rounds run"),
         "protection": ("aggregated by the system", "holds"),
@@ -65,10 +65,10 @@ def test_the_program_and_the_tool(run: Run, tmp_path: pathlib.Path) -> None:
     message = (tmp_path / "round.pb").read_bytes()
     digest = hashlib.sha256(message).hexdigest()
     for source in ("round.py", "round.pb", "bundle"):
-        found = document(run, source)
-        assert found["program"]["digest"] == digest
-        assert found["tool"]["version"] == VERSION
-        assert re.fullmatch("[0-9a-f]{64}", found["tool"]["digest"])
+        report = document(run, source)
+        assert report["program"]["digest"] == digest
+        assert report["tool"]["version"] == VERSION
+        assert re.fullmatch("[0-9a-f]{64}", report["tool"]["digest"])
     assert "components/work" in document(run, "bundle")["program"]["digests"]
 
 
@@ -125,18 +125,18 @@ def test_the_text_begins_with_the_verdict(run: Run) -> None:
 
 def test_sarif_says_where_it_comes_from(run: Run, tmp_path: pathlib.Path) -> None:
     args = ("round.py:count", "--policy", "policy.yaml", "--format", "sarif")
-    (found,) = json.loads(run("audit", *args).stdout)["runs"]
-    assert found["automationDetails"]["id"] == "tffc audit/round.py:count/mapreduce/"
-    digests = {each["location"]["uri"]: each["hashes"]["sha-256"] for each in found["artifacts"]}
+    (first,) = json.loads(run("audit", *args).stdout)["runs"]
+    assert first["automationDetails"]["id"] == "tffc audit/round.py:count/mapreduce/"
+    digests = {each["location"]["uri"]: each["hashes"]["sha-256"] for each in first["artifacts"]}
     assert digests == {
         name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
         for name in ("round.py", "policy.yaml")
     }
-    assert found["properties"]["verdict"]["word"] == "passes"
-    assert found["properties"]["program"]["digest"]
+    assert first["properties"]["verdict"]["word"] == "passes"
+    assert first["properties"]["program"]["digest"]
     other = ("round.py:count", "--form", "distribute-aggregate", *args[1:])
     (second,) = json.loads(run("audit", *other).stdout)["runs"]
-    assert second["automationDetails"] != found["automationDetails"]
+    assert second["automationDetails"] != first["automationDetails"]
 
 
 def test_an_exception_in_the_report(run: Run, tmp_path: pathlib.Path) -> None:
@@ -149,10 +149,10 @@ def test_an_exception_in_the_report(run: Run, tmp_path: pathlib.Path) -> None:
         )
     )
     args = ("round.py", "--policy", "policy.yaml", "--as-of")
-    found = document(run, *args, "2030-01-01")
-    assert found["verdict"]["text"] == "passes the policy, with 1 exception until 2030-01-02"
-    assert [each["state"] for each in found["policy"]["exceptions"]] == ["in use", "not needed"]
-    assert [each["verdict"] for each in found["policy"]["rules"]] == ["excepted"]
-    found = document(run, *args, "2030-01-03")
-    assert [each["state"] for each in found["policy"]["exceptions"]] == ["ended", "not needed"]
-    assert found["verdict"]["word"] == "violates"
+    report = document(run, *args, "2030-01-01")
+    assert report["verdict"]["text"] == "passes the policy, with 1 exception until 2030-01-02"
+    assert [each["state"] for each in report["policy"]["exceptions"]] == ["in use", "not needed"]
+    assert [each["verdict"] for each in report["policy"]["rules"]] == ["excepted"]
+    report = document(run, *args, "2030-01-03")
+    assert [each["state"] for each in report["policy"]["exceptions"]] == ["ended", "not needed"]
+    assert report["verdict"]["word"] == "violates"

@@ -31,8 +31,8 @@ def module(tmp_path: pathlib.Path, run: Run) -> str:
     (tmp_path / FOLDER / "round.py").write_text(ROUND)
     (tmp_path / FOLDER / "other.py").write_text(ROUND.replace("bitwidth=10", "bitwidth=12"))
     source = f"{FOLDER}/round.py:training"
-    found = json.loads(run("audit", source, "--format", "json").stdout)
-    content = found["audit"]["channels"][0]["content"]
+    report = json.loads(run("audit", source, "--format", "json").stdout)
+    content = report["audit"]["channels"][0]["content"]
     (tmp_path / "policy.yaml").write_text(POLICY.replace("CONTENT", content))
     return source
 

@@ -131,11 +131,11 @@ def test_no_result_is_no_success(form: tuple[str, ...], run: Run) -> None:
         "compared, 20 failed on both sides\n = note: failed on both sides, 20 times: TensorFlow "
         "could not carry out a computation: assertion failed: [not so]\n"
     )
-    found = json.loads((ran := run("verify", "failing.py:fails", *form, "--json")).stdout)
+    answer = json.loads((ran := run("verify", "failing.py:fails", *form, "--json")).stdout)
     assert ran.code == 3
-    assert (found["agrees"], found["code"]) == (None, "E904")
-    assert [found[name] for name in COUNTS] == [20, 0, 20, 0]
-    ((failure),) = found["failures"]
+    assert (answer["agrees"], answer["code"]) == (None, "E904")
+    assert [answer[name] for name in COUNTS] == [20, 0, 20, 0]
+    ((failure),) = answer["failures"]
     assert failure["trials"] == 20
     assert "[not so]" in failure["message"]
 
@@ -143,9 +143,9 @@ def test_no_result_is_no_success(form: tuple[str, ...], run: Run) -> None:
 @pytest.mark.usefixtures("failing")
 def test_what_differs_in_each_run_is_no_success(run: Run) -> None:
     ran = run("verify", "failing.py:python", "--form", "mapreduce", "--json")
-    found = json.loads(ran.stdout)
-    assert (ran.code, found["agrees"]) == (3, None)
-    assert [found[name] for name in COUNTS] == [20, 0, 0, 20]
+    answer = json.loads(ran.stdout)
+    assert (ran.code, answer["agrees"]) == (3, None)
+    assert [answer[name] for name in COUNTS] == [20, 0, 0, 20]
 
 
 @pytest.mark.usefixtures("failing")
@@ -161,10 +161,10 @@ def test_few_results(run: Run) -> None:
     )
     assert form == "  the form mapreduce"
     assert failures.startswith("failed on both sides, 1")
-    found = json.loads(run("verify", "failing.py:often", "--form", "mapreduce", "--json").stdout)
-    assert found["agrees"] is True
-    assert found["compared"] + found["failed"] == found["trials"] == 20
-    assert [warning["code"] for warning in found["warnings"]] == ["E905"]
+    answer = json.loads(run("verify", "failing.py:often", "--form", "mapreduce", "--json").stdout)
+    assert answer["agrees"] is True
+    assert answer["compared"] + answer["failed"] == answer["trials"] == 20
+    assert [warning["code"] for warning in answer["warnings"]] == ["E905"]
 
 
 @pytest.mark.usefixtures("failing")
@@ -178,9 +178,9 @@ def test_compiling_what_cannot_be_verified(name: str, run: Run, tmp_path: pathli
 @pytest.mark.usefixtures("failing")
 def test_the_first_state_of_a_process(run: Run, tmp_path: pathlib.Path) -> None:
     form = ("--form", "mapreduce", "--json")
-    found = json.loads(run("verify", "failing.py:process", *form).stdout)
+    answer = json.loads(run("verify", "failing.py:process", *form).stdout)
     # A made-up state fails, and is replaced by the program's own.
-    assert [found[name] for name in COUNTS] == [30, 20, 10, 0]
+    assert [answer[name] for name in COUNTS] == [30, 20, 10, 0]
     assert run("verify", "failing.py:after", *form).code == 3
     assert run("trace", "failing.py:after", "-o", "after.pb").code == 0
     assert run("trace", "failing.py:initialize", "-o", "first.pb").code == 0

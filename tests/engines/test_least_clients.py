@@ -22,7 +22,7 @@ PAIRS = [(np.float32(1), np.int32(n)) for n in range(6)]
 @FORMS
 @pytest.mark.parametrize("masks_sums", [False, True])
 def test_clients_that_are_left_out_do_not_count(form: str, masks_sums: bool) -> None:
-    pytest.importorskip("cryptography")
+    pytest.importorskip("cryptography", reason="needs tffc[masking]")
     source = SomeBad(PAIRS[:5])
 
     def run(least: int) -> Any:

@@ -19,7 +19,7 @@ from tffc.engines.local import LocalEngine
 from tffc.errors import ExecutionError, TffcError
 from tffc.flower.asking import TooFewError
 
-pytest.importorskip("cryptography")
+pytest.importorskip("cryptography", reason="needs tffc[masking]")
 
 INT = np.int32
 

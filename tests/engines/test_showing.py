@@ -262,7 +262,7 @@ def with_few_bits(state: Any, data: Any) -> Any:
 
 @pytest.mark.parametrize("masks_sums", [False, True])
 def test_values_beyond_the_bound_of_a_secure_sum_are_not_told(masks_sums: bool) -> None:
-    pytest.importorskip("cryptography")
+    pytest.importorskip("cryptography", reason="needs tffc[masking]")
     source = Values([np.int32(SECRET)] * 2)
     engine = LocalEngine(process_of(with_few_bits), 1, masks_sums=masks_sums)
     with pytest.raises(ExecutionError) as caught:
@@ -325,9 +325,9 @@ def test_what_waited_for_a_print_waits_for_what_the_print_waited_for() -> None:
     function.node_def.add(name="text", op="StringFormat", input=["x"])
     function.node_def.add(name="print", op="PrintV2", input=["text:output:0", "^x"])
     leave_prints_out(graph)
-    found = {node.name: (node.op, list(node.input)) for node in graph.node}
-    assert found["new"] == ("NoOp", ["^a", "^b"])
-    assert found["old"] == ("Identity", ["a", "^a", "^b"])
-    assert found["file"] == ("PrintV2", ["a"])
+    nodes = {node.name: (node.op, list(node.input)) for node in graph.node}
+    assert nodes["new"] == ("NoOp", ["^a", "^b"])
+    assert nodes["old"] == ("Identity", ["a", "^a", "^b"])
+    assert nodes["file"] == ("PrintV2", ["a"])
     assert function.node_def[1].op == "NoOp"
     assert list(graph.library.function[0].node_def[1].input) == ["^text"]

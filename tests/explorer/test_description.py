@@ -207,7 +207,7 @@ def test_what_changes_break_is_told_as_by_the_command(described: Describe) -> No
     text = ROUND.replace("data.size, bitwidth=10", "data.size, bitwidth=12").replace(
         "federated_mean(data.score, weight=data.weight)", "federated_sum(data.score)"
     )
-    found = described(text, older=Older(program, "older")).plain["changes"]
+    changed = described(text, older=Older(program, "older")).plain["changes"]
     newer = read_round("round.py", None).computation
     expected = [
         (each.breaks.name.lower(), each.subject, each.message, each.span and each.span.line)
@@ -216,17 +216,17 @@ def test_what_changes_break_is_told_as_by_the_command(described: Describe) -> No
     assert len(expected) >= 2
     assert [
         (each["breaks"], each["subject"], each["message"], each["span"] and each["span"]["line"])
-        for each in found["breaking"]
+        for each in changed["breaking"]
     ] == expected
 
 
 def test_changes_that_cannot_be_classified_are_shown_with_the_reason(described: Describe) -> None:
     described(LATE)
     late = read_round("round.py", None).computation
-    found = described(older=Older(late)).plain["changes"]
-    assert found["breaking"] == []
-    assert "broadcast" in found["unknown"]
-    assert found["parts"] != []
+    changed = described(older=Older(late)).plain["changes"]
+    assert changed["breaking"] == []
+    assert "broadcast" in changed["unknown"]
+    assert changed["parts"] != []
 
 
 def test_changes_of_the_source_are_told(described: Describe, tmp_path: pathlib.Path) -> None:
@@ -254,13 +254,13 @@ NESTED = ROUND.replace(
 
 
 def test_values_between_calls_are_named_by_the_data_in_them(described: Describe) -> None:
-    found = described().plain["round"]
-    titles = {call["name"]: call["title"] for call in found["calls"]}
+    picture = described().plain["round"]
+    titles = {call["name"]: call["title"] for call in picture["calls"]}
     edges = {
         (titles.get(edge["from"], edge["from"]), titles.get(edge["to"], edge["to"])): [
             part["data"] for part in edge["parts"]
         ]
-        for edge in found["edges"]
+        for edge in picture["edges"]
     }
     largest = next(title for title in titles.values() if title.startswith("max"))
     assert edges == {
@@ -272,7 +272,7 @@ def test_values_between_calls_are_named_by_the_data_in_them(described: Describe)
         ("score", "output"): [["score"]],
         (largest, "output"): [[largest]],
     }
-    shown = {call["title"]: call["data"] for call in found["calls"] if not call["plumbing"]}
+    shown = {call["title"]: call["data"] for call in picture["calls"] if not call["plumbing"]}
     assert shown == {
         "sent": ["state"],
         "size": ["data.size"],
@@ -282,18 +282,18 @@ def test_values_between_calls_are_named_by_the_data_in_them(described: Describe)
 
 
 def test_only_the_part_of_a_struct_that_flows_is_named(described: Describe) -> None:
-    found = described(NESTED).plain["round"]
-    (size,) = (call for call in found["calls"] if call["title"] == "size")
-    (edge,) = (each for each in found["edges"] if each["to"] == size["name"])
+    picture = described(NESTED).plain["round"]
+    (size,) = (call for call in picture["calls"] if call["title"] == "size")
+    (edge,) = (each for each in picture["edges"] if each["to"] == size["name"])
     assert edge["parts"][0]["data"] == size["data"] == ["data.place.zip"]
 
 
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 def test_the_audit_is_the_report_of_the_command(described: Describe, form: str) -> None:
-    found = described(form=form).plain["report"]
+    shown = described(form=form).plain["report"]
     program = read_round("round.py", None).computation
-    made = Report("round.py:count", audit(program, form), program_digests(program))
-    assert found == document(made)
+    report = Report("round.py:count", audit(program, form), program_digests(program))
+    assert shown == document(report)
 
 
 def test_a_policy_is_applied(described: Describe) -> None:
@@ -394,10 +394,10 @@ def halves() -> Node:
     """Return a round that halves two of a client's values in one section, and adds each."""
     pair = StructType([programs.FLOAT, programs.FLOAT])
     builder = GraphBuilder()
-    given = builder.parameter(pair)
-    assert isinstance(given, tuple)
+    parameter = builder.parameter(pair)
+    assert isinstance(parameter, tuple)
     arithmetic = GraphArithmetic(builder)
-    twice = tuple(arithmetic.plus(each, each) for each in given)
+    twice = tuple(arithmetic.plus(each, each) for each in parameter)
     work = tff.Computation.from_node(builder.finish(twice, pair))
     person = collections.OrderedDict(user=np.float32, username=np.float32, age=np.float32)
 
@@ -411,11 +411,11 @@ def halves() -> Node:
 
 
 def test_each_part_of_a_result_is_named_by_its_own_data() -> None:
-    found = describe(halves(), "mapreduce", "x").plain["round"]
-    calls = {call["name"]: call["operator"] for call in found["calls"]}
+    picture = describe(halves(), "mapreduce", "x").plain["round"]
+    calls = {call["name"]: call["operator"] for call in picture["calls"]}
     edges = [
         (calls.get(edge["from"], edge["from"]), part["path"], part["data"])
-        for edge in found["edges"]
+        for edge in picture["edges"]
         for part in edge["parts"]
         if calls.get(edge["to"]) in ("federated_map", "federated_sum", "federated_max")
     ]
@@ -425,6 +425,6 @@ def test_each_part_of_a_result_is_named_by_its_own_data() -> None:
         ("federated_map", "[0]", ["data.user"]),
         ("federated_map", "[1]", ["data.age"]),
     ]
-    shown = (call for call in found["calls"] if not call["plumbing"])
+    shown = (call for call in picture["calls"] if not call["plumbing"])
     work = next(call for call in shown if call["operator"] == "federated_map")
     assert work["data"] == ["data.user", "data.age"]

@@ -368,10 +368,10 @@ def test_the_log_names_who_revealed_wrong_shares(
     process: Process, liars: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = server_of(process)
-    given = {name: server.nodes[name].answer for name in liars}
+    answers = {name: server.nodes[name].answer for name in liars}
 
     def lie(name: str, record: Record, kind: str) -> Record:
-        reply = Reply.from_record(given[name](record, kind))
+        reply = Reply.from_record(answers[name](record, kind))
         if kind == "revealed":
             seeds, secrets = reply.totals
             wrong = tuple((of, bytes(len(share))) for of, share in seeds)
@@ -473,7 +473,7 @@ def test_nodes_that_follow_the_page(process: Process, tmp_path: pathlib.Path) ->
     (commands,) = (
         block for block in re.findall(r"```sh\n(.*?)```", text, re.S) if "known-$silo" in block
     )
-    (key, known) = re.search(r'Silo 0 then has `key="(.*?)" known="(.*?)"`', text).groups()  # pyright: ignore[reportOptionalMemberAccess]
+    ((key, known),) = re.findall(r'Silo 0 then has `key="(.*?)" known="(.*?)"`', text)
     keys = tmp_path / "keys"
     keys.mkdir()
     names = [f"silo-{silo}" for silo in range(3)]

@@ -113,6 +113,6 @@ def test_a_sum_of_one_participant_cannot_be_the_least(least: Any) -> None:
 
 def test_what_a_node_demands_of_masked_sums() -> None:
     config = {"data": "d", "least-participants": 10, "memory": "/kept"}
-    found = NodeSettings.read(config, {"least-participants": 2, "memory": "/elsewhere"})
-    assert (found.least_participants, found.memory) == (10, pathlib.Path("/kept"))
+    settings = NodeSettings.read(config, {"least-participants": 2, "memory": "/elsewhere"})
+    assert (settings.least_participants, settings.memory) == (10, pathlib.Path("/kept"))
     assert NodeSettings.read({"data": "d"}, {}).least_participants == 3

@@ -12,8 +12,8 @@ import pytest
 import tffc as tff
 from tffc.errors import LanguageValueError
 
-jax = pytest.importorskip("jax")
-io_callback = pytest.importorskip("jax.experimental").io_callback
+jax = pytest.importorskip("jax", reason="needs tffc[jax]")
+io_callback = pytest.importorskip("jax.experimental", reason="needs tffc[jax]").io_callback
 
 SCALAR = jax.ShapeDtypeStruct((), np.float32)
 
@@ -95,8 +95,8 @@ CASES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 def line_of(place: str) -> int:
     with open(__file__) as source:
         lines = source.read().splitlines()
-    (found,) = (at for at, line in enumerate(lines, 1) if line.endswith(f"# here: {place}"))
-    return found
+    (number,) = (at for at, line in enumerate(lines, 1) if line.endswith(f"# here: {place}"))
+    return number
 
 
 @pytest.mark.parametrize("case", CASES)

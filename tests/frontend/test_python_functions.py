@@ -90,8 +90,8 @@ CASES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 def line_of(place: str) -> int:
     lines = pathlib.Path(__file__).read_text().splitlines()
-    (found,) = (at for at, line in enumerate(lines, 1) if line.endswith(f"# here: {place}"))
-    return found
+    (number,) = (at for at, line in enumerate(lines, 1) if line.endswith(f"# here: {place}"))
+    return number
 
 
 def check_refused(use: Callable[[], Any], place: str) -> None:
@@ -117,10 +117,10 @@ def round_of(function: Callable[[Any], Any]) -> Any:
 
 @pytest.fixture(scope="module")
 def computations() -> dict[str, Any]:
-    made = {case: round_of(function) for case, (_, function) in CASES.items()}
+    programs = {case: round_of(function) for case, (_, function) in CASES.items()}
     # TensorFlow forgets the functions of graphs that are gone.
     gc.collect()
-    return made
+    return programs
 
 
 @pytest.mark.parametrize("case", CASES)

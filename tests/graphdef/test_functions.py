@@ -31,10 +31,7 @@ def calling(bodies: Mapping[str, str], call: str, *, op: str = "PartitionedCall"
     graph.node.add(name="x", op="Placeholder").attr["dtype"].type = ADD
     _call(graph.node.add(name="y", input=["x"]), call, op)
     for name, body in bodies.items():
-        function = graph.library.function.add()
-        function.signature.name = name
-        function.signature.input_arg.add(name="a", type=ADD)
-        function.signature.output_arg.add(name="r", type=ADD)
+        function = _function(graph, name)
         if body in bodies:
             _call(function.node_def.add(name="call", input=["a"]), body, op)
             function.ret["r"] = "call:output:0" if op == "PartitionedCall" else "call:r:0"
@@ -48,6 +45,15 @@ def calling(bodies: Mapping[str, str], call: str, *, op: str = "PartitionedCall"
         node.attr["T"].type = ADD
         function.ret["r"] = "add:z:0"
     return graph
+
+
+def _function(graph: Any, name: str) -> Any:
+    """Add an empty function of a graph, from `a` to `r`."""
+    function = graph.library.function.add()
+    function.signature.name = name
+    function.signature.input_arg.add(name="a", type=ADD)
+    function.signature.output_arg.add(name="r", type=ADD)
+    return function
 
 
 def _call(node: Any, function: str, op: str) -> None:
@@ -238,10 +244,7 @@ def drawing(bodies: Mapping[str, str], calls: list[str]) -> Any:
     total.attr["T"].type = ADD
     total.attr["N"].i = len(calls)
     for name, body in bodies.items():
-        function = graph.library.function.add()
-        function.signature.name = name
-        function.signature.input_arg.add(name="a", type=ADD)
-        function.signature.output_arg.add(name="r", type=ADD)
+        function = _function(graph, name)
         if body in bodies:
             _call(function.node_def.add(name="call", input=["a"]), body, "PartitionedCall")
             function.ret["r"] = "call:output:0"

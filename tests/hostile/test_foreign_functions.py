@@ -161,7 +161,7 @@ def lowered(function: Callable[[Any], Any]) -> Compiled:
 
 
 def callback() -> Compiled:
-    jax = pytest.importorskip("jax")
+    jax = pytest.importorskip("jax", reason="needs tffc[jax]")
 
     def outside(x: Any) -> Any:
         return jax.pure_callback(lambda v: v, jax.ShapeDtypeStruct((), np.int32), x)
@@ -170,7 +170,7 @@ def callback() -> Compiled:
 
 
 def printing() -> Compiled:
-    jax = pytest.importorskip("jax")
+    jax = pytest.importorskip("jax", reason="needs tffc[jax]")
 
     def printed(x: Any) -> Any:
         jax.debug.print("{}", x)
@@ -180,7 +180,7 @@ def printing() -> Compiled:
 
 
 def foreign() -> Compiled:
-    jax = pytest.importorskip("jax")
+    jax = pytest.importorskip("jax", reason="needs tffc[jax]")
 
     def called(x: Any) -> Any:
         return jax.ffi.ffi_call("launch_rocket", jax.ShapeDtypeStruct((), np.int32))(x)
@@ -189,7 +189,7 @@ def foreign() -> Compiled:
 
 
 def in_a_branch() -> Compiled:
-    jax = pytest.importorskip("jax")
+    jax = pytest.importorskip("jax", reason="needs tffc[jax]")
 
     def branch(x: Any) -> Any:
         def outside(y: Any) -> Any:
@@ -233,9 +233,9 @@ XLA: dict[str, tuple[Callable[[], Compiled], str]] = {
 
 @pytest.mark.parametrize("case", XLA)
 def test_an_xla_module_that_calls_a_function(case: str, run: Run) -> None:
-    pytest.importorskip("jax")
-    made, target = XLA[case]
-    part = made()
+    pytest.importorskip("jax", reason="needs tffc[jax]")
+    make, target = XLA[case]
+    part = make()
     pathlib.Path("p.pb").write_bytes(wire.to_bytes(part))
     name = f"{CALLED}custom-call '{target}'"
     check(run("verify", "p.pb", *ALL), f"`computation` {name}")
@@ -270,7 +270,7 @@ def test_an_instruction_that_reaches_for_the_host(opcode: str) -> None:
 
 
 def test_targets_that_only_compute_are_listed_by_name() -> None:
-    lapack = pytest.importorskip("jaxlib.lapack")
+    lapack = pytest.importorskip("jaxlib.lapack", reason="needs tffc[jax]")
     known = [target for target, *_ in lapack.registrations()["cpu"]]
     assert len(known) > 50
     assert [target for target in known if not hlo.OF_JAX.fullmatch(target)] == []
@@ -278,7 +278,7 @@ def test_targets_that_only_compute_are_listed_by_name() -> None:
 
 
 def test_no_component_holds_such_a_module() -> None:
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="needs tffc[jax]")
     stranger = round_with(callback())
     with pytest.raises(GraphError) as caught:
         compile_form(stranger.program.node, "mapreduce")
@@ -286,7 +286,7 @@ def test_no_component_holds_such_a_module() -> None:
 
 
 def test_a_module_in_a_tensorflow_graph(run: Run) -> None:
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="needs tffc[jax]")
     module = read_xla(callback().payload).stablehlo
     assert effect_of_module(module) is Effect.PYTHON
     assert effect_of_module(read_xla(foreign().payload).stablehlo) is Effect.OTHER
@@ -295,7 +295,7 @@ def test_a_module_in_a_tensorflow_graph(run: Run) -> None:
 
 
 def test_calls_that_only_compute_run(run: Run) -> None:
-    jax = pytest.importorskip("jax")
+    jax = pytest.importorskip("jax", reason="needs tffc[jax]")
 
     def decomposed(x: Any) -> Any:
         return jax.numpy.linalg.cholesky(jax.numpy.eye(2) * x).sum()
@@ -309,10 +309,10 @@ def test_calls_that_only_compute_run(run: Run) -> None:
 
 
 def test_targets_among_strings_of_an_artifact() -> None:
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="needs tffc[jax]")
     content = read_xla(callback().payload)
     clean = read_xla(lowered(lambda x: x + 1).payload)
-    found = hlo.foreign_calls(clean.hlo_module, content.stablehlo)
-    assert found == [FFI, hlo.UNTOLD]
+    foreign = hlo.foreign_calls(clean.hlo_module, content.stablehlo)
+    assert foreign == [FFI, hlo.UNTOLD]
     assert hlo.foreign_calls(content.hlo_module, clean.stablehlo) == [FFI]
     assert hlo.foreign_calls(clean.hlo_module, b"not an artifact") == []

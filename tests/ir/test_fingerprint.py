@@ -373,9 +373,6 @@ def tensor_section(**fields: Any) -> str:
     return fingerprint(section(graph, ("c:0",), (), ""))
 
 
-INT64_NUMBER = proto.DataType.DT_INT64
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [

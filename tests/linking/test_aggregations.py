@@ -20,8 +20,8 @@ class Texts:
         return str(node)
 
     def apply(self, function: Node, argument: Any) -> Any:
-        given = argument if isinstance(argument, tuple) else (argument,)
-        return f"{function}({', '.join(given)})"
+        arguments = argument if isinstance(argument, tuple) else (argument,)
+        return f"{function}({', '.join(arguments)})"
 
     def zeros(self, kind: Type) -> Any:
         return "0"
@@ -61,11 +61,11 @@ def call_of(uri: str, *operands: str) -> Call:
         "p.report": "(int32 -> str)",
     }
     taken = ",".join(f"{name.removeprefix('p.')}={kind}" for name, kind in types.items())
-    given = ",".join(types[name] for name in operands)
+    parts = ",".join(types[name] for name in operands)
     result = "str@SERVER" if "p.report" in operands else "float32@SERVER"
     several = len(operands) > 1
     argument = f"<{','.join(operands)}>" if several else "".join(operands)
-    parameter = f"<{given}>" if several else given
+    parameter = f"<{parts}>" if several else parts
     program = parse(f"(p: <{taken}> -> {uri}:({parameter} -> {result})({argument}))")
     assert isinstance(program, Lambda)
     assert isinstance(program.result, Call)
@@ -73,6 +73,15 @@ def call_of(uri: str, *operands: str) -> Call:
 
 
 AGGREGATE = ("p.x", "p.zero", "p.accumulate", "p.merge", "p.report")
+
+MEAN = {
+    "zero": "0",
+    "accumulate": ("a + u", "c + v"),
+    "merge": ("a + b", "c + d"),
+    "report": ("a", "c"),
+    "conclude": "(r) / (s)",
+}
+"""The steps of both means after the clients' own."""
 
 STEPS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "federated_sum": (
@@ -110,25 +119,11 @@ STEPS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "federated_mean": (
         ("p.x",),
-        {
-            "contribute": ("p.x * ones(p.x)", "ones(p.x)"),
-            "zero": "0",
-            "accumulate": ("a + u", "c + v"),
-            "merge": ("a + b", "c + d"),
-            "report": ("a", "c"),
-            "conclude": "(r) / (s)",
-        },
+        {"contribute": ("p.x * ones(p.x)", "ones(p.x)"), **MEAN},
     ),
     "federated_weighted_mean": (
         ("p.x", "p.w"),
-        {
-            "contribute": ("p.x * p.w", "p.w"),
-            "zero": "0",
-            "accumulate": ("a + u", "c + v"),
-            "merge": ("a + b", "c + d"),
-            "report": ("a", "c"),
-            "conclude": "(r) / (s)",
-        },
+        {"contribute": ("p.x * p.w", "p.w"), **MEAN},
     ),
     "federated_aggregate": (
         AGGREGATE,
@@ -159,7 +154,7 @@ def test_steps(uri: str) -> None:
     def value(first: str, second: str) -> Any:
         return (first, second) if pairs else first
 
-    found = {
+    steps = {
         "contribute": aggregation.contribute(by),
         "zero": aggregation.zero(by),
         "accumulate": aggregation.accumulate(by, value("a", "c"), value("u", "v")),
@@ -167,7 +162,7 @@ def test_steps(uri: str) -> None:
         "report": aggregation.report(by, value("a", "c")),
         "conclude": aggregation.conclude(by, value("r", "s")),
     }
-    assert found == expected
+    assert steps == expected
 
 
 def test_types_of_steps() -> None:

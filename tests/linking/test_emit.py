@@ -15,11 +15,11 @@ def test_selections_structs_and_blocks() -> None:
     assert isinstance(program, Lambda)
     assert isinstance(program.parameter_type, StructType)
     emitter = Emitter()
-    given = emitter.builder.parameter(program.parameter_type)
-    outer = elements_of(given)
+    parameter = emitter.builder.parameter(program.parameter_type)
+    outer = elements_of(parameter)
     assert outer is not None
     first, inner = outer
     pair = elements_of(inner)
     assert pair is not None
     second, third = pair
-    assert emitter.apply(program, given) == (third, (first, second))
+    assert emitter.apply(program, parameter) == (third, (first, second))

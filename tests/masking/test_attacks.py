@@ -149,9 +149,9 @@ def test_fewer_shares_than_the_threshold_are_not_the_secret(kind: str, count: in
     at = points(NAMES)
     holders = NAMES[1 : 1 + count]
     shares = [people[holder]._shares[FIRST][index] for holder in holders]
-    found = combine(shares, weights([at[holder] for holder in holders]))
+    combined = combine(shares, weights([at[holder] for holder in holders]))
     own = (people[FIRST]._seed, people[FIRST]._masking.secret)[index]
-    assert found != int.from_bytes(own, "little")
+    assert combined != int.from_bytes(own, "little")
 
 
 # D1: what participants were sent.
@@ -196,6 +196,19 @@ def test_who_is_sent_other_values_than_it_was_told_refuses(name: str) -> None:
         "that all participants agreed on"
     )
     assert code(lambda: one.masked(own, vector(0), b"the model")) == "E997"
+
+
+def test_who_agreed_opens_no_other_shares_in_another_process() -> None:
+    masked = Sum(about=ABOUT)
+    keys = masked.keys()
+    dealt = {n: each.shares(keys) for n, each in masked.people.items()}
+    own = {n: dealt[n][FIRST] for n in NAMES if n != FIRST}
+    one = masked.people[FIRST]
+    one.agree(own, b"the model")
+    other = Participant.from_bytes(one.to_bytes())
+    damaged = dict.fromkeys(own, b"damaged")
+    vectors = [each.masked(damaged, vector(0), b"the model") for each in (one, other)]
+    assert [part.tolist() for part in vectors[0]] == [part.tolist() for part in vectors[1]]
 
 
 @plays("model inconsistency")
@@ -781,9 +794,9 @@ def test_participants_that_nobody_knows(count: int) -> None:
     for n in range(count):
         signer = next(iter(signers_of(["x"]).values()))
         name = f"stranger-{n}"
-        made = Keys(Agreement().public, Agreement().public)
-        signature = signer.sign(made.said(name, masked.terms.digest()))
-        keys[name] = dataclasses.replace(made, signature=signature)
+        unknown = Keys(Agreement().public, Agreement().public)
+        signature = signer.sign(unknown.said(name, masked.terms.digest()))
+        keys[name] = dataclasses.replace(unknown, signature=signature)
     assert code(lambda: masked.people[FIRST].shares(keys)) in ("E985", "E988")
 
 

@@ -13,15 +13,17 @@ from tffc.proto import NodeDef
 
 
 def node(op: str, **seeds: int) -> Any:
-    made = NodeDef(name="n", op=op)
+    message = NodeDef(name="n", op=op)
     for name, seed in seeds.items():
-        made.attr[name].i = seed
-    return made
+        message.attr[name].i = seed
+    return message
 
 
 def test_the_table_has_operations_that_are_marked_as_stateful_only() -> None:
     known = {op: op_table.find(op) for op in read_table(STATELESS)}
-    assert [op for op, found in known.items() if found is None or not found.is_stateful] == []
+    assert [
+        op for op, operation in known.items() if operation is None or not operation.is_stateful
+    ] == []
 
 
 def test_no_operation_of_the_table_makes_state_that_is_named_like_its_node() -> None:

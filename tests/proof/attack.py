@@ -99,12 +99,13 @@ class Attack:
         self.known: dict[tuple[str, str], list[Any] | None] = {}
         self.tally: collections.Counter[tuple[str, str]] = collections.Counter()
         self.runs: collections.Counter[str] = collections.Counter()
-        self.attributes = sorted(self.places())
+        self.sites = self.places()
+        self.attributes = sorted(self.sites)
         self.wrong = 0
 
     def places(self) -> dict[tuple[str, str], tuple[int, str, int, Site]]:
         """One place of each attribute of each operation, in the form with the fewest sections."""
-        found: dict[tuple[str, str], tuple[int, str, int, Site]] = {}
+        places: dict[tuple[str, str], tuple[int, str, int, Site]] = {}
         for number, (_, _, form) in enumerate(self.targets):
             for index, (component, section) in enumerate(sections_of(form.components())):
                 opened = Opened(section)
@@ -114,9 +115,8 @@ class Attack:
                         if field == "attr":
                             node = found_at(opened, Site(tuple(path), "", ""))
                             key = getattr(node, "op", type(node).__name__), name
-                            found.setdefault(key, (number, component, index, site))
-        self.found = found
-        return found
+                            places.setdefault(key, (number, component, index, site))
+        return places
 
     def change(self, number: int, choose: random.Random) -> tuple[Any, Change]:
         """A form and an edit of it."""
@@ -126,8 +126,8 @@ class Attack:
             changed: Change | None = None
             if number % 6 == 0:
                 edit = choose.choice(kinds_of_edits(target[1]))
-                made = edited(components, edit, choose)
-                changed = None if made is None else (edit.__name__, *made)
+                edit_made = edited(components, edit, choose)
+                changed = None if edit_made is None else (edit.__name__, *edit_made)
             elif number % 6 == 1:
                 target, changed = self.change_attribute(number // 6, choose)
             else:
@@ -138,16 +138,16 @@ class Attack:
     def change_attribute(self, number: int, choose: random.Random) -> tuple[Any, Change | None]:
         """An edit of an attribute of an operation."""
         op, name = self.attributes[number % len(self.attributes)]
-        which, component, index, site = self.found[op, name]
+        which, component, index, site = self.sites[op, name]
         target = self.targets[which]
         components = target[2].components()
         section = sections_of(components)[index][1]
         opened = Opened(section)
         below = [s for s in sites(opened) if s.path[: len(site.path)] == site.path]
-        made = edited_at(opened, choose.choice(below), choose)
-        if made is None:
+        changed = edited_at(opened, choose.choice(below), choose)
+        if changed is None:
             return target, None
-        return target, ("attribute", component, replaced(components, component, section, made))
+        return target, ("attribute", component, replaced(components, component, section, changed))
 
     def make(self, seed: int, number: int) -> None:
         """Make one edit, try to prove the result, and run it if it is proved."""
@@ -189,19 +189,19 @@ class Attack:
 
 def field_change(components: Any, choose: random.Random) -> Change | None:
     """An edit of a field of a message in a section, each kind of field as likely as any other."""
-    found = sections_of(components)
-    if not found:
+    sections = sections_of(components)
+    if not sections:
         return None
-    component, section = choose.choice(found)
+    component, section = choose.choice(sections)
     opened = Opened(section)
     by_title: dict[str, list[Site]] = {}
     for site in sites(opened):
         by_title.setdefault(site.title, []).append(site)
     title = choose.choice(sorted(by_title))
-    made = edited_at(opened, choose.choice(by_title[title]), choose)
-    if made is None or made.payload == section.payload:
+    changed = edited_at(opened, choose.choice(by_title[title]), choose)
+    if changed is None or changed.payload == section.payload:
         return None
-    return title, component, replaced(components, component, section, made)
+    return title, component, replaced(components, component, section, changed)
 
 
 def kinds_of_edits(form: str) -> tuple[Edit | ProgramEdit, ...]:

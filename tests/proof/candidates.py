@@ -7,6 +7,7 @@ proved.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -51,6 +52,32 @@ def drawing(x: Any) -> Any:
         return two * 100.0 + second(two)
 
 
+def calling_outside(x: Any) -> Any:
+    """Functions that run modules of which nobody knows what they call and keep."""
+    operations: Any = importlib.import_module("tensorflow.compiler.tf2xla.ops.gen_xla_ops")
+
+    def calling() -> Any:
+        @tf.function(experimental_attributes={"_noinline": True})
+        def call(y: Any) -> Any:
+            return operations.xla_call_module(
+                args=[y],
+                version=9,
+                module=b"module",
+                Sout=[[]],
+                Tout=[tf.float32],
+                platforms=["CPU"],
+            )[0]
+
+        return call
+
+    first, second = calling(), calling()
+    one = first(x)
+    with tf.control_dependencies([one]):
+        two = first(one)
+    with tf.control_dependencies([two]):
+        return two * 100.0 + second(two)
+
+
 def assigning(x: Any) -> Any:
     """A function that assigns to a variable after its result is known."""
     variable = tf.Variable(tf.constant(2.0))
@@ -86,8 +113,10 @@ def checking(x: Any) -> Any:
 def mapping(x: Any) -> Any:
     """Datasets with functions that capture values."""
     numbers = tf.data.Dataset.range(5).map(lambda n: tf.cast(n, tf.float32) * x)
-    kept = numbers.filter(lambda n: n > 1.0)
-    return kept.reduce(0.0, lambda total, n: total + n) + tf.cast(numbers.cardinality(), tf.float32)
+    large = numbers.filter(lambda n: n > 1.0)
+    return large.reduce(0.0, lambda total, n: total + n) + tf.cast(
+        numbers.cardinality(), tf.float32
+    )
 
 
 def branching(x: Any) -> Any:
@@ -135,6 +164,7 @@ ROUNDS = {
     each.__name__: each
     for each in (
         drawing,
+        calling_outside,
         assigning,
         looking_up,
         checking,
@@ -430,7 +460,7 @@ def _exchanged(draft: Draft, *, copies: bool) -> dict[str, Any] | None:
     functions = {
         each.signature.name: each
         for each in functions_of(draft)
-        if any(node.op == "RandomUniform" for node in each.node_def)
+        if any(node.op in ("RandomUniform", "XlaCallModule") for node in each.node_def)
     }
     calls = [
         node.attr["f"].func
@@ -441,19 +471,19 @@ def _exchanged(draft: Draft, *, copies: bool) -> dict[str, Any] | None:
         return None
     if copies:
         name = calls[0].name
-        made = draft.graph.library.function.add()
-        made.CopyFrom(functions[name])
-        made.signature.name = calls[0].name = "copy_of_it"
+        copy = draft.graph.library.function.add()
+        copy.CopyFrom(functions[name])
+        copy.signature.name = calls[0].name = "copy_of_it"
     else:
         others = {call.name for call in calls} - {calls[0].name}
         for call in calls:
             call.name = calls[0].name
-        kept = [each for each in functions_of(draft) if each.signature.name not in others]
-        kept = [type(each).FromString(each.SerializeToString()) for each in kept]
+        left = [each for each in functions_of(draft) if each.signature.name not in others]
+        left = [type(each).FromString(each.SerializeToString()) for each in left]
         if not others:
             return None
         del draft.graph.library.function[:]
-        draft.graph.library.function.extend(kept)
+        draft.graph.library.function.extend(left)
     return {}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -147,13 +147,13 @@ def edit(each: Any, field: FieldDescriptor, choose: random.Random) -> bool:
     return each.SerializeToString(deterministic=True) != before
 
 
-def _fill(made: Any, choose: random.Random) -> None:
+def _fill(part: Any, choose: random.Random) -> None:
     """Set some field in a message, or make it present."""
-    made.SetInParent()
-    plain = [f for f in made.DESCRIPTOR.fields if f.message_type is None and not is_repeated(f)]
+    part.SetInParent()
+    plain = [f for f in part.DESCRIPTOR.fields if f.message_type is None and not is_repeated(f)]
     if plain:
         field = choose.choice(plain)
-        setattr(made, field.name, other_value(field, getattr(made, field.name), choose))
+        setattr(part, field.name, other_value(field, getattr(part, field.name), choose))
 
 
 def _edit_map(each: Any, field: FieldDescriptor, choose: random.Random) -> None:
@@ -217,9 +217,9 @@ def _zero(field: FieldDescriptor) -> Any:
 def _copied(item: Any) -> Any:
     if not hasattr(item, "CopyFrom"):
         return item
-    made = type(item)()
-    made.CopyFrom(item)
-    return made
+    copy = type(item)()
+    copy.CopyFrom(item)
+    return copy
 
 
 def edited_at(opened: Opened, site: Site, choose: random.Random) -> Compiled | None:
@@ -245,6 +245,3 @@ def sections_of(parts: Mapping[str, Node]) -> list[tuple[str, Compiled]]:
 def replaced(parts: Mapping[str, Node], name: str, old: Compiled, new: Compiled) -> dict[str, Node]:
     """The components with a section of one of them replaced."""
     return {**parts, name: rewrite(parts[name], lambda node: new if node == old else None)}
-
-
-Chooser = Callable[[list[Site]], Site]

@@ -35,11 +35,11 @@ def test_proved_without_an_edit(name: str) -> None:
 @pytest.mark.parametrize("name", ROUNDS)
 def test_an_edit_is_not_proved(name: str, edit: str) -> None:
     work = compiled(name)[1]["work"]
-    made = edited(work, EDITS[edit], random.Random(0))
-    if made is None:
+    changed = edited(work, EDITS[edit], random.Random(0))
+    if changed is None:
         pytest.skip("the edit does not apply")
-    assert made != work
-    assert answer(name, made) is not Answer.PROVED
+    assert changed != work
+    assert answer(name, changed) is not Answer.PROVED
 
 
 @pytest.mark.parametrize("name", ROUNDS)

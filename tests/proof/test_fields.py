@@ -24,10 +24,11 @@ from tffc.errors import TffcError
 from tffc.ir import Compiled
 from tffc.ir.wire import read_tensorflow
 from tffc.operations import failing, op_table
+from tffc.operations.effects import Effect, effect_of
 from tffc.proof.constants import constant_of_tensor
 from tffc.proof.fields import EVALUATED, GRAPH, IGNORED
 from tffc.proof.prove import Answer, prove
-from tffc.proto import GraphDef, TensorProto, message
+from tffc.proto import GraphDef, NodeDef, TensorProto, message
 
 COMPUTE_THE_SAME = {
     "GraphDef.node": "the order of nodes",
@@ -91,8 +92,8 @@ def outcome(section: Compiled) -> list[np.ndarray]:
     content = read_tensorflow(section.payload)
     graph = tf.Graph()
     with graph.as_default():
-        given = tf.compat.v1.GraphDef.FromString(content.graph_def)
-        tf.graph_util.import_graph_def(given, name="")
+        graph_def = tf.compat.v1.GraphDef.FromString(content.graph_def)
+        tf.graph_util.import_graph_def(graph_def, name="")
     with tf.compat.v1.Session(graph=graph) as session:
         if content.initialize_op:
             session.run(content.initialize_op)
@@ -176,16 +177,27 @@ def test_what_is_ignored_changes_nothing(reason: str) -> None:
     assert isinstance(section, Compiled)
     draft = Draft(section, random.Random(0))
     REASONS[reason](draft.graph)
-    made = draft.finish()
-    assert made != section
-    assert [each.tolist() for each in outcome(made)] == [9.0, 6]
+    changed = draft.finish()
+    assert changed != section
+    assert [each.tolist() for each in outcome(changed)] == [9.0, 6]
 
 
 def test_no_operation_is_deprecated_in_graphs_that_are_decided() -> None:
     from tensorflow.python.framework import op_def_registry
 
-    found = (op_def_registry.get(name) for name in op_table._rows())
-    assert all(each.deprecation.version < 100 for each in found if each is not None)
+    definitions = (op_def_registry.get(name) for name in op_table._rows())
+    assert all(each.deprecation.version < 100 for each in definitions if each is not None)
+
+
+@pytest.mark.parametrize("op", sorted(failing.operations_under("no memory")))
+def test_what_remembers_nothing_has_an_effect(op: str) -> None:
+    """Nothing asks about any other operation."""
+    assert effect_of(NodeDef(op=op), {}) is not None
+
+
+def test_modules_that_call_something_may_remember() -> None:
+    assert failing.remembers("XlaCallModule", Effect.OTHER)
+    assert not failing.remembers("XlaCallModule", None)
 
 
 @pytest.mark.parametrize("op", sorted(failing.operations_under("cannot fail")))
@@ -214,13 +226,13 @@ def test_what_cannot_fail_does_not(op: str) -> None:
 def test_the_bits_of_what_is_no_number(payload: int) -> None:
     bits = payload.to_bytes(4, "little")
     quiet = (payload | 0x400000).to_bytes(4, "little")
-    found = [
+    labels = [
         constant_of_tensor(TensorProto.FromString(b"\x08\x01\x12\x00" + field + content))
         for content in (bits, quiet)
         for field in (b"\x2a\x04", b"\x2d", b"\x22\x04")
     ]
-    assert len(set(found[:3])) == len(set(found[3:])) == 1
-    assert found[0] != found[3]
+    assert len(set(labels[:3])) == len(set(labels[3:])) == 1
+    assert labels[0] != labels[3]
 
 
 # Rounds that this compiler may compile wrongly or not fully.

@@ -16,7 +16,7 @@ from tffc.ir.traverse import rewrite
 from tffc.ir.wire import read_xla, write_xla
 from tffc.proof.prove import Answer, prove
 
-pytest.importorskip("jax")
+pytest.importorskip("jax", reason="needs tffc[jax]")
 
 FORMS = ("mapreduce", "distribute-aggregate")
 

@@ -28,7 +28,7 @@ from tffc.errors import TffcError
 from tffc.interpreter.interpreter import run
 from tffc.ir import Node
 from tffc.ir.types import FederatedType, FunctionType, SequenceType, StructType, TensorType, Type
-from tffc.validation.arguments import Numbers, case
+from tffc.validation.arguments import Maker, Numbers
 from tffc.values.concrete import Federated, to_value
 
 PEER_SIDE = pathlib.Path(__file__).with_name("peer_side.py")
@@ -95,7 +95,8 @@ def _answer(node: Node, name: str) -> tuple[Answer, Any]:
     try:
         if type_.parameter is None:
             return {"result": encoded(to_value(run(node), type_.result), type_.result)}, []
-        given = case(type_.parameter, CLIENTS, Numbers.SMALL, random.Random(name)).argument
+        maker = Maker(CLIENTS, Numbers.SMALL, random.Random(name))
+        given = maker.case(type_.parameter).argument
         argument = encoded(to_value(given, type_.parameter), type_.parameter)
         result = encoded(to_value(run(node, given), type_.result), type_.result)
     except (TffcError, TypeError) as error:

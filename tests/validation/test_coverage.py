@@ -36,8 +36,8 @@ def at_each_client(function: Callable[[Any], Any], data: Any, state: Any = INT) 
     each = section(function, data)
 
     @tff.federated_computation(tff.types.at_server(state), tff.types.at_clients(data))
-    def round(given: Any, values: Any) -> Any:
-        return given, tff.federated_sum(tff.federated_map(each, values))
+    def round(state: Any, values: Any) -> Any:
+        return state, tff.federated_sum(tff.federated_map(each, values))
 
     return round
 
@@ -46,8 +46,8 @@ def at_the_server(function: Callable[[Any], Any], state: Any, data: Any = INT) -
     each = section(function, state)
 
     @tff.federated_computation(tff.types.at_server(state), tff.types.at_clients(data))
-    def round(given: Any, values: Any) -> Any:
-        return tff.federated_map(each, given), tff.federated_sum(values)
+    def round(state: Any, values: Any) -> Any:
+        return tff.federated_map(each, state), tff.federated_sum(values)
 
     return round
 
@@ -71,13 +71,13 @@ def refused(computation: Any, form: str | None = "mapreduce") -> NothingCompared
 
 def test_a_server_that_always_fails() -> None:
     error = refused(at_the_server(lambda x: required(False, x), INT))
-    found = error.coverage
-    assert (found.tried, found.compared, found.failed, found.unknown) == (20, 0, 20, 0)
+    coverage = error.coverage
+    assert (coverage.tried, coverage.compared, coverage.failed, coverage.unknown) == (20, 0, 20, 0)
     assert error.message == (
         "no argument had a result on both sides, so nothing was compared: 0 of 20 compared, "
         "20 failed on both sides"
     )
-    ((text, count),) = found.failures
+    ((text, count),) = coverage.failures
     assert count == 20
     assert "assertion failed: [not so]" in text
     assert error.notes == (f"failed on both sides, 20 times: {text}",)
@@ -108,11 +108,11 @@ def test_a_program_without_arguments_that_fails() -> None:
 
 def test_python_is_not_compared() -> None:
     error = refused(at_each_client(lambda x: shaped(tf.numpy_function(lambda y: y, [x], INT)), INT))
-    found = error.coverage
+    coverage = error.coverage
     # Without clients nothing calls Python.
-    assert found.with_data == found.failed == 0
-    assert found.unknown == found.tried - found.compared > 10
-    assert error.message.endswith(f"{found.unknown} with results that differ in each run")
+    assert coverage.with_data == coverage.failed == 0
+    assert coverage.unknown == coverage.tried - coverage.compared > 10
+    assert error.message.endswith(f"{coverage.unknown} with results that differ in each run")
 
 
 def shaped(x: Any) -> Any:
@@ -147,14 +147,14 @@ def test_a_merge_that_always_fails() -> None:
 )
 def test_few_results_are_a_warning(function: Any, state: Any) -> None:
     report = check(at_the_server(function, state), count=40)
-    found = report.coverage
-    assert 0 < found.compared < found.tried / 2
-    assert found.compared + found.failed == found.tried
+    coverage = report.coverage
+    assert 0 < coverage.compared < coverage.tried / 2
+    assert coverage.compared + coverage.failed == coverage.tried
     (warning,) = report.warnings
     assert (warning.code, warning.message) == (
         "E905",
-        f"few arguments had results to compare: {found.compared} of {found.tried} compared, "
-        f"{found.failed} failed on both sides",
+        f"few arguments had results to compare: {coverage.compared} of {coverage.tried} compared, "
+        f"{coverage.failed} failed on both sides",
     )
     assert len(warning.notes) == 1
 
@@ -178,8 +178,8 @@ def test_failures_that_differ_in_numbers_count_as_one() -> None:
 
 def test_a_program_that_never_fails_has_no_warning() -> None:
     report = check(at_each_client(lambda x: x + 1, INT))
-    found = report.coverage
-    assert (found.tried, found.compared, found.failures) == (20, 20, ())
+    coverage = report.coverage
+    assert (coverage.tried, coverage.compared, coverage.failures) == (20, 20, ())
     assert report.warnings == ()
 
 
@@ -255,9 +255,9 @@ def test_plainer_values_where_the_program_fails(case: str) -> None:
         seen = before.with_data
     except NothingCompared:
         seen = 0
-    found = check(computation).coverage
-    assert found.with_data >= max(seen + 3, 8)
-    assert found == check(computation).coverage
+    coverage = check(computation).coverage
+    assert coverage.with_data >= max(seen + 3, 8)
+    assert coverage == check(computation).coverage
 
 
 # What counts as data.

@@ -56,17 +56,17 @@ GRAPH = functools.cache(imported_modules)
 def reached(root: str) -> dict[str, str]:
     """All modules that a module needs, each with the one that imports it."""
     graph = GRAPH()
-    found = {root: ""}
+    importers = {root: ""}
     pending = [root]
     while pending:
         importer = pending.pop()
         for module in graph[importer] if importer != NAMES_OF_SECTIONS else ():
             # A module runs the package that it is in; that of verification hands on names only.
             for each in (module, module.rpartition(".")[0]):
-                if each in graph and each not in found and each != "tffc.validation":
-                    found[each] = importer
+                if each in graph and each not in importers and each != "tffc.validation":
+                    importers[each] = importer
                     pending.append(each)
-    return found
+    return importers
 
 
 @pytest.mark.parametrize("root", REFERENCE)
@@ -82,11 +82,11 @@ def test_the_reference_side_stands_alone(root: str) -> None:
 
 
 def test_the_interpreter_is_all_there() -> None:
-    found = reached("tffc.validation.watched")
-    assert {"tffc.interpreter.operators", "tffc.frameworks.tensorflow.datasets"} <= found.keys()
-    assert all(not module.startswith(COMPARED) for module in found)
+    importers = reached("tffc.validation.watched")
+    assert {"tffc.interpreter.operators", "tffc.frameworks.tensorflow.datasets"} <= importers.keys()
+    assert all(not module.startswith(COMPARED) for module in importers)
 
 
 def test_what_is_compared_is_reached_from_elsewhere() -> None:
-    found = reached("tffc.validation.validate")
-    assert {room_of(module) for module in found} >= set(COMPARED)
+    importers = reached("tffc.validation.validate")
+    assert {room_of(module) for module in importers} >= set(COMPARED)

@@ -46,8 +46,8 @@ class Process:
             return tff.federated_eval(self.made, tff.SERVER)
 
         @tff.federated_computation(tff.types.at_server(state), DATA)
-        def round(given: Any, data: Any) -> Any:
-            return tff.federated_map(self.next, given), tff.federated_sum(data)
+        def round(state: Any, data: Any) -> Any:
+            return tff.federated_map(self.next, state), tff.federated_sum(data)
 
         self.initialize, self.round = initialize, round
 
@@ -104,8 +104,8 @@ def test_every_other_argument_has_an_own_state(case: str) -> None:
     assert own == [expected[index % 3] for index in range(10)]
     # The seed determines them all.
     assert [str(one) for one in process.arguments()] == [str(one) for one in arguments]
-    found = validate(process.round.node, arguments, default_pipeline(), "mapreduce").coverage
-    assert found.with_data >= 8
+    coverage = validate(process.round.node, arguments, default_pipeline(), "mapreduce").coverage
+    assert coverage.with_data >= 8
 
 
 @pytest.mark.parametrize("case", ["a number that nobody guesses", "an id"])
@@ -144,9 +144,9 @@ def test_real_clients_and_own_states(tmp_path: pathlib.Path) -> None:
     cases = [case.argument for case in arguments]
     assert [state for state, _ in cases][::2] == [expected[0]] * 5
     assert {int(value) for _, values in cases for value in values} == {10, 20, 30}
-    found = validate(process.round.node, arguments, default_pipeline(), "mapreduce").coverage
+    coverage = validate(process.round.node, arguments, default_pipeline(), "mapreduce").coverage
     # Where a made-up state fails, an own one is tried.
-    assert (found.compared, found.failed) == (10, 5)
+    assert (coverage.compared, coverage.failed) == (10, 5)
 
 
 def test_a_first_state_that_fails_is_told() -> None:
@@ -186,16 +186,16 @@ def test_what_begins_with_a_state() -> None:
 
 def test_structs_as_states() -> None:
     names = [("total", INT), ("words", tff.types.to_type(np.str_))]
-    made = section(lambda: {"total": 1, "words": "one"})
+    first = section(lambda: {"total": 1, "words": "one"})
     after = section(lambda x: {"total": x["total"] + 1, "words": x["words"] + "!"}, names)
 
     @tff.federated_computation
     def initialize() -> Any:
-        return tff.federated_eval(made, tff.SERVER)
+        return tff.federated_eval(first, tff.SERVER)
 
     @tff.federated_computation(tff.types.at_server(names), DATA)
-    def round(given: Any, data: Any) -> Any:
-        return tff.federated_map(after, given), tff.federated_sum(data)
+    def round(state: Any, data: Any) -> Any:
+        return tff.federated_map(after, state), tff.federated_sum(data)
 
     others = Arguments(round.type_signature.parameter, 6, seed=0)
     arguments = OwnStates(round.node, initialize.node, others)

@@ -216,14 +216,10 @@ def sent_turned(wrapped: Any) -> Any:
     return property(lambda self: wrapped.fget(self)[::-1])
 
 
-def no_state(wrapped: Any) -> Any:
-    return lambda self, state=None, data=None: wrapped(self, data if state is None else state)
-
-
 def a_step_for_another(other: str) -> Callable[[Any], Any]:
     def change(wrapped: Any) -> Any:
-        def compute(self: Any, step: str, *given: Any) -> Any:
-            return wrapped(self, other if step == "merge" else step, *given)
+        def compute(self: Any, step: str, *values: Any) -> Any:
+            return wrapped(self, other if step == "merge" else step, *values)
 
         return compute
 
@@ -249,11 +245,11 @@ def other_selection(wrapped: Any) -> Any:
 
 def values_turned(wrapped: Any) -> Any:
     def give(self: Any, calls: Any, values: Any) -> None:
-        given = list(values)
-        numbers = [i for i, value in enumerate(given) if getattr(value, "type", None) == INTEGER]
+        turned = list(values)
+        numbers = [i for i, value in enumerate(turned) if getattr(value, "type", None) == INTEGER]
         for place, other in zip(numbers, reversed(numbers), strict=True):
-            given[place] = values[other]
-        wrapped(self, calls, tuple(given))
+            turned[place] = values[other]
+        wrapped(self, calls, tuple(turned))
 
     return give
 
@@ -341,7 +337,7 @@ def test_a_wrong_order_of_components_is_seen(wrong: Any, monkeypatch: pytest.Mon
 
 
 def test_wrong_places_of_an_xla_module_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="needs tffc[jax]")
     each = tff.jax.computation(INT, INT)(lambda x, y: x - 2 * y)
 
     @tff.federated_computation(STATE, tff.types.at_clients(INT))
@@ -353,6 +349,6 @@ def test_wrong_places_of_an_xla_module_are_seen(monkeypatch: pytest.MonkeyPatch)
     validate(differences.node, cases, default_pipeline(), "mapreduce")
     _forget()
     places = xla.bound_places
-    monkeypatch.setattr(xla, "bound_places", lambda *given: places(*given)[::-1])
+    monkeypatch.setattr(xla, "bound_places", lambda *arguments: places(*arguments)[::-1])
     with pytest.raises(ValidationError, match="the form mapreduce computes something else"):
         validate(differences.node, cases, default_pipeline(), "mapreduce")

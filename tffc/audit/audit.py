@@ -460,12 +460,12 @@ def _data_elements(type: Type, label: str) -> tuple[str, ...]:
 
 def _sequences(type: Type, label: str) -> tuple[str, ...]:
     """Return the paths of all sequences in a client's data, also of those in sequences."""
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     parts = [(local_type(type), label)]
     while parts:
         part, above = parts.pop()
         for leaf, path in zip(leaves(part), leaf_paths(part, above), strict=True):
             if isinstance(leaf, SequenceType):
-                found[path] = None
+                paths[path] = None
                 parts.append((leaf.element, path))
-    return tuple(found)
+    return tuple(paths)

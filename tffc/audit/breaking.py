@@ -6,7 +6,8 @@ import dataclasses
 import enum
 from collections.abc import Iterator, Mapping, Sequence
 
-from tffc.audit.audit import Audit, Channel, Depends, Effect, Protection, audit
+from tffc.audit.audit import SIDES, Audit, Channel, Depends, Effect, Protection, audit
+from tffc.audit.effects import AT_CLIENTS
 from tffc.audit.programs import leaf_paths
 from tffc.backends.compiler import compile_form
 from tffc.diff.programs import differences
@@ -144,11 +145,16 @@ def _privacy(old: Audit, new: Audit) -> Iterator[Change]:
         if order.index(after.protection) > order.index(before.protection):
             message = f"was {before.protection.value}, is {after.protection.value}"
             yield Change(Breaks.PRIVACY, after.name, message, after.span)
-        had, has = (any(draw.is_fresh for draw in c.depends.draws) for c in (before, after))
-        if had and not has:
+        if _has_own_draws(before) and not _has_own_draws(after):
             message = "no longer depends on a fresh random draw at the clients"
             yield Change(Breaks.PRIVACY, after.name, message, after.span)
     yield from _effects(old, new)
+
+
+def _has_own_draws(channel: Channel) -> bool:
+    """Tell whether a channel depends on a fresh random draw at the clients."""
+    sides = {SIDES[stage] for stage in AT_CLIENTS}
+    return any(draw.is_fresh and draw.side in sides for draw in channel.depends.draws)
 
 
 def _more(was: Depends | None, now: Depends) -> Iterator[str]:

@@ -76,8 +76,8 @@ class Contents:
         """Return the digest of a leaf of the round's result, by its path in reports."""
         for label, node in results_of(self._round).items():
             type = local_type(node.type)
-            for at, found in enumerate(leaf_paths(type, label)):
-                if found == path:
+            for at, name in enumerate(leaf_paths(type, label)):
+                if name == path:
                     steps = _steps_to(type, at)
                     return run(self._value(node, steps)).hex()[:LENGTH]
         raise AssertionError(f"the round has no result {path}")
@@ -115,8 +115,8 @@ class Contents:
     def _result(self, call: Call, path: tuple[int, ...]) -> Task[bytes]:
         function, argument = call.function, call.argument
         if isinstance(function, Compiled):
-            given = b"" if argument is None else (yield self._value(argument, ()))
-            return hash_of(("section", _part(function, path), given))
+            operand = b"" if argument is None else (yield self._value(argument, ()))
+            return hash_of(("section", _part(function, path), operand))
         assert isinstance(function, Intrinsic)
         if function.uri in PLACEMENTS_ONLY and argument is not None:
             return hash_of((function.uri, (yield self._value(argument, path))))
@@ -126,10 +126,10 @@ class Contents:
             if chosen is not None:
                 return (yield self._value(value, (*chosen, *path)))
             if isinstance(mapped, Compiled):
-                given = yield self._value(value, ())
-                return hash_of((function.uri, _part(mapped, path), given))
-        given = b"" if argument is None else (yield self._value(argument, ()))
-        return hash_of(("call", function.uri, function.type, path, given))
+                operand = yield self._value(value, ())
+                return hash_of((function.uri, _part(mapped, path), operand))
+        operand = b"" if argument is None else (yield self._value(argument, ()))
+        return hash_of(("call", function.uri, function.type, path, operand))
 
     def _function(self, root: Node) -> Task[bytes]:
         """Return the digest of a function, or of another expression that is not a flat operand."""
@@ -196,10 +196,10 @@ def _needed_for(section: Compiled, first: int, last: int) -> bytes | None:
 
     None if the rest of the section may change them otherwise, or if it would take long.
     """
-    found = _separable(section)
-    if found is None:
+    separable = _separable(section)
+    if separable is None:
         return None
-    content, graph = found
+    content, graph = separable
     parameters = list(dict.fromkeys(leaf_names(content.parameter)))
     results = leaf_names(content.result)[first:last]
     return canonical_graph(graph, parameters, results, content.initialize_op)

@@ -10,7 +10,7 @@ from tffc.audit.outcomes import ERRORS, SHOWN
 from tffc.audit.programs import Kind, RoundFlows, SectionEffect
 from tffc.backends.forms.form import Form, Side
 from tffc.backends.forms.stages import Stage, StagedRound
-from tffc.effects.consent import Found, find_outside
+from tffc.effects.consent import ComponentUse, find_outside
 from tffc.errors import Span
 
 CLIENTS, SERVER = "clients", "server"
@@ -61,7 +61,7 @@ def _side(effect: SectionEffect, program: StagedRound) -> str:
     return CLIENTS if program.calls[effect.call].stage in AT_CLIENTS else SERVER
 
 
-def _sources_of(use: Found, flows: RoundFlows) -> int:
+def _sources_of(use: ComponentUse, flows: RoundFlows) -> int:
     """Return the sources of what an operation is given.
 
     The use is one of a component, and the flows are those of the program, so all operations of this

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 
 def gathered(names: Sequence[str], leaves: Counter[str]) -> list[tuple[str, int]]:
@@ -16,7 +16,7 @@ def gathered(names: Sequence[str], leaves: Counter[str]) -> list[tuple[str, int]
     there = below(name for name in dict.fromkeys(names) if name in leaves)
     shown: dict[str, int] = {}
     for name in names:
-        parts = (each for each in _prefixes(name) if there[each] == leaves[each] > 1)
+        parts = (each for each in prefixes(name) if there[each] == leaves[each] > 1)
         whole = next(parts, name)
         shown[whole] = leaves[whole] if whole != name else 1
     return list(shown.items())
@@ -24,10 +24,9 @@ def gathered(names: Sequence[str], leaves: Counter[str]) -> list[tuple[str, int]
 
 def below(names: Iterable[str]) -> Counter[str]:
     """Return the number of leaves below each part, and 1 for each leaf."""
-    return Counter(prefix for name in names for prefix in _prefixes(name))
+    return Counter(prefix for name in names for prefix in prefixes(name))
 
 
-def _prefixes(path: str) -> Iterator[str]:
-    """Yield what a path begins with, shortest first, and the path."""
-    yield from (path[: match.start()] for match in re.finditer(r"[.[]", path))
-    yield path
+def prefixes(path: str) -> list[str]:
+    """Return the paths of all that a path is part of, longest last, and the path itself."""
+    return [*(path[: step.start()] for step in re.finditer(r"[.[]", path)), path]

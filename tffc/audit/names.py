@@ -64,7 +64,7 @@ def _told_apart(names: dict[str, str], other: Callable[[str], str]) -> dict[str,
 
 def _numbered(names: dict[str, str]) -> dict[str, str]:
     """Return the names, with a number after those of calls that compute the same."""
-    found: dict[str, str] = {}
+    numbered: dict[str, str] = {}
     taken: set[str] = set()
     for key, name in names.items():
         number, free = 1, name
@@ -72,8 +72,8 @@ def _numbered(names: dict[str, str]) -> dict[str, str]:
             number += 1
             free = f"{name}#{number}"
         taken.add(free)
-        found[key] = free
-    return found
+        numbered[key] = free
+    return numbered
 
 
 # Keys.
@@ -124,7 +124,7 @@ def _path(type: Type, path: Iterable[int]) -> str:
 
 def _ends(program: StagedRound) -> dict[str, str]:
     """Return for each call that is an element of the round's results its path in them."""
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     stack: list[tuple[Node, str]] = [(node, "") for node in results_of(program).values()]
     while stack:
         node, path = stack.pop()
@@ -133,12 +133,12 @@ def _ends(program: StagedRound) -> dict[str, str]:
                 stack.append((value, path + _path(node.type, (index,))))
         elif isinstance(node, Reference) and node.name in program.calls:
             staged = program.calls[node.name]
-            found.setdefault(node.name, path)
+            paths.setdefault(node.name, path)
             argument = staged.call.argument
             is_placed = staged.operator is not None and staged.operator.uri in PLACEMENTS_ONLY
             if is_placed and argument is not None:
                 stack.append((argument, path))
-    return found
+    return paths
 
 
 # Places in the user's source.
@@ -201,7 +201,7 @@ def _places(source: str) -> dict[_Key, _Place]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    found: dict[_Key, _Place] = {}
+    places: dict[_Key, _Place] = {}
     stack: list[tuple[ast.AST, _Place, ast.expr | None]] = [(tree, _Place(None), None)]
     while stack:
         node, place, value = stack.pop()
@@ -210,11 +210,11 @@ def _places(source: str) -> dict[_Key, _Place]:
             place = dataclasses.replace(place, variable=target)
         if isinstance(node, ast.Call):
             key = (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
-            found[key] = dataclasses.replace(place, is_whole=node is value)
+            places[key] = dataclasses.replace(place, is_whole=node is value)
         if isinstance(node, REPEATS):
             place = dataclasses.replace(place, is_repeated=True)
         stack.extend((child, place, value) for child in ast.iter_child_nodes(node))
-    return found
+    return places
 
 
 def _assigned(statement: ast.stmt) -> tuple[str | None, ast.expr | None]:

@@ -106,8 +106,8 @@ def _facts(document: Plain) -> Iterator[str]:
     yield from _fact("Compiled to", f"{_text(program['form'])} {_folded('type', program['type'])}")
     if policy is not None:
         yield from _fact("Policy", f"{_text(policy['path'] or '')} {_digest(policy['digest'])}")
-    made = _text(f"{tool['name']} {tool['version']}")
-    yield from _fact("Made by", f"{made} {_digest(tool['digest'])}" if "digest" in tool else made)
+    maker = _text(f"{tool['name']} {tool['version']}")
+    yield from _fact("Made by", f"{maker} {_digest(tool['digest'])}" if "digest" in tool else maker)
     yield "</dl>"
 
 
@@ -158,11 +158,11 @@ def _state(state: str, text: str) -> str:
     return f'<span class="state {STATES.get(state, "open")}">{_text(text)}</span>'
 
 
-def _violations(found: Sequence[Plain], lines: Sequence[str]) -> Iterator[str]:
+def _violations(violations: Sequence[Plain], lines: Sequence[str]) -> Iterator[str]:
     """Yield the violations by the channel or effect that they are of."""
     groups: dict[tuple[str, str], list[Plain]] = {}
     shown: dict[tuple[str, str], str] = {}
-    for each, line in zip(found, lines or [""] * len(found), strict=True):
+    for each, line in zip(violations, lines or [""] * len(violations), strict=True):
         key = (each["subject"], each["content"])
         groups.setdefault(key, []).append(each)
         shown.setdefault(key, line.strip())

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tffc.audit.audit import OUTPUT, SHOWN, Audit, Channel, Depends, Effect, Protection
+from tffc.audit.leaves import prefixes
 from tffc.audit.patterns import Aspect, Pattern
 from tffc.effects.consent import KINDS
 from tffc.errors import PolicyError, Span
@@ -69,9 +70,9 @@ class Waiver:
 class Policy:
     """The rules of a policy; None is unrestricted.
 
-    `least_clients` is the least number of clients that an aggregate must be made of before it
-    leaves where it was made: an engine's round, a node, or a masked sum.  `path` and `digest` are
-    those of its file.
+    `least_clients` is about nodes with the policy: the least number of a node's clients in what
+    leaves it unmasked, and of all clients in a masked sum.  `path` and `digest` are those of its
+    file.
     """
 
     operators: tuple[str, ...] | None = None
@@ -89,7 +90,7 @@ class Policy:
 def requirements(policy: Policy) -> dict[str, str]:
     """Return the rules that a policy has, each with what it requires, as text."""
     sides = (f"{side}: {', '.join(kinds) or 'none'}" for side, kinds in policy.effects.items())
-    found = {
+    texts = {
         "operators": None if policy.operators is None else ", ".join(policy.operators) or "none",
         "never-leave": ", ".join(each.shown for each in policy.never_leave) or None,
         "largest-bytes": None if policy.largest_bytes is None else f"{policy.largest_bytes:,}",
@@ -98,7 +99,7 @@ def requirements(policy: Policy) -> dict[str, str]:
         "effects": "; ".join(sides) or None,
         "protection": None if policy.protection is Protection.NONE else policy.protection.value,
     }
-    return {rule: text for rule, text in found.items() if text is not None}
+    return {rule: text for rule, text in texts.items() if text is not None}
 
 
 # Checking.
@@ -130,13 +131,13 @@ def violations(audit: Audit, policy: Policy, today: datetime.date) -> list[Viola
         exception would do nothing.
     """
     _check_names(audit, policy)
-    found = [each for channel in audit.channels for each in _channel(audit, channel, policy)]
-    found += [each for effect in audit.effects for each in _effect(audit, effect, policy)]
+    every = [each for channel in audit.channels for each in _channel(audit, channel, policy)]
+    every += [each for effect in audit.effects for each in _effect(audit, effect, policy)]
     for result in (*audit.state, *audit.output):
         if not any(each.name == result.name and each.operator == OUTPUT for each in audit.channels):
             for message in _leaving(audit, result.depends, policy):
-                found.append(Violation("never-leave", result.name, message, None))
-    return [_judged(each, policy, today) for each in found]
+                every.append(Violation("never-leave", result.name, message, None))
+    return [_judged(each, policy, today) for each in every]
 
 
 def _channel(audit: Audit, channel: Channel, policy: Policy) -> Iterator[Violation]:
@@ -206,13 +207,16 @@ def _known(audit: Audit, aspect: Aspect) -> Sequence[str]:
     return audit.counted if aspect is Aspect.COUNT else audit.data
 
 
-def _judged(found: Violation, policy: Policy, today: datetime.date) -> Violation:
+def _judged(violation: Violation, policy: Policy, today: datetime.date) -> Violation:
+    """Return a violation with the exception that allows it, or one that no longer does."""
+    about = violation.content, violation.rule
     for each in policy.exceptions:
-        if found.content and each.content == found.content and each.rule == found.rule:
+        if violation.content and (each.content, each.rule) == about:
             if today <= each.expires:
-                return dataclasses.replace(found, excepted=each.reason, expired=None, waiver=each)
-            found = dataclasses.replace(found, expired=each.expires, waiver=each)
-    return found
+                excepted = each.reason
+                return dataclasses.replace(violation, excepted=excepted, expired=None, waiver=each)
+            violation = dataclasses.replace(violation, expired=each.expires, waiver=each)
+    return violation
 
 
 # Names that match nothing.
@@ -236,7 +240,8 @@ def _check_names(audit: Audit, policy: Policy) -> None:
 
 
 def _unmatched(pattern: Pattern, known: Sequence[str]) -> PolicyError:
-    parts = {f"{pattern.aspect.value}{each}": None for path in known for each in _prefixes(path)}
+    aspect = pattern.aspect.value
+    parts = {f"{aspect}{each}": None for path in known for each in reversed(prefixes(path))}
     near = did_you_mean(pattern.text, parts)
     shown = ", ".join(known[:MOST_SHOWN]) + (", ..." if len(known) > MOST_SHOWN else "")
     what = "sequences in it" if pattern.aspect is Aspect.COUNT else "parts"
@@ -253,13 +258,6 @@ def _unmatched(pattern: Pattern, known: Sequence[str]) -> PolicyError:
 
 MOST_SHOWN = 10
 """The number of names that an error lists."""
-
-
-def _prefixes(path: str) -> Iterator[str]:
-    """Yield a path and the paths of all that it is part of."""
-    yield path
-    for step in reversed(list(re.finditer(r"[.\[]", path))):
-        yield path[: step.start()]
 
 
 def _changed(waiver: Waiver, subjects: Mapping[str, str]) -> PolicyError:
@@ -401,11 +399,11 @@ class _Reader:
     def _pattern(self, value: Any, path: tuple[Any, ...]) -> Pattern:
         if is_text(value):
             value = {"pattern": value}
-        found = self._mapping("a pattern", value, PATTERN, path)
-        if "pattern" not in found:
+        fields = self._mapping("a pattern", value, PATTERN, path)
+        if "pattern" not in fields:
             raise self.wrong("a pattern has no text", path, "give the text as pattern: ...")
         span = self._span(path)
-        pattern = Pattern(found["pattern"].strip(), found.get("optional", False), span)
+        pattern = Pattern(fields["pattern"].strip(), fields.get("optional", False), span)
         if not pattern.path:
             raise self.wrong("a pattern has no path", path, "give a path as reports print it")
         return pattern

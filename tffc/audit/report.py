@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tffc.audit.audit import Audit, Depends
-from tffc.audit.policy import DESCRIPTIONS, Policy, Violation, Waiver, requirements
+from tffc.audit.policy import DESCRIPTIONS, Policy, Violation, Waiver, requirements, violations
 from tffc.audit.text import report_path, report_place, violation_text
 from tffc.audit.tool import tool_digest
 from tffc.errors import Span
@@ -102,6 +102,16 @@ class Report:
         return "the program of the bundle; its components are proved to compute it"
 
 
+def judged(report: Report, policy: Policy, as_of: datetime.date | None) -> Report:
+    """Return a report with the violations of a policy, as of a day or else of today.
+
+    Raises:
+      PolicyError: the policy names something that the round does not have.
+    """
+    broken = violations(report.audit, policy, as_of or datetime.date.today())
+    return dataclasses.replace(report, policy=policy, violations=broken, as_of=as_of)
+
+
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" + ("" if count == 1 else "s")
 
@@ -144,18 +154,18 @@ def document(report: Report) -> Plain:
 
 
 def _audit(audit: Audit) -> Plain:
-    found = plain(audit)
-    for channel, content in zip(audit.channels, found["channels"], strict=True):
-        content["shown_protection"] = channel.shown_protection
-    found["in_no_channel"] = audit.in_no_channel
-    found["in_errors"] = audit.in_texts_of_errors
-    found["only_in_effects"] = audit.only_in_effects
-    found["seen_by_aggregator"] = audit.seen_by_aggregator
-    return found
+    content = plain(audit)
+    for channel, described in zip(audit.channels, content["channels"], strict=True):
+        described["shown_protection"] = channel.shown_protection
+    content["in_no_channel"] = audit.in_no_channel
+    content["in_errors"] = audit.in_texts_of_errors
+    content["only_in_effects"] = audit.only_in_effects
+    content["seen_by_aggregator"] = audit.seen_by_aggregator
+    return content
 
 
-def _violation(found: Violation) -> Plain:
-    return {**plain(found), "text": violation_text(found, report_place)}
+def _violation(violation: Violation) -> Plain:
+    return {**plain(violation), "text": violation_text(violation, report_place)}
 
 
 def _policy(report: Report, policy: Policy) -> Plain:

@@ -143,10 +143,10 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "nothing"
 
 
-def violation_text(found: Violation, show_place: Callable[[Span], str] = place) -> str:
+def violation_text(violation: Violation, show_place: Callable[[Span], str] = place) -> str:
     """Return a violation as one line, with its file and line if known."""
-    at = "" if found.span is None else f"{show_place(found.span)}: "
-    end = f" (excepted: {found.excepted})" if found.excepted is not None else ""
-    if found.expired is not None:
-        end = f" (the exception ended on {found.expired})"
-    return printable(f"{at}{found.rule}: {found.subject}: {found.message}{end}")
+    at = "" if violation.span is None else f"{show_place(violation.span)}: "
+    end = f" (excepted: {violation.excepted})" if violation.excepted is not None else ""
+    if violation.expired is not None:
+        end = f" (the exception ended on {violation.expired})"
+    return printable(f"{at}{violation.rule}: {violation.subject}: {violation.message}{end}")

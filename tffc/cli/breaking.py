@@ -41,9 +41,9 @@ def show_changes(
     new, form = read_round_or_bundle(second, form)
     old = older_round(first, second, form)
     step(f"comparing {first} with {second}")
-    found = [*changes(old, new, form), *unproved(second)]
-    _show(found, failing, format, second)
-    if any(change.breaks in failing for change in found):
+    shown = [*changes(old, new, form), *unproved(second)]
+    _show(shown, failing, format, second)
+    if any(change.breaks in failing for change in shown):
         raise click.exceptions.Exit(BROKEN)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 
 from tffc.cli.output import say
 from tffc.effects import consent
-from tffc.effects.consent import Found, find_outside, kinds_of
+from tffc.effects.consent import ComponentUse, find_outside, kinds_of
 from tffc.errors import ConsentError, TffcError
 from tffc.ir.nodes import Node
 
@@ -41,19 +41,19 @@ def tell_effects(programs: Mapping[str, Node]) -> None:
     A program that cannot be read is ignored: running it reports the reason.
     """
     try:
-        found = list(find_outside(programs))
+        uses = list(find_outside(programs))
     except TffcError:
         return
-    if not found:
+    if not uses:
         return
-    never = [each for each in found if each.use.never_runs]
+    never = [each for each in uses if each.use.never_runs]
     if never:
         say(f"note: this runs in the process that traces it, never from a file: {_listed(never)}")
         return
-    say(f"note: to run this needs consent to {', '.join(kinds_of(found))}: {_listed(found)}")
+    say(f"note: to run this needs consent to {', '.join(kinds_of(uses))}: {_listed(uses)}")
 
 
-def _listed(found: Sequence[Found]) -> str:
-    shown = list(dict.fromkeys(str(each) for each in found))
+def _listed(uses: Sequence[ComponentUse]) -> str:
+    shown = list(dict.fromkeys(str(each) for each in uses))
     more = f" and {len(shown) - MOST_TOLD} more" if len(shown) > MOST_TOLD else ""
     return "; ".join(shown[:MOST_TOLD]) + more

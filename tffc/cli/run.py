@@ -6,6 +6,7 @@ import contextlib
 import functools
 import pathlib
 import shlex
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -56,13 +57,13 @@ def run(
     every: int | None,
     require_proof: bool,
     allow_effects: frozenset[str],
-    **outputs: Any,
+    **options: Any,
 ) -> None:
     """Run rounds, print the output of each, and save what the options ask for."""
     _check_options(clients_per_round, seed, evaluate, evaluate_data, every)
     batches = Batching.parse(batching, device)
     _check_engine(engine, workers, batches)
-    saving = OutputOptions(**outputs)
+    saving = OutputOptions(**options)
     share_cores(clients_per_round, workers, batches)
     runnables = {"": read_runnable(program, form)}
     if evaluate is not None:
@@ -89,12 +90,12 @@ def run(
         on = make(runnables["evaluation."].process(allow_effects), batching=batches)
         evaluation = _evaluation(on, evaluate_data, process.state_type, every or 1, least_clients)
     evaluated_type = evaluation and evaluation.output_type
-    kept = RunOutputs(program, process, evaluated_type, saving)
-    try:
-        state = kept.begin(source, sampling, skip_bad_clients=skip_bad_clients)
+    outputs = RunOutputs(program, process, evaluated_type, saving)
+    with _telling_how_it_ended(outputs, engine):
+        state = outputs.begin(source, sampling, skip_bad_clients=skip_bad_clients)
         rounds = max(0, rounds - state.rounds) if saving.resume else rounds
         table = RoundTable(state.rounds + rounds, process.output_type, evaluated_type)
-        batches = kept.with_known(batches)
+        batches = outputs.with_known(batches)
         runs_on = make(process, batching=batches, masks_sums=secure_sums == "masked")
         for each in run_rounds(
             runs_on,
@@ -103,38 +104,46 @@ def run(
             rounds,
             sampling,
             skip_bad_clients=skip_bad_clients,
-            deliver=kept.save_client,
+            deliver=outputs.save_client,
             progress=show_rounds(state.rounds + 1, state.rounds + rounds),
             evaluation=evaluation,
             least_clients=least_clients,
         ):
-            kept.save(each)
-            if kept.is_table:
+            outputs.save(each)
+            if outputs.is_table:
                 click.echo("\n".join(table.lines(each)))
-        kept.end(state, rounds)
-        _tell_shortened(table, saving.out, kept.finished)
-        for line in [*kept.end_of_run(), *(runs_on.explain_speed() if explain_speed else ())]:
+        outputs.end(state, rounds)
+        _tell_shortened(table, saving.out, outputs.finished)
+        for line in [*outputs.end_of_run(), *(runs_on.explain_speed() if explain_speed else ())]:
             say(line)
+
+
+@contextlib.contextmanager
+def _telling_how_it_ended(outputs: RunOutputs, engine: str) -> Iterator[None]:
+    """Close the outputs of a run after the context; if the run ends early, tell what is kept."""
+    try:
+        yield
     except ReaderGone:
-        kept.draw()
-        say(f"nobody reads stdout any more: the run ends after round {kept.finished}")
-        say(kept.what_is_kept())
+        outputs.draw()
+        say(f"nobody reads stdout any more: the run ends after round {outputs.finished}")
+        say(outputs.what_is_kept())
         raise
     except OutputError as error:
-        error.notes += (kept.what_is_kept(),)
+        error.notes += (outputs.what_is_kept(),)
         raise
     except TffcError as error:
-        kept.abandon()
+        outputs.abandon()
         _tell_how_to_see(error, engine)
         raise
     except KeyboardInterrupt:
-        kept.draw()
-        where = f"in round {kept.finished + 1}" if kept.has_begun else "before the first round"
+        outputs.draw()
+        begun = f"in round {outputs.finished + 1}"
+        where = begun if outputs.has_begun else "before the first round"
         tell_interrupted(f"interrupted {where}")
-        say(kept.what_is_kept())
+        say(outputs.what_is_kept())
         raise click.exceptions.Exit(INTERRUPTED) from None
     finally:
-        kept.close()
+        outputs.close()
 
 
 def _open_source(data: str, type: Type, pack: pathlib.Path | None) -> CheckedSource:

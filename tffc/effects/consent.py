@@ -35,7 +35,7 @@ LONGEST = 60
 """The number of characters of a constant that are shown."""
 
 
-class Found(NamedTuple):
+class ComponentUse(NamedTuple):
     """An operation with an effect: its component, and the user's source line if known."""
 
     component: str
@@ -69,7 +69,7 @@ def read_kinds(given: Collection[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def find_outside(programs: Mapping[str, Node]) -> Iterator[Found]:
+def find_outside(programs: Mapping[str, Node]) -> Iterator[ComponentUse]:
     """Find the operations with effects in programs, given by the names of their components.
 
     Raises:
@@ -79,7 +79,7 @@ def find_outside(programs: Mapping[str, Node]) -> Iterator[Found]:
     for component, program in programs.items():
         for node, span in walk_with_lines(program):
             if isinstance(node, Compiled):
-                yield from (Found(component, use, span) for use in outside_uses(node))
+                yield from (ComponentUse(component, use, span) for use in outside_uses(node))
 
 
 def check_consent(programs: Mapping[str, Node], allowed: Collection[str]) -> None:
@@ -92,16 +92,16 @@ def check_consent(programs: Mapping[str, Node], allowed: Collection[str]) -> Non
     """
     uses = list(find_outside(programs))
     _refuse_what_never_runs(uses)
-    found = [each for each in uses if each.use.kind not in allowed]
-    if not found:
+    refused = [each for each in uses if each.use.kind not in allowed]
+    if not refused:
         return
-    first = found[0]
-    kinds = kinds_of(found)
+    first = refused[0]
+    kinds = kinds_of(refused)
     raise ConsentError(
         "E705",
         f"`{_name(first.component)}` {KINDS[first.use.kind]}, and nobody has consented to that: "
         f"{first}",
-        notes=_noted(found),
+        notes=_noted(refused),
         help="if you trust whoever made the program, consent: "
         f"allow_effects=({', '.join(map(repr, kinds))},)",
         span=first.span,
@@ -120,31 +120,31 @@ def check_can_run(programs: Mapping[str, Node]) -> None:
     _refuse_what_never_runs(list(find_outside(programs)))
 
 
-def _refuse_what_never_runs(uses: Sequence[Found]) -> None:
-    found = [each for each in uses if each.use.never_runs]
-    if not found:
+def _refuse_what_never_runs(uses: Sequence[ComponentUse]) -> None:
+    refused = [each for each in uses if each.use.never_runs]
+    if not refused:
         return
-    first = found[0]
+    first = refused[0]
     raise ConsentError(
         "E908",
         f"`{_name(first.component)}` calls a function that is not in it and stayed in the process "
         f"that traced it: {first}",
-        notes=_noted(found),
+        notes=_noted(refused),
         help="a program from a file never calls Python or other functions of this process, "
         "whatever is consented to; run its module instead, or have it written without them",
         span=first.span,
     )
 
 
-def _noted(found: Sequence[Found]) -> tuple[str, ...]:
-    notes = [f"{each.use.kind}: {each} in {each.place()}" for each in found[:SHOWN]]
-    more = (f"and {len(found) - SHOWN} more",) if len(found) > SHOWN else ()
+def _noted(uses: Sequence[ComponentUse]) -> tuple[str, ...]:
+    notes = [f"{each.use.kind}: {each} in {each.place()}" for each in uses[:SHOWN]]
+    more = (f"and {len(uses) - SHOWN} more",) if len(uses) > SHOWN else ()
     return (*notes, *more)
 
 
-def kinds_of(found: Sequence[Found]) -> tuple[str, ...]:
+def kinds_of(uses: Sequence[ComponentUse]) -> tuple[str, ...]:
     """Return the kinds of the operations found, in the usual order."""
-    kinds = {each.use.kind for each in found}
+    kinds = {each.use.kind for each in uses}
     return tuple(kind for kind in KINDS if kind in kinds)
 
 

@@ -87,8 +87,7 @@ def run_rounds(
     """Run rounds from `state` on, each with the clients sampled for it, and yield them.
 
     A round that would aggregate fewer than `least_clients` clients ends the run before anything of
-    it is returned.
-    If an evaluation is due after a round, it is done before the round is yielded.
+    it is returned.  If an evaluation is due after a round, it is done before the round is yielded.
 
     A sample depends only on the seed, the number of the round and the clients' names, so rounds
     continued from a saved state are the same as without interruption.

@@ -103,34 +103,36 @@ def describe(
     texts, files, graphs = ProgramTexts(program), SourceFiles(), Graphs()
     refused = audited = None
     files.add(spans_of(program))
-    found: Plain = {"tffc": VERSION, "title": title, "form": form, "type": _text(program.type)}
+    content: Plain = {"tffc": VERSION, "title": title, "form": form, "type": _text(program.type)}
     try:
         flat = normalized(program, form, observers=[texts.observe])
         staged = assign_stages(flat)
         compiled = compiled or load_form(form).build(staged)
         flows = round_flows(staged)
         audited = audit_round(staged, compiled, form)
-        found["round"] = _Round(staged, flows, audited, files, graphs).plain()
+        content["round"] = _Round(staged, flows, audited, files, graphs).plain()
         components = dict(compiled.components())
         if initialize is not None:
             components["initialize"] = initialize
-        found["components"] = [
+        content["components"] = [
             _component(name, node, load_form(form), graphs) for name, node in components.items()
         ]
-        found["bindings"] = {
+        content["bindings"] = {
             style: binding_lines(flat, style, texts.plain()["texts"][-1][style])
             for style in ("typed", "formatted")
         }
     except TffcError as error:
         refused = error
-        found["error"] = error_plain(error, files)
+        content["error"] = error_plain(error, files)
     if audited is not None:
-        made = report(audited) if report else Report(title, audited, program_digests(program))
-        found["report"] = document(made)
+        audit_report = (
+            report(audited) if report else Report(title, audited, program_digests(program))
+        )
+        content["report"] = document(audit_report)
     if older is not None:
-        found["changes"] = _changes(older, program, form)
-    found |= {**texts.plain(), "sources": files.plain(), "graphs": graphs.plain()}
-    return Description(found, refused)
+        content["changes"] = _changes(older, program, form)
+    content |= {**texts.plain(), "sources": files.plain(), "graphs": graphs.plain()}
+    return Description(content, refused)
 
 
 def _changes(older: Older, program: Node, form: str) -> Plain:
@@ -160,11 +162,11 @@ def _changes(older: Older, program: Node, form: str) -> Plain:
 def _breaking(older: Older, program: Node, form: str) -> Plain:
     """Return what the changes break, or why that cannot be told."""
     try:
-        found = [*changes(older.program, program, form), *older.more]
+        breaking = [*changes(older.program, program, form), *older.more]
     except TffcError as error:
         return {"breaking": [], "unknown": error.message}
     return {
-        "breaking": [{**plain(each), "means": each.breaks.value} for each in found],
+        "breaking": [{**plain(each), "means": each.breaks.value} for each in breaking],
         "unknown": None,
     }
 

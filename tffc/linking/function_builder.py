@@ -98,9 +98,9 @@ class FunctionBuilder(GraphBuilder):
         function.signature.name = name
         calls = tuple(dict.fromkeys(call for node in nodes for call in node.functions))
         self._check_that_runs_are_new(nodes)
-        made = Function(name, encoded(function), calls, gradient="", remembers=False)
-        self._parent.adopt([made, *self._functions.values()], self.versions)
-        return made
+        defined = Function(name, encoded(function), calls, gradient="", remembers=False)
+        self._parent.adopt([defined, *self._functions.values()], self.versions)
+        return defined
 
     def _check_that_runs_are_new(self, nodes: Sequence[GraphNode]) -> None:
         """Check that the function computes each element as if it were the first.

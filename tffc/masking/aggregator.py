@@ -106,8 +106,8 @@ class Aggregator:
           ExecutionError: the vector does not have the segments of this sum.
         """
         segments = self._terms.segments
-        found = [(len(part), part.dtype) for part in vector]
-        if found != [(segment.size, segment.dtype) for segment in segments]:
+        sizes = [(len(part), part.dtype) for part in vector]
+        if sizes != [(segment.size, segment.dtype) for segment in segments]:
             raise ExecutionError(
                 "E990",
                 f"{name} sends a vector that does not belong to this masked sum",

@@ -80,10 +80,10 @@ class History:
         Raises:
           ValueError: it is not the result of `to_json`.
         """
-        made = cls()
+        history = cls()
         for program, fields in content.items():
-            made._pasts[program] = _past(fields)
-        return made
+            history._pasts[program] = _past(fields)
+        return history
 
 
 def _past(fields: Any) -> _Past:

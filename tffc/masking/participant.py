@@ -112,6 +112,7 @@ class Participant:
                 "shares": self._shares,
                 "clients": self._clients,
                 "survivors": None if self._survivors is None else sorted(self._survivors),
+                "is_agreed": self._is_agreed,
                 "next": self._next,
             }
         ).encode()
@@ -142,6 +143,7 @@ class Participant:
         restored._clients = held["clients"]
         survivors = held["survivors"]
         restored._survivors = None if survivors is None else frozenset(survivors)
+        restored._is_agreed = held["is_agreed"]
         restored._next = held["next"]
         if history is None and restored._next != STEPS[0]:
             restored._history.begin(program, round, label)

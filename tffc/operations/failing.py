@@ -17,14 +17,14 @@ TABLE = pathlib.Path(__file__).with_suffix(".txt")
 @functools.cache
 def operations_under(heading: str) -> frozenset[str]:
     """Return the operations under a heading of the table, which may be under several."""
-    found: set[str] = set()
+    operations: set[str] = set()
     current = ""
     for line in TABLE.read_text(encoding="utf-8").splitlines():
         if line.startswith("["):
             current = line.strip("[]")
         elif not line.startswith("#") and current == heading:
-            found.update(line.split())
-    return frozenset(found)
+            operations.update(line.split())
+    return frozenset(operations)
 
 
 def may_fail(op: str) -> bool:

@@ -70,13 +70,13 @@ def foreign_calls(hlo_module: bytes, stablehlo: bytes) -> list[str]:
       WireError: the HLO is malformed.
     """
     targets = dict.fromkeys(target for op, target in instructions(hlo_module) if op == CUSTOM_CALL)
-    found = [target for target in targets if not OF_JAX.fullmatch(target)]
+    foreign = [target for target in targets if not OF_JAX.fullmatch(target)]
     if calls_outside(stablehlo):
         named = strings(stablehlo)
-        found += [text for text in named if PYTHON_CALLBACK.search(text) and text not in found]
+        foreign += [text for text in named if PYTHON_CALLBACK.search(text) and text not in foreign]
         if not any(text in targets for text in named):
-            found.append(UNTOLD)
-    return found
+            foreign.append(UNTOLD)
+    return foreign
 
 
 def calls_outside(stablehlo: bytes) -> bool:

@@ -25,10 +25,10 @@ def is_types(attribute: Hashable) -> bool:
     """Tell whether an attribute lists element types and nothing else."""
     if not isinstance(attribute, bytes):
         return False
-    made = AttrValue()
-    made.list.SetInParent()
-    made.list.type.extend(types_in(attribute))
-    return _encoded(made) == attribute
+    alone = AttrValue()
+    alone.list.SetInParent()
+    alone.list.type.extend(types_in(attribute))
+    return _encoded(alone) == attribute
 
 
 def number(kind: Type) -> int:
@@ -75,11 +75,11 @@ def argument_kinds(kinds: Iterable[Type]) -> list[tuple[int, bytes]]:
 
 def joined_shapes(attributes: Iterable[bytes]) -> bytes:
     """Encode the shapes of several attributes as one list."""
-    made = AttrValue()
-    made.list.SetInParent()
+    joined = AttrValue()
+    joined.list.SetInParent()
     for each in attributes:
-        made.list.shape.extend(AttrValue.FromString(each).list.shape)
-    return _encoded(made)
+        joined.list.shape.extend(AttrValue.FromString(each).list.shape)
+    return _encoded(joined)
 
 
 def map_label(outputs: Iterable[Type]) -> tuple[Hashable, ...]:

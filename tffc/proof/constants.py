@@ -125,12 +125,12 @@ def _fixed(tensor: Any, field: str) -> bytes:
     number = tensor.DESCRIPTOR.fields_by_name[field].number
     data = encoded(tensor)
     place = Place(0, len(data))
-    found: list[bytes] = []
+    pieces: list[bytes] = []
     for each, wire, _, value, end in read_fields(data, place):
         if each == number and wire == LENGTH:
             start, _ = read_length(data, value, place)
-            found.append(data[start:end])
-    return b"".join(found)
+            pieces.append(data[start:end])
+    return b"".join(pieces)
 
 
 def _without_run(elements: tuple[bytes, ...]) -> tuple[bytes, ...]:

@@ -52,12 +52,12 @@ def element_kinds(function: Any, count: int) -> tuple[tuple[int, bytes], ...]:
 def promised_shapes(function: Any, first: int) -> list[Any]:
     """Return the shape that a function promises for each argument from the first one on, or None
     where it promises none."""
-    found: list[Any] = []
+    promised: list[Any] = []
     for index in range(first, len(function.signature.input_arg)):
         held = function.arg_attr[index].attr if index in function.arg_attr else {}
         shapes = held[SHAPES].list.shape if SHAPES in held else ()
-        found.append(shapes[0] if len(shapes) == 1 else None)
-    return found
+        promised.append(shapes[0] if len(shapes) == 1 else None)
+    return promised
 
 
 def has_only_shapes(function: Any, ops: Sequence[str]) -> bool:

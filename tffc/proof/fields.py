@@ -43,8 +43,8 @@ IGNORED: dict[str, str] = {
     "OpDef.ArgDef.name": "edges refer to arguments by name; what they refer to is compared",
     "OpDef.control_output": "the keys of `control_ret`, whose nodes are compared",
     "VersionDef.producer": "TensorFlow loads and runs graphs of all versions from 100 on alike",
-    "VersionDef.min_consumer": "at most 1575, that of the oldest TensorFlow that tffc takes",
-    "VersionDef.bad_consumers": "below 1575, that of the oldest TensorFlow that tffc takes",
+    "VersionDef.min_consumer": "at most 1575, the version of TensorFlow 2.14, which is old enough",
+    "VersionDef.bad_consumers": "below 1575, the version of TensorFlow 2.14, which is old enough",
     "RegisteredGradient": "of the program: only Python reads it, when it builds gradients",
     "FunctionDef.attr.api_implements": "of the program: offers other functions instead",
     "FunctionDef.attr.api_preferred_device": "of the program: as `api_implements`",
@@ -70,12 +70,12 @@ PLACEMENT = "_class"
 def remainder(message: Any, *more: str) -> bytes:
     """Return the fields of a message that no rule evaluates as bytes, unknown ones included; `more`
     are evaluated by the caller."""
-    made = type(message)()
-    made.CopyFrom(message)
+    rest = type(message)()
+    rest.CopyFrom(message)
     name = message.DESCRIPTOR.full_name.removeprefix(GRAPH)
     for field in (*EVALUATED[name], *more):
-        made.ClearField(field)
-    return encoded(made)
+        rest.ClearField(field)
+    return encoded(rest)
 
 
 def encoded(message: Any) -> bytes:

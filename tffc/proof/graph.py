@@ -169,10 +169,10 @@ class Reader:
         if node.op in library.functions:
             return self._find_call(node)
         key = node.op, node.rest
-        found = self._facts.get(key)
-        if found is None:
-            found = self._facts[key] = self._find(node, nodes)
-        return found
+        facts = self._facts.get(key)
+        if facts is None:
+            facts = self._facts[key] = self._find(node, nodes)
+        return facts
 
     def _find_call(self, node: Node) -> NodeFacts:
         """Return the facts about a node that calls the function of its operation's name."""
@@ -455,11 +455,11 @@ def _offsets(node: Node, library: Library) -> dict[str, tuple[int, int]]:
     operation = op_table.find(node.op)
     if operation is None:
         raise Undecided("an unknown operation in a function", node.op)
-    found: dict[str, tuple[int, int]] = {}
+    offsets: dict[str, tuple[int, int]] = {}
     for position, (output, _, _) in enumerate(operation.ports(node.attr)):
-        first, count = found.get(output, (position, 0))
-        found[output] = first, count + 1
-    return found
+        first, count = offsets.get(output, (position, 0))
+        offsets[output] = first, count + 1
+    return offsets
 
 
 def _taint(op: str, effect: NodeEffect | None) -> int:

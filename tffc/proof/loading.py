@@ -19,7 +19,7 @@ OLDEST_GRAPH = 100
 """TensorFlow treats graphs of all versions from this one on alike."""
 
 OLDEST_TENSORFLOW = 1575
-"""The version of graphs that the oldest TensorFlow that tffc takes, 2.14, writes."""
+"""The version of graphs that TensorFlow 2.14 writes, the oldest for which tffc writes graphs."""
 
 NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 """The names of nodes in a graph; in functions they may begin with an underscore too."""

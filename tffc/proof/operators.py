@@ -182,10 +182,10 @@ def _reduced(
         ("use_inter_op_parallelism", flag_attribute(True)),
     )
     data = (sequence, *leaf_terms(zero))
-    made = sequence_operation(
+    reduced = sequence_operation(
         machine.terms, label, data, tuple(body), (), OWN, machine.place, kinds
     )
-    return from_leaves(kind, (machine.terms.output(made, i) for i in range(len(carried))))
+    return from_leaves(kind, (machine.terms.output(reduced, i) for i in range(len(carried))))
 
 
 # Arithmetic.

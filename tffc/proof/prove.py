@@ -137,9 +137,9 @@ class _Attempt:
 
     def _symbols(self, which: str, kind: Type) -> Any:
         leaves = leaves_of(kind)
-        made = [self.terms.value((which, i), fails=False) for i in range(len(leaves))]
-        self.machine.sections.declare(leaves, made)
-        return from_leaves(kind, made)
+        symbols = [self.terms.value((which, i), fails=False) for i in range(len(leaves))]
+        self.machine.sections.declare(leaves, symbols)
+        return from_leaves(kind, symbols)
 
     def compare(self, program: Any, form: Any) -> None:
         """Check that two values are the same; raises as `Comparison.check` does."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Container, Mapping, Set
+from collections.abc import Container, Iterator, Mapping, Set
 
 from google.protobuf.message import DecodeError
 
@@ -17,20 +17,20 @@ from tffc.ir.wire import (
     SequenceBinding,
     StructBinding,
     TensorBinding,
+    TensorFlowSection,
     read_tensorflow,
     write_tensorflow,
 )
 from tffc.operations import op_table
 from tffc.proof import loading
 from tffc.proof.attributes import number
+from tffc.proof.constants import STRING
 from tffc.proof.contents import is_general
 from tffc.proof.fields import is_shape, is_type, remainder
 from tffc.proof.graph import DATASETS, Library, Node, Plan, Reader, graph_edge
 from tffc.proof.loading import malformed
 from tffc.proof.undecided import Undecided
 from tffc.proto import GraphDef
-
-STRING = 7
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -74,30 +74,16 @@ def read_section(section: Compiled, reader: Reader, *, is_of_program: bool) -> S
     loading.check_graph(graph)
     library = Library(graph.library, is_of_program=is_of_program)
     nodes = {node.name: node for node in map(Node, graph.node)}
-    arguments: dict[str, int] = {}
+    arguments = _arguments(content, kind.parameter, nodes, strictly=not is_of_program)
     token = content.session_token_tensor_name
-    given = [] if content.parameter is None else _bound(content.parameter, kind.parameter)
     kinds = [] if kind.parameter is None else leaves(kind.parameter)
-    if len(kinds) != len(given) or (content.parameter is None) != (kind.parameter is None):
-        malformed("it does not bind its parameter")
-    fed = [*given, token] if token else given
-    types = [*map(number, kinds), STRING]
-    for index, tensor in enumerate(fed):
-        name, port = graph_edge(tensor)
-        leaf = kinds[index] if index < len(given) else TOKEN
-        _check_fed(nodes.get(name), port, leaf, strictly=not is_of_program)
-        edge = f"{name}:{port}" if port else name
-        if edge in arguments:
-            malformed("one tensor is two parameters")
-        arguments[edge] = index
-        arguments.setdefault(f"^{name}", index)
     plan = functools.partial(
         reader.plan,
         arguments=arguments,
         results=[graph_edge(tensor) for tensor in _bound(content.result, kind.result)],
         library=library,
         resolve=graph_edge,
-        types=types,
+        types=[*map(number, kinds), STRING],
     )
     main = plan(nodes)
     used = main.names.union(map(_node, arguments))
@@ -110,9 +96,9 @@ def read_section(section: Compiled, reader: Reader, *, is_of_program: bool) -> S
     places = {step.name: place for place, step in enumerate(within.steps)}
     beside = places.get(init)
     edges = {edge for name in before for edge in nodes[name].input}
-    own = [edge for edge in arguments if not token or _node(edge) != _node(token)]
+    of_parameter = [edge for edge in arguments if not token or _node(edge) != _node(token)]
     first = None
-    if edges.isdisjoint(own):
+    if edges.isdisjoint(of_parameter):
         first = reader.plan(nodes, {}, [], library, graph_edge, [init])
     unused = nodes.keys() - used - before
     beside = None if beside is not None and beside < within.extra else beside
@@ -122,6 +108,29 @@ def read_section(section: Compiled, reader: Reader, *, is_of_program: bool) -> S
 
 TOKEN = TensorType(DType.STRING)
 """The type of session tokens."""
+
+
+def _arguments(
+    content: TensorFlowSection, kind: Type | None, nodes: Mapping[str, Node], *, strictly: bool
+) -> dict[str, int]:
+    """Return the edges from the parameter, control edges included, with the numbers of its leaves;
+    the session token, if there is one, comes after them.  See `_check_fed` for `strictly`."""
+    tensors = [] if content.parameter is None else _bound(content.parameter, kind)
+    kinds = [] if kind is None else leaves(kind)
+    if len(kinds) != len(tensors) or (content.parameter is None) != (kind is None):
+        malformed("it does not bind its parameter")
+    if content.session_token_tensor_name:
+        tensors.append(content.session_token_tensor_name)
+    arguments: dict[str, int] = {}
+    for index, (tensor, leaf) in enumerate(zip(tensors, [*kinds, TOKEN], strict=False)):
+        name, port = graph_edge(tensor)
+        _check_fed(nodes.get(name), port, leaf, strictly=strictly)
+        edge = f"{name}:{port}" if port else name
+        if edge in arguments:
+            malformed("one tensor is two parameters")
+        arguments[edge] = index
+        arguments.setdefault(f"^{name}", index)
+    return arguments
 
 
 def _check_fed(node: Node | None, port: int, kind: Type, *, strictly: bool) -> None:
@@ -166,31 +175,27 @@ def _waiting(
     directly or through an input.
     """
     early = before.union(name for name, node in nodes.items() if not node.input)
-    made = dict(nodes)
+    waiting = dict(nodes)
     for name, node in nodes.items():
         edges = [edge.removesuffix(":0") for edge in node.input]
         if name not in early and all(e in arguments or _node(e) in early for e in edges):
-            made[name] = node.with_input([*node.input, f"^{init}"])
-    return made
+            waiting[name] = node.with_input([*node.input, f"^{init}"])
+    return waiting
 
 
 def places_of(root: SectionBinding, kind: Type | None) -> list[int]:
     """Return the indices of a binding's tensors in the module; they must be 0, 1, 2 and so on in
     any order, and the structure must be that of the type."""
-    found: list[int] = []
-    stack: list[tuple[SectionBinding, Type | None]] = [(root, kind)]
-    while stack:
-        binding, expected = stack.pop()
-        match binding, expected:
-            case StructBinding(), StructType() if len(binding.elements) == len(expected):
-                stack.extend(zip(reversed(binding.elements), reversed(expected.types), strict=True))
+    places: list[int] = []
+    for pair in _leaf_bindings(root, kind):
+        match pair:
             case TensorBinding(int() as index), TensorType():
-                found.append(index)
+                places.append(index)
             case _:
                 malformed("an XLA module is bound otherwise than its type")
-    if sorted(found) != list(range(len(found))):
+    if sorted(places) != list(range(len(places))):
         malformed("an XLA module is bound otherwise than its type")
-    return found
+    return places
 
 
 def ordered(places: list[int]) -> list[int]:
@@ -200,17 +205,28 @@ def ordered(places: list[int]) -> list[int]:
 
 def _bound(root: SectionBinding, kind: Type | None) -> list[str]:
     """Return the tensors of a binding, whose structure must be that of the type."""
-    found: list[str] = []
+    tensors: list[str] = []
+    for pair in _leaf_bindings(root, kind):
+        match pair:
+            case TensorBinding(str() as name), TensorType():
+                tensors.append(name)
+            case SequenceBinding(variant=name), SequenceType():
+                tensors.append(name)
+            case _, expected:
+                malformed(f"it does not bind a `{expected}`")
+    return tensors
+
+
+def _leaf_bindings(
+    root: SectionBinding, kind: Type | None
+) -> Iterator[tuple[SectionBinding, Type | None]]:
+    """Yield the parts of a binding in order, each with the type that it must bind; structs are
+    parts only where they do not fit the type."""
     stack: list[tuple[SectionBinding, Type | None]] = [(root, kind)]
     while stack:
         binding, expected = stack.pop()
         match binding, expected:
             case StructBinding(), StructType() if len(binding.elements) == len(expected):
                 stack.extend(zip(reversed(binding.elements), reversed(expected.types), strict=True))
-            case TensorBinding(str() as name), TensorType():
-                found.append(name)
-            case SequenceBinding(variant=name), SequenceType():
-                found.append(name)
             case _:
-                malformed(f"it does not bind a `{expected}`")
-    return found
+                yield binding, expected

@@ -5,18 +5,23 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable
 
+from tffc.proof.graph import Library
 from tffc.proof.sequences import Place
 
 
 class Run:
-    """A run of a graph: the state that it created, and what initialization did to that state.
+    """A run of a graph with these functions: the state that it created, and what initialization did
+    to that state.
 
     `function` is the function whose body it is, and `outer` the run that applies that function to
     the elements of a sequence.  `mask` has a bit for each state that leads into the current step.
     """
 
-    def __init__(self, place: Place, *, function: str = "", outer: Run | None = None) -> None:
+    def __init__(
+        self, place: Place, library: Library, *, function: str = "", outer: Run | None = None
+    ) -> None:
         self.place = place
+        self.library = library
         self.function = function
         self.outer = outer
         self.states: dict[tuple[Hashable, ...], tuple[int, Hashable, tuple[int, ...]]] = {}

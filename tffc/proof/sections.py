@@ -61,8 +61,8 @@ class Sections:
     """An evaluator of sections, which reads each once.
 
     `owed` has what the initializations of the called sections do, those of the form from `of_form`
-    on.  `shapes` has the shapes that the
-    program declares for tensors.
+    on.  `shapes` has the shapes that the program declares for tensors, and `shapes_alike` those for
+    tensors of one structure; `sequences` has the elements that it declares for sequences.
     """
 
     def __init__(self, terms: Terms) -> None:
@@ -93,20 +93,20 @@ class Sections:
         known = self._known.get((id(read), given, place.depth))
         if known is not None:
             return known
-        made = len(self.terms.origins)
+        runs_before = len(self.terms.origins)
         if section.type.parameter is not None:
             self.declare(leaves(section.type.parameter), given)
-        found = yield self._run(read, given, place)
-        self.declare(leaves(section.type.result), found)
+        results = yield self._run(read, given, place)
+        self.declare(leaves(section.type.result), results)
         # Results with new runs are not remembered: the next call draws again.
-        if len(self.terms.origins) == made and self.terms.count is None:
-            self._known[id(read), given, place.depth] = found
-        return found
+        if len(self.terms.origins) == runs_before and self.terms.count is None:
+            self._known[id(read), given, place.depth] = results
+        return results
 
-    def declare(self, kinds: Iterable[Type], found: Iterable[int]) -> None:
+    def declare(self, kinds: Iterable[Type], terms: Iterable[int]) -> None:
         """Note the shapes that the program declares for the tensors of a value."""
         if self._of_program is None:
-            for leaf, term in zip(kinds, found, strict=True):
+            for leaf, term in zip(kinds, terms, strict=True):
                 if isinstance(leaf, TensorType) and leaf.shape is not None:
                     self.shapes.setdefault(term, set()).add(leaf.shape)
                     alike = self.terms.structures[term]
@@ -141,24 +141,24 @@ class Sections:
         assert isinstance(section.type, FunctionType)
         content = read_xla(section.payload)
         parameter, result = section.type.parameter, section.type.result
-        taken = [] if content.parameter is None else places_of(content.parameter, parameter)
-        given = places_of(content.result, result)
+        inputs_at = [] if content.parameter is None else places_of(content.parameter, parameter)
+        outputs_at = places_of(content.result, result)
         kinds = [] if parameter is None else leaves(parameter)
         if (content.parameter is None) != (parameter is None):
             malformed("an XLA module is bound otherwise than its type")
-        if len(taken) != len(kinds) or len(given) != len(leaves(result)):
+        if len(inputs_at) != len(kinds) or len(outputs_at) != len(leaves(result)):
             malformed("an XLA module is bound otherwise than its type")
         if write_xla(content) != section.payload:
             raise Undecided("a section with unknown fields")
-        inputs = tuple(arguments[index] for index in ordered(taken))
+        inputs = tuple(arguments[index] for index in ordered(inputs_at))
         label: Hashable = (XLA, content.hlo_module, content.stablehlo)
         pair = content.hlo_module, content.stablehlo
         if self._of_program is None:
             self._modules.add(pair)
         if content.stablehlo and pair in self._modules:
-            outputs = [leaves(result)[index] for index in ordered(given)]
+            outputs = [leaves(result)[index] for index in ordered(outputs_at)]
             label = module_label(
-                content.stablehlo, [kinds[index] for index in ordered(taken)], outputs
+                content.stablehlo, [kinds[index] for index in ordered(inputs_at)], outputs
             )
         taint = max(map(_taint, hlo.instructions(content.hlo_module)), default=PURE)
         if content.stablehlo:
@@ -167,25 +167,25 @@ class Sections:
             call = self.terms.value(label, inputs)
         else:
             call = itself(self.terms, label, inputs, taint, place)
-        found = tuple(self.terms.output(call, i) for i in given)
-        self.declare(leaves(result), found)
-        return found
+        results = tuple(self.terms.output(call, i) for i in outputs_at)
+        self.declare(leaves(result), results)
+        return results
 
     def _run(self, section: Section, given: tuple[int, ...], place: Place) -> Task[Any]:
-        run = Run(place)
+        run = Run(place, section.library)
         arguments = given
         if section.has_token:
             arguments = (*given, self.terms.value("session token", fails=False))
         if place.depth or section.first is None:
-            values, results = yield self._steps(section.within, arguments, section.library, run)
+            values, results = yield self._steps(section.within, arguments, run)
             self._check_repeated(section, values, run)
             if section.beside is not None:
                 self._owe(values[section.beside], results, run)
             return results
         run.is_first = True
-        done, _ = yield self._steps(section.first, (), section.library, run)
+        done, _ = yield self._steps(section.first, (), run)
         run.is_first = False
-        _, results = yield self._steps(section.main, arguments, section.library, run)
+        _, results = yield self._steps(section.main, arguments, run)
         self._owe(done[-1], results, run)
         return results
 
@@ -206,7 +206,7 @@ class Sections:
         """Note what an initialization does besides making state, by its last term."""
         terms = self.terms
         touched = {term for acted in run.touched.values() for term in acted}
-        found: dict[int, None] = {}
+        effects: dict[int, None] = {}
         stack = [done]
         while stack:
             term = stack.pop()
@@ -217,20 +217,18 @@ class Sections:
                 or terms.taints[term] >= DRAWN
                 or (terms.taints[term] == OWN and term not in touched and term not in run.touched)
             ):
-                found[term] = None
-        if not found:
+                effects[term] = None
+        if not effects:
             return
         if run.place.depth:
             raise Undecided("an initialization that the results of a sequence do not need")
         label = ("initialization", run.place.side)
-        owed = tuple(terms.value(label, (term,), fails=False) for term in found)
+        owed = tuple(terms.value(label, (term,), fails=False) for term in effects)
         self.owed.append(Owed(results, owed))
 
     # Graphs.
 
-    def _steps(
-        self, plan: Plan, arguments: tuple[int, ...], library: Library, run: Run
-    ) -> Task[Any]:
+    def _steps(self, plan: Plan, arguments: tuple[int, ...], run: Run) -> Task[Any]:
         """Return the terms of the steps, and of the results."""
         terms = self.terms
         terms.spend(len(plan.steps))
@@ -245,23 +243,18 @@ class Sections:
                 run.mask = 0
                 for index in (*(index for index, _ in step.data), *step.controls):
                     run.mask |= masks[index]
-            values.append((yield self._step(step, data, controls, library, run)))
+            values.append((yield self._step(step, data, controls, run)))
             masks.append(run.mask)
         results = tuple(terms.output(values[index], port) for index, port in plan.results)
         return values[len(arguments) :], results
 
     def _step(
-        self,
-        step: Step,
-        data: tuple[int, ...],
-        controls: tuple[int, ...],
-        library: Library,
-        run: Run,
+        self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: Run
     ) -> Task[Any] | int:
         """Return the term of a step, or the task that evaluates it."""
         facts = step.facts
         if facts.functions or facts.op in MAPPED:
-            return self._call(step, data, controls, library, run)
+            return self._call(step, data, controls, run)
         if facts.is_plain and facts.op == "Identity" and len(data) == 1:
             return self._after(data[0], controls)
         if facts.is_plain and facts.op == "NoOp" and not data:
@@ -281,21 +274,21 @@ class Sections:
         captured values are computed before the call.
         """
         terms = self.terms
-        found: dict[int, None] = {}
+        waits: dict[int, None] = {}
         for term in controls:
             label = terms.labels[term]
             if label == GROUP:
-                found.update(dict.fromkeys(terms.children[term]))
+                waits.update(dict.fromkeys(terms.children[term]))
             elif (
                 isinstance(label, tuple)
                 and label[0] == OUTPUT
                 and terms.children[term][0] not in terms.branches
             ):
-                found[terms.children[term][0]] = None
+                waits[terms.children[term][0]] = None
             else:
-                found[term] = None
+                waits[term] = None
         return tuple(
-            each for each in found if not depth or terms.taints[each] != PURE or terms.fails[each]
+            each for each in waits if not depth or terms.taints[each] != PURE or terms.fails[each]
         )
 
     def _operation(
@@ -307,16 +300,16 @@ class Sections:
         if facts.op == "Placeholder" and not run.function:
             raise Undecided("a placeholder that is not a parameter")
         if facts.taint == PURE or facts.op in BRANCHES:
-            made = terms.value(label, children, facts.taint, fails=facts.fails)
+            term = terms.value(label, children, facts.taint, fails=facts.fails)
             if facts.op in BRANCHES:
-                terms.branches.add(made)
-            return made
+                terms.branches.add(term)
+            return term
         if facts.remembers:
             label, children = self._remembering(step, label, children, run)
-        made = self._itself(label, children, facts.taint, run, fails=facts.fails)
+        term = self._itself(label, children, facts.taint, run, fails=facts.fails)
         if run.is_first:
-            run.earlier[step.name] = made
-        return made
+            run.earlier[step.name] = term
+        return term
 
     def _remembering(
         self, step: Step, label: Hashable, children: tuple[int, ...], run: Run
@@ -347,12 +340,12 @@ class Sections:
         *,
         fails: bool = True,
     ) -> int:
-        made = itself(self.terms, label, children, taint, run.place, fails=fails)
+        term = itself(self.terms, label, children, taint, run.place, fails=fails)
         if run.is_first:
             for state, bit in run.bits.items():
                 if run.mask & bit:
-                    run.touched[state].append(made)
-        return made
+                    run.touched[state].append(term)
+        return term
 
     def _state_of(
         self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: Run
@@ -365,11 +358,11 @@ class Sections:
         if run.function:
             if data:
                 raise Undecided("state that a function creates from inputs")
-            made = self._state(step.state, label, run)
+            term = self._state(step.state, label, run)
             if step.is_unnamed:
                 # Without a name, it may be that of the node or of its kernel.
-                made = self.terms.value("of its function", (made, self._kernels(run)), fails=False)
-            return self._after(made, controls)
+                term = self.terms.value("of its function", (term, self._kernels(run)), fails=False)
+            return self._after(term, controls)
         # A node that initialization ran too is the same one after it.
         children = tuple(map(self._without_initialization, (*data, *controls)))
         whole = (label, len(data)) if children else label
@@ -398,43 +391,38 @@ class Sections:
             raise Undecided("state that a function of a sequence finds by name")
         if state not in run.states:
             if run.function:
-                made = self.terms.value(("state", len(run.named), label), (), OWN, fails=False)
+                term = self.terms.value(("state", len(run.named), label), (), OWN, fails=False)
                 run.named.append((state, label))
             else:
-                made = itself(self.terms, label, children, OWN, run.place, fails=fails)
-            run.states[state] = made, label, children
-            run.touched[made] = []
-            run.bits[made] = 1 << len(run.bits)
-        made, kind, inputs = run.states[state]
+                term = itself(self.terms, label, children, OWN, run.place, fails=fails)
+            run.states[state] = term, label, children
+            run.touched[term] = []
+            run.bits[term] = 1 << len(run.bits)
+        term, kind, inputs = run.states[state]
         if kind != label:
             raise Undecided("one name of state for two kinds of it")
         if inputs != children:
             raise Undecided("one state that several nodes create")
         if run.is_first:
-            run.mask |= run.bits[made]
-            return made
-        if not run.touched[made]:
-            return made
-        return self.terms.value(INITIALIZED, (made, *run.touched[made]), fails=False)
+            run.mask |= run.bits[term]
+            return term
+        if not run.touched[term]:
+            return term
+        return self.terms.value(INITIALIZED, (term, *run.touched[term]), fails=False)
 
     # Functions.
 
     def _call(
-        self,
-        step: Step,
-        data: tuple[int, ...],
-        controls: tuple[int, ...],
-        library: Library,
-        run: Run,
+        self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: Run
     ) -> Task[Any]:
         facts = step.facts
         if facts.op in MAPPED and len(facts.functions) == 1:
-            return (yield self._mapped(step, data, controls, library, run))
+            return (yield self._mapped(step, data, controls, run))
         functions: list[int] = []
         for name in facts.functions:
-            functions.append((yield self._function(name, library)))
-            for state, made in library.states[name]:
-                data = (*data, self._state(state, made, run))
+            functions.append((yield self._function(name, run.library)))
+            for state, created in run.library.states[name]:
+                data = (*data, self._state(state, created, run))
         label = (facts.label, len(data), len(functions), len(controls))
         children = (*data, *functions, *controls)
         taint = max([facts.taint, *(self.terms.taints[each] for each in functions)])
@@ -445,10 +433,10 @@ class Sections:
     def _function(self, name: str, library: Library) -> Task[Any]:
         """Return the term of a library function, whose body runs again in each call."""
         if name in library.terms:
-            found = library.terms[name]
-            if found is None:
+            known = library.terms[name]
+            if known is None:
                 raise Undecided("a function that calls itself")
-            return found
+            return known
         # Marks the function as being evaluated, which detects recursion.
         library.terms[name] = None
         plan = self._plan(name, library)
@@ -465,8 +453,8 @@ class Sections:
             arguments = tuple(
                 terms.value(("argument", i), fails=False) for i, _ in enumerate(types[0])
             )
-            run = Run(Place("function"), function=name)
-            values, results = yield self._steps(plan, arguments, library, run)
+            run = Run(Place("function"), library, function=name)
+            values, results = yield self._steps(plan, arguments, run)
         finally:
             terms.count = outer
         places = {step.name: place for place, step in enumerate(plan.steps)}
@@ -476,10 +464,10 @@ class Sections:
         inner = [] if gradient is None else [(yield self._function(gradient, library))]
         content = function_content(function, is_of_program=library.is_of_program)
         label = ("function", *types, content, len(others), len(inner), len(awaited))
-        made = terms.value(label, (*results, *others, *inner, *awaited))
+        term = terms.value(label, (*results, *others, *inner, *awaited))
         library.states[name] = run.named
-        library.terms[name] = made
-        return made
+        library.terms[name] = term
+        return term
 
     def _plan(self, name: str, library: Library) -> Plan:
         if name not in library.functions:
@@ -507,18 +495,13 @@ class Sections:
         return library.plans[name]
 
     def _mapped(
-        self,
-        step: Step,
-        data: tuple[int, ...],
-        controls: tuple[int, ...],
-        library: Library,
-        run: Run,
+        self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: Run
     ) -> Task[Any]:
         """Return an operation that applies a function to the elements of a dataset.
 
         Captured values are substituted into the function's body, however they were passed.
         """
-        facts = step.facts
+        facts, library = step.facts, run.library
         (name,) = facts.functions
         if name in library.entered:
             raise Undecided("a function that calls itself")
@@ -532,17 +515,17 @@ class Sections:
         kinds = element_kinds(function, plan.arguments - taken)
         check_types(function, facts.label, carried, plan.arguments - taken)
         symbols = element_symbols(self.terms, run.place, carried, kinds)
-        inner = Run(run.place.inner(), function=name, outer=run)
+        inner = Run(run.place.inner(), library, function=name, outer=run)
         library.entered.add(name)
-        values, results = yield self._steps(plan, (*symbols, *captured), library, inner)
+        values, results = yield self._steps(plan, (*symbols, *captured), inner)
         library.entered.remove(name)
         body = (*results, *dict.fromkeys(values[plan.extra :]))
         unneeded = (captured[i] for i in plan.unneeded(plan.arguments - taken))
         waits = (*controls, *self._waits(unneeded, depth=1))
         content = self._content(function, plan, captured, library)
         if body == symbols and not waits and not content:
-            given = self.terms.labels[data[0]]
-            if is_unchanged(facts.label, kinds, given, self.sequences.get(data[0], ())):
+            dataset = self.terms.labels[data[0]]
+            if is_unchanged(facts.label, kinds, dataset, self.sequences.get(data[0], ())):
                 return data[0]
         return sequence_operation(
             self.terms,

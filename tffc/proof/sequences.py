@@ -36,7 +36,7 @@ def check_types(function: Any, label: Any, carried: int, elements: int) -> None:
 
 
 def is_unchanged(
-    label: Any, kinds: Sequence[tuple[int, bytes]], given: Any, declared: Iterable[Type]
+    label: Any, kinds: Sequence[tuple[int, bytes]], dataset: Any, declared: Iterable[Type]
 ) -> bool:
     """Tell whether a map takes the elements of a dataset, by the dataset's label or the elements
     that are declared for it, and promises the same elements."""
@@ -44,11 +44,11 @@ def is_unchanged(
         types = in_dataset_order(element, leaves_of(element))
         if without_function(label) == map_label(types) and list(kinds) == argument_kinds(types):
             return True
-    while isinstance(given, tuple) and given and isinstance(given[0], tuple):
-        given = given[0]
-    if not isinstance(given, tuple) or given[0] not in ("MapDataset", "TensorSliceDataset"):
+    while isinstance(dataset, tuple) and dataset and isinstance(dataset[0], tuple):
+        dataset = dataset[0]
+    if not isinstance(dataset, tuple) or dataset[0] not in ("MapDataset", "TensorSliceDataset"):
         return False
-    known = dict(part for part in given if isinstance(part, tuple) and len(part) == 2)
+    known = dict(part for part in dataset if isinstance(part, tuple) and len(part) == 2)
     types = known.get("output_types", known.get("Toutput_types"))
     shapes = known.get("output_shapes")
     op, _, _, *rest = map_label(())
@@ -128,8 +128,8 @@ def _is_looked_into(part: Hashable) -> bool:
 
 def listed(label: Any, name: str) -> list[int]:
     """Return the element types that an attribute lists."""
-    found = next((part[1] for part in label if part[0] == name), b"")
-    return types_in(found) if isinstance(found, bytes) else []
+    types = next((part[1] for part in label if part[0] == name), b"")
+    return types_in(types) if isinstance(types, bytes) else []
 
 
 def count(label: Any, name: str) -> int:

@@ -71,10 +71,10 @@ class Terms:
         """Return the term of a deterministic operation; `taint` is that of the operation itself,
         and `fails` tells whether it may fail for any inputs."""
         key = (label, children)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._add(label, children, taint, fails)
-        return found
+        term = self._known.get(key)
+        if term is None:
+            term = self._known[key] = self._add(label, children, taint, fails)
+        return term
 
     def output(self, term: int, port: int) -> int:
         """Return an output of an operation; the first one is the operation itself, unless it does
@@ -85,9 +85,9 @@ class Terms:
 
     def slot(self, which: str, kind: Hashable, number: int) -> int:
         """Return a symbol of a type, to be substituted later."""
-        made = self.value((SLOT, which, kind, number), fails=False)
-        self.is_open[made] = True
-        return made
+        symbol = self.value((SLOT, which, kind, number), fails=False)
+        self.is_open[symbol] = True
+        return symbol
 
     def slot_at(self, slot: int, number: int) -> int:
         """Return the symbol with another number, but otherwise like `slot`."""
@@ -106,14 +106,14 @@ class Terms:
         if self.count is not None:
             self.count += 1
             return self.value((label, "run", self.count), children, taint, fails=fails)
-        made = self._add(label, children, taint, fails)
-        self.origins[made] = made
-        self.runs[made] = self.run
+        term = self._add(label, children, taint, fails)
+        self.origins[term] = term
+        self.runs[term] = self.run
         if taint >= DRAWN:
-            self.strict.add(made)
+            self.strict.add(term)
         if taint >= IMPURE:
-            self.acts.append(made)
-        return made
+            self.acts.append(term)
+        return term
 
     def _add(self, label: Hashable, children: tuple[int, ...], taint: int, fails: bool) -> int:
         taints, is_open = self.taints, False
@@ -122,8 +122,8 @@ class Terms:
                 taint = taints[child]
             is_open = is_open or self.is_open[child]
             fails = fails or self.fails[child]
-        made = len(self.labels)
-        if made >= self._most:
+        term = len(self.labels)
+        if term >= self._most:
             raise Undecided("size", f"more than {self._most} operations")
         self.labels.append(label)
         self.children.append(children)
@@ -132,10 +132,10 @@ class Terms:
         self.fails.append(fails)
         alike = label[:-1] if isinstance(label, tuple) and label[0] == SLOT else label
         numbers = tuple([self.structures[child] for child in children])
-        self.structures.append(self._structures.setdefault((alike, numbers), made))
+        self.structures.append(self._structures.setdefault((alike, numbers), term))
         if self.span is not None:
-            self.spans[made] = self.span
-        return made
+            self.spans[term] = self.span
+        return term
 
     def spend(self, steps: int) -> None:
         """Count evaluation steps, which may be many more than terms, against the limit."""
@@ -149,20 +149,20 @@ class Terms:
         A run with other inputs is still the same run.
         """
         roots = tuple(roots)
-        made = dict(new)
+        copies = dict(new)
         stack = list(roots)
         while stack:
             term = stack[-1]
-            if term in made:
+            if term in copies:
                 stack.pop()
             elif not self.is_open[term]:
-                made[stack.pop()] = term
-            elif missing := [child for child in self.children[term] if child not in made]:
+                copies[stack.pop()] = term
+            elif missing := [child for child in self.children[term] if child not in copies]:
                 stack.extend(missing)
             else:
-                children = tuple(made[child] for child in self.children[term])
-                made[stack.pop()] = self._again(term, children)
-        return tuple(made[root] for root in roots)
+                children = tuple(copies[child] for child in self.children[term])
+                copies[stack.pop()] = self._again(term, children)
+        return tuple(copies[root] for root in roots)
 
     def _again(self, term: int, children: tuple[int, ...]) -> int:
         """Return a term with other children."""
@@ -170,10 +170,10 @@ class Terms:
         if children == self.children[term]:
             return term
         if term not in self.origins:
-            made = self.value(label, children, fails=self.fails[term])
+            copy = self.value(label, children, fails=self.fails[term])
             if term in self.branches:
-                self.branches.add(made)
-            return made
+                self.branches.add(copy)
+            return copy
         origin = self.origins[term]
         # The same run with the same inputs must be the same term.
         key = ((label, origin), children)

@@ -108,8 +108,8 @@ class Unneeded:
         of components that all have a copy of its state.  With `fewer`, the form may leave out some.
         """
         groups: dict[int, tuple[list[int], list[int]]] = {}
-        for side, found in enumerate((ours, theirs)):
-            for term in dict.fromkeys(found):
+        for side, side_terms in enumerate((ours, theirs)):
+            for term in dict.fromkeys(side_terms):
                 groups.setdefault(self._terms.structures[term], ([], []))[side].append(term)
         for one, other in groups.values():
             if fewer:

@@ -12,12 +12,12 @@ from tffc.proof.undecided import Undecided
 
 def leaf_terms(value: Any) -> list[int]:
     """Return the terms in a value, in order."""
-    found: list[int] = []
+    terms: list[int] = []
     stack, most = [value], max_size()
     while stack:
         each = stack.pop()
         if isinstance(each, int):
-            found.append(each)
+            terms.append(each)
         elif isinstance(each, tuple):
             stack.extend(reversed(each))
             most -= len(each)
@@ -25,14 +25,14 @@ def leaf_terms(value: Any) -> list[int]:
             raise Undecided("a function as a value of TensorFlow")
         if most < 0:
             raise Undecided("size", "a value has too many parts")
-    return found
+    return terms
 
 
 def from_leaves(root: Type, terms: Iterable[int]) -> Any:
     """Return the value of a type with these leaves; placed values are represented by their
     members."""
     remaining = iter(terms)
-    made: list[list[Any]] = [[]]
+    structs: list[list[Any]] = [[]]
     stack: list[Iterator[Type]] = [iter((root,))]
     while stack:
         for kind in stack[-1]:
@@ -40,21 +40,21 @@ def from_leaves(root: Type, terms: Iterable[int]) -> Any:
                 kind = kind.member
             if isinstance(kind, StructType):
                 stack.append(iter(kind.types))
-                made.append([])
+                structs.append([])
                 break
-            made[-1].append(next(remaining))
+            structs[-1].append(next(remaining))
         else:
             stack.pop()
             if stack:
-                whole = tuple(made.pop())
-                made[-1].append(whole)
-    return made[0][0]
+                whole = tuple(structs.pop())
+                structs[-1].append(whole)
+    return structs[0][0]
 
 
 def leaves_of(root: Type) -> list[Type]:
     """Return the types of a value's leaves, in order; placed values are represented by their
     members."""
-    found: list[Type] = []
+    kinds: list[Type] = []
     stack, most = [root], max_size()
     while stack:
         kind = stack.pop()
@@ -64,10 +64,10 @@ def leaves_of(root: Type) -> list[Type]:
             stack.extend(reversed(kind.types))
             most -= len(kind)
         else:
-            found.append(kind)
+            kinds.append(kind)
         if most < 0:
             raise Undecided("size", "a type has too many parts")
-    return found
+    return kinds
 
 
 def in_dataset_order(element: Type, values: list[Any], *, back: bool = False) -> list[Any]:
@@ -90,7 +90,7 @@ def in_dataset_order(element: Type, values: list[Any], *, back: bool = False) ->
         stack.extend((kind.types[each], position[each]) for each in reversed(list(places)))
     if not back:
         return [values[index] for index in order]
-    found: list[Any] = list(values)
+    ordered: list[Any] = list(values)
     for place, index in enumerate(order):
-        found[index] = values[place]
-    return found
+        ordered[index] = values[place]
+    return ordered

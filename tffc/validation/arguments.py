@@ -161,55 +161,39 @@ def cases(type: Type | None, count: int, seed: int) -> Iterator[ArgumentCase]:
             clients = source.randint(0, MAX_CLIENTS)
             numbers = source.choice((Numbers.SMALL, Numbers.SMALL, *USUAL))
         # The first case shows something even if there is no other.
-        yield case(type, clients, numbers, source, shortest=int(index == 0))
+        yield Maker(clients, numbers, source, shortest=int(index == 0)).case(type)
 
 
 def plain_case(type: Type, way: Plainness, source: random.Random) -> ArgumentCase:
     """Return a plain case of a type; all open dimensions in it have one size, as those of features
     and labels do."""
     clients, size = source.randint(1, 3), source.randint(1, MAX_LENGTH)
-    return case(type, clients, way.numbers, source, shortest=1, texts=way.texts, size=size)
+    return Maker(clients, way.numbers, source, 1, way.texts, size).case(type)
 
 
-def case(
-    type: Type,
-    clients: int,
-    numbers: Numbers,
-    source: random.Random,
-    *,
-    shortest: int = 0,
-    texts: Sequence[bytes] = (),
-    size: int | None = None,
-) -> ArgumentCase:
-    """Return a case of a type for a number of clients.
+@dataclasses.dataclass
+class Maker:
+    """A maker of random values; all tensors of a type get the same shape, so they can be added.
 
     Sequences and dimensions have at least the `shortest` size, and open dimensions this `size` if
     there is one; texts are among the given ones if there are any.
     """
-    argument = run(_Maker(clients, numbers, source, shortest, texts, size).make(type))
-    return ArgumentCase(argument, numbers not in (Numbers.EXTREME, Numbers.SPECIAL))
 
+    clients: int
+    numbers: Numbers
+    source: random.Random
+    shortest: int = 0
+    texts: Sequence[bytes] = ()
+    size: int | None = None
+    _shapes: dict[TensorType, tuple[int, ...]] = dataclasses.field(
+        default_factory=dict[TensorType, tuple[int, ...]], init=False
+    )
+    _count: Iterator[int] = dataclasses.field(default_factory=itertools.count, init=False)
 
-class _Maker:
-    """A maker of random values; all tensors of a type get the same shape, so they can be added."""
-
-    def __init__(
-        self,
-        clients: int,
-        numbers: Numbers,
-        source: random.Random,
-        shortest: int = 0,
-        texts: Sequence[bytes] = (),
-        size: int | None = None,
-    ) -> None:
-        self.clients = clients
-        self.numbers = numbers
-        self.source = source
-        self._shortest = shortest
-        self._texts = texts
-        self._size = size
-        self._count = itertools.count()
-        self.shapes: dict[TensorType, tuple[int, ...]] = {}
+    def case(self, type: Type) -> ArgumentCase:
+        """Return a case of a type."""
+        may_reorder = self.numbers not in (Numbers.EXTREME, Numbers.SPECIAL)
+        return ArgumentCase(run(self.make(type)), may_reorder)
 
     def make(self, type: Type) -> Task[Any]:
         """Return a value of a type, as a Python object for the interpreter."""
@@ -219,7 +203,7 @@ class _Maker:
             case StructType():
                 return tuple((yield from self._each(type.types)))
             case SequenceType():
-                length = self.source.randint(self._shortest, MAX_LENGTH)
+                length = self.source.randint(self.shortest, MAX_LENGTH)
                 return (yield from self._each((type.element,) * length))
             case FederatedType(all_equal=False) if type.placement is CLIENTS:
                 return (yield from self._each((type.member,) * self.clients))
@@ -241,22 +225,22 @@ class _Maker:
         return values
 
     def _tensor(self, type: TensorType) -> Any:
-        if type not in self.shapes:
-            self.shapes[type] = tuple(
+        if type not in self._shapes:
+            self._shapes[type] = tuple(
                 self._open_size() if size is None else size
                 for size in (type.shape if type.shape is not None else (None,))
             )
-        shape = self.shapes[type]
+        shape = self._shapes[type]
         choices: Sequence[Any] = _tensor_choices(type.element_type, self.numbers)
-        if self._texts and type.element_type is DType.STRING:
-            choices = self._texts
+        if self.texts and type.element_type is DType.STRING:
+            choices = self.texts
         picked = [self._choice(choices) for _ in range(int(np.prod(shape, dtype=np.int64)))]
         if type.element_type is DType.STRING:
             return np.array([*picked, None], object)[:-1].reshape(shape)[()]
         return np.array(picked, type.element_type.dtype).reshape(shape)[()]
 
     def _open_size(self) -> int:
-        return self._size or self.source.randint(self._shortest, MAX_LENGTH)
+        return self.size or self.source.randint(self.shortest, MAX_LENGTH)
 
     def _choice(self, choices: Sequence[Any]) -> Any:
         if self.numbers is Numbers.DISTINCT:

@@ -163,7 +163,7 @@ def _is_at_clients(type: Type) -> bool:
 
 def _filled(part: Any, type: Type) -> list[bool]:
     """Return for each sequence and tensor of open size in a value whether it has an element."""
-    found: list[bool] = []
+    filled: list[bool] = []
     stack: list[tuple[Any, Type]] = [(part, type)]
     while stack:
         value, kind = stack.pop()
@@ -173,12 +173,12 @@ def _filled(part: Any, type: Type) -> list[bool]:
                 for member in value.members:
                     stack.extend(zip(flatten(member, kind.member), inner, strict=True))
             case SequenceType():
-                found.append(isinstance(value, Endless) or len(value) > 0)
+                filled.append(isinstance(value, Endless) or len(value) > 0)
             case TensorType() if not kind.is_fully_defined():
-                found.append(bool(np.size(value)))
+                filled.append(bool(np.size(value)))
             case _:
                 pass
-    return found
+    return filled
 
 
 def _times(count: int) -> str:

@@ -17,9 +17,9 @@ from tffc.validation.arguments import (
     FIRST,
     MAX_CLIENTS,
     ArgumentCase,
+    Maker,
     Numbers,
     Plainness,
-    case,
     plain_case,
 )
 from tffc.validation.sources import Arguments
@@ -46,7 +46,7 @@ class RealData(Arguments):
             numbers = known if known in (Numbers.ZERO, Numbers.ONE) else Numbers.SMALL
             size = min(len(self._source.clients), index % MAX_CLIENTS + 1)
             sampled = chance.sample(self._source.clients, size)
-            yield self._of(case(self._state, 0, numbers, chance), sampled)
+            yield self._of(Maker(0, numbers, chance).case(self._state), sampled)
 
     def plain(self, way: Plainness, source: random.Random) -> ArgumentCase:
         size = min(len(self._source.clients), source.randint(1, MAX_CLIENTS))

@@ -161,11 +161,11 @@ def gives_state(initialize: Node) -> bool:
 
 def text_constants(program: Node) -> list[bytes]:
     """Return the short texts that are constants in the graphs of a program, each once."""
-    found: dict[bytes, None] = {}
+    texts: dict[bytes, None] = {}
     for node in walk(program):
         if isinstance(node, Compiled) and node.kind == "tensorflow":
-            found.update(dict.fromkeys(_texts_in(node)))
-    return list(found)[:MAX_TEXTS]
+            texts.update(dict.fromkeys(_texts_in(node)))
+    return list(texts)[:MAX_TEXTS]
 
 
 def _texts_in(section: Compiled) -> Iterator[bytes]:

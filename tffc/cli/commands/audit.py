@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import os
 import pathlib
@@ -12,8 +11,8 @@ import click
 from tffc.audit import documents
 from tffc.audit.audit import audit
 from tffc.audit.bundles import audit_bundle, program_digests
-from tffc.audit.policy import read_policy, violations
-from tffc.audit.report import Report, Verdict
+from tffc.audit.policy import read_policy
+from tffc.audit.report import Report, Verdict, judged
 from tffc.audit.text import violation_text
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.options import form_option, path_option, refuse_without_effect, size_option
@@ -92,12 +91,9 @@ def audit_command(
             raise click.UsageError("'--format sarif' has nothing to show: add --policy")
     known = None if policy is None else read_policy(policy)
     refuse_form_of_bundle(source, form)
-    report = dataclasses.replace(_audited(source, form), policy=known)
+    report = _audited(source, form)
     if known is not None:
-        today = datetime.date.today() if as_of is None else as_of.date()
-        asked = None if as_of is None else today
-        found = violations(report.audit, known, today)
-        report = dataclasses.replace(report, violations=found, as_of=asked)
+        report = judged(report, known, None if as_of is None else as_of.date())
     write_text(FORMATS[format](report), out)
     _tell(report)
 

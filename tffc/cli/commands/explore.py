@@ -12,8 +12,8 @@ import click
 
 from tffc.audit.audit import Audit
 from tffc.audit.bundles import program_digests
-from tffc.audit.policy import Policy, read_policy, violations
-from tffc.audit.report import Report, source_name
+from tffc.audit.policy import Policy, read_policy
+from tffc.audit.report import Report, judged, source_name
 from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.backends.forms.kinds import form_for
@@ -130,9 +130,7 @@ class _Asked:
         """Return a report with the policy and its violations; say the verdict."""
         if self.policy is None:
             return report
-        found = violations(report.audit, self.policy, self.as_of or datetime.date.today())
-        policy, as_of = self.policy, self.as_of
-        report = dataclasses.replace(report, policy=policy, violations=found, as_of=as_of)
+        report = judged(report, self.policy, self.as_of)
         say(f"verdict: {report.sentence()}")
         return report
 

@@ -48,8 +48,8 @@ class XlaRunner:
         parts = [] if self._type.parameter is None else flatten(argument, self._type.parameter)
         try:
             places = self._parameter
-            given = dict(zip(places, parts, strict=True))
-            tensors = self._module([given[place] for place in range(len(places))])
+            by_place = dict(zip(places, parts, strict=True))
+            tensors = self._module([by_place[place] for place in range(len(places))])
         except (RuntimeError, ValueError) as error:
             self._fail(
                 "E753",

@@ -495,13 +495,13 @@ def _failed_node(message: str, graph: Any) -> Iterator[str]:
 
     A message may quote any text, so nothing of it is repeated but the name of a node.
     """
-    found = re.search(r"\{\{node ([^}]*)\}\}", message)
-    if found is None:
+    match = re.search(r"\{\{node ([^}]*)\}\}", message)
+    if match is None:
         return
     nodes = itertools.chain(graph.node, *(each.node_def for each in graph.library.function))
     operations = {node.name: node.op for node in nodes}
     # The nodes of an inlined function are named below its call.
-    parts = found[1].split("/")
+    parts = match[1].split("/")
     for name in ("/".join(parts[start:]) for start in range(len(parts))):
         if name in operations:
             yield f"the node {name.removeprefix(f'{SCOPE}/')!r} failed, a {operations[name]}"

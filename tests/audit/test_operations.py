@@ -134,13 +134,8 @@ def numbers(rng: random.Random, shape: Any) -> Any:
     return np.array(np.full(shape, rng.randrange(9)), np.float32)
 
 
-ENDLESS = ("barrier",)
-"""Kinds of state that TensorFlow waits for forever where one thread runs all operations of a
-session, as in tffc's; the trial ends the process of such a one."""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("state", [each for each in STATES if each not in ENDLESS])
+@pytest.mark.parametrize("state", STATES)
 def test_state(state: str) -> None:
     for _, make in state_programs(state):
         assert trial(make()).misses == []

@@ -27,6 +27,7 @@ from tffc.audit.flow import (
     NO_HANDLES,
     NOTHING,
     Flow,
+    failures_of,
     handles_of,
     join,
     join_all,
@@ -46,7 +47,13 @@ from tffc.linking.operand import leaf_types
 from tffc.linking.section import read_section
 from tffc.operations import op_table
 from tffc.operations.effects import OUTSIDE as OUTSIDE_KINDS
-from tffc.operations.effects import Effect, effect_of, read_table
+from tffc.operations.effects import (
+    Effect,
+    effect_of,
+    first_seed,
+    is_seeded_by_attributes,
+    read_table,
+)
 from tffc.operations.kernels import keeps_state
 from tffc.operations.shown import Showing, showing
 
@@ -71,6 +78,9 @@ DRAWS = re.compile(
 """Matches operations that draw random numbers; other datasets that match only draw an order."""
 
 OF_RANDOM_NUMBERS = frozenset({"RandomDataset", "RandomDatasetV2", "ExperimentalRandomDataset"})
+
+CATCHES_FAILURES = frozenset({"ExperimentalIgnoreErrorsDataset", "IgnoreErrorsDataset"})
+"""Operations whose results tell whether functions fail, which may depend on anything."""
 
 AFAR = frozenset({*OUTSIDE_KINDS, Effect.SESSION, Effect.CLOCK})
 """The effects of operations that may read what any other operation left somewhere."""
@@ -169,14 +179,16 @@ class SectionWalk:
         """
         behind = self.memory.behind((flow,))
         if not isinstance(leaf, SequenceType):
-            return Flow(flow.total() | behind, flow.shape) if _holds_more(flow) else flow
+            return Flow(flow.total() | behind, flow.shape | behind) if _holds_more(flow) else flow
         if not handles_of((flow,)):
             return flow
         elements = tuple(
             Flow(each.total() | behind, each.shape | behind) for each in flow.elements or ()
         )
         value = flow.value if flow.elements is not None else flow.total()
-        return Flow(value | behind, flow.shape, elements or flow.elements, frozenset((ELSEWHERE,)))
+        fails = failures_of((flow,)) | behind
+        held = frozenset((ELSEWHERE,))
+        return Flow(value | behind, flow.shape, elements or flow.elements, held, fails)
 
     def _of_module(self, arguments: Sequence[Flow], decides: int) -> Flow:
         """Return the flow of each result of an XLA module."""
@@ -296,6 +308,10 @@ class SectionWalk:
             if not makes_state:
                 inputs = [*inputs, Flow(handles=own)]
         self._record(node, inputs, effect, body, decides)
+        fails = failures_of(inputs)
+        if operation is None or operation.names_functions:
+            # Functions may fail by anything that they get.
+            fails |= total_of(inputs) | self.memory.behind(inputs) | decides
         if effect in AFAR or operation is None:
             flows = self._outside_of(node, inputs, effect, decides, depth)
         elif makes_state and not operation.names_functions and not handles_of(inputs):
@@ -303,14 +319,15 @@ class SectionWalk:
         else:
             flows = self._inside(node, inputs, own, decides, depth)
         if makes_state:
-            self.memory.write(own, Flow(total_of(inputs)), decides)
+            kept = total_of(inputs)
+            self.memory.write(own, Flow(kept, kept, fails=fails), decides)
             flows = tuple(flow.with_handles(own) for flow in flows)
             if operation is None or operation.has_references:
                 self.memory.refer(own)
         draw = self._draw(node, effect, body)
         if draw:
             flows = tuple(_drawn(flow, draw) for flow in flows)
-        return flows
+        return tuple(flow.with_failures(fails) for flow in flows)
 
     def _inside(
         self, node: Any, inputs: list[Flow], own: frozenset[str], decides: int, depth: int
@@ -335,7 +352,8 @@ class SectionWalk:
         shapes = union(each.shape for each in inputs)
         if heading == "same" and inputs:
             return (inputs[0],)
-        if any(flow.handles or flow.elements is not None for flow in inputs):
+        # A variant has sizes of its own, which are not those of the tensor that holds it.
+        if _has_variants(node) or any(map(_holds_more, inputs)):
             return self.unknown(node, inputs, decides, depth)
         match heading:
             case "elementwise":
@@ -359,6 +377,9 @@ class SectionWalk:
         state that it can reach.  It may call the functions that it names with anything."""
         memory = self.memory
         handles, sources = handles_of(inputs), total_of(inputs) | memory.behind(inputs)
+        sources |= failures_of(inputs)
+        if node.op in CATCHES_FAILURES:
+            sources |= self._arguments | memory.everything() | decides
         while True:
             argument = Flow(sources, sources, None, handles)
             results = (argument, *self._functions_of_unknown(node, argument, decides, depth))
@@ -440,7 +461,8 @@ class SectionWalk:
         self.memory.show(cell, total_of(inputs) | self.memory.behind(inputs) | decides)
 
     def _draw(self, node: Any, effect: Effect | None, body: Body) -> int:
-        if not DRAWS.fullmatch(node.op):
+        is_drawn = effect is Effect.RANDOM or is_seeded_by_attributes(node.op)
+        if not is_drawn and first_seed(node.op) is None and not DRAWS.fullmatch(node.op):
             return 0
         if node.op.endswith("Dataset") and node.op not in OF_RANDOM_NUMBERS:
             return 0
@@ -547,6 +569,15 @@ def may_carry(node: Any, plain_variants: bool = False) -> bool:
             if kind in (STRING, VARIANT) and not plain_variants:
                 return True
     return False
+
+
+def _has_variants(node: Any) -> bool:
+    """Tell whether a node has outputs that are variants, or of a type that it does not tell."""
+    operation = op_table.find(node.op)
+    if operation is None:
+        return True
+    kinds = (kind for _, _, kind in operation.ports(node.attr))
+    return any(kind in (None, 0, VARIANT) for kind in kinds)
 
 
 def _holds_more(flow: Flow) -> bool:

@@ -248,7 +248,8 @@ def _put_in_order(node: Any) -> None:
             node.attr.pop(name, None)
     if "sloppy" in node.attr:
         node.attr["sloppy"].b = False
-    if "deterministic" in node.attr:
+    # Other operations have a flag of this name.
+    if "deterministic" in node.attr and node.attr["deterministic"].WhichOneof("value") == "s":
         node.attr["deterministic"].s = b"true"
     if "parallel_iterations" in node.attr:
         node.attr["parallel_iterations"].i = 1

@@ -12,6 +12,7 @@ import tffc as tff
 from tests.audit.test_sections import S, flows
 from tffc.audit.audit import audit
 from tffc.audit.sections import Draw
+from tffc.audit.text import audit_text
 from tffc.frameworks.tensorflow.load import load_tensorflow
 
 tf: Any = load_tensorflow()
@@ -192,3 +193,33 @@ def test_the_shape_of_an_aggregate_depends_on_its_channel(is_in_report: bool) ->
     found = audit(round_.node, "mapreduce")
     assert found.channels[0].goes_to == ("output",)
     assert found.output[0].depends.channels == (found.channels[0].name,)
+
+
+def test_random_numbers_of_xla_are_draws() -> None:
+    import jax
+
+    @tff.jax.computation(np.float32)
+    def drawn(_: Any) -> Any:
+        return jax.lax.rng_uniform(np.float32(0), np.float32(1), ())
+
+    @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(np.float32))
+    def round_(state: Any, data: Any) -> Any:
+        return state, tff.federated_sum(tff.federated_map(drawn, data))
+
+    (channel,) = audit(round_.node, "distribute-aggregate").channels
+    assert [(each.operation, each.is_fresh) for each in channel.depends.draws] == [("rng", True)]
+
+
+def test_what_comes_from_a_file_is_not_called_a_constant() -> None:
+    @tff.tf_computation(np.float32)
+    def read(_: Any) -> Any:
+        return tf.strings.to_number(tf.io.read_file("factor.txt"))
+
+    @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(np.float32))
+    def round_(state: Any, data: Any) -> Any:
+        return state, tff.federated_sum(tff.federated_map(read, data))
+
+    text = audit_text(audit(round_.node, "mapreduce"), str)
+    assert "depends on no data, state, channel or draw" in text
+    assert "constant" not in text
+    assert "at the clients: ReadFile 'factor.txt', files" in text

@@ -43,9 +43,10 @@ from tffc.graphdef.functions import named_functions
 from tffc.graphdef.state import has_named_state
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, Type
+from tffc.ir.wire import read_xla
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import read_section
-from tffc.operations import op_table
+from tffc.operations import hlo, op_table
 from tffc.operations.effects import OUTSIDE as OUTSIDE_KINDS
 from tffc.operations.effects import (
     Effect,
@@ -198,6 +199,9 @@ class SectionWalk:
             self._outside.sources |= sources | decides
             event = NodeEffect(use.kind, use.operation, "", "")
             self._effects[event] = self._effects.get(event, 0) | sources | decides
+        for opcode, target in hlo.instructions(read_xla(self._section.payload).hlo_module):
+            if hlo.effect_of(opcode, target) is Effect.RANDOM:
+                sources |= self._source_of(Draw(opcode, "", "", True))
         return Flow(sources)
 
     # Bodies.

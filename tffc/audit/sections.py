@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tffc.audit.bodies import ANY_PORT, Body, Edge, body_of_function, body_of_section
+from tffc.audit.carried import has_variants, may_carry
 from tffc.audit.flow import (
     ANYTHING,
     NO_HANDLES,
@@ -57,10 +58,6 @@ from tffc.operations.effects import (
 )
 from tffc.operations.kernels import keeps_state
 from tffc.operations.shown import Showing, showing
-
-STRING, RESOURCE, VARIANT, FIRST_REFERENCE = 7, 20, 21, 101
-"""TensorFlow's numbers for the types of texts, handles and variants, and for the first type of
-references to variables."""
 
 DEEPEST_CALL = 40
 MOST_CONTEXTS = 64
@@ -357,7 +354,7 @@ class SectionWalk:
         if heading == "same" and inputs:
             return (inputs[0],)
         # A variant has sizes of its own, which are not those of the tensor that holds it.
-        if _has_variants(node) or any(map(_holds_more, inputs)):
+        if has_variants(node) or any(map(_holds_more, inputs)):
             return self.unknown(node, inputs, decides, depth)
         match heading:
             case "elementwise":
@@ -550,38 +547,6 @@ class _Run:
         if edge.port == ANY_PORT or edge.port >= len(flows):
             return join_all(flows)
         return flows[edge.port]
-
-
-def may_carry(node: Any, plain_variants: bool = False) -> bool:
-    """Tell whether an output of a node may be, or may hold, a handle of state.
-
-    Numbers are none.  A text may be one, and so may a variant unless `plain_variants` is true.
-    """
-    operation = op_table.find(node.op)
-    if operation is None or operation.has_references:
-        return True
-    for output in operation.outputs:
-        kinds = list(node.attr[output.types].list.type) if output.types else []
-        if output.type:
-            is_known = output.type.isdigit() or output.type in node.attr
-            if not is_known:
-                return True
-            kinds = [int(output.type) if output.type.isdigit() else node.attr[output.type].type]
-        for kind in kinds:
-            if kind in (0, RESOURCE) or kind >= FIRST_REFERENCE:
-                return True
-            if kind in (STRING, VARIANT) and not plain_variants:
-                return True
-    return False
-
-
-def _has_variants(node: Any) -> bool:
-    """Tell whether a node has outputs that are variants, or of a type that it does not tell."""
-    operation = op_table.find(node.op)
-    if operation is None:
-        return True
-    kinds = (kind for _, _, kind in operation.ports(node.attr))
-    return any(kind in (None, 0, VARIANT) for kind in kinds)
 
 
 def _holds_more(flow: Flow) -> bool:

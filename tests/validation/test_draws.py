@@ -20,7 +20,7 @@ from tffc.passes.table import default_pipeline
 from tffc.validation import validate
 from tffc.validation.arguments import ArgumentCase
 from tffc.validation.draws import Draws
-from tffc.validation.stand_ins import runnable
+from tffc.validation.stand_ins import runnable, sample
 from tffc.validation.watched import Watched
 
 FLOAT = np.float32
@@ -324,3 +324,16 @@ def test_every_client_draws_its_own() -> None:
         program.node, program.type_signature, equal.argument, lambda n: Watched(n, Draws())
     )
     assert len(set(drawn)) == 5
+
+
+@pytest.mark.parametrize("pool", [tf.raw_ops.FractionalMaxPool, tf.raw_ops.FractionalAvgPool])
+def test_regions_of_fractional_pools_are_draws(pool: Any) -> None:
+    def pooled(x: Any) -> Any:
+        image = tf.reshape(tf.range(64.0) + x, [1, 8, 8, 1])
+        return tf.reduce_sum(pool(value=image, pooling_ratio=[1.0, 1.4, 1.4, 1.0])[0])
+
+    (draw,) = runnable(section(pooled, FLOAT).node).draws
+    image = np.arange(64, dtype=np.float32).reshape(1, 8, 8, 1) ** 2
+    results = [sample(draw.operation, seed, [image])[0] for seed in (1, 1, 2, 3, 4)]
+    assert np.array_equal(results[0], results[1])
+    assert not all(np.array_equal(results[0], each) for each in results)

@@ -36,13 +36,15 @@ class Flow:
     known, in TensorFlow's order of components, and `value` holds the sources that determine the
     number and order of the elements.  `handles` names the cells of state that whoever has the
     tensor may read or write: the variable behind a handle, or what the functions of a dataset use
-    when somebody iterates over it.
+    when somebody iterates over it.  `fails` holds the sources that may decide whether an iteration
+    over it fails; only what catches failures needs them.
     """
 
     value: int = 0
     shape: int = 0
     elements: tuple[Flow, ...] | None = None
     handles: frozenset[str] = NO_HANDLES
+    fails: int = 0
 
     def total(self) -> int:
         """Return all sources of the tensor, without those of the state behind a handle."""
@@ -59,6 +61,11 @@ class Flow:
         if not sources & ~(self.value & self.shape):
             return self
         return dataclasses.replace(self, value=self.value | sources, shape=self.shape | sources)
+
+    def with_failures(self, sources: int) -> Flow:
+        """Return the flow of the tensor if `sources` may also decide whether going through it
+        fails."""
+        return dataclasses.replace(self, fails=self.fails | sources) if sources else self
 
     def with_handles(self, handles: frozenset[str]) -> Flow:
         """Return the flow of the tensor with more cells behind it."""
@@ -78,14 +85,15 @@ def join(first: Flow, second: Flow) -> Flow:
     if NOTHING in (first, second):
         return second if first == NOTHING else first
     value, shape = first.value | second.value, first.shape | second.shape
-    handles = limited(first.handles | second.handles)
+    handles, fails = limited(first.handles | second.handles), first.fails | second.fails
     if first.elements is None and second.elements is None:
-        return Flow(value, shape, None, handles)
+        return Flow(value, shape, None, handles, fails)
     if first.elements is None or second.elements is None or _widths_differ(first, second):
         inner = handles_of((*(first.elements or ()), *(second.elements or ())))
-        return Flow(value | first.total() | second.total(), shape, None, limited(handles | inner))
+        total, held = value | first.total() | second.total(), limited(handles | inner)
+        return Flow(total, shape, None, held, failures_of((first, second)))
     elements = tuple(map(join, first.elements, second.elements))
-    return Flow(value, shape, elements, handles)
+    return Flow(value, shape, elements, handles, fails)
 
 
 def _widths_differ(first: Flow, second: Flow) -> bool:
@@ -121,6 +129,17 @@ def handles_of(flows: Iterable[Flow]) -> frozenset[str]:
     return handles
 
 
+def failures_of(flows: Iterable[Flow]) -> int:
+    """Return what may decide whether going through several tensors, or through elements of them,
+    fails."""
+    fails, stack = 0, list(flows)
+    while stack:
+        flow = stack.pop()
+        stack.extend(flow.elements or ())
+        fails |= flow.fails
+    return fails
+
+
 def limited(handles: frozenset[str]) -> frozenset[str]:
     """Return handles, or one of any state if there are too many."""
     return handles if len(handles) <= MOST_HANDLES else frozenset((ANYTHING, MANY))
@@ -131,18 +150,20 @@ def union(sets: Iterable[int]) -> int:
     return functools.reduce(operator.or_, sets, 0)
 
 
-def dataset(count: int, elements: Sequence[Flow], handles: frozenset[str] = NO_HANDLES) -> Flow:
+def dataset(
+    count: int, elements: Sequence[Flow], handles: frozenset[str] = NO_HANDLES, fails: int = 0
+) -> Flow:
     """Return the flow of a tensor that holds a dataset."""
-    return Flow(count, 0, tuple(map(_bounded, elements)), limited(handles))
+    return Flow(count, 0, tuple(map(_bounded, elements)), limited(handles), fails)
 
 
 def _bounded(element: Flow, depth: int = 1) -> Flow:
     if element.elements is None:
         return element
     if depth == DEEPEST_DATASET:
-        return Flow(element.total(), 0, None, handles_of((element,)))
+        return Flow(element.total(), 0, None, handles_of((element,)), failures_of((element,)))
     inner = tuple(_bounded(each, depth + 1) for each in element.elements)
-    return Flow(element.value, element.shape, inner, element.handles)
+    return Flow(element.value, element.shape, inner, element.handles, element.fails)
 
 
 Flows: TypeAlias = "Flow | tuple[Flows, ...]"

@@ -290,7 +290,7 @@ class _Values:
         """Return the kinds of what a value may depend on, and their names."""
         listed = value["depends"]["listed"]
         if not listed:
-            return [("data", "nothing: a constant")]
+            return [("data", "nothing, and no state, channel or draw")]
         return [
             (label, _names(names, self._state) if label == "state" else _listed(names))
             for label, names in listed.items()

@@ -220,8 +220,8 @@ class _RoundWalk:
                 counted = Source(Kind.COUNT, path) if kind is Kind.DATA else Source(kind, path)
                 return dataset(self._sources.bit(counted), in_component_order(element, inner))
             value = self._sources.bit(Source(kind, path))
-            if kind is not Kind.DATA or (isinstance(leaf, TensorType) and leaf.is_fully_defined()):
-                return Flow(value)
+            if kind is not Kind.DATA or _is_fixed(leaf):
+                return _of_leaf(leaf, value)
             return Flow(value, self._sources.bit(Source(Kind.SHAPE, path)))
 
         local = local_type(type)
@@ -349,7 +349,9 @@ class _RoundWalk:
                 element = self._element(sequence, _parameter(function))
                 result = yield self._repeatedly(function, element, sequence)
                 flows = in_component_order(function.type.result, flatten(result))
-                return dataset(sequence.count(), flows, handles_of((sequence,)))
+                # The function may fail by anything in its scope.
+                fails = self._sources.all_of(*Kind)
+                return dataset(sequence.count(), flows, handles_of((sequence,)), fails)
             case "sequence_reduce":
                 sequence, state, function = argument
                 pair = _parameter(function)
@@ -391,10 +393,20 @@ def _opaque(type: Type, given: Flows) -> Flows:
 def _filled(type: Type, flow: Flow) -> Flows:
     def leaf_flow(leaf: Type) -> Flow:
         if isinstance(leaf, SequenceType):
-            return Flow(flow.total(), 0, None, flow.handles)
-        return Flow(flow.value, flow.shape)
+            return Flow(flow.total(), 0, None, flow.handles, flow.total())
+        return _of_leaf(leaf, flow.total())
 
     return rebuild(local_type(type), leaf_flow)
+
+
+def _of_leaf(leaf: Type, sources: int) -> Flow:
+    """Return the flow of a leaf that may depend on some sources: its shape may too, unless its
+    type fixes it."""
+    return Flow(sources, 0 if _is_fixed(leaf) else sources)
+
+
+def _is_fixed(leaf: Type) -> bool:
+    return isinstance(leaf, TensorType) and leaf.is_fully_defined()
 
 
 def _parameter(function: Any) -> Type:

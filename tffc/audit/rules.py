@@ -14,6 +14,7 @@ from tffc.audit.flow import (
     NOTHING,
     Flow,
     dataset,
+    failures_of,
     handles_of,
     join,
     join_all,
@@ -190,7 +191,8 @@ def next_optional(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth
     """Return an element that may be missing, like a dataset of at most that one."""
     elements = next_element(walk, node, inputs, decides, depth)
     held = walk.memory.read(inputs[0].handles)
-    return (dataset(held.count() | decides | inputs[0].total(), elements),)
+    count = held.count() | held.fails | decides | inputs[0].total()
+    return (dataset(count, elements),)
 
 
 def optional_value(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
@@ -238,7 +240,8 @@ def windows(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int)
 
 def mapped(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     applied = _applied(walk, node, inputs, "f", decides, depth)
-    return (dataset(inputs[0].count(), applied.results, applied.handles),)
+    count = inputs[0].count() | _ended_by_failures(walk, node, inputs)
+    return (dataset(count, applied.results, applied.handles),)
 
 
 def filtered(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
@@ -274,7 +277,19 @@ def scanned(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int)
 
     _repeated(tuple(initial), step, walk.same_positions(name))
     handles = handles_of(inputs) | outcome.touched
+    count |= _ended_by_failures(walk, node, inputs)
     return (dataset(count, outcome.results[states:], handles),)
+
+
+def _ended_by_failures(walk: Walk, node: Any, inputs: list[Flow]) -> int:
+    """Return what may decide where a function's failure ends a dataset.
+
+    TensorFlow takes a function that is out of range for the end, unless the node promises to
+    preserve the cardinality.
+    """
+    if "preserve_cardinality" in node.attr and node.attr["preserve_cardinality"].b:
+        return 0
+    return walk.everything(inputs).total() | failures_of(inputs)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

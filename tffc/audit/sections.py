@@ -22,11 +22,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tffc.audit.bodies import ANY_PORT, Body, Edge, body_of_function, body_of_section
+from tffc.audit.carried import has_variants, may_carry
 from tffc.audit.flow import (
     ANYTHING,
     NO_HANDLES,
     NOTHING,
     Flow,
+    failures_of,
     handles_of,
     join,
     join_all,
@@ -42,17 +44,20 @@ from tffc.graphdef.functions import named_functions
 from tffc.graphdef.state import has_named_state
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, Type
+from tffc.ir.wire import read_xla
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import read_section
-from tffc.operations import op_table
+from tffc.operations import hlo, op_table
 from tffc.operations.effects import OUTSIDE as OUTSIDE_KINDS
-from tffc.operations.effects import Effect, effect_of, read_table
+from tffc.operations.effects import (
+    Effect,
+    effect_of,
+    first_seed,
+    is_seeded_by_attributes,
+    read_table,
+)
 from tffc.operations.kernels import keeps_state
 from tffc.operations.shown import Showing, showing
-
-STRING, RESOURCE, VARIANT, FIRST_REFERENCE = 7, 20, 21, 101
-"""TensorFlow's numbers for the types of texts, handles and variants, and for the first type of
-references to variables."""
 
 DEEPEST_CALL = 40
 MOST_CONTEXTS = 64
@@ -71,6 +76,9 @@ DRAWS = re.compile(
 """Matches operations that draw random numbers; other datasets that match only draw an order."""
 
 OF_RANDOM_NUMBERS = frozenset({"RandomDataset", "RandomDatasetV2", "ExperimentalRandomDataset"})
+
+CATCHES_FAILURES = frozenset({"ExperimentalIgnoreErrorsDataset", "IgnoreErrorsDataset"})
+"""Operations whose results tell whether functions fail, which may depend on anything."""
 
 AFAR = frozenset({*OUTSIDE_KINDS, Effect.SESSION, Effect.CLOCK})
 """The effects of operations that may read what any other operation left somewhere."""
@@ -169,14 +177,16 @@ class SectionWalk:
         """
         behind = self.memory.behind((flow,))
         if not isinstance(leaf, SequenceType):
-            return Flow(flow.total() | behind, flow.shape) if _holds_more(flow) else flow
+            return Flow(flow.total() | behind, flow.shape | behind) if _holds_more(flow) else flow
         if not handles_of((flow,)):
             return flow
         elements = tuple(
             Flow(each.total() | behind, each.shape | behind) for each in flow.elements or ()
         )
         value = flow.value if flow.elements is not None else flow.total()
-        return Flow(value | behind, flow.shape, elements or flow.elements, frozenset((ELSEWHERE,)))
+        fails = failures_of((flow,)) | behind
+        held = frozenset((ELSEWHERE,))
+        return Flow(value | behind, flow.shape, elements or flow.elements, held, fails)
 
     def _of_module(self, arguments: Sequence[Flow], decides: int) -> Flow:
         """Return the flow of each result of an XLA module."""
@@ -186,6 +196,9 @@ class SectionWalk:
             self._outside.sources |= sources | decides
             event = NodeEffect(use.kind, use.operation, "", "")
             self._effects[event] = self._effects.get(event, 0) | sources | decides
+        for opcode, target in hlo.instructions(read_xla(self._section.payload).hlo_module):
+            if hlo.effect_of(opcode, target) is Effect.RANDOM:
+                sources |= self._source_of(Draw(opcode, "", "", True))
         return Flow(sources)
 
     # Bodies.
@@ -296,6 +309,10 @@ class SectionWalk:
             if not makes_state:
                 inputs = [*inputs, Flow(handles=own)]
         self._record(node, inputs, effect, body, decides)
+        fails = failures_of(inputs)
+        if operation is None or operation.names_functions:
+            # Functions may fail by anything that they get.
+            fails |= total_of(inputs) | self.memory.behind(inputs) | decides
         if effect in AFAR or operation is None:
             flows = self._outside_of(node, inputs, effect, decides, depth)
         elif makes_state and not operation.names_functions and not handles_of(inputs):
@@ -303,14 +320,15 @@ class SectionWalk:
         else:
             flows = self._inside(node, inputs, own, decides, depth)
         if makes_state:
-            self.memory.write(own, Flow(total_of(inputs)), decides)
+            kept = total_of(inputs)
+            self.memory.write(own, Flow(kept, kept, fails=fails), decides)
             flows = tuple(flow.with_handles(own) for flow in flows)
             if operation is None or operation.has_references:
                 self.memory.refer(own)
         draw = self._draw(node, effect, body)
         if draw:
             flows = tuple(_drawn(flow, draw) for flow in flows)
-        return flows
+        return tuple(flow.with_failures(fails) for flow in flows)
 
     def _inside(
         self, node: Any, inputs: list[Flow], own: frozenset[str], decides: int, depth: int
@@ -335,7 +353,8 @@ class SectionWalk:
         shapes = union(each.shape for each in inputs)
         if heading == "same" and inputs:
             return (inputs[0],)
-        if any(flow.handles or flow.elements is not None for flow in inputs):
+        # A variant has sizes of its own, which are not those of the tensor that holds it.
+        if has_variants(node) or any(map(_holds_more, inputs)):
             return self.unknown(node, inputs, decides, depth)
         match heading:
             case "elementwise":
@@ -359,6 +378,9 @@ class SectionWalk:
         state that it can reach.  It may call the functions that it names with anything."""
         memory = self.memory
         handles, sources = handles_of(inputs), total_of(inputs) | memory.behind(inputs)
+        sources |= failures_of(inputs)
+        if node.op in CATCHES_FAILURES:
+            sources |= self._arguments | memory.everything() | decides
         while True:
             argument = Flow(sources, sources, None, handles)
             results = (argument, *self._functions_of_unknown(node, argument, decides, depth))
@@ -440,7 +462,8 @@ class SectionWalk:
         self.memory.show(cell, total_of(inputs) | self.memory.behind(inputs) | decides)
 
     def _draw(self, node: Any, effect: Effect | None, body: Body) -> int:
-        if not DRAWS.fullmatch(node.op):
+        is_drawn = effect is Effect.RANDOM or is_seeded_by_attributes(node.op)
+        if not is_drawn and first_seed(node.op) is None and not DRAWS.fullmatch(node.op):
             return 0
         if node.op.endswith("Dataset") and node.op not in OF_RANDOM_NUMBERS:
             return 0
@@ -524,29 +547,6 @@ class _Run:
         if edge.port == ANY_PORT or edge.port >= len(flows):
             return join_all(flows)
         return flows[edge.port]
-
-
-def may_carry(node: Any, plain_variants: bool = False) -> bool:
-    """Tell whether an output of a node may be, or may hold, a handle of state.
-
-    Numbers are none.  A text may be one, and so may a variant unless `plain_variants` is true.
-    """
-    operation = op_table.find(node.op)
-    if operation is None or operation.has_references:
-        return True
-    for output in operation.outputs:
-        kinds = list(node.attr[output.types].list.type) if output.types else []
-        if output.type:
-            is_known = output.type.isdigit() or output.type in node.attr
-            if not is_known:
-                return True
-            kinds = [int(output.type) if output.type.isdigit() else node.attr[output.type].type]
-        for kind in kinds:
-            if kind in (0, RESOURCE) or kind >= FIRST_REFERENCE:
-                return True
-            if kind in (STRING, VARIANT) and not plain_variants:
-                return True
-    return False
 
 
 def _holds_more(flow: Flow) -> bool:

@@ -120,7 +120,7 @@ def _channel(channel: Channel, show_place: Callable[[Span], str]) -> Iterator[st
 
 
 def _depends(
-    depends: Depends, empty: str | None = "  depends on nothing: it is a constant"
+    depends: Depends, empty: str | None = "  depends on no data, state, channel or draw"
 ) -> Iterator[str]:
     """Yield the dependencies of a value, as lines below its name."""
     listed = depends.listed()

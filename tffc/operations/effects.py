@@ -138,7 +138,7 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
     heading = read_table(TABLE).get(op, "")
     if heading in HEADINGS:
         return HEADINGS[heading]
-    if heading == "seeded by attributes":
+    if is_seeded_by_attributes(op):
         seeds = [node.attr[name].i for name in ("seed", "seed2") if name in node.attr]
         return Effect.OWN_STATE if any(seeds) else Effect.RANDOM
     first = first_seed(op)
@@ -194,6 +194,11 @@ def first_seed(op: str) -> int | None:
     """Return the position of the first of an operation's two inputs that are seeds, or None."""
     heading = read_table(TABLE).get(op, "")
     return int(heading.removeprefix(SEEDED)) if heading.startswith(SEEDED) else None
+
+
+def is_seeded_by_attributes(op: str) -> bool:
+    """Tell whether an operation draws random numbers from a seed in its attributes."""
+    return read_table(TABLE).get(op) == "seeded by attributes"
 
 
 def is_told_by_inputs(op: str) -> bool:

@@ -79,6 +79,9 @@ replaces it, and the number of its last inputs to drop."""
 SHUFFLING_QUEUES = frozenset({"RandomShuffleQueue", "RandomShuffleQueueV2"})
 """Queues that shuffle; they get a fixed seed, because their draws cannot be replaced."""
 
+FRACTIONAL_POOLS = frozenset({"FractionalAvgPool", "FractionalMaxPool"})
+"""Operations that draw the regions that they pool."""
+
 VARYING = frozenset({Effect.CLOCK, Effect.ORDER, Effect.RANDOM})
 """The effects that are replaced."""
 
@@ -248,7 +251,8 @@ def _put_in_order(node: Any) -> None:
             node.attr.pop(name, None)
     if "sloppy" in node.attr:
         node.attr["sloppy"].b = False
-    if "deterministic" in node.attr:
+    # Other operations have a flag of this name.
+    if "deterministic" in node.attr and node.attr["deterministic"].WhichOneof("value") == "s":
         node.attr["deterministic"].s = b"true"
     if "parallel_iterations" in node.attr:
         node.attr["parallel_iterations"].i = 1
@@ -348,6 +352,9 @@ def _sample(operation: bytes, seed: int, pickled: bytes) -> Sequence[Any]:
             pass
     for name in ("seed", "seed2"):
         node.attr[name].i = int(numbers.integers(1, 2**31))
+    if node.op in FRACTIONAL_POOLS:
+        # They take seeds only then.
+        node.attr["deterministic"].b = True
     return _run(tf, node, operands)
 
 

@@ -223,3 +223,16 @@ def test_what_comes_from_a_file_is_not_called_a_constant() -> None:
     assert "depends on no data, state, channel or draw" in text
     assert "constant" not in text
     assert "at the clients: ReadFile 'factor.txt', files" in text
+
+
+def test_the_line_about_errors_says_that_it_lists_no_shapes() -> None:
+    @tff.tf_computation(RAGGED)
+    def added(values: Any) -> Any:
+        return values + tf.constant([1.0, 2.0, 3.0])
+
+    @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(RAGGED))
+    def round_(state: Any, data: Any) -> Any:
+        return state, tff.federated_sum(tff.federated_map(added, data))
+
+    text = audit_text(audit(round_.node, "mapreduce"), str)
+    assert "may be in the texts of a client's errors, besides shapes: nothing" in text

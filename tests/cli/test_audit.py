@@ -56,7 +56,7 @@ type: (<state=float32@SERVER,data={<pixels=float32[4],user=int32>*}@CLIENTS>\
 clients' data: data.pixels, data.user
 in no channel: data.user
 seen of each client by whoever carries out the aggregation: total
-may be in the texts of a client's errors: data.pixels, how many data
+may be in the texts of a client's errors, besides shapes: data.pixels, how many data
 
 channel total
   at: round.py:26

@@ -225,7 +225,9 @@ class _Values:
         if audit["only_in_effects"]:
             label = '<span class="ended">Of these, in effects at the clients</span>'
             yield from _fact(label, _listed(audit["only_in_effects"]))
-        yield from _fact("May be in the texts of its errors", _listed(audit["in_errors"]))
+        yield from _fact(
+            "May be in the texts of its errors, besides shapes", _listed(audit["in_errors"])
+        )
         for kind, (label, means) in PROTECTIONS.items():
             if any(channel["protection"] == kind for channel in audit["channels"]):
                 yield from _fact(f'<span class="protection {kind}">{label}</span>', means)

@@ -76,7 +76,8 @@ def _lines(audit: Audit, show_place: Callable[[Span], str], *, has_contents: boo
         yield f"  of these, in effects at the clients: {_listed(audit.only_in_effects)}"
     seen = _listed(audit.seen_by_aggregator)
     yield f"seen of each client by whoever carries out the aggregation: {seen}"
-    yield f"may be in the texts of a client's errors: {_listed(audit.in_texts_of_errors)}"
+    told = _listed(audit.in_texts_of_errors)
+    yield f"may be in the texts of a client's errors, besides shapes: {told}"
     for channel in audit.channels:
         yield ""
         yield from _channel(channel, show_place)

@@ -74,6 +74,7 @@ def test_no_file_is_written(command: tuple[str, ...], run: Run, tmp_path: pathli
     assert sorted(path.name for path in tmp_path.iterdir()) == FILES
 
 
+@pytest.mark.slow
 def test_it_runs_in_the_process_that_traces_it(
     run: Run, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

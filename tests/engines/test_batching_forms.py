@@ -145,6 +145,7 @@ def statistics(data: Any) -> Any:
 RAGGED = ([5, 6, 7], [], [1], [2, 3, 4], [4] * 9, [9, 8])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("most", [0, planner.TINY])
 def test_sequences_of_different_lengths(
@@ -316,6 +317,7 @@ def test_generated_rounds(
     check_generated(*case, form, size, most, skips)
 
 
+@pytest.mark.slow
 @given(cohorts(OTHER_ROUNDS), SIZES, MOST, SKIPS)
 def test_generated_rounds_that_do_not_aggregate(
     case: tuple[Node, Any, list[Any]], size: int, most: int, skips: bool

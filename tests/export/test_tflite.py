@@ -286,6 +286,7 @@ def test_gradients_of_activations(activation: Any) -> None:
     np.testing.assert_allclose(call(models, "slope", arg=x)["result"], slope(x), rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["second batch", "leaky"])
 def test_what_flex_has(kind: str) -> None:
     @tff.tf_computation(SequenceType(TensorType(np.float32, [2])))
@@ -317,6 +318,7 @@ def test_stitched_rows() -> None:
     np.testing.assert_equal(found, [[3, 4], [0, 0], [5, 6]])
 
 
+@pytest.mark.slow
 def test_components_that_cannot_be_converted_are_left_out() -> None:
     @tff.tf_computation(np.float32)
     def same(x: Any) -> Any:

@@ -298,6 +298,7 @@ ACTIONS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(ACTIONS, st.integers(1, 3))
 def test_whatever_nodes_do(actions: list[dict[str, str]], least: int) -> None:

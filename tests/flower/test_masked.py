@@ -146,6 +146,7 @@ def test_too_many_drop_out_and_the_round_begins_again(step: int) -> None:
     assert any("and a masked sum needs 4: the round begins again" in line for line in ran.log)
 
 
+@pytest.mark.slow
 def test_whoever_drops_out_sums_are_exact() -> None:
     process = process_of(every_secure_sum, "mapreduce")
     generator = np.random.default_rng(7)

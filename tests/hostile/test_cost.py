@@ -267,6 +267,7 @@ def test_a_type_that_is_written_twice_is_made_once() -> None:
         assert len(found) == len(set(found.values())) <= 17
 
 
+@pytest.mark.slow
 def test_types_that_grow_by_one_add_up() -> None:
     with pytest.raises(WireError, match=r"^the types of the program take \d+ bytes when"):
         wire.to_bytes(parse(doubling.nested_lambdas(20_000)))
@@ -428,6 +429,7 @@ def test_running_what_has_too_many_parts_is_refused() -> None:
     assert run(doubling_round("element"), (1, [2, 3])) == (1, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -503,6 +505,7 @@ def test_long_texts_are_aligned_whatever_their_lines_are() -> None:
     assert len(aligned(before, after)) == 20_000
 
 
+@pytest.mark.slow
 def test_numbers_of_parts_have_an_end() -> None:
     program = parse(doubling.struct_tower(20_000))
     assert str(program.type).endswith(" ...at least 2^256 parts in all")

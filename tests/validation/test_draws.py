@@ -124,6 +124,7 @@ WAYS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_ways_to_draw(way: Callable[[Any], Any]) -> None:
     """A round that draws at the server, at each client, and at the server again."""
@@ -141,6 +142,7 @@ def test_ways_to_draw(way: Callable[[Any], Any]) -> None:
         validate(program.node, CASES[:1], default_pipeline(), form)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("way", [in_functions, of_a_generator])
 def test_draws_in_another_order(way: Callable[[Any], Any], form: str) -> None:

@@ -4,7 +4,7 @@ numbers that round and for every number of shards."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -218,7 +218,17 @@ PASSES: dict[str, tuple[Any, Change]] = {
 }
 
 
-@pytest.mark.parametrize("fault", PASSES)
+def slow_but_for(quick: str, faults: Mapping[str, tuple[Any, Any]]) -> list[Any]:
+    """Return the names of faults; those of the largest program are slow, but for one."""
+    return [
+        pytest.param(
+            name, marks=[pytest.mark.slow] * (program is noise_everywhere and name != quick)
+        )
+        for name, (program, _) in faults.items()
+    ]
+
+
+@pytest.mark.parametrize("fault", slow_but_for("noise dropped", PASSES))
 def test_wrong_pass(fault: str) -> None:
     program, change = PASSES[fault]
     wrong = Pipeline("planted", (PassStep(Pass("wrong", change)),))
@@ -302,7 +312,7 @@ FORMS: dict[str, tuple[Any, Callable[[MapReduceForm], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("fault", FORMS)
+@pytest.mark.parametrize("fault", slow_but_for("noise in work changed", FORMS))
 def test_wrong_form(fault: str) -> None:
     program, tamper = FORMS[fault]
 

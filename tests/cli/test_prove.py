@@ -162,6 +162,14 @@ def test_a_first_state_that_is_given_is_proved(run: Run, tmp_path: pathlib.Path)
     assert "the first state computes something else than the program" in ran.stderr
 
 
+def test_a_first_state_that_a_bundle_lacks_is_not_proved(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "process.py").write_text(PROCESS)
+    run("compile", "process.py:count", "--form", "mapreduce", "--out", "out")
+    ran = run("prove", "process.py:process", "out")
+    assert (ran.code, ran.stdout.startswith("out: proved, ")) == (0, True)
+    assert ran.stdout.endswith("  except the first state: the bundle does not make it\n")
+
+
 def test_nothing_is_written_unless_it_is_proved(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "mine.txt").write_text(UNKNOWN)
     form = "distribute-aggregate"

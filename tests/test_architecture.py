@@ -210,9 +210,9 @@ def test_every_code_belongs_to_one_module() -> None:
 
 
 CODE = {
-    "audit": 3450,
+    "audit": 3460,
     "backends": 2201,
-    "cli": 4620,
+    "cli": 4630,
     "compat": 434,
     "containers": 162,
     "data": 3396,

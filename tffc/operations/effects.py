@@ -105,6 +105,9 @@ ADDRESSES = {
 }
 """Operations that reach outside only with certain values of an attribute."""
 
+OVERWRITING = frozenset({"InplaceAdd", "InplaceSub", "InplaceUpdate", "_ParallelConcatUpdate"})
+"""Operations that write over their input, which other nodes, and later runs of its kernel, read."""
+
 PYTHON_CALLBACK = re.compile(r"python\w*callback")
 """Found in the names by which XLA calls functions of Python."""
 
@@ -255,6 +258,12 @@ def has_outside(graph: Any) -> bool:
 def is_call(op: str, functions: Container[str]) -> bool:
     """Tell whether an operation is a call of one of these functions of the graph."""
     return op in functions and op_table.find(op) is None
+
+
+def overwriting(graph: Any) -> str:
+    """Return an operation of a GraphDef that writes over its input, or an empty text."""
+    bodies = (graph.node, *(function.node_def for function in graph.library.function))
+    return next((n.op for nodes in bodies for n in nodes if n.op in OVERWRITING), "")
 
 
 @functools.lru_cache(maxsize=4096)

@@ -142,7 +142,7 @@ def test_compiled_and_proved(run: Run, tmp_path: pathlib.Path) -> None:
     plain, proved = (json.loads(path.read_text()) for path in manifests)
     recorded = proved.pop("proof")
     assert proved == plain
-    assert recorded["prover"] == 3
+    assert recorded["prover"] == 4
     assert recorded["files"] == {
         name: digest for name, digest in plain["files"].items() if name.endswith(".pb")
     }
@@ -162,6 +162,14 @@ def test_a_first_state_that_is_given_is_proved(run: Run, tmp_path: pathlib.Path)
     assert "the first state computes something else than the program" in ran.stderr
 
 
+def test_a_first_state_that_a_bundle_lacks_is_not_proved(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "process.py").write_text(PROCESS)
+    run("compile", "process.py:count", "--form", "mapreduce", "--out", "out")
+    ran = run("prove", "process.py:process", "out")
+    assert (ran.code, ran.stdout.startswith("out: proved, ")) == (0, True)
+    assert ran.stdout.endswith("  except the first state: the bundle does not make it\n")
+
+
 def test_nothing_is_written_unless_it_is_proved(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "mine.txt").write_text(UNKNOWN)
     form = "distribute-aggregate"
@@ -177,7 +185,7 @@ def test_a_required_proof(run: Run, tmp_path: pathlib.Path) -> None:
     ran = run("run", "plain", *words)
     assert ran.code == 1
     assert " ".join(ran.stderr.split()) == (
-        "error[E962]: plain must be proved by version 3 of the prover; it does not say so = "
+        "error[E962]: plain must be proved by version 4 of the prover; it does not say so = "
         "help: compile it with tffc compile --prove, and run the bundle"
     )
     assert "E962" not in run("run", "out", *words).stderr

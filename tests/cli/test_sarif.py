@@ -106,3 +106,20 @@ def test_diff(run: Run, module: str) -> None:
     other = f"{FOLDER}/other.py:training"
     results = check(run("diff", "--breaking", module, other, "--format", "sarif").stdout)
     assert [each["ruleId"] for each in results] == ["WIRE"]
+
+
+def test_a_name_makes_no_link(run: Run, tmp_path: pathlib.Path) -> None:
+    """Viewers show `[text](destination)` in a message as a link."""
+    (tmp_path / "named.py").write_text(
+        "import numpy as np\n"
+        "import tffc as tff\n"
+        "ROW = tff.StructType([('[open](https://example.com)', np.int32), ('age', np.int32)])\n"
+        "STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(ROW)\n"
+        "@tff.federated_computation(STATE, DATA)\n"
+        "def adds(state, data):\n"
+        "    return state, tff.federated_sum(data)\n"
+    )
+    (tmp_path / "leave.yaml").write_text("never-leave: ['data']\n")
+    ran = run("audit", "named.py:adds", "--policy", "leave.yaml", "--format", "sarif")
+    (result,) = check(ran.stdout)
+    assert "[open]\\(https://example.com)" in result["message"]["text"]

@@ -8,7 +8,9 @@ import pytest
 
 from tests.linking.sections import link, struct
 from tffc import proto
+from tffc.audit.sections import SectionWalk
 from tffc.errors import GraphError, WireError
+from tffc.frameworks.tensorflow.graph_content import UnreadableGraph, read_graph
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
@@ -22,6 +24,7 @@ from tffc.ir.wire import (
 )
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import leaf_types
+from tffc.operations.effects import OVERWRITING
 
 INT = TensorType(DType.INT32)
 FLOAT = TensorType(DType.FLOAT32)
@@ -276,3 +279,18 @@ def test_fields_of_later_versions_are_kept() -> None:
     graph.node[1].MergeFromString(later)
     linked = link(INT, INT, lambda b, p: b.call(section(graph), p))
     assert later in linked.payload
+
+
+@pytest.mark.parametrize("op", sorted(OVERWRITING))
+@pytest.mark.parametrize("in_function", [False, True])
+def test_a_graph_that_writes_over_tensors(op: str, in_function: bool) -> None:
+    """What else shares the memory changes too, so nobody can say what the graph passes on."""
+    graph = identity()
+    nodes = graph.library.function.add().node_def if in_function else graph.node
+    nodes.add(name="over", op=op)
+    error = refusal(section(graph))
+    assert (error.code, error.message) == ("E330", f"the graph writes over a tensor, by {op}")
+    with pytest.raises(UnreadableGraph, match=f"it writes over a tensor .*, by {op}"):
+        read_graph(section(graph))
+    with pytest.raises(GraphError, match="writes over a tensor"):
+        SectionWalk(section(graph), lambda draw: 0)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tffc.operations import op_table
-from tffc.operations.effects import read_table
+from tffc.operations.effects import Effect, effect_of, read_table
+from tffc.operations.failing import remembers
 from tffc.operations.kernels import STATELESS, keeps_state
 from tffc.proto import NodeDef
 
@@ -61,3 +62,23 @@ def test_a_seed_that_the_caller_of_a_function_gives() -> None:
     drawing = node("RandomUniform")
     drawing.attr["seed"].placeholder = "s"
     assert keeps_state(drawing)
+
+
+@pytest.mark.parametrize("op", ["FractionalAvgPool", "FractionalMaxPool"])
+def test_a_seed_that_a_kernel_chooses_and_keeps(op: str) -> None:
+    pool = node(op)
+    assert not keeps_state(pool)
+    pool.attr["deterministic"].b = True
+    assert keeps_state(pool)
+    assert effect_of(pool, {}) is Effect.SESSION
+    pool.attr["seed2"].i = 3
+    assert not keeps_state(pool)
+    assert effect_of(pool, {}) is Effect.OWN_STATE
+
+
+@pytest.mark.parametrize("op", ["FractionalMaxPool", "RandomUniform"])
+def test_a_seed_that_a_caller_gives_is_not_known(op: str) -> None:
+    drawing = node(op)
+    drawing.attr["seed"].placeholder = "s"
+    assert effect_of(drawing, {}) is Effect.SESSION
+    assert remembers(op, effect_of(drawing, {}))

@@ -52,6 +52,25 @@ def drawing(x: Any) -> Any:
         return two * 100.0 + second(two)
 
 
+def pooling(x: Any) -> Any:
+    """Functions whose kernels keep the seed that they choose: two calls of one, one of another."""
+
+    def drawn() -> Any:
+        @tf.function(experimental_attributes={"_noinline": True})
+        def draw(y: Any) -> Any:
+            rows = tf.raw_ops.FractionalMaxPool(
+                value=tf.reshape(tf.range(1600.0) + y, [1, 40, 40, 1]),
+                pooling_ratio=[1.0, 1.44, 1.73, 1.0],
+                deterministic=True,
+            )[1]
+            return tf.cast(tf.reduce_sum(rows * rows), tf.float32)
+
+        return draw
+
+    first, second = drawn(), drawn()
+    return (first(x) - first(x)) * 10000.0 + second(x)
+
+
 def calling_outside(x: Any) -> Any:
     """Functions that run modules of which nobody knows what they call and keep."""
     operations: Any = importlib.import_module("tensorflow.compiler.tf2xla.ops.gen_xla_ops")
@@ -164,6 +183,7 @@ ROUNDS = {
     each.__name__: each
     for each in (
         drawing,
+        pooling,
         calling_outside,
         assigning,
         looking_up,
@@ -446,6 +466,10 @@ def promised_result(draft: Draft) -> dict[str, Any] | None:
     return None
 
 
+REMEMBERING = frozenset({"FractionalMaxPool", "RandomUniform", "XlaCallModule"})
+"""Operations of the rounds whose kernels remember."""
+
+
 def split_function(draft: Draft) -> dict[str, Any] | None:
     """A call of a function that remembers calls a copy of it."""
     return _exchanged(draft, copies=True)
@@ -460,7 +484,7 @@ def _exchanged(draft: Draft, *, copies: bool) -> dict[str, Any] | None:
     functions = {
         each.signature.name: each
         for each in functions_of(draft)
-        if any(node.op in ("RandomUniform", "XlaCallModule") for node in each.node_def)
+        if any(node.op in REMEMBERING for node in each.node_def)
     }
     calls = [
         node.attr["f"].func

@@ -122,13 +122,18 @@ def _result(found: Finding, source: pathlib.Path) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": found.rule,
         "level": found.level,
-        "message": {"text": printable(found.message)},
+        "message": {"text": _without_links(printable(found.message))},
         "locations": [{"physicalLocation": location}],
         "partialFingerprints": {"primaryLocationLineHash": _fingerprint(found)},
     }
     if found.excepted is not None:
         result["suppressions"] = [{"kind": "external", "justification": found.excepted}]
     return result
+
+
+def _without_links(text: str) -> str:
+    """Return a text in which SARIF's viewers find no link of the form `[text](destination)`."""
+    return text.replace("](", "]\\(")
 
 
 def _uri(file: str) -> str:

@@ -23,6 +23,7 @@ from tffc.ir.wire import (
 from tffc.linking.attributes import type_number
 from tffc.linking.operand import leaf_types, matched
 from tffc.operations import op_table
+from tffc.operations.effects import overwriting
 from tffc.proto import GraphDef
 
 REFERENCE_TYPES = 100
@@ -152,6 +153,14 @@ class _SectionReader:
             if node.name in self._nodes:
                 raise self._refusal("E306", f"the graph has two nodes named {node.name!r}")
             self._nodes[node.name] = node
+        operation = overwriting(graph)
+        if operation:
+            raise GraphError(
+                "E330",
+                f"the graph writes over a tensor, by {operation}",
+                notes=(f"in a compiled section of type `{self._section.type}`",),
+                help="use one that returns a new tensor, such as tf.tensor_scatter_nd_update",
+            )
         return graph
 
     def _leaves(

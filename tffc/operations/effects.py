@@ -64,12 +64,19 @@ OUTSIDE = {
 OWN_STATE_FAMILIES = ("ResourceApply", "ResourceScatter", "ResourceSparseApply")
 """The prefixes of the names of operations that update variables."""
 
+SEEDS = ("seed", "seed2")
+"""The attributes with the seeds of operations that are seeded by attributes."""
+
 SEEDED = "seeded by inputs from "
 """The heading of operations that take two seeds as inputs; the position of the first follows."""
 
 UNNAMED = "files unless empty is input "
 """The heading of operations that use a file unless its name is empty; the position of the input
 with the name follows."""
+
+
+KEPT = "deterministic"
+"""The attribute that has a kernel keep its seed, also one that it chooses itself."""
 
 
 class Address(NamedTuple):
@@ -97,6 +104,9 @@ ADDRESSES = {
     ),
 }
 """Operations that reach outside only with certain values of an attribute."""
+
+OVERWRITING = frozenset({"InplaceAdd", "InplaceSub", "InplaceUpdate", "_ParallelConcatUpdate"})
+"""Operations that write over their input, which other nodes, and later runs of its kernel, read."""
 
 PYTHON_CALLBACK = re.compile(r"python\w*callback")
 """Found in the names by which XLA calls functions of Python."""
@@ -139,8 +149,9 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
     if heading in HEADINGS:
         return HEADINGS[heading]
     if is_seeded_by_attributes(op):
-        seeds = [node.attr[name].i for name in ("seed", "seed2") if name in node.attr]
-        return Effect.OWN_STATE if any(seeds) else Effect.RANDOM
+        if keeps_unknown_seed(node):
+            return Effect.SESSION
+        return Effect.OWN_STATE if any(each.i for each in _seeds(node)) else Effect.RANDOM
     first = first_seed(op)
     if first is not None:
         # One seed that is known not to be zero is enough: TensorFlow computes the other from it.
@@ -201,6 +212,20 @@ def is_seeded_by_attributes(op: str) -> bool:
     return read_table(TABLE).get(op) == "seeded by attributes"
 
 
+def keeps_unknown_seed(node: Any) -> bool:
+    """Tell whether the kernel of an operation that `is_seeded_by_attributes` may keep a seed that
+    its node does not tell.
+
+    The caller of its function gives it, or the kernel chooses one, with which it draws the same
+    each time.
+    """
+    if any(each.placeholder for each in _seeds(node)):
+        return True
+    if any(each.i for each in _seeds(node)) or KEPT not in node.attr:
+        return False
+    return node.attr[KEPT].b or bool(node.attr[KEPT].placeholder)
+
+
 def is_told_by_inputs(op: str) -> bool:
     """Tell whether the effect of an operation depends on the values of its inputs."""
     return read_table(TABLE).get(op, "").startswith((SEEDED, UNNAMED))
@@ -235,6 +260,12 @@ def is_call(op: str, functions: Container[str]) -> bool:
     return op in functions and op_table.find(op) is None
 
 
+def overwriting(graph: Any) -> str:
+    """Return an operation of a GraphDef that writes over its input, or an empty text."""
+    bodies = (graph.node, *(function.node_def for function in graph.library.function))
+    return next((n.op for nodes in bodies for n in nodes if n.op in OVERWRITING), "")
+
+
 @functools.lru_cache(maxsize=4096)
 def _may_reach_outside(op: str) -> bool:
     """Tell whether nodes of this operation must be examined."""
@@ -248,6 +279,10 @@ def _has_address(node: Any, address: Address) -> bool:
     text = b"".join((value.s, *value.list.s))
     # A placeholder gets its value from the caller of the function.
     return value.placeholder or not re.fullmatch(address.harmless, text, re.DOTALL)
+
+
+def _seeds(node: Any) -> list[Any]:
+    return [node.attr[name] for name in SEEDS if name in node.attr]
 
 
 def _is_unordered(attributes: Any) -> bool:

@@ -11,10 +11,17 @@ import pathlib
 from typing import Any
 
 from tffc.operations import op_table
-from tffc.operations.effects import MODULE, TABLE, Effect, effect_of_module, read_table
+from tffc.operations.effects import (
+    MODULE,
+    SEEDS,
+    Effect,
+    effect_of_module,
+    is_seeded_by_attributes,
+    keeps_unknown_seed,
+    read_table,
+)
 
 STATELESS = pathlib.Path(__file__).with_suffix(".txt")
-SEEDS = ("seed", "seed2")
 FILLED_ONCE = frozenset({"HashTable", "HashTableV2"})
 """Tables that only their initialization fills, which fails if a later one has other entries."""
 
@@ -22,8 +29,8 @@ FILLED_ONCE = frozenset({"HashTable", "HashTableV2"})
 def keeps_state(node: Any) -> bool:
     """Tell whether the kernel of a node keeps state, not counting the functions that it calls.
 
-    It does unless it is known not to.  Generators whose state is a seed that TensorFlow chooses
-    count as keeping none: no run can tell one from two.
+    It does unless it is known not to.  Generators that begin with a seed that TensorFlow chooses
+    count as keeping none: no run can tell one from two, unless it draws the same again.
     """
     op = node.op
     if op == MODULE:
@@ -32,9 +39,11 @@ def keeps_state(node: Any) -> bool:
     operation = op_table.find(op)
     if operation is None:
         return True
+    if is_seeded_by_attributes(op) and keeps_unknown_seed(node):
+        return True
     if not operation.is_stateful or op in read_table(STATELESS):
         return False
-    if read_table(TABLE).get(op) == "seeded by attributes" and not operation.has_named_state:
+    if is_seeded_by_attributes(op) and not operation.has_named_state:
         return is_seeded(node)
     return True
 

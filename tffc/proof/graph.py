@@ -14,8 +14,8 @@ from tffc.graphdef.functions import SYMBOLIC_GRADIENT
 from tffc.graphdef.node import PORT
 from tffc.graphdef.state import ANONYMOUS_TABLES, LOOP_ENTRIES, NAME_ATTRIBUTES, has_named_state
 from tffc.operations import op_table
+from tffc.operations.effects import OVERWRITING, effect_of, is_told_by_inputs
 from tffc.operations.effects import Effect as NodeEffect
-from tffc.operations.effects import effect_of, is_told_by_inputs
 from tffc.operations.failing import may_fail, remembers
 from tffc.proof import loading
 from tffc.proof.attributes import VARIANT
@@ -185,6 +185,8 @@ class Reader:
     def _find(self, node: Node, nodes: Mapping[str, Node]) -> NodeFacts:
         if node.op in LOOP_ENTRIES:
             raise Undecided("a loop of TensorFlow 1", node.op)
+        if node.op in OVERWRITING:
+            raise Undecided("an operation that writes over its input", node.op)
         named = has_named_state(node)
         functions: list[str] = []
         details = _details(node, _hidden(node, named), functions)

@@ -21,7 +21,7 @@ from tffc.proof.unneeded import Unneeded, surplus
 from tffc.proof.values import from_leaves, leaf_terms, leaves_of
 from tffc.trampoline import run
 
-VERSION = 3
+VERSION = 4
 """The version of the rules, raised when a change makes more or less provable."""
 
 

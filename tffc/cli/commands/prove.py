@@ -49,6 +49,8 @@ def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
         show_line(f"{path}: proved, {proof.operations} operations")
         if first is None and bundle.initialize is not None:
             show_line("  except the first state: the program does not say how it is made")
+        if program.initialize is not None and bundle.initialize is None:
+            show_line("  except the first state: the bundle does not make it")
     if error is not None:
         if as_json:
             raise click.exceptions.Exit(error.exit_code)

@@ -23,6 +23,7 @@ from tffc.ir.wire import (
     read_tensorflow,
 )
 from tffc.ir.wire.python_functions import unknown_calls
+from tffc.operations.effects import overwriting
 from tffc.proto import GraphDef
 
 
@@ -61,6 +62,9 @@ def read_graph(section: Compiled) -> GraphContent:
         raise UnreadableGraph("its graph is not a serialized GraphDef") from None
     if unknown_calls(graph):
         raise UnreadableGraph("it calls a function of Python that this process does not have")
+    operation = overwriting(graph)
+    if operation:
+        raise UnreadableGraph(f"it writes over a tensor that others may read, by {operation}")
     nodes = {node.name: node for node in graph.node}
     if len(nodes) < len(graph.node):
         raise UnreadableGraph("two nodes of its graph have one name")

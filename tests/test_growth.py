@@ -32,6 +32,8 @@ from tffc.ir.types import TensorType
 from tffc.ir.verify import verify
 from tffc.passes.table import default_pipeline
 
+pytestmark = pytest.mark.slow
+
 SIZES = (16, 32, 64)
 LINEAR = 2.1
 """The most that the second doubling may add, in terms of what the first added."""

@@ -47,6 +47,7 @@ def test_one_pause_within_another_does_not_end_it() -> None:
         assert not gc.isenabled()
 
 
+@pytest.mark.slow
 def test_reading_and_writing_leave_no_garbage_to_collect() -> None:
     reference = Reference("x", TensorType(np.int32))
     program = StructNode(tuple(StructNode((reference,)) for _ in range(100)))

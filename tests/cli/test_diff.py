@@ -96,6 +96,7 @@ def test_forms_of_files(run: Run, tmp_path: pathlib.Path) -> None:
     assert run("diff", "other.py:count", "bundle").code == 2
 
 
+@pytest.mark.slow
 def test_a_process_and_its_bundle(run: Run) -> None:
     process = f"{ROOT}/examples/digits/federated_averaging.py:training"
     run("compile", process, "--form", "mapreduce", "--out", "bundle")

@@ -457,6 +457,7 @@ hashed = made(lambda: list({"a", "b", "c", "d", "e", "f", "g"}).index("a"))
 """
 
 
+@pytest.mark.slow
 def test_programs_that_no_golden_file_holds_are_named(run: Run, project: pathlib.Path) -> None:
     names = ["clock", "entropy", "hashed", "steady"]
     (project / "unsteady.py").write_text(UNSTEADY)

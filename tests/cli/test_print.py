@@ -116,6 +116,7 @@ def test_a_bundle_is_printed_part_by_part(run: Run) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_ends_the_command_in_silence(tmp_path: pathlib.Path) -> None:
     (tmp_path / "wide.py").write_text(
         "import numpy as np\nimport tffc as tff\n"

@@ -42,6 +42,7 @@ def printed(*command: str, folder: pathlib.Path, columns: int) -> list[str]:
     return seen(on_terminal(*command, folder=folder, columns=columns))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 200])
 def test_nothing_is_wider_than_the_terminal(
     columns: int, run: Run, write: Write, tmp_path: pathlib.Path
@@ -89,6 +90,7 @@ def test_a_refusal_at_eighty_columns(write: Write, tmp_path: pathlib.Path) -> No
     ]
 
 
+@pytest.mark.slow
 def test_colours_are_left_out_where_they_are_not_wanted(
     write: Write, tmp_path: pathlib.Path
 ) -> None:

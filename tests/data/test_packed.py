@@ -413,6 +413,7 @@ def test_files_outside_of_the_folder_are_not_read(
     assert "outside of its folder" in refusal(lambda: PackedFolder(tmp_path / "pack"), tmp_path)
 
 
+@pytest.mark.slow
 def test_damage_never_does_more_than_be_refused(
     images: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:

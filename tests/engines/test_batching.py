@@ -72,6 +72,7 @@ def every_order() -> Process:
     return round_of(lambda data: [fold(make(data)) for make in ARRANGED.values()], PAIRS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", kernels.Mode)
 def test_elements_come_in_their_order(
     every_order: Process, mode: kernels.Mode, monkeypatch: pytest.MonkeyPatch
@@ -119,6 +120,7 @@ def examples(length: int, label: int = 3) -> list[Any]:
     return [{"x": row, "y": np.int32(label)} for row in rows]
 
 
+@pytest.mark.slow
 def test_vectorised_variables_are_too(learning: Process) -> None:
     check_same(learning, [examples(length) for length in (4, 6, 4)])
 
@@ -146,6 +148,7 @@ def test_a_client_that_fails_in_a_batch_is_told_of_alone(learning: Process) -> N
     assert caught.value.notes[-1] == "it was at work on the data of client 00001"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [
@@ -213,6 +216,7 @@ def test_what_is_not_a_number_stays_so(
         np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_clients_whose_data_is_bad_are_skipped(every_order: Process) -> None:
     values = [to_value(pairs(7), PAIRS) for _ in range(4)]
     found = Outcome(every_order, OneIsBad(values), skip_bad_clients=True)

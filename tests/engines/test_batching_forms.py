@@ -310,6 +310,7 @@ AGGREGATING_ROUNDS = st.one_of(rounds(secure=True), *[rounds(secure=True, number
 OTHER_ROUNDS = st.one_of(broadcast_rounds(), *[broadcast_rounds(numbers=True)] * 3)
 
 
+@pytest.mark.slow
 @given(cohorts(AGGREGATING_ROUNDS), st.sampled_from(AGGREGATING), SIZES, MOST, SKIPS)
 def test_generated_rounds(
     case: tuple[Node, Any, list[Any]], form: str, size: int, most: int, skips: bool

@@ -90,7 +90,10 @@ def output(form: str, source: Clients, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
-@pytest.mark.parametrize(("count", "bad"), [(0, 0), (1, 0), (2, 0), (9, 0), (40, 0), (9, 4)])
+@pytest.mark.parametrize(
+    ("count", "bad"),
+    [(0, 0), (1, 0), (2, 0), (9, 0), pytest.param(40, 0, marks=pytest.mark.slow), (9, 4)],
+)
 def test_masked_sums_are_the_sums(form: str, count: int, bad: int) -> None:
     source = Clients(count, bad)
     assert output(form, source, masks_sums=True) == output(form, source)

@@ -342,6 +342,7 @@ def check_described(program: Node, form: str) -> None:
     json.dumps(found.plain, allow_nan=False)
 
 
+@pytest.mark.slow
 @given(rounds(secure=True, noisy=True), st.sampled_from(["mapreduce", "distribute-aggregate"]))
 def test_every_round_is_described(program: Node, form: str) -> None:
     try:

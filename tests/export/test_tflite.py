@@ -53,6 +53,7 @@ def test_variables() -> None:
     assert found == {"result_0": 4.0, "result_1": 9.0}
 
 
+@pytest.mark.slow
 def test_operations_that_need_flex_are_named() -> None:
     @tff.tf_computation(TensorType(np.int32, [2]))
     def draw(seed: Any) -> Any:
@@ -100,6 +101,7 @@ def train(data: Any, start: Any) -> Any:
     return weights.read_value(), seen.read_value(), losses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 4, 7])
 def test_training_in_loops_with_variables(rows: int) -> None:
     random = np.random.default_rng(rows)
@@ -150,6 +152,7 @@ def test_reads_that_no_edge_orders_are_refused() -> None:
         hand_on_variables(made)
 
 
+@pytest.mark.slow
 def test_branches_with_variables() -> None:
     @tff.tf_computation(np.bool_, np.float32)
     def chosen(flag: Any, x: Any) -> Any:
@@ -177,6 +180,7 @@ def test_branches_with_variables() -> None:
         assert list(found.values()) == list(chosen(flag, 4.0))
 
 
+@pytest.mark.slow
 def test_branches_in_loops_and_loops_in_branches() -> None:
     @tff.tf_computation(np.int32)
     def collatz(start: Any) -> Any:
@@ -253,6 +257,7 @@ def test_variables_that_are_given_twice_are_refused() -> None:
         hand_on_variables(handed(1))
 
 
+@pytest.mark.slow
 def test_gradients_of_shapes_that_are_not_known() -> None:
     @tff.tf_computation(TensorType(np.float32, [None, 3]), TensorType(np.float32, [3]))
     def slope(x: Any, bias: Any) -> Any:
@@ -269,6 +274,7 @@ def test_gradients_of_shapes_that_are_not_known() -> None:
     np.testing.assert_allclose(found, slope(x, bias), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "activation", [tf.nn.relu, tf.nn.relu6, tf.nn.elu], ids=lambda f: f.__name__
 )
@@ -306,6 +312,7 @@ def test_what_flex_has(kind: str) -> None:
     assert models.flex["total"]
 
 
+@pytest.mark.slow
 def test_stitched_rows() -> None:
     @tff.tf_computation(TensorType(np.float32, [2, 2]), TensorType(np.float32, [2]))
     def stitch(rows: Any, row: Any) -> Any:

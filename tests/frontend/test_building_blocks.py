@@ -37,6 +37,7 @@ def test_they_are_nodes() -> None:
     assert F.ComputationBuildingBlock.from_proto(block.proto) == block
 
 
+@pytest.mark.slow
 def test_deep_programs_are_rewritten() -> None:
     deep = x
     for _ in range(20_000):

@@ -510,6 +510,7 @@ def test_only_functions_are_computations() -> None:
     )
 
 
+@pytest.mark.slow
 def test_nested_ten_thousand_deep() -> None:
     nested = fc(lambda x: x, np.int32)
     for _ in range(10_000):

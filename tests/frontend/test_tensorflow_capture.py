@@ -915,6 +915,7 @@ def test_a_seed_of_one_operation() -> None:
     assert computation() == computation()
 
 
+@pytest.mark.slow
 def test_deep_values() -> None:
     def nested(x: Any) -> Any:
         for _ in range(10_000):

@@ -35,6 +35,7 @@ def bundle(tmp_path: pathlib.Path) -> pathlib.Path:
     return folder
 
 
+@pytest.mark.slow
 def test_changed_bundles_are_refused_or_read() -> None:
     codes = [code for case in range(CASES) for code in run_case(7, case).values()]
     assert {0, 1, 2} <= set(codes) <= {0, 1, 2, 3}

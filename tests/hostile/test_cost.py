@@ -100,6 +100,7 @@ def test_nodes_that_are_shared_without_a_name_are_evaluated_once() -> None:
     assert compact(call_dominant(shared_applications(200))) == "(x -> x)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -198,6 +199,7 @@ def doubled_type(levels: int) -> Type:
     return kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [doubling.struct_tower(200), doubling.leaf_of_struct_tower(200)],
@@ -284,6 +286,7 @@ def test_a_text_is_measured_before_it_is_written() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_message_about_a_type_shows_its_beginning() -> None:
     assert str(doubled_type(200)).startswith("<<<<")
     assert str(doubled_type(200)).endswith(f" ...{2**201 - 1} parts in all")
@@ -379,6 +382,7 @@ def mapped_section(levels: int) -> Node:
     return parse(f"{doubling.mapped_tower(levels, 'comp#s(y)')} {entry}", given)
 
 
+@pytest.mark.slow
 def test_nodes_of_graphs_are_counted_before_they_are_copied() -> None:
     assert compile_form(mapped_section(2), "mapreduce").components()
     with size_limit(100_000), pytest.raises(GraphError) as caught:
@@ -422,6 +426,7 @@ def test_a_channel_of_too_many_tensors_is_refused(use: str) -> None:
     assert caught.value.code == "E167"
 
 
+@pytest.mark.slow
 def test_running_what_has_too_many_parts_is_refused() -> None:
     for use in ("sum", "element of a sum"):
         with pytest.raises(TffcError, match="parts when it is written out"):
@@ -449,6 +454,7 @@ def test_what_is_as_large_as_its_text_is_no_matter(text: str) -> None:
     assert wire.from_bytes(wire.to_bytes(flat)) == flat
 
 
+@pytest.mark.slow
 def test_what_is_large_is_tried_a_few_times() -> None:
     def trials(type: Type) -> tuple[int, int]:
         """How often a program is tried that takes such a value, and one that gives it."""
@@ -471,6 +477,7 @@ def many_names(count: int) -> Node:
     return Lambda("x", INT, node)
 
 
+@pytest.mark.slow
 def test_names_are_found_however_deep_they_are_bound() -> None:
     program = many_names(20_000)
     assert len(run(program, 7)) == 20_000

@@ -428,6 +428,7 @@ def test_a_value_equal_everywhere_where_any_would_do() -> None:
 DEPTH = 10_000
 
 
+@pytest.mark.slow
 def test_depth_of_blocks_calls_structs_and_lambdas() -> None:
     node: Node = lit(1)
     for index in range(DEPTH):
@@ -456,6 +457,7 @@ def test_width() -> None:
     assert run(program, 1) == (1,) * DEPTH
 
 
+@pytest.mark.slow
 def test_depth_of_values() -> None:
     kind: Type = I
     value: Any = 1

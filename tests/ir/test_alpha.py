@@ -66,6 +66,7 @@ def test_a_function_in_two_places_gets_two_names() -> None:
     assert str(renamed) == "<(x -> x),(x_1 -> x_1)>"
 
 
+@pytest.mark.slow
 def test_depth_is_no_limit() -> None:
     node: Node = Reference("x", INT)
     for _ in range(10_000):

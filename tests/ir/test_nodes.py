@@ -314,6 +314,7 @@ def test_pickled_nodes_keep_places_containers_and_sharing() -> None:
 DEEP = 10_000
 
 
+@pytest.mark.slow
 def test_deep_nodes() -> None:
     def make() -> Node:
         node: Node = X

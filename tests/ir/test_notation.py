@@ -404,6 +404,7 @@ def refuses(style: Callable[[Node], str], node: Node) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_deep_nesting_is_refused_only_where_indentation_makes_it_long() -> None:
     indented = [wrap for wrap in WRAPS if refuses(formatted, deep(wrap))]
     assert indented == ["selection", "struct", "local"]
@@ -415,6 +416,7 @@ def test_deep_drawings_that_stay_narrow() -> None:
     assert structural(deep("lambda")) == "Lambda(x)\n|\n" * DEEP + "Ref(x)"
 
 
+@pytest.mark.slow
 def test_wide_structs_and_blocks_print() -> None:
     wide = StructNode((X,) * DEEP)
     assert compact(wide) == "<" + ",".join("x" * DEEP) + ">"

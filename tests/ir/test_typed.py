@@ -213,6 +213,7 @@ def test_printed_examples_return(number: str) -> None:
     assert [style(back) for style in STYLES] == [style(node) for style in STYLES]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(generation.written_nodes())
 def test_every_node_returns(node: Node) -> None:
@@ -258,6 +259,7 @@ def test_sections_in_a_folder(tmp_path: pathlib.Path) -> None:
 DEEP = 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrap", ["lambda", "call", "struct", "block", "local", "selection", "type"]
 )

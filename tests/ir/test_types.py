@@ -451,6 +451,7 @@ def deep(container: type | None = None) -> Type:
     return type_
 
 
+@pytest.mark.slow
 def test_deep_types() -> None:
     type_, other = deep(), deep()
     assert type_ == other

@@ -337,6 +337,7 @@ def nested(wrap: Any, times: int = DEEP) -> Node:
     return node
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "node",
     [
@@ -356,6 +357,7 @@ def test_deep_and_wide_programs_return(node: Node) -> None:
     assert from_bytes(data) == node
 
 
+@pytest.mark.slow
 def test_deep_types_and_bindings_return() -> None:
     type_: Type = INT
     binding: Any = TensorBinding("x:0")

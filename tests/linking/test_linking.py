@@ -430,6 +430,7 @@ def test_growth_is_linear(add: Compiled) -> None:
     assert large - medium < 2.1 * (medium - small)
 
 
+@pytest.mark.slow
 def test_ten_thousand_levels_of_structs() -> None:
     kind: Type = INT
     for _ in range(10_000):

@@ -215,6 +215,7 @@ def nested_lambdas() -> Node:
     return node
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [nested_calls, nested_blocks, nested_structs, nested_lambdas])
 def test_depth_is_no_limit(make) -> None:
     body = make()

@@ -40,6 +40,7 @@ def test_recorded_computation(name: str) -> None:
     check("computations", name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENTRIES["examples"])
 def test_example(name: str) -> None:
     assert check("examples", name)

@@ -160,6 +160,7 @@ def test_a_wrong_rewriter_is_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -
         check("mapreduce")
 
 
+@pytest.mark.slow
 def test_a_wrong_rewriter_is_seen_in_parts_that_are_programs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

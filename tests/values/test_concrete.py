@@ -374,6 +374,7 @@ def deep(depth: int) -> tuple[Type, Any]:
     return kind, value
 
 
+@pytest.mark.slow
 def test_depth() -> None:
     kind, source = deep(10_000)
     value = to_value(source, kind)

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tensorflow.core.framework import dataset_options_pb2
 
 import tffc as tff
 from tffc.errors import ExecutionError
 from tffc.frameworks.sections import run_section
 from tffc.frameworks.tensorflow.graph_content import read_graph
 from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.frameworks.tensorflow.runner import SequenceOutput
 from tffc.frameworks.tensorflow.session_state import remembers
 from tffc.ir import Compiled, FunctionType
 from tffc.ir.wire import (
@@ -424,3 +426,16 @@ def test_operations_that_wait_for_others(body: Callable[[Any], Any]) -> None:
     run.start()
     run.join(60)
     assert results == [2.0]
+
+
+def test_iterators_have_no_thread_that_tunes_them() -> None:
+    """TensorFlow may wait for such a thread for a minute when an iterator ends."""
+    with tf.Graph().as_default() as graph:
+        dataset = tf.data.experimental.to_variant(tf.data.Dataset.range(3))
+        SequenceOutput(tf, dataset, Sequence(np.int64))
+    (start,) = (each for each in graph.get_operations() if each.type == "MakeIterator")
+    options = start.inputs[0].op
+    assert options.type == "OptionsDataset"
+    read = tf.data.Options()
+    read._from_proto(dataset_options_pb2.Options.FromString(options.get_attr("serialized_options")))
+    assert read.autotune.enabled is False

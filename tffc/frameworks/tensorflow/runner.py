@@ -401,7 +401,7 @@ class SequenceOutput:
             "output_shapes": [tf.TensorShape(t.shape) for t in self._types],
         }
         iterator = tf.raw_ops.IteratorV2(shared_name="", container="", **specs)
-        start = tf.raw_ops.MakeIterator(dataset=tensor, iterator=iterator)
+        start = tf.raw_ops.MakeIterator(dataset=self._plain(tensor), iterator=iterator)
         cardinality = tf.raw_ops.DatasetCardinality(input_dataset=tensor)
         graph = tf.cond(
             tf.equal(cardinality, INFINITE),
@@ -410,6 +410,14 @@ class SequenceOutput:
         )
         self.fetches = (start, graph)
         self._next = tf.raw_ops.IteratorGetNext(iterator=iterator, **specs)
+
+    def _plain(self, tensor: Any) -> Any:
+        """Return the dataset without autotuning, whose thread may keep the end of an iterator
+        waiting for a minute."""
+        tf = self._tf
+        elements = tuple(tf.TensorSpec(t.shape, t.element_type.number) for t in self._types)
+        dataset = tf.data.experimental.from_variant(tensor, elements)
+        return tf.data.experimental.to_variant(dataset.with_options(_plain_options(tf)))
 
     def read(self, session: Any, fetched: Iterator[Any]) -> list[Any] | Endless:
         graph = next(fetched)

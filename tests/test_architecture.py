@@ -223,7 +223,7 @@ CODE = {
     "export": 912,
     "files": 378,
     "flower": 2000,
-    "frameworks": 1030,
+    "frameworks": 1040,
     "frontend": 5340,
     "golden": 605,
     "graphdef": 610,

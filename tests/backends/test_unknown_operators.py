@@ -118,6 +118,7 @@ def replaced(root: Node, index: int, uri: str) -> Node:
     return rewrite(root, lambda node: new if node == old else None)
 
 
+@pytest.mark.slow
 @given(rounds(), st.integers(0, 1000), st.sampled_from(["mine", *INTRINSICS]))
 def test_another_operator_is_compiled_or_refused(root: Node, index: int, uri: str) -> None:
     with contextlib.suppress(TffcError):

@@ -27,6 +27,8 @@ from tffc.engines.process import Process
 from tffc.errors import DataError, ExecutionError, LanguageValueError
 from tffc.values.concrete import to_value
 
+pytestmark = pytest.mark.slow
+
 INTS = tff.SequenceType(np.int64)
 PAIRS = tff.SequenceType([("y", tff.TensorType(np.int64, [2])), ("x", np.int64)])
 
@@ -72,7 +74,6 @@ def every_order() -> Process:
     return round_of(lambda data: [fold(make(data)) for make in ARRANGED.values()], PAIRS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", kernels.Mode)
 def test_elements_come_in_their_order(
     every_order: Process, mode: kernels.Mode, monkeypatch: pytest.MonkeyPatch
@@ -120,7 +121,6 @@ def examples(length: int, label: int = 3) -> list[Any]:
     return [{"x": row, "y": np.int32(label)} for row in rows]
 
 
-@pytest.mark.slow
 def test_vectorised_variables_are_too(learning: Process) -> None:
     check_same(learning, [examples(length) for length in (4, 6, 4)])
 
@@ -148,7 +148,6 @@ def test_a_client_that_fails_in_a_batch_is_told_of_alone(learning: Process) -> N
     assert caught.value.notes[-1] == "it was at work on the data of client 00001"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [
@@ -216,7 +215,6 @@ def test_what_is_not_a_number_stays_so(
         np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
-@pytest.mark.slow
 def test_clients_whose_data_is_bad_are_skipped(every_order: Process) -> None:
     values = [to_value(pairs(7), PAIRS) for _ in range(4)]
     found = Outcome(every_order, OneIsBad(values), skip_bad_clients=True)
@@ -474,7 +472,6 @@ for device in ("CPU:1", "GPU:0"):
 """
 
 
-@pytest.mark.slow
 def test_batches_are_computed_where_they_are_asked_for() -> None:
     """A second processor of TensorFlow's stands for a GPU."""
     environment = {**ENVIRONMENT, "TF_CPP_MIN_LOG_LEVEL": "0", "TFFC_DEBUG": "1"}
@@ -513,7 +510,6 @@ print(engine.stopwatch.clients["computing in batches"])
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "processors"), [("", "'CPU:0', 'CPU:1'"), ("tf.constant(0)", "'CPU:0'")]
 )

@@ -35,6 +35,8 @@ from tffc.ir.notation.parser import parse
 from tffc.ir.type_parts import local_type
 from tffc.values.concrete import to_value
 
+pytestmark = pytest.mark.slow
+
 AGGREGATING = ("mapreduce", "distribute-aggregate")
 FORMS = (*AGGREGATING, "broadcast")
 
@@ -145,7 +147,6 @@ def statistics(data: Any) -> Any:
 RAGGED = ([5, 6, 7], [], [1], [2, 3, 4], [4] * 9, [9, 8])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("most", [0, planner.TINY])
 def test_sequences_of_different_lengths(
@@ -310,7 +311,6 @@ AGGREGATING_ROUNDS = st.one_of(rounds(secure=True), *[rounds(secure=True, number
 OTHER_ROUNDS = st.one_of(broadcast_rounds(), *[broadcast_rounds(numbers=True)] * 3)
 
 
-@pytest.mark.slow
 @given(cohorts(AGGREGATING_ROUNDS), st.sampled_from(AGGREGATING), SIZES, MOST, SKIPS)
 def test_generated_rounds(
     case: tuple[Node, Any, list[Any]], form: str, size: int, most: int, skips: bool
@@ -318,7 +318,6 @@ def test_generated_rounds(
     check_generated(*case, form, size, most, skips)
 
 
-@pytest.mark.slow
 @given(cohorts(OTHER_ROUNDS), SIZES, MOST, SKIPS)
 def test_generated_rounds_that_do_not_aggregate(
     case: tuple[Node, Any, list[Any]], size: int, most: int, skips: bool

@@ -48,6 +48,7 @@ def sample(program: Any, runs: int) -> list[Any]:
     return [run(program, (0.0, [1.0, 2.0, 3.0]))[1] for _ in range(runs)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 def test_a_form_draws_as_the_program_does(form: str) -> None:
     program = noisy(draw)

@@ -72,6 +72,7 @@ def test_pygments_finds_the_lexer() -> None:
     assert isinstance(get_lexer_by_name("tffc"), NotationLexer)
 
 
+@pytest.mark.slow
 def test_programs_have_colours_on_terminals_that_have_them(tmp_path: pathlib.Path) -> None:
     (tmp_path / "program.txt").write_text("(x: int32 -> x)")
     written = on_terminal("print", "program.txt", folder=tmp_path)

@@ -352,6 +352,7 @@ def test_every_round_is_described(program: Node, form: str) -> None:
     check_described(program, form)
 
 
+@pytest.mark.slow
 @given(broadcast_rounds())
 def test_every_round_without_aggregations_is_described(program: Node) -> None:
     check_described(program, "broadcast")

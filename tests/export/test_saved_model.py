@@ -242,6 +242,7 @@ def test_functions_of_one_name_stay_apart(load: Load) -> None:
         agree(model, "other", argument)
 
 
+@pytest.mark.slow
 def test_a_trained_model(tmp_path: pathlib.Path, training: pathlib.Path) -> None:
     bundle = read_bundle(training)
     model = Model(tmp_path, {**bundle.components, "initialize": bundle.initialize})

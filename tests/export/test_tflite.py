@@ -119,6 +119,7 @@ def test_training_in_loops_with_variables(rows: int) -> None:
         np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_loop_with_a_variable() -> None:
     @tff.tf_computation(np.int32)
     def powers(count: Any) -> Any:

@@ -196,6 +196,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_yaml_that_is_none(tmp_path: pathlib.Path, name: str) -> None:
     (tmp_path / "golden.yaml").write_text(TEXTS[name])

@@ -182,14 +182,18 @@ def test_who_is_told_otherwise_cannot_open_shares(
     assert refused(lambda: until_masked(masked))[:4] == ("E985" if signing else "E982")
 
 
-@plays("model inconsistency")
-@pytest.mark.parametrize("name", NAMES)
-def test_who_is_sent_other_values_than_it_was_told_refuses(name: str) -> None:
+def with_shares(name: str) -> tuple[Participant, dict[str, bytes]]:
+    """Return a participant of a sum, and the shares that the others dealt to it."""
     masked = Sum(about=ABOUT)
     keys = masked.keys()
     dealt = {n: each.shares(keys) for n, each in masked.people.items()}
-    own = {n: dealt[n][name] for n in NAMES if n != name}
-    one = masked.people[name]
+    return masked.people[name], {n: dealt[n][name] for n in NAMES if n != name}
+
+
+@plays("model inconsistency")
+@pytest.mark.parametrize("name", NAMES)
+def test_who_is_sent_other_values_than_it_was_told_refuses(name: str) -> None:
+    one, own = with_shares(name)
     one.agree(own, b"the model")
     assert refused(lambda: one.masked(own, vector(0), b"zeros")) == (
         f"E998: {name} takes no further part in a masked sum: it was sent other values than those "
@@ -199,11 +203,7 @@ def test_who_is_sent_other_values_than_it_was_told_refuses(name: str) -> None:
 
 
 def test_who_agreed_opens_no_other_shares_in_another_process() -> None:
-    masked = Sum(about=ABOUT)
-    keys = masked.keys()
-    dealt = {n: each.shares(keys) for n, each in masked.people.items()}
-    own = {n: dealt[n][FIRST] for n in NAMES if n != FIRST}
-    one = masked.people[FIRST]
+    one, own = with_shares(FIRST)
     one.agree(own, b"the model")
     other = Participant.from_bytes(one.to_bytes())
     damaged = dict.fromkeys(own, b"damaged")

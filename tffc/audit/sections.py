@@ -320,8 +320,8 @@ class SectionWalk:
         else:
             flows = self._inside(node, inputs, own, decides, depth)
         if makes_state:
-            kept = total_of(inputs)
-            self.memory.write(own, Flow(kept, kept, fails=fails), decides)
+            total = total_of(inputs)
+            self.memory.write(own, Flow(total, total, fails=fails), decides)
             flows = tuple(flow.with_handles(own) for flow in flows)
             if operation is None or operation.has_references:
                 self.memory.refer(own)

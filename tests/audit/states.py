@@ -564,8 +564,9 @@ def old_queue(operation: str) -> State:
             return ops.QueueEnqueue(handle=handle, components=[x])
 
     def read(held: Named) -> Sequence[Any]:
-        handle, _ = held.ready
-        size = ops.QueueSize(handle=handle)
+        handle, first = held.ready
+        with after(first):
+            size = ops.QueueSize(handle=handle)
         with after(size):
             return [
                 size,

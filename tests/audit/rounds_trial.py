@@ -19,6 +19,7 @@ import numpy as np
 
 from tests.audit.exchanges import exchanges
 from tests.audit.generated_rounds import Pick, Round, data_of, round_of
+from tests.audit.operation_programs import same, varies
 from tffc.audit.audit import audit
 from tffc.backends import compile_form
 from tffc.backends.forms.broadcast import BroadcastForm
@@ -111,8 +112,12 @@ def outcome_of(drawn: Round, pick: Pick, clients: int = 2) -> Outcome:
             ):
                 if not steady[at] or same(before, after):
                     continue
+                is_missed = not exchange.is_named(channel.depends)
+                if is_missed and varies(lambda a=at, h=held: work(h)[a]):
+                    steady[at] = False
+                    continue
                 shown.add((at, exchange.path, exchange.fields))
-                if not exchange.is_named(channel.depends):
+                if is_missed:
                     outcome.misses.append(
                         f"{exchange.path} ({'/'.join(exchange.fields)}) changes {channel.name}: "
                         f"{before} -> {after}; {channel.depends.listed()}; {drawn.steps}"
@@ -132,10 +137,6 @@ def results(work: Work, data: Any) -> list[Any] | None:
         return work(data)
     except ExecutionError:
         return None
-
-
-def same(one: Any, other: Any) -> bool:
-    return np.array_equal(np.asarray(one), np.asarray(other), equal_nan=True)
 
 
 class Trial(NamedTuple):

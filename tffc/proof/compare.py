@@ -81,6 +81,26 @@ class Comparison:
             pairs = zip(terms.children[one], terms.children[other], strict=True)
             stack.extend(reversed(list(pairs)))
 
+    def correspond(self, program: int, form: int) -> bool:
+        """Tell whether two terms are the same by the runs that are known to correspond."""
+        terms, seen = self._terms, set[tuple[int, int]]()
+        stack = [(program, form)]
+        while stack:
+            pair = one, other = stack.pop()
+            if one == other or pair in seen or pair in self._same:
+                continue
+            seen.add(pair)
+            run, made = terms.origins.get(one), terms.origins.get(other)
+            if (
+                terms.labels[one] != terms.labels[other]
+                or len(terms.children[one]) != len(terms.children[other])
+                or (made is None and run is not None)
+                or (made is not None and self.of_form.get(made) != run)
+            ):
+                return False
+            stack.extend(zip(terms.children[one], terms.children[other], strict=True))
+        return True
+
     def _check_run(self, one: int, other: int, leaf: tuple[int, ...]) -> None:
         """Check that two terms, if they are runs, correspond."""
         terms = self._terms

@@ -158,9 +158,11 @@ def _groups(uses: list[int]) -> list[list[int]]:
     return list(groups.values())
 
 
-def plain(terms: Terms, op: str, value: Any, zero: Any, kind: Type) -> Any:
-    """Return a fold that combines each leaf separately by one operation on its type."""
+def plain(terms: Terms, op: str, value: Any, zero: Any, kind: Type) -> tuple[Any, tuple[Any, Any]]:
+    """Return a fold that combines each leaf separately by one operation on its type, and the values
+    of accumulating and merging."""
     made: list[int] = []
+    steps: tuple[list[int], list[int]] = [], []
     for leaf, start, tensor in zip(
         leaf_terms(value), leaf_terms(zero), leaves_of(kind), strict=True
     ):
@@ -170,15 +172,13 @@ def plain(terms: Terms, op: str, value: Any, zero: Any, kind: Type) -> Any:
         whole = terms.value(("fold", 1, 1), (start, step, joined, leaf))
         terms.is_open[whole] = False
         made.append(terms.value(("folded", 0), (whole,)))
-    return from_leaves(kind, made)
+        steps[0].append(step)
+        steps[1].append(joined)
+    accumulated, merged = (from_leaves(kind, each) for each in steps)
+    return from_leaves(kind, made), (accumulated, merged)
 
 
-def total(terms: Terms, value: Any, kind: Type) -> Any:
-    """Return the sum of all clients' values of a type."""
-    return plain(terms, "AddV2", value, _nothing(terms, kind), kind)
-
-
-def _nothing(terms: Terms, kind: Type) -> Any:
+def nothing(terms: Terms, kind: Type) -> Any:
     """Return zeros; for a leaf of unknown shape, a term for the missing start value of its sum."""
     made: list[int] = []
     for leaf in leaves_of(kind):

@@ -12,6 +12,7 @@ from tffc.proof.machine import ONCE, Machine
 from tffc.proof.operators import EACH
 from tffc.proof.sequences import Place
 from tffc.proof.undecided import Undecided
+from tffc.proof.values import leaf_terms
 from tffc.trampoline import Task
 
 BOUNDS = {
@@ -46,8 +47,12 @@ class Components:
 
 def map_reduce(form: Components, state: Any, data: Any) -> Task[Any]:
     """Return the new state and the output of a round of MapReduceForm."""
+    carried = form.machine.carried
     context = yield form.run("prepare", ONCE, state)
+    carried.broadcast += leaf_terms(context)
     update, *secured = yield form.run("work", EACH, (data, context))
+    carried.aggregated += leaf_terms(update)
+    carried.secured += leaf_terms(tuple(secured))
     symbols = folds.Symbols(form.machine.terms, *_struct(form.type("accumulate").parameter).types)
     zero = yield form.run("zero", ZERO, None)
     taken = yield form.run("accumulate", folds.ACCUMULATE, (symbols.one, symbols.update))
@@ -67,6 +72,8 @@ def distribute_aggregate(form: Components, state: Any, data: Any) -> Task[Any]:
     sent, kept = yield form.run("server_prepare", ONCE, state)
     received = yield form.run("server_to_client_broadcast", ONCE, sent)
     worked = yield form.run("client_work", ONCE, (data, received))
+    form.machine.carried.broadcast += leaf_terms(received)
+    form.machine.carried.collected += leaf_terms(worked)
     summed = yield form.run("client_to_server_aggregation", ONCE, (kept, worked))
     return (yield form.run("server_result", ONCE, (kept, summed)))
 
@@ -74,6 +81,7 @@ def distribute_aggregate(form: Components, state: Any, data: Any) -> Task[Any]:
 def broadcast(form: Components, state: Any, data: Any) -> Task[Any]:
     """Return what each client holds after a round of BroadcastForm."""
     context = yield form.run("compute_server_context", ONCE, state)
+    form.machine.carried.broadcast += leaf_terms(context)
     return (yield form.run("client_processing", EACH, (context, data)))
 
 

@@ -27,6 +27,7 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.traverse import walk
 from tffc.ir.types import FunctionType, Type
+from tffc.proof.carried import Carried
 from tffc.proof.constants import constant_of_array
 from tffc.proof.operators import CALLING, OPERATORS
 from tffc.proof.sections import Sections
@@ -51,12 +52,16 @@ class Closure:
 
 
 class Machine:
-    """An evaluator of programs; `place` is where the current code runs."""
+    """An evaluator of programs; `place` is where the current code runs.
+
+    `carried` is what the current side, the program or the form, has handed on so far.
+    """
 
     def __init__(self, terms: Terms, sections: Sections) -> None:
         self.terms = terms
         self.sections = sections
         self.place = ONCE
+        self.carried = self.carried_by_program = Carried()
         self._evaluated: dict[tuple[int, int, int], tuple[Any, ...]] = {}
         self._applied: dict[tuple[int, bool, int, int], tuple[Any, ...]] = {}
 
@@ -195,6 +200,7 @@ class Machine:
         value = yield self._called(program, ONCE, argument)
         self.sections.begin_form()
         self.terms.of_program = len(self.terms.labels)
+        self.carried = Carried()
         return value
 
     def component(self, component: Node, place: Place, argument: Any) -> Task[Any]:

@@ -16,6 +16,7 @@ from tffc.proof.attributes import (
     text_attribute,
     types_attribute,
 )
+from tffc.proof.carried import Carried
 from tffc.proof.sequences import Place, element_symbols, itself, sequence_operation
 from tffc.proof.terms import OWN, PURE, Terms
 from tffc.proof.undecided import Undecided
@@ -31,6 +32,7 @@ class Machine(Protocol):
 
     terms: Terms
     place: Place
+    carried: Carried
 
     def at(self, place: Place, function: Any, argument: Any) -> Task[Any]: ...
 
@@ -41,6 +43,11 @@ class Machine(Protocol):
 
 
 def _as_it_is(machine: Machine, operator: Any, argument: Any) -> Any:
+    return argument
+
+
+def _broadcast(machine: Machine, operator: Any, argument: Any) -> Any:
+    machine.carried.broadcast += leaf_terms(argument)
     return argument
 
 
@@ -66,6 +73,7 @@ def _evaluate(place: Place | None) -> Callable[[Machine, Intrinsic, Any], Task[A
 def _select(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
     """Return for each client the sequence of the function's results for the client's keys."""
     keys, _, source, function = argument
+    machine.carried.broadcast += leaf_terms(source)
     parameter = _parameter(operator)
     assert isinstance(parameter, StructType)
     kind = _member(parameter.types[0])
@@ -213,27 +221,43 @@ def _zero(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
 
 def _sum(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
     kind = _member(_parameter(operator))
-    return folds.total(machine.terms, argument, kind)
+    return _total(machine, argument, kind)
+
+
+def _total(machine: Machine, value: Any, kind: Type) -> Any:
+    """Return the sum of what all clients hand on."""
+    return _folded(machine, "AddV2", value, folds.nothing(machine.terms, kind), kind)
+
+
+def _folded(machine: Machine, op: str, value: Any, zero: Any, kind: Type) -> Any:
+    """Return what all clients hand on, combined leaf by leaf by one operation."""
+    machine.carried.aggregated += leaf_terms(value)
+    whole, steps = folds.plain(machine.terms, op, value, zero, kind)
+    for each in (value, whole, *steps):
+        machine.declare(kind, each)
+    return whole
 
 
 def _mean(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
-    kind, terms = _member(_parameter(operator)), machine.terms
-    return _quotient_of_sums(
-        terms, argument, kind, arithmetic.ones_like(terms, argument, kind), kind
-    )
+    kind = _member(_parameter(operator))
+    ones = arithmetic.ones_like(machine.terms, argument, kind)
+    return _quotient_of_sums(machine, argument, kind, ones, kind)
 
 
 def _weighted_mean(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
     value, weight = argument
     kind, other = map(_member, _pair(operator))
-    return _quotient_of_sums(machine.terms, value, kind, weight, other)
+    return _quotient_of_sums(machine, value, kind, weight, other)
 
 
-def _quotient_of_sums(terms: Terms, value: Any, kind: Type, weight: Any, other: Type) -> Any:
+def _quotient_of_sums(machine: Machine, value: Any, kind: Type, weight: Any, other: Type) -> Any:
+    """Return a mean.  A form hands on the products or, where the system multiplies, the values."""
+    terms = machine.terms
+    machine.carried.aggregated += leaf_terms(value)
     products = arithmetic.binary(terms, "Mul", value, weight, (kind, other))
-    sum_of_products = folds.total(terms, products, kind)
+    sum_of_products = _total(machine, products, kind)
     return arithmetic.quotient(
-        terms, sum_of_products, folds.total(terms, weight, other), (kind, other)
+        terms, sum_of_products, _total(machine, weight, other), (kind, other)
     )
 
 
@@ -241,13 +265,14 @@ def _extreme(op: str, largest: bool) -> Callable[[Machine, Intrinsic, Any], Any]
     def compute(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
         kind = _member(_parameter(operator))
         zero = arithmetic.limits(machine.terms, kind, largest)
-        return folds.plain(machine.terms, op, argument, zero, kind)
+        return _folded(machine, op, argument, zero, kind)
 
     return compute
 
 
 def _aggregate(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
     value, zero, accumulate, merge, report = argument
+    machine.carried.aggregated += leaf_terms(value)
     parameter = _parameter(operator)
     assert isinstance(parameter, StructType)
     function = parameter.types[2]
@@ -258,11 +283,13 @@ def _aggregate(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any
     taken = yield machine.at(folds.ACCUMULATE, accumulate, (symbols.one, symbols.update))
     merged = yield machine.at(folds.MERGE, merge, (symbols.one, symbols.other))
     whole = folds.fold(symbols, zero=zero, accumulated=taken, merged=merged, update=value)
+    machine.declare(accumulator, whole)
     return (yield machine.at(machine.place, report, whole))
 
 
 def _secure(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
     value, bound = argument
+    machine.carried.secured += leaf_terms(value)
     kinds = _pair(operator)
     return folds.secure(machine.terms, operator.uri, value, bound, (_member(kinds[0]), kinds[1]))
 
@@ -290,7 +317,7 @@ def _member(kind: Type) -> Type:
 
 
 OPERATORS: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "federated_broadcast": _as_it_is,
+    "federated_broadcast": _broadcast,
     "federated_max": _extreme("Maximum", largest=False),
     "federated_mean": _mean,
     "federated_min": _extreme("Minimum", largest=True),

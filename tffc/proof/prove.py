@@ -10,6 +10,7 @@ from typing import Any
 from tffc.errors import ValidationError
 from tffc.ir.nodes import Node
 from tffc.ir.types import FunctionType, StructType, Type
+from tffc.proof.carried import check_carried
 from tffc.proof.compare import Comparison, Mismatch
 from tffc.proof.forms import FORMS, Components
 from tffc.proof.machine import ONCE, Machine
@@ -21,7 +22,7 @@ from tffc.proof.unneeded import Unneeded, surplus
 from tffc.proof.values import from_leaves, leaf_terms, leaves_of
 from tffc.trampoline import run
 
-VERSION = 4
+VERSION = 5
 """The version of the rules, raised when a change makes more or less provable."""
 
 
@@ -154,3 +155,8 @@ class _Attempt:
             raise Undecided(
                 "an operation that the program does not have", expression(self.terms, other)
             )
+        other = sections.declared.of_form_alone
+        if other is not None:
+            raise Undecided("a type that the program does not declare", str(other))
+        machine = self.machine
+        check_carried(comparison, self.terms, machine.carried_by_program, machine.carried)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tffc.ir.nodes import Compiled
 from tffc.ir.type_parts import leaves
-from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
+from tffc.ir.types import FunctionType, TensorType, Type
 from tffc.ir.wire import read_xla, write_xla
 from tffc.operations import hlo
 from tffc.operations.effects import Effect, effect_of_module
@@ -20,6 +20,7 @@ from tffc.proof.contents import (
     is_general,
     promised_shapes,
 )
+from tffc.proof.declared import Declared
 from tffc.proof.graph import (
     BRANCHES,
     MAPPED,
@@ -61,8 +62,7 @@ class Sections:
     """An evaluator of sections, which reads each once.
 
     `owed` has what the initializations of the called sections do, those of the form from `of_form`
-    on.  `shapes` has the shapes that the program declares for tensors, and `shapes_alike` those for
-    tensors of one structure; `sequences` has the elements that it declares for sequences.
+    on.  `declared` has the types that the program declares.
     """
 
     def __init__(self, terms: Terms) -> None:
@@ -70,9 +70,7 @@ class Sections:
         self.reader = Reader()
         self.owed: list[Owed] = []
         self.of_form = 0
-        self.shapes: dict[int, set[tuple[int | None, ...]]] = {}
-        self.shapes_alike: dict[int, set[tuple[int | None, ...]]] = {}
-        self.sequences: dict[int, set[Type]] = {}
+        self.declared = Declared(terms)
         self._modules: set[tuple[bytes, bytes]] = set()
         self._read: dict[tuple[bytes, Type], Section] = {}
         self._of_program: frozenset[tuple[bytes, Type]] | None = None
@@ -95,7 +93,10 @@ class Sections:
             return known
         runs_before = len(self.terms.origins)
         if section.type.parameter is not None:
-            self.declare(leaves(section.type.parameter), given)
+            kinds = leaves(section.type.parameter)
+            if len(kinds) != len(given):
+                raise Undecided("components that do not fit each other")
+            self.declare(kinds, given)
         results = yield self._run(read, given, place)
         self.declare(leaves(section.type.result), results)
         # Results with new runs are not remembered: the next call draws again.
@@ -104,20 +105,14 @@ class Sections:
         return results
 
     def declare(self, kinds: Iterable[Type], terms: Iterable[int]) -> None:
-        """Note the shapes that the program declares for the tensors of a value."""
-        if self._of_program is None:
-            for leaf, term in zip(kinds, terms, strict=True):
-                if isinstance(leaf, TensorType) and leaf.shape is not None:
-                    self.shapes.setdefault(term, set()).add(leaf.shape)
-                    alike = self.terms.structures[term]
-                    self.shapes_alike.setdefault(alike, set()).add(leaf.shape)
-                elif isinstance(leaf, SequenceType):
-                    self.sequences.setdefault(term, set()).add(leaf.element)
+        """Note that a side declares these types for the leaves of a value."""
+        self.declared.declare(kinds, terms)
 
     def begin_form(self) -> None:
         """Record the sections called so far as those of the program."""
         self._of_program = frozenset(self._read)
         self.of_form = len(self.owed)
+        self.declared.begin_form()
 
     def check_whole(self, section: Compiled) -> None:
         """Check that a called section has no unneeded nodes or functions, unless the program calls
@@ -525,7 +520,7 @@ class Sections:
         content = self._content(function, plan, captured, library)
         if body == symbols and not waits and not content:
             dataset = self.terms.labels[data[0]]
-            if is_unchanged(facts.label, kinds, dataset, self.sequences.get(data[0], ())):
+            if is_unchanged(facts.label, kinds, dataset, self.declared.elements_of(data[0])):
                 return data[0]
         return sequence_operation(
             self.terms,
@@ -561,16 +556,15 @@ class Sections:
         return ()
 
     def _is_declared(self, term: int, promised: Any) -> bool:
-        """Tell whether the program declares a shape for a term, or a more special one.
-
-        A run of the form is the same as none of the program, but all that are like it have it.
-        """
+        """Tell whether the program declares a shape for a term, or a more special one."""
         if promised.unknown_rank:
             return is_general(promised, None)
-        if term in self.shapes:
-            return any(is_general(promised, each) for each in self.shapes[term])
-        alike = self.shapes_alike.get(self.terms.structures[term], ())
-        return bool(alike) and all(is_general(promised, each) for each in alike)
+        return self.declared.has(term, lambda kind: is_general(promised, _shape_of(kind)))
+
+
+def _shape_of(kind: Type) -> tuple[int | None, ...] | None:
+    """Return the shape of a tensor, or of the variant that holds a sequence."""
+    return kind.shape if isinstance(kind, TensorType) else ()
 
 
 def _taint(instruction: tuple[str, str]) -> int:

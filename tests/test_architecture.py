@@ -210,7 +210,7 @@ def test_every_code_belongs_to_one_module() -> None:
 
 
 CODE = {
-    "audit": 3460,
+    "audit": 3500,
     "backends": 2201,
     "cli": 4630,
     "compat": 434,

@@ -9,11 +9,14 @@ import re
 from collections.abc import Callable
 
 import pytest
+import tensorflow as tf
 
+import tffc as tff
 from tests.cli.conftest import Run
 from tests.explorer.test_page import Reader
 from tffc.audit import bundles
 from tffc.backends.bundle.bundle import Bundle, read_bundle, write_bundle
+from tffc.ir import Compiled
 from tffc.proof.prove import Answer, Proof
 
 MODULE = """\
@@ -112,6 +115,27 @@ def test_a_policy_is_held_against_what_runs(run: Run, forge: Forge, form: str) -
     pathlib.Path("policy.yaml").write_text("never-leave: [data.user]\n")
     assert run("audit", "zip", "--policy", "policy.yaml").code == 0
     assert run("audit", forged, "--policy", "policy.yaml").code == 1
+
+
+def test_a_policy_is_held_against_the_first_state_too(run: Run, forge: Forge, form: str) -> None:
+    forge(form)
+
+    @tff.tf_computation()
+    def writing() -> object:
+        with tf.control_dependencies([tf.io.write_file("written", "text")]):
+            return tf.constant(0)
+
+    section = writing.node
+    assert isinstance(section, Compiled)
+    good = read_bundle(pathlib.Path("zip"))
+    write_bundle(dataclasses.replace(good, initialize=section), pathlib.Path("writing"))
+    pathlib.Path("policy.yaml").write_text("effects: {clients: [], server: []}\n")
+    assert run("audit", "zip", "--policy", "policy.yaml").code == 0
+    ran = run("audit", "writing", "--policy", "policy.yaml")
+    assert ran.code == 1
+    assert "read: the program of the bundle; its components are proved" in ran.stdout
+    assert "at the server: WriteFile 'written', files" in ran.stdout
+    assert "error: effects: WriteFile 'written': reads or writes files at the server" in ran.stderr
 
 
 def test_breaking_changes_are_those_of_what_runs(run: Run, forge: Forge, form: str) -> None:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
-from tffc.audit.audit import Audit, audit_round
+from tffc.audit.audit import Audit, Effect, audit_round
+from tffc.audit.contents import Contents
+from tffc.audit.effects import SERVER
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import normalized
 from tffc.backends.forms.stages import assign_stages
+from tffc.effects.consent import find_outside
 from tffc.errors import TffcError, WireError
 from tffc.ir import wire
 from tffc.ir.nodes import Node
@@ -58,14 +62,28 @@ def read_for_audit(bundle: Bundle) -> Reading:
 
 
 def audit_bundle(bundle: Bundle, reading: Reading) -> Audit:
-    """Return the audit of what was read of a bundle; effects are those of its own components.
+    """Return the audit of what was read of a bundle; effects are those of its own components, and
+    of the computation of its first state.
 
     Raises:
       FormError: the components do not fit each other, or the program is not a round.
       GraphError: a section is malformed.
     """
     staged = assign_stages(normalized(reading.program, bundle.form))
-    return audit_round(staged, bundle.read_form(), bundle.form)
+    audit = audit_round(staged, bundle.read_form(), bundle.form)
+    first = bundle.initialize
+    if first is None:
+        return audit
+    effects = first_state_effects(first, Contents(staged))
+    return dataclasses.replace(audit, effects=(*audit.effects, *effects))
+
+
+def first_state_effects(section: Node, contents: Contents) -> Iterator[Effect]:
+    """Yield what the computation of the first state reaches outside of TensorFlow."""
+    for use in find_outside({"initialize": section}):
+        labels = (SERVER, use.use.kind, str(use))
+        content = contents.of_effect(labels, (section,))
+        yield Effect(SERVER, use.use.kind, str(use), use.span, content=content)
 
 
 def program_digests(program: Node) -> dict[str, str]:

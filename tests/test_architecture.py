@@ -211,7 +211,7 @@ def test_every_code_belongs_to_one_module() -> None:
 
 CODE = {
     "audit": 3500,
-    "backends": 2201,
+    "backends": 2300,
     "cli": 4630,
     "compat": 434,
     "containers": 162,
@@ -222,7 +222,7 @@ CODE = {
     "explorer": 960,
     "export": 912,
     "files": 378,
-    "flower": 2000,
+    "flower": 2050,
     "frameworks": 1040,
     "frontend": 5340,
     "golden": 605,

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tffc as tff
+import tffc.backends.mapreduce
 from tests.engines.programs import process_of
 from tests.engines.sources import Values, numbers
 from tests.flower.federation import DEAD, GOOD, Together, make_node, run
@@ -27,6 +29,7 @@ from tffc.flower.masked_steps import MaskedStep
 from tffc.flower.messages import Record, Reply, Request
 from tffc.flower.node import Node
 from tffc.flower.tasks import Memory
+from tffc.ir.notation import parse, sections, typed
 
 NAMES = tuple(f"silo-{n}" for n in range(4))
 
@@ -90,6 +93,89 @@ def told(server: Server) -> set[str]:
 
 def errors(server: Server) -> set[Any]:
     return {record.entries["error"] for record in server.seen} - {""}
+
+
+# Parameters of aggregations.
+
+
+@tff.tf_computation()
+def limit() -> Any:
+    return tf.constant(8)
+
+
+@tff.tf_computation(np.int32, np.int32)
+def added(total: Any, value: Any) -> Any:
+    return tf.where(total < 100, total + value, total)
+
+
+@tff.tf_computation(np.int32)
+def itself(total: Any) -> Any:
+    return tf.identity(total)
+
+
+AGGREGATES: dict[str, Callable[[Any], Any]] = {
+    "bound": lambda data: tff.federated_secure_sum(data, limit()),
+    "bits": lambda data: tff.federated_secure_sum_bitwidth(data, limit()),
+    "modulus": lambda data: tff.backends.mapreduce.federated_secure_modular_sum(data, limit()),
+    "first accumulator": lambda data: tff.federated_aggregate(data, limit(), added, added, itself),
+}
+
+
+def aggregating(name: str) -> Process:
+    @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(np.int32))
+    def each(state: Any, data: Any) -> Any:
+        return state, AGGREGATES[name](data)
+
+    return process_of(each, "distribute-aggregate")
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_a_node_aggregates_by_the_parameters_of_its_own_program(name: str) -> None:
+    """A larger modulus, for example, would show the server more than the program says."""
+    process = aggregating(name)
+    read: list[str] = []
+
+    class Watched(Values):
+        def read(self, client: str) -> Any:
+            read.append(client)
+            return super().read(client)
+
+    def clients(node: int) -> Values:
+        return Watched([np.int32(node), np.int32(1)])
+
+    good = run(process, server_of(process, clients), secure_sums="masked", attempts=1)
+    assert good.rounds[0].clients == NAMES
+    read.clear()
+    prepare = process.steps.prepare
+
+    def lying(state: Any) -> Any:
+        (parameter, *rest), sent = prepare(state)
+        return (parameter + 1, *rest), sent
+
+    # All nodes are told the same.
+    process.steps.prepare = lying  # pyright: ignore[reportAttributeAccessIssue]
+    server = server_of(process, clients)
+    with pytest.raises(TooFewError):
+        run(process, server, secure_sums="masked", attempts=1)
+    assert errors(server) == told(server) == {"E779"}
+    assert not read
+
+
+def test_parameters_that_are_not_apart_from_the_state() -> None:
+    bundle = aggregating("bound").bundle
+    prepare = bundle.components["server_prepare"]
+    text = typed(prepare)
+    made = "<\n    fc_each_symbol_0,\n    server_prepare_arg\n  >"
+    assert made in text
+    whole = text.replace(made, "kept").replace(
+        "\n in <", f",\n kept: <int32,<>@SERVER>={made} in <"
+    )
+    components = {**bundle.components, "server_prepare": parse(whole, sections(prepare))}
+    process = Process(dataclasses.replace(bundle, components=components))
+    server = server_of(process, lambda node: Values([np.int32(node)]))
+    with pytest.raises(TooFewError):
+        run(process, server, secure_sums="masked", attempts=1)
+    assert errors(server) == told(server) == {"E778"}
 
 
 # D1.

@@ -21,6 +21,7 @@ from tffc.backends.compiler import compile_form
 from tffc.data.location import open_source
 from tffc.data.source import ClientSource
 from tffc.engines.batching.planner import OneByOne
+from tffc.engines.encoding import encode
 from tffc.engines.process import Process
 from tffc.engines.run_folder import RunFolder
 from tffc.engines.shards import ClientWork, run_shards
@@ -123,6 +124,7 @@ class Node:
 
     def _work(self, request: Request, sent: Any, settings: NodeSettings, process: Process) -> Reply:
         """Return a reply with the accumulators of the node's clients."""
+        _check_parameters(request, process)
         folder = None
         if process.client_output_type is not None:
             folder = _folder_of_outputs(settings, process)
@@ -211,6 +213,20 @@ def _audited(bundle: Bundle) -> Audit:
             help="compile the bundle with the node's version of tffc, and without other passes",
         )
     return audit(bundle.computation, bundle.form)
+
+
+def _check_parameters(request: Request, process: Process) -> None:
+    """Check that aggregations are given what the program gives them, such as bounds.
+
+    Raises:
+      ExecutionError: the server sends something else, or the program does not tell.
+    """
+    if encode(process.steps.parameters()) != encode(request.kept):
+        raise ExecutionError(
+            "E779",
+            "the server sends other bounds or first accumulators than the program has",
+            help="do not trust the server; or let the program draw none of them at random",
+        )
 
 
 def _check_clients(reply: Reply, least: int) -> None:

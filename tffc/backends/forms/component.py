@@ -9,7 +9,16 @@ from collections.abc import Iterable, Sequence
 from tffc.backends.forms.purity import Purity, left_among
 from tffc.backends.forms.stages import StagedCall, StagedRound
 from tffc.errors import TffcError
-from tffc.ir.nodes import Binding, Compiled, Lambda, Node, Reference, Selection
+from tffc.ir.nodes import (
+    Binding,
+    Block,
+    Compiled,
+    Lambda,
+    Node,
+    Reference,
+    Selection,
+    StructNode,
+)
 from tffc.ir.traverse import walk
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import StructType, Type
@@ -124,6 +133,26 @@ def elements(operand: Operand | None) -> tuple[Operand, ...]:
     """Return the elements of an operand that is known to be a struct."""
     assert isinstance(operand, tuple)
     return operand
+
+
+def without_argument(nodes: Sequence[Node], component: Lambda) -> Lambda | None:
+    """Return a function without parameter that gives the values of some expressions in the result
+    of a component, or None if they need its argument."""
+    body = component.result
+    bindings = {local.name: local for local in body.locals} if isinstance(body, Block) else {}
+    needed: set[str] = set()
+    stack = list(nodes)
+    while stack:
+        for node in walk(stack.pop()):
+            if not isinstance(node, Reference) or node.name in needed:
+                continue
+            if node.name == component.parameter_name:
+                return None
+            if node.name in bindings:
+                needed.add(node.name)
+                stack.append(bindings[node.name].value)
+    used = tuple(local for name, local in bindings.items() if name in needed)
+    return Lambda(None, None, Block(used, StructNode(tuple(nodes))))
 
 
 def argument_paths(root: Node, component: Lambda) -> set[tuple[int, ...]]:

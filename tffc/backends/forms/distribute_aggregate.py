@@ -13,11 +13,12 @@ parameters of aggregations.  The two communicating components hold nothing but t
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tffc.backends.forms.component import argument_paths
+from tffc.backends.forms.component import argument_paths, without_argument
 from tffc.backends.forms.form import Form, Side, check_lambda, parameter, runs_at, struct
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
@@ -32,7 +33,7 @@ from tffc.backends.forms.stages import (
     placement_of,
 )
 from tffc.backends.forms.steps import BatchSteps, RoundSteps, Runtime, Value
-from tffc.errors import FormError
+from tffc.errors import ExecutionError, FormError
 from tffc.ir.calls import operands, pack, with_operands
 from tffc.ir.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, StructNode
 from tffc.ir.traverse import rewrite, walk
@@ -352,11 +353,41 @@ class DistributeAggregateSteps(RoundSteps):
         return kept, self._unplaced(received, self._form.server_to_client_broadcast.type.result)
 
     def shared(self, kept: Value) -> Value:
+        places = self._shared_places()
+        if places is None:
+            return kept
+        return tuple(part if at in places else None for at, part in enumerate(kept))
+
+    def _shared_places(self) -> set[int] | None:
+        """Return which parts of what the server keeps the aggregations need, None for all."""
         component = self._form.client_to_server_aggregation
         paths = argument_paths(component, component)
         if not paths.isdisjoint({(), (0,)}):
-            return kept
-        return tuple(part if (0, at) in paths else None for at, part in enumerate(kept))
+            return None
+        return {at for half, at in paths if half == 0}
+
+    def parameters(self) -> Value:
+        return self._parameters
+
+    @functools.cached_property
+    def _parameters(self) -> Value:
+        component, places = self._form.server_prepare, self._shared_places()
+        body = component.result
+        result = body.result if isinstance(body, Block) else body
+        kept = result.values[1] if isinstance(result, StructNode) else result
+        own = None
+        if places is not None and isinstance(kept, StructNode):
+            wanted = [node for at, node in enumerate(kept.values) if at in places]
+            own = without_argument(wanted, component)
+        if own is None or places is None or not isinstance(kept, StructNode):
+            raise ExecutionError(
+                "E778",
+                "what the aggregations take besides clients' values is not known without the "
+                "server's state",
+                help="compile the program again, or to a MapReduceForm",
+            )
+        found = iter(self._evaluate(own, None, 0))
+        return tuple(next(found) if at in places else None for at in range(len(kept.values)))
 
     def work(self, data: Value, sent: Value) -> Value:
         return self._evaluate(

@@ -178,6 +178,14 @@ class RoundSteps(abc.ABC):
         engines that aggregate outside the server."""
         return None
 
+    def parameters(self) -> Value:
+        """Return what `shared` returns in every round, computed without the server's state.
+
+        Raises:
+          ExecutionError: the components do not tell it.
+        """
+        return None
+
     @abc.abstractmethod
     def work(self, data: Value, sent: Value) -> Value:
         """Return what one client contributes."""

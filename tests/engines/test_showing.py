@@ -14,6 +14,7 @@ from tests.engines.programs import NONE, process_of
 from tests.engines.sources import Values
 from tests.flower.federation import Together, make_node
 from tests.flower.federation import run as run_federation
+from tests.processes import ENVIRONMENT, run_python
 from tffc.engines.engine import Cohort
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
@@ -288,6 +289,33 @@ def test_errors_that_workers_send_hold_no_values(work: Any) -> None:
     with pytest.raises(TffcError) as caught:
         add([(np.int32(SECRET),)], [(np.int32(SECRET),)])
     assert str(2 * SECRET) not in str(caught.value)
+
+
+MERGED_BY_A_DRIVER = """
+import tensorflow
+
+from tests.engines.test_showing import SECRET, add_and_check, aggregating, np
+from tffc.engines.encoding import encode
+from tffc.engines.ray_worker import merged_bytes
+from tffc.engines.shards import ShardResult
+
+steps = aggregating(add_and_check, add_and_check, "distribute-aggregate").steps
+kept, _ = steps.prepare(())
+part = encode([np.int32(SECRET)])
+error = ShardResult.from_bytes(merged_bytes(steps, kept, [part, part])).error
+print(error.code, error)
+"""
+
+
+@pytest.mark.slow
+def test_what_a_driver_merges_is_not_logged() -> None:
+    """Also if a script has imported TensorFlow first, which then logs each error."""
+    env = {name: text for name, text in ENVIRONMENT.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    ran = run_python("-c", MERGED_BY_A_DRIVER, env=env)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("E722 ")
+    assert "oneDNN" in ran.stderr or "cpu_feature_guard" in ran.stderr, "TensorFlow logs"
+    assert str(2 * SECRET) not in ran.stdout + ran.stderr
 
 
 def test_nodes_send_no_texts(capfd: pytest.CaptureFixture[str]) -> None:

@@ -221,7 +221,8 @@ class ClientWork:
         zero = steps.graph_accumulator(self.zero, self._kept)
         begun = time.perf_counter()
         try:
-            computed = batch.kernel.compute(zero, self._sent, batch.tensors, len(batch.clients))
+            with client_code():
+                computed = batch.kernel.compute(zero, self._sent, batch.tensors, len(batch.clients))
         except CannotBatchError as error:
             planner.refuse(batch, str(error))
             return None
@@ -255,7 +256,8 @@ class ClientWork:
         for client in (each for first in range(stride) for each in clients[first::stride]):
             data = self._source.read(client)
             begun = time.perf_counter()
-            self._steps.work_and_accumulate(self.zero, data, self._sent, self._kept, client)
+            with client_code():
+                self._steps.work_and_accumulate(self.zero, data, self._sent, self._kept, client)
             spent, done = spent + time.perf_counter() - begun, done + 1
             if spent > seconds and done >= LEAST_ALONE:
                 break

@@ -36,9 +36,11 @@ def is_showing() -> bool:
 
 @contextlib.contextmanager
 def client_code() -> Iterator[None]:
-    """Take the values out of the errors of a client's code, unless it may show them."""
+    """Take the values out of the errors of a client's code, and keep what TensorFlow logs of them
+    off stderr, unless it may show them."""
     try:
-        yield
+        with without_logs(is_showing()):
+            yield
     except DataError:
         raise  # it tells of a file, which no code has read
     except TffcError as error:

@@ -11,6 +11,7 @@ import pytest
 import tffc as tff
 from tests.engines.programs import every_aggregation, process_of, scaled
 from tests.flower.test_engine import FORMS, moving
+from tests.flower.test_node import request_for
 from tests.refusals import refusal
 from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.backends.compiler import compile_initialize
@@ -24,6 +25,7 @@ flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict  # noqa: E402  # pyright: ignore[reportMissingImports]  # an extra
 
 from tests.flower.grid import GridHere, app_at, context  # noqa: E402  # after the skip
+from tffc.flower.records import to_flower  # noqa: E402  # after the skip
 from tffc.flower.sides import serve  # noqa: E402  # after the skip
 
 
@@ -131,6 +133,25 @@ def broken(node: int, reply: Message) -> list[Message]:
         error = Error(2, "/home/someone/secret")
         reply.__dict__.update(_content=None, _error=error)
     return [reply]
+
+
+@pytest.mark.parametrize("kind", ["query.describe", "query.lacks", "train.keep", "train.work"])
+def test_no_exception_gets_to_flower(
+    tmp_path: pathlib.Path, data: str, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Flower sends the texts of exceptions to the server, and they may hold paths and values."""
+    app = write(process_of(every_aggregation, "mapreduce").bundle, tmp_path / "app")
+    client, _ = app_at(app)
+    secret = tmp_path / "secret"
+    secret.write_text("not a folder")
+    request = to_flower(request_for(process_of(every_aggregation, "mapreduce")))
+    odd = RecordDict({"tffc": ConfigRecord({"shapes": [1]})})
+    for config in ({"worker": str(secret / "worker")}, {"cache": str(secret)}, {"key": b"x"}):
+        at_node = context(1, {"data": data, **config}, {})
+        for content in (RecordDict(), odd, request):
+            reply = client(Message(content, 1, kind), at_node)
+            assert not reply.has_error()
+            assert "secret" not in str(reply.content)
 
 
 def test_what_is_wrong_is_in_the_log(

@@ -31,12 +31,9 @@ from tffc.flower.messages import MASKED, Record, Reply, Request, program_digest
 from tffc.flower.past import history_of
 from tffc.flower.settings import NodeSettings
 from tffc.flower.store import store_of
-from tffc.flower.tasks import WORK, Memory, refusal, reply_to
+from tffc.flower.tasks import UNFORESEEN, WORK, Memory, refusal, reply_to
 from tffc.ir import wire
 from tffc.ir.types import Type
-
-UNFORESEEN = "E772"
-"""The code sent for any exception that is not an error of tffc."""
 
 
 class Node:

@@ -30,7 +30,7 @@ from tffc.flower.records import from_flower, to_flower
 from tffc.flower.rounds import run_federation
 from tffc.flower.settings import NodeSettings, RunSettings
 from tffc.flower.store import Store, answer_keep, answer_lacks, store_of
-from tffc.flower.tasks import MASKED_STEPS, WORK, Done, Memory, Task, refusal
+from tffc.flower.tasks import MASKED_STEPS, UNFORESEEN, WORK, Done, Memory, Task, refusal
 from tffc.flower.warm import ask_worker
 
 BUNDLE = "bundle.json"
@@ -69,7 +69,7 @@ def client_app(module: str | os.PathLike[str]) -> ClientApp:
     def describe(message: Message, context: Context) -> Message:
         config = context.node_config
         name = str(config.get("name", "") or config.get("partition-id", ""))
-        return Message(to_flower(name_record(name)), reply_to=message)
+        return _reply(message, lambda: name_record(name))
 
     @app.query("lacks")
     def lacks(message: Message, context: Context) -> Message:
@@ -109,18 +109,18 @@ def serve(path: pathlib.Path, grid: Grid, context: Context) -> Iterator[Round]:
 
 def answer(path: pathlib.Path, kind: str, message: Message, context: Context) -> Message:
     """Return a node's reply to a request for its part of a round."""
-    memory = _memory(context)
-    try:
-        record = from_flower(message.content)
+
+    def answered() -> Record:
+        memory, record = _memory(context), from_flower(message.content)
         task = Task(str(path), context.node_config, context.run_config, memory, record, kind)
         done = _done(task)
-    except TffcError as error:
-        done = Done(refusal(error.code).to_record(), memory, [str(error)])
-    for line in done.log:
-        LOG.error("%s", line)
-    last_round, participant = done.memory
-    context.state[STATE] = ConfigRecord({"round": last_round, "participant": participant})
-    return Message(to_flower(done.record), reply_to=message)
+        for line in done.log:
+            LOG.error("%s", line)
+        last_round, participant = done.memory
+        context.state[STATE] = ConfigRecord({"round": last_round, "participant": participant})
+        return done.record
+
+    return _reply(message, answered, lambda code: refusal(code).to_record())
 
 
 def _memory(context: Context) -> Memory:
@@ -133,14 +133,22 @@ def _memory(context: Context) -> Memory:
     )
 
 
-def _reply(message: Message, answered: Callable[[], Record]) -> Message:
-    """Return a reply; if `answered` fails, it is empty."""
+def _reply(
+    message: Message,
+    answered: Callable[[], Record],
+    failed: Callable[[str], Record] = lambda code: Record({}, ()),
+) -> Message:
+    """Return a reply; if it fails, what `failed` returns for the code of the error.
+
+    No exception leaves a node's app, because Flower sends its text to the server.
+    """
     try:
-        record = answered()
+        return Message(to_flower(answered()), reply_to=message)
     except Exception as error:  # noqa: BLE001  (its text must not reach the server)
-        LOG.error("%s", error)
-        record = Record({}, ())
-    return Message(to_flower(record), reply_to=message)
+        is_own = isinstance(error, TffcError)
+        LOG.error("%s", error if is_own else f"{type(error).__name__}: {error}")
+        code = error.code if is_own else UNFORESEEN
+        return Message(to_flower(failed(code)), reply_to=message)
 
 
 def _store(context: Context) -> Store:

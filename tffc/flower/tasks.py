@@ -18,6 +18,10 @@ MASKED_STEPS = ("keys", "shares", "confirmed", "revealed")
 """The kinds of requests for the other steps of masked sums."""
 
 
+UNFORESEEN = "E772"
+"""The code sent for any exception that is not an error of tffc."""
+
+
 class Memory(NamedTuple):
     """The memory of a node between the messages of a run: the number of the last round, and the
     serialized participant in masked sums."""

@@ -254,6 +254,22 @@ def test_a_first_state_that_is_not_made_alone(bundle: pathlib.Path) -> None:
     )
 
 
+def test_a_first_state_that_the_round_does_not_take(bundle: pathlib.Path) -> None:
+    files = dict(seeds()[0])
+    manifest = json.loads(files[MANIFEST])
+    zero = "components/zero.pb"
+    assert manifest["components"]["zero"] == "( -> <int32>)"
+    manifest["initialize"] = "( -> <int32>)"
+    manifest["files"]["initialize.pb"] = manifest["files"][zero]
+    (bundle / "initialize.pb").write_bytes(files[zero])
+    (bundle / MANIFEST).write_text(json.dumps(manifest))
+    assert refusal(BundleError, read_bundle, bundle) == (
+        f"initialize.pb of the bundle {bundle} is of type `( -> <int32>)`, "
+        "expected `( -> int32)` [E656]\n"
+        "  help: compile the program again"
+    )
+
+
 def test_parts_of_another_round(bundle: pathlib.Path) -> None:
     found = read_bundle(bundle)
     other = parse("(x: <int32@SERVER,{float32}@CLIENTS> -> <x[0],<total=x[0]>>)").type

@@ -27,7 +27,8 @@ from tffc.files.reading import read_regular
 from tffc.ir import wire
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.notation import formatted
-from tffc.ir.types import FunctionType, Type
+from tffc.ir.type_parts import local_type
+from tffc.ir.types import FunctionType, StructType, Type
 from tffc.near import near_file
 from tffc.printable import printable
 from tffc.proto.encoding import MAX_MESSAGE
@@ -251,13 +252,8 @@ def _assembled(path: pathlib.Path, manifest: Manifest, contents: Mapping[str, by
         for stem, type in manifest.programs().items()
     }
     initialize = programs.get("initialize")
-    if initialize is not None and not _makes_state(initialize.type):
-        raise BundleError(
-            "E656",
-            f"initialize.pb of the bundle {path} is of type `{initialize.type}`, "
-            "expected a function without parameter",
-            help="compile the program again",
-        )
+    if initialize is not None:
+        _check_makes_state(path, initialize.type, programs["computation"].type)
     if not isinstance(initialize, Compiled | None):
         raise BundleError(
             "E608",
@@ -283,8 +279,20 @@ def _prover(manifest: Manifest) -> int | None:
     return proof["prover"]
 
 
-def _makes_state(type: Type) -> bool:
-    return isinstance(type, FunctionType) and type.parameter is None
+def _check_makes_state(path: pathlib.Path, type: Type, round: Type) -> None:
+    """Check that a program of a type computes a state that the round takes."""
+    expected = "a function without parameter"
+    is_right = isinstance(type, FunctionType) and type.parameter is None
+    if is_right and isinstance(round, FunctionType) and isinstance(round.parameter, StructType):
+        for state in round.parameter.types[:1]:
+            expected = f"`{FunctionType(None, local_type(state))}`"
+            is_right = local_type(state).is_assignable_from(local_type(type.result))
+    if not is_right:
+        raise BundleError(
+            "E656",
+            f"initialize.pb of the bundle {path} is of type `{type}`, expected {expected}",
+            help="compile the program again",
+        )
 
 
 def _read_manifest(path: pathlib.Path) -> Manifest:

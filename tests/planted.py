@@ -107,7 +107,8 @@ PLANTED = (
         "places = range(len(kind))",
         PROVE,
     ),
-    Planted("linking", "template.py", "name: [*edges, waiting]", "name: edges"),
+    # Variables and tables wait for their own initializers anyway, as they are traced.
+    Planted("linking", "template.py", "name: [*edges, waiting]", "name: edges", PROVE),
     Planted(
         "linking",
         "builder.py",
@@ -119,6 +120,7 @@ PLANTED = (
         "builder.py",
         'name = self._new("init", new_rest("NoOp", {}), initializers)',
         'name = self._new("init", new_rest("NoOp", {}), initializers[:1])',
+        PROVE,
     ),
     Planted(
         "linking",

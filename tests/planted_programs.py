@@ -42,6 +42,7 @@ def programs() -> Programs:
         (columns, BOTH),
         (states, BOTH),
         (initialized, BOTH),
+        (pairs, BOTH),
         (functions, BOTH),
         (kernels, BOTH),
         (shadowed, BOTH),
@@ -158,6 +159,24 @@ def states() -> Any:
         total, most = tff.federated_sum(worked), tff.federated_max(worked)
         new = tff.federated_map(both, (total, tff.federated_map(less, (most, prepared))))
         return new, tff.federated_zip((most, state[1]))
+
+    return computed
+
+
+def pairs() -> Any:
+    """A sequence that is reduced to two numbers."""
+    pair = tff.StructType([np.int32, np.int32])
+    zero = section()(lambda: (0, 1))
+    step = section(pair, np.int32)(lambda both, x: (both[0] + x, 3 * both[1] - x))
+    add = section(pair)(lambda both: both[0] + 7 * both[1])
+
+    @tff.federated_computation(tff.SequenceType(np.int32))
+    def reduced(numbers: Any) -> Any:
+        return add(tff.sequence_reduce(numbers, zero(), step))
+
+    @tff.federated_computation(NONE, tff.types.at_clients(tff.SequenceType(np.int32)))
+    def computed(state: Any, data: Any) -> Any:
+        return state, tff.federated_sum(tff.federated_map(reduced, data))
 
     return computed
 

@@ -236,3 +236,67 @@ def test_the_line_about_errors_says_that_it_lists_no_shapes() -> None:
 
     text = audit_text(audit(round_.node, "mapreduce"), str)
     assert "may be in the texts of a client's errors, besides shapes: nothing" in text
+
+
+# Datasets that keep something between iterations.
+
+
+def ordered(dataset: Any) -> Any:
+    return dataset.reduce(tf.constant(0, tf.int64), lambda total, x: 3 * total + x)
+
+
+def shuffled() -> Any:
+    return tf.data.Dataset.range(5).shuffle(5, seed=3)
+
+
+def random_numbers() -> Any:
+    return tf.data.Dataset.random(seed=3, rerandomize_each_iteration=True).take(3)
+
+
+def limit(s: Any) -> Any:
+    return tf.clip_by_value(tf.cast(s, tf.int64), 0, 9)
+
+
+ITERATING = {
+    "a condition": lambda x, s: tf.cond(s > 1.0, lambda: ordered(x), lambda: limit(0.0)),
+    "a loop": lambda x, s: tf.while_loop(
+        lambda i: i < s, lambda i: [i + 1.0 + 0.0 * tf.cast(ordered(x), tf.float32)], [0.0]
+    ),
+    "another dataset": lambda x, s: ordered(
+        tf.data.Dataset.zip((x.repeat(3), tf.data.Dataset.range(limit(s)))).map(lambda a, b: a)
+    ),
+    "taking some": lambda x, s: ordered(x.repeat(3).take(limit(s))),
+    "an inner dataset": lambda x, s: ordered(tf.data.Dataset.range(limit(s)).flat_map(lambda _: x)),
+}
+
+
+@pytest.mark.parametrize("iterate", ITERATING.values(), ids=ITERATING)
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        shuffled,
+        lambda: shuffled().take(3).map(lambda x: x + 1),
+        lambda: shuffled().cache(),
+        lambda: tf.data.experimental.shuffle_and_repeat(3, 1, seed=2)(tf.data.Dataset.range(4)),
+        random_numbers,
+    ],
+    ids=["shuffled", "behind others", "cached", "repeated", "random"],
+)
+def test_an_iteration_changes_those_after_it(dataset: Any, iterate: Any) -> None:
+    def body(s: Any) -> Any:
+        made = dataset()
+        with tf.control_dependencies(tf.nest.flatten(iterate(made, s))):
+            return ordered(made)
+
+    (found,) = flows(lambda a, b, s, t, u, d: body(s))
+    assert found & S
+
+
+@pytest.mark.parametrize("iterate", ITERATING.values(), ids=ITERATING)
+def test_an_iteration_over_what_keeps_nothing_changes_nothing(iterate: Any) -> None:
+    def body(s: Any) -> Any:
+        made = tf.data.Dataset.range(5).skip(1).map(lambda x: x * x).prefetch(1)
+        with tf.control_dependencies(tf.nest.flatten(iterate(made, s))):
+            return ordered(made)
+
+    assert flows(lambda a, b, s, t, u, d: body(s)) == [0]

@@ -25,6 +25,9 @@ from tffc.audit.flow import (
 from tffc.audit.memory import ELSEWHERE, Memory
 from tffc.audit.outcomes import Outcome
 
+KEPT_SELECTION = "kept selection"
+"""The heading of datasets that an iteration over them changes."""
+
 MOST_STEPS = 32
 """The steps of a loop before its values are joined."""
 
@@ -406,6 +409,7 @@ RULES: dict[str, Rule] = {
     "components": Rule(0, components),
     "slices": Rule(0, slices),
     "selection": Rule(1, selection),
+    KEPT_SELECTION: Rule(1, selection),
     "batches": Rule(1, batches),
     "windows": Rule(1, windows),
     "mapped": Rule(1, mapped),

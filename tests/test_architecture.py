@@ -233,7 +233,7 @@ CODE = {
     "masking": 860,
     "operations": 460,
     "passes": 1166,
-    "proof": 3050,
+    "proof": 3090,
     "proto": 412,
     "validation": 1750,
     "values": 505,

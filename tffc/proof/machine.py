@@ -167,6 +167,11 @@ class Machine:
         self.declare(function.type.result, value)
         return value
 
+    def iterate(self, kind: Type, sequence: int) -> None:
+        """Note that an operator iterates over a sequence, once."""
+        if self.carried is self.carried_by_program:
+            self.sections.iterations.note(kind, sequence)
+
     def declare(self, kind: Type, value: Any) -> None:
         """Note the shapes that the program declares for a value of a type."""
         self.sections.declare(leaves_of(kind), leaf_terms(value))

@@ -38,6 +38,8 @@ class Machine(Protocol):
 
     def declare(self, kind: Type, value: Any) -> None: ...
 
+    def iterate(self, kind: Type, sequence: int) -> None: ...
+
 
 # Placement.
 
@@ -107,6 +109,7 @@ def _sequence_map(machine: Machine, operator: Intrinsic, argument: Any) -> Task[
     before = parameter.types[1]
     assert isinstance(before, SequenceType)
     assert isinstance(result, SequenceType)
+    machine.iterate(before, sequence)
     place = machine.place
 
     def apply(element: Any) -> Task[Any]:
@@ -147,6 +150,7 @@ def _sequence_reduce(machine: Machine, operator: Intrinsic, argument: Any) -> Ta
     place, carried = machine.place, leaves_of(result)
     if not carried:
         return zero
+    machine.iterate(before, sequence)
     kinds = argument_kinds([*carried, *in_dataset_order(before.element, leaves_of(before.element))])
     symbols = element_symbols(machine.terms, place, len(carried), kinds)
     running = from_leaves(result, symbols[: len(carried)])
@@ -162,6 +166,7 @@ def _sequence_sum(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
     terms, kinds = machine.terms, leaves_of(element)
     if not kinds:
         return from_leaves(element, ())
+    machine.iterate(_parameter(operator), argument)
     arguments = argument_kinds([*kinds, *in_dataset_order(element, kinds)])
     symbols = element_symbols(terms, machine.place, len(kinds), arguments)
     ordered = in_dataset_order(element, list(symbols[len(kinds) :]), back=True)

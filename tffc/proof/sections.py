@@ -32,6 +32,7 @@ from tffc.proof.graph import (
     Step,
     function_edge,
 )
+from tffc.proof.iterations import Iterations, iterates_once
 from tffc.proof.loading import malformed
 from tffc.proof.reading import Section, ordered, places_of, read_section
 from tffc.proof.runs import Owed, Run
@@ -71,6 +72,7 @@ class Sections:
         self.owed: list[Owed] = []
         self.of_form = 0
         self.declared = Declared(terms)
+        self.iterations = Iterations(terms)
         self._modules: set[tuple[bytes, bytes]] = set()
         self._read: dict[tuple[bytes, Type], Section] = {}
         self._of_program: frozenset[tuple[bytes, Type]] | None = None
@@ -97,6 +99,9 @@ class Sections:
             if len(kinds) != len(given):
                 raise Undecided("components that do not fit each other")
             self.declare(kinds, given)
+            if self._of_program is None:
+                for index, (kind, term) in enumerate(zip(kinds, given, strict=True)):
+                    self.iterations.note(kind, term, is_once=iterates_once(read.within, index))
         results = yield self._run(read, given, place)
         self.declare(leaves(section.type.result), results)
         # Results with new runs are not remembered: the next call draws again.

@@ -33,7 +33,7 @@ class Planted(NamedTuple):
 
     `seen_by` are those of `verify` and `prove` that are to see it, in one of the programs.  Neither
     sees what changes no compiled program: fingerprints, passes beside the default pipeline, and
-    what no traced program has, such as names bound twice.
+    what no traced program has, such as names bound twice, and programs that are refused.
     """
 
     room: str
@@ -276,6 +276,7 @@ PLANTED = (
         "purity.py",
         "if left() and refusal is not None:",
         "if False:",
+        NONE,
     ),
     # Passes.
     Planted(

@@ -43,6 +43,7 @@ def programs() -> Programs:
         (states, BOTH),
         (initialized, BOTH),
         (pairs, BOTH),
+        (unchanged, BOTH),
         (functions, BOTH),
         (kernels, BOTH),
         (shadowed, BOTH),
@@ -177,6 +178,17 @@ def pairs() -> Any:
     @tff.federated_computation(NONE, tff.types.at_clients(tff.SequenceType(np.int32)))
     def computed(state: Any, data: Any) -> Any:
         return state, tff.federated_sum(tff.federated_map(reduced, data))
+
+    return computed
+
+
+def unchanged() -> Any:
+    """A map of the identity."""
+    same = tff.federated_computation(lambda x: x, np.int32)
+
+    @tff.federated_computation(NONE, INTS)
+    def computed(state: Any, data: Any) -> Any:
+        return state, tff.federated_sum(tff.federated_map(same, data))
 
     return computed
 

@@ -79,11 +79,11 @@ AGAIN = {
 
 
 def proof_of(make: Any, use: Any, form: str = "mapreduce") -> Proof:
-    made = section(make)
+    handed_on = section(make)
 
     @tff.federated_computation(NUMBERS)
     def work(data: Any) -> Any:
-        return use(made(data))
+        return use(handed_on(data))
 
     @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(NUMBERS))
     def round_(state: Any, data: Any) -> Any:

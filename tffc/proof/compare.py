@@ -90,15 +90,16 @@ class Comparison:
             if one == other or pair in seen or pair in self._same:
                 continue
             seen.add(pair)
-            run, made = terms.origins.get(one), terms.origins.get(other)
+            run, copy = terms.origins.get(one), terms.origins.get(other)
             if (
                 terms.labels[one] != terms.labels[other]
                 or len(terms.children[one]) != len(terms.children[other])
-                or (made is None and run is not None)
-                or (made is not None and self.of_form.get(made) != run)
+                or (copy is None and run is not None)
+                or (copy is not None and self.of_form.get(copy) != run)
             ):
                 return False
             stack.extend(zip(terms.children[one], terms.children[other], strict=True))
+        self._same |= seen
         return True
 
     def _check_run(self, one: int, other: int, leaf: tuple[int, ...]) -> None:

@@ -7,6 +7,8 @@ order, a draw other numbers, a counter the next ones.  So such a sequence may be
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tffc.ir.types import SequenceType, Type
 from tffc.proof.graph import Plan
 from tffc.proof.sequences import operation_of
@@ -31,6 +33,10 @@ ONE_BY_ONE = frozenset(
 """Operations whose first input is iterated over once when their output is."""
 
 
+RESULT = -1
+"""The place of a user of a value that is no step, but the result."""
+
+
 class Iterations:
     """The sequences over which a program has iterated, by their terms."""
 
@@ -39,15 +45,15 @@ class Iterations:
         self._iterated: set[int] = set()
         self._steady: set[int] = set()
 
-    def note(self, kind: Type, term: int, *, is_once: bool = True) -> None:
-        """Note an iteration over a value, if it is a sequence.
+    def note(self, kind: Type, term: int, is_once: Callable[[], bool] = lambda: True) -> None:
+        """Note an iteration over a value, if it is a sequence; `is_once` tells if it is only one.
 
         Raises:
           Undecided: it may have other elements than in an iteration before.
         """
         if not isinstance(kind, SequenceType) or self._is_steady(term):
             return
-        if not is_once or term in self._iterated:
+        if term in self._iterated or not is_once():
             raise Undecided("a sequence that may differ when it is iterated over again")
         self._iterated.add(term)
 
@@ -76,24 +82,24 @@ def iterates_once(plan: Plan, argument: int) -> bool:
 
     What it returns of it counts as another sequence.
     """
+    users: dict[int, list[tuple[int, int]]] = {}
+    for place, step in enumerate(plan.steps):
+        for position, (index, _) in enumerate(step.data):
+            users.setdefault(index, []).append((place, position))
+    for index, _ in plan.results:
+        users.setdefault(index, []).append((RESULT, 0))
     value = argument
-    while True:
-        users = [
-            (place, position)
-            for place, step in enumerate(plan.steps)
-            for position, (index, _) in enumerate(step.data)
-            if index == value
-        ]
-        ends = sum(index == value for index, _ in plan.results)
-        if len(users) + ends != 1:
-            return not users and not ends
-        if ends:
+    while value in users:
+        if len(users[value]) > 1:
+            return False
+        ((place, position),) = users[value]
+        if place == RESULT:
             # Returned as it is, it would be the same term.
             return value != argument
-        ((place, position),) = users
         op = plan.steps[place].facts.op
         if position or op == "ReduceDataset":
             return not position
         if op not in ONE_BY_ONE:
             return False
         value = plan.arguments + place
+    return True

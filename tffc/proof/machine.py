@@ -173,7 +173,7 @@ class Machine:
             self.sections.iterations.note(kind, sequence)
 
     def declare(self, kind: Type, value: Any) -> None:
-        """Note the shapes that the program declares for a value of a type."""
+        """Note that the current side declares a value to be of a type."""
         self.sections.declare(leaves_of(kind), leaf_terms(value))
 
     def _apply_closure(self, function: Closure, argument: Any) -> Task[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -101,7 +102,8 @@ class Sections:
             self.declare(kinds, given)
             if self._of_program is None:
                 for index, (kind, term) in enumerate(zip(kinds, given, strict=True)):
-                    self.iterations.note(kind, term, is_once=iterates_once(read.within, index))
+                    once = functools.partial(iterates_once, read.within, index)
+                    self.iterations.note(kind, term, once)
         results = yield self._run(read, given, place)
         self.declare(leaves(section.type.result), results)
         # Results with new runs are not remembered: the next call draws again.

@@ -129,8 +129,9 @@ def aggregating(name: str) -> Process:
     return process_of(each, "distribute-aggregate")
 
 
+@pytest.mark.parametrize("sums", ["open", "masked"])
 @pytest.mark.parametrize("name", AGGREGATES)
-def test_a_node_aggregates_by_the_parameters_of_its_own_program(name: str) -> None:
+def test_a_node_aggregates_by_the_parameters_of_its_own_program(name: str, sums: str) -> None:
     """A larger modulus, for example, would show the server more than the program says."""
     process = aggregating(name)
     read: list[str] = []
@@ -143,7 +144,7 @@ def test_a_node_aggregates_by_the_parameters_of_its_own_program(name: str) -> No
     def clients(node: int) -> Values:
         return Watched([np.int32(node), np.int32(1)])
 
-    good = run(process, server_of(process, clients), secure_sums="masked", attempts=1)
+    good = run(process, server_of(process, clients), secure_sums=sums, attempts=1)
     assert good.rounds[0].clients == NAMES
     read.clear()
     prepare = process.steps.prepare
@@ -153,10 +154,10 @@ def test_a_node_aggregates_by_the_parameters_of_its_own_program(name: str) -> No
         return (parameter + 1, *rest), sent
 
     # All nodes are told the same.
-    process.steps.prepare = lying  # pyright: ignore[reportAttributeAccessIssue]
+    process.steps.prepare = lying  # pyright: ignore[reportAttributeAccessIssue]  # a server's lie
     server = server_of(process, clients)
     with pytest.raises(TooFewError):
-        run(process, server, secure_sums="masked", attempts=1)
+        run(process, server, secure_sums=sums, attempts=1)
     assert errors(server) == told(server) == {"E779"}
     assert not read
 

@@ -284,9 +284,9 @@ ITERATING = {
 )
 def test_an_iteration_changes_those_after_it(dataset: Any, iterate: Any) -> None:
     def body(s: Any) -> Any:
-        made = dataset()
-        with tf.control_dependencies(tf.nest.flatten(iterate(made, s))):
-            return ordered(made)
+        numbers = dataset()
+        with tf.control_dependencies(tf.nest.flatten(iterate(numbers, s))):
+            return ordered(numbers)
 
     (found,) = flows(lambda a, b, s, t, u, d: body(s))
     assert found & S
@@ -295,8 +295,8 @@ def test_an_iteration_changes_those_after_it(dataset: Any, iterate: Any) -> None
 @pytest.mark.parametrize("iterate", ITERATING.values(), ids=ITERATING)
 def test_an_iteration_over_what_keeps_nothing_changes_nothing(iterate: Any) -> None:
     def body(s: Any) -> Any:
-        made = tf.data.Dataset.range(5).skip(1).map(lambda x: x * x).prefetch(1)
-        with tf.control_dependencies(tf.nest.flatten(iterate(made, s))):
-            return ordered(made)
+        numbers = tf.data.Dataset.range(5).skip(1).map(lambda x: x * x).prefetch(1)
+        with tf.control_dependencies(tf.nest.flatten(iterate(numbers, s))):
+            return ordered(numbers)
 
     assert flows(lambda a, b, s, t, u, d: body(s)) == [0]

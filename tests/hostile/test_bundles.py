@@ -239,14 +239,19 @@ def test_a_part_that_takes_no_argument(bundle: pathlib.Path) -> None:
     )
 
 
-def test_a_first_state_that_is_not_made_alone(bundle: pathlib.Path) -> None:
+def initialized_by(bundle: pathlib.Path, component: str) -> None:
+    """Take a component for what computes the first state."""
     files = dict(seeds()[0])
     manifest = json.loads(files[MANIFEST])
-    manifest["initialize"] = "(int32 -> <>)"
-    prepare = "components/prepare.pb"
-    manifest["files"]["initialize.pb"] = manifest["files"][prepare]
-    (bundle / "initialize.pb").write_bytes(files[prepare])
+    manifest["initialize"] = manifest["components"][component]
+    file = f"components/{component}.pb"
+    manifest["files"]["initialize.pb"] = manifest["files"][file]
+    (bundle / "initialize.pb").write_bytes(files[file])
     (bundle / MANIFEST).write_text(json.dumps(manifest))
+
+
+def test_a_first_state_that_is_not_made_alone(bundle: pathlib.Path) -> None:
+    initialized_by(bundle, "prepare")
     assert refusal(BundleError, read_bundle, bundle) == (
         f"initialize.pb of the bundle {bundle} is of type `(int32 -> <>)`, "
         "expected a function without parameter [E656]\n"
@@ -255,14 +260,7 @@ def test_a_first_state_that_is_not_made_alone(bundle: pathlib.Path) -> None:
 
 
 def test_a_first_state_that_the_round_does_not_take(bundle: pathlib.Path) -> None:
-    files = dict(seeds()[0])
-    manifest = json.loads(files[MANIFEST])
-    zero = "components/zero.pb"
-    assert manifest["components"]["zero"] == "( -> <int32>)"
-    manifest["initialize"] = "( -> <int32>)"
-    manifest["files"]["initialize.pb"] = manifest["files"][zero]
-    (bundle / "initialize.pb").write_bytes(files[zero])
-    (bundle / MANIFEST).write_text(json.dumps(manifest))
+    initialized_by(bundle, "zero")
     assert refusal(BundleError, read_bundle, bundle) == (
         f"initialize.pb of the bundle {bundle} is of type `( -> <int32>)`, "
         "expected `( -> int32)` [E656]\n"

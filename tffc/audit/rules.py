@@ -25,7 +25,7 @@ from tffc.audit.flow import (
 from tffc.audit.memory import ELSEWHERE, Memory
 from tffc.audit.outcomes import Outcome
 
-KEPT_SELECTION = "kept selection"
+REMEMBERING = "remembering selection"
 """The heading of datasets that an iteration over them changes."""
 
 MOST_STEPS = 32
@@ -409,7 +409,7 @@ RULES: dict[str, Rule] = {
     "components": Rule(0, components),
     "slices": Rule(0, slices),
     "selection": Rule(1, selection),
-    KEPT_SELECTION: Rule(1, selection),
+    REMEMBERING: Rule(1, selection),
     "batches": Rule(1, batches),
     "windows": Rule(1, windows),
     "mapped": Rule(1, mapped),

@@ -38,7 +38,7 @@ from tffc.audit.flow import (
 )
 from tffc.audit.memory import ELSEWHERE, OUTSIDE, Memory, cell_of
 from tffc.audit.outcomes import ERRORS, SHOWN, Draw, NodeEffect, Outcome, Outside, Summary
-from tffc.audit.rules import KEPT_SELECTION, RULES
+from tffc.audit.rules import REMEMBERING, RULES
 from tffc.effects.outside import outside_uses
 from tffc.graphdef.functions import named_functions
 from tffc.graphdef.state import has_named_state
@@ -336,7 +336,7 @@ class SectionWalk:
         """Return the outputs of an operation that reaches only the state behind its inputs, and
         what its kernel keeps."""
         heading = read_table(TABLE).get(node.op, "")
-        if heading == KEPT_SELECTION or (not heading and "Dataset" in node.op):
+        if heading == REMEMBERING or (not heading and "Dataset" in node.op):
             cell = frozenset(f"dataset {each}" for each in own)
             self.memory.add(cell)
             inputs = [*inputs, Flow(handles=cell)]

@@ -34,7 +34,7 @@ ONE_BY_ONE = frozenset(
 
 
 RESULT = -1
-"""The place of a user of a value that is no step, but the result."""
+"""The place of the result among the users of a value; steps have theirs in the plan."""
 
 
 class Iterations:

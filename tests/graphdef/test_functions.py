@@ -9,6 +9,7 @@ import pytest
 
 from tests.linking.sections import graph_of, link, run, section_of, struct, tf, trace
 from tffc import proto
+from tffc.errors import GraphError
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import SequenceType, TensorType
@@ -120,30 +121,12 @@ def test_functions_are_named_by_what_they_are() -> None:
     assert len(names) == 1
 
 
-def _circle(first: str, second: str, other: int = 5) -> Any:
-    """Two functions that count down in turns; the graph calls the first."""
-    graph = calling({first: second, second: first}, first)
-    for function in graph.library.function:
-        function.node_def[0].attr["config_proto"].s = b"" if other == 5 else b"other"
-    return graph
-
-
-def test_functions_that_call_each_other() -> None:
-    """TensorFlow would run these for ever, so they are compared by what is written."""
-    linked = link(INT, INT, lambda b, p: b.call(section(_circle("f", "g")), p))
-    library = functions(linked)
-    called = {name: f.node_def[0].attr["f"].func.name for name, f in library.items()}
-    assert set(called) == set(called.values())
-    assert len(called) == 1, "the two functions are the same but for their names"
-    different = link(INT, INT, lambda b, p: b.call(section(_circle("f", "g", other=6)), p))
-    assert not set(functions(different)) & set(library)
-
-
-def test_a_function_that_calls_itself() -> None:
-    recursive = calling({"f": "f"}, "f")
-    linked = link(INT, INT, lambda b, p: b.call(section(recursive), p))
-    ((name, function),) = functions(linked).items()
-    assert function.node_def[0].attr["f"].func.name == name
+@pytest.mark.parametrize("bodies", [{"f": "f"}, {"f": "g", "g": "f"}, {"f": "1", "g": "g"}])
+def test_functions_that_call_themselves(bodies: Mapping[str, str]) -> None:
+    """TensorFlow would end the process, or run these for ever."""
+    with pytest.raises(GraphError, match=r"its function '.' calls itself") as caught:
+        link(INT, INT, lambda b, p: b.call(section(calling(bodies, "f")), p))
+    assert caught.value.code == "E331"
 
 
 def test_gradients_come_along() -> None:

@@ -10,6 +10,7 @@ from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, TensorType
 from tffc.ir.wire import TensorBinding, TensorFlowSection, XlaSection, write_tensorflow, write_xla
+from tffc.operations import op_table
 from tffc.proto.encoding import content_field, string_field
 
 INT = TensorType(DType.INT32)
@@ -18,14 +19,45 @@ INT = TensorType(DType.INT32)
 def add(
     nodes: Any, name: str, op: str, inputs: Sequence[str] = (), **attributes: bytes | str
 ) -> Any:
-    """Adds a node; of its attributes, texts name functions and bytes are strings."""
+    """Adds a node; of its attributes, texts name functions and bytes are strings.
+
+    If it has fewer inputs than its operation takes, others fill the places that are left.
+    """
     node = nodes.add(name=name, op=op, input=inputs)
     for key, value in attributes.items():
         if isinstance(value, str):
             node.attr[key].func.name = value
         else:
             node.attr[key].s = value
+    operation = op_table.find(op)
+    if operation is not None:
+        _complete(nodes, node, operation)
     return node
+
+
+def _complete(nodes: Any, node: Any, operation: op_table.Operation) -> None:
+    controls = [edge for edge in node.input if edge.startswith("^")]
+    data = [edge for edge in node.input if not edge.startswith("^")]
+    single = sum(int(text) for text in operation.inputs if text.isdigit())
+    for text in operation.inputs:
+        rest = max(len(data) - single, 0)
+        if text.startswith("@") and text[1:] not in node.attr:
+            node.attr[text[1:]].list.type.extend([7] * rest)
+        elif text.startswith("*") and text[1:] not in node.attr:
+            node.attr[text[1:].partition("=")[0]].i = rest
+        single += 0 if text.isdigit() else rest
+    while len(data) < (operation.input_count(node.attr) or 0):
+        data.append(_filling(nodes))
+    node.input[:] = [*data, *controls]
+
+
+def _filling(nodes: Any) -> str:
+    names = {node.name for node in nodes}
+    if "x" in names:
+        return "x"
+    if "filling" not in names:
+        add_text(nodes, "filling", b"")
+    return "filling:output:0"
 
 
 def add_text(nodes: Any, name: str, text: bytes) -> Any:

@@ -262,6 +262,7 @@ def test_in_functions_of_functions_with_the_name_from_outside() -> None:
         Use("files", "WriteFile", (), (*way, "write"), computed=True),
     )
     graph.library.function[0].node_def[0].op = "PartitionedCall"
+    graph.library.function[0].node_def[0].attr["Tin"].list.type.append(7)
     names = [(use.constants, use.computed) for use in outside_uses(section(graph))]
     assert names == [((b"secret",), False), ((b"secret",), False)]
 
@@ -278,15 +279,6 @@ def test_a_function_is_not_believed_its_name() -> None:
     add_function(graph, "ReadFile", "n")
     add(graph.node, "read", "ReadFile", ["x"])
     assert kinds(section(graph)) == [("files", "ReadFile")]
-
-
-def test_functions_that_call_each_other_in_a_circle() -> None:
-    graph = new_graph()
-    add(add_function(graph, "f"), "to_g", "PartitionedCall", f="g")
-    g = add_function(graph, "g")
-    add(g, "to_f", "PartitionedCall", f="f")
-    add(g, "end", "Abort")
-    assert outside_uses(section(graph)) == (Use("unknown", "Abort", (), ("f", "to_g", "g", "end")),)
 
 
 def test_long_chains_and_many_uses_take_little() -> None:
@@ -340,8 +332,8 @@ def test_names_of_datasets_come_through_functions_and_elements() -> None:
     add(graph.node, "names", "TensorSliceDataset", ["both"])
     add(graph.node, "shuffled", "ShuffleDatasetV3", ["names"])
     add_text(graph.node, "folder", b"f/")
-    mapped = add(graph.node, "mapped", "ParallelMapDatasetV2", ["shuffled", "folder"], f="join")
-    mapped.attr["Targuments"].list.type.append(7)
+    inputs = ["shuffled", "folder", "x"]
+    mapped = add(graph.node, "mapped", "ParallelMapDatasetV2", inputs, f="join")
     body = add_function(graph, "join", "name", "folder")
     add(body, "path", "StringJoin", ["folder", "name"])
     join = graph.library.function[0]
@@ -364,13 +356,13 @@ def test_names_that_are_computed_or_given_are_no_constants() -> None:
         add(graph.node, "read", "ReadFile", ["name"])
         return named(graph)
 
-    for op in ("AsString", "Substr", "Vendor>Custom", "StringJoin", "Identity", "VarHandleOp"):
+    for op in ("AsString", "Substr", "Vendor>Custom", "StringJoin", "Identity"):
         (*_, said) = read_of(op, "x")
         assert said == "ReadFile (a computed name)"
+    assert read_of("VarHandleOp") == ["ReadFile (a computed name)"]
     assert read_of("StringJoin", "known", "x") == ["ReadFile (a computed name)"]
     assert read_of("Pack", "known", "x") == ["ReadFile 'a', (a computed name)"]
     assert read_of("ConcatV2", "known", "known", "x") == ["ReadFile 'a'"]
-    assert read_of("StringJoin", "known", "name") == ["ReadFile (a computed name)"]
 
 
 def test_a_name_that_a_loop_changes_is_computed() -> None:

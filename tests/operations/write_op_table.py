@@ -6,6 +6,7 @@ python tests/operations/write_op_table.py
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tffc.operations.op_table import TABLE
@@ -26,7 +27,16 @@ def line(operation: Any) -> str:
     references = any(arg.is_ref for arg in operation.output_arg)
     flags = "S" * operation.is_stateful + "F" * functional + "N" * named + "R" * references
     outputs = " ".join(map(_output, operation.output_arg))
-    return f"{operation.name}\t{flags}\t{outputs}".rstrip()
+    defaults = {attr.name: attr.default_value.i for attr in operation.attr}
+    return f"{operation.name}\t{flags}\t{outputs}\t{_inputs(operation.input_arg, defaults)}"
+
+
+def _inputs(arguments: Sequence[Any], defaults: Mapping[str, int]) -> str:
+    single = sum(not arg.number_attr and not arg.type_list_attr for arg in arguments)
+    lists = [f"@{arg.type_list_attr}" for arg in arguments if arg.type_list_attr]
+    counts = [f"*{arg.number_attr}" for arg in arguments if arg.number_attr]
+    counts = [f"{each}={defaults[each[1:]]}" if defaults[each[1:]] else each for each in counts]
+    return " ".join([str(single), *counts, *lists])
 
 
 def _output(arg: Any) -> str:

@@ -11,13 +11,12 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from google.protobuf.message import DecodeError
-
 from tffc.audit.programs import leaf_paths, results_of
 from tffc.backends.forms.stages import StagedRound
-from tffc.errors import WireError
+from tffc.errors import GraphError, WireError
 from tffc.graphdef.canonical import canonical_graph
 from tffc.graphdef.node import hash_of
+from tffc.graphdef.reading import read_graph
 from tffc.ir.alpha import canonical
 from tffc.ir.fingerprint import fingerprint, leaf_names
 from tffc.ir.intrinsics import MAPS, PLACEMENTS_ONLY
@@ -27,7 +26,6 @@ from tffc.ir.type_parts import leaves, local_type
 from tffc.ir.types import FunctionType, StructType, Type
 from tffc.ir.wire import TensorFlowSection, read_tensorflow, to_bytes
 from tffc.operations import op_table
-from tffc.proto import GraphDef
 from tffc.trampoline import Task, run
 
 LENGTH = 32
@@ -210,8 +208,8 @@ def _separable(section: Compiled) -> tuple[TensorFlowSection, Any] | None:
     """Return the content and the graph of a section whose results can be taken apart, or None."""
     try:
         content = read_tensorflow(section.payload)
-        graph = GraphDef.FromString(content.graph_def)
-    except (WireError, DecodeError):
+        graph = read_graph(content.graph_def)
+    except (WireError, GraphError):
         return None
     library = graph.library.function
     size = len(graph.node) + sum(len(function.node_def) for function in library)

@@ -13,8 +13,6 @@ import itertools
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TypeAlias
 
-from google.protobuf.message import DecodeError
-
 from tffc.diff.outline.constants import Constant
 from tffc.diff.outline.read import outline
 from tffc.diff.outline.rows import (
@@ -27,7 +25,7 @@ from tffc.diff.outline.rows import (
     Value,
     Values,
 )
-from tffc.errors import WireError
+from tffc.errors import GraphError, WireError
 from tffc.graphdef.node import inputs_first
 from tffc.ir.nodes import Compiled
 from tffc.printable import printable
@@ -48,7 +46,7 @@ def section_points(before: Compiled, after: Compiled) -> Iterator[str]:
     """
     try:
         sections = _Sections(outline(before), outline(after))
-    except (WireError, DecodeError):
+    except (WireError, GraphError):
         return
     for index, point in enumerate(points := list(sections.points())):
         if index == SHOWN:

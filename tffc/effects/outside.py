@@ -12,16 +12,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from google.protobuf.message import DecodeError
-
 from tffc.effects.known_texts import TABLES, KnownTexts
+from tffc.errors import GraphError
 from tffc.graphdef.functions import SYMBOLIC_GRADIENT, named_functions
+from tffc.graphdef.reading import read_graph
 from tffc.ir.nodes import Compiled
 from tffc.ir.wire import read_tensorflow, read_xla
 from tffc.linking.section import SectionContent, read_section
 from tffc.operations import hlo
 from tffc.operations.effects import OUTSIDE, Effect, has_outside, is_call, outside_kind, read_table
-from tffc.proto import GraphDef, NodeDef
+from tffc.proto import NodeDef
 
 NAMING = (
     "address",
@@ -218,6 +218,6 @@ def _may_reach_outside(section: Compiled) -> bool:
     if section.kind != "tensorflow":
         return True
     try:
-        return has_outside(GraphDef.FromString(read_tensorflow(section.payload).graph_def))
-    except DecodeError:
+        return has_outside(read_graph(read_tensorflow(section.payload).graph_def))
+    except GraphError:
         return True

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf.message import DecodeError
-
 from tffc.diff.outline.read import outline
 from tffc.diff.outline.rows import OutlineCall, OutlineScope, Value, Values
 from tffc.errors import TffcError
@@ -41,7 +39,7 @@ class Graphs:
 def _graph(section: Compiled) -> dict[str, Any]:
     try:
         read = outline(section)
-    except (TffcError, DecodeError) as error:
+    except TffcError as error:
         return {"words": [], "scopes": [], "unreadable": f"this graph cannot be read: {error}"}
     words: dict[str, int] = {}
     scopes = [_scope(scope, words) for scope in read.scopes()]

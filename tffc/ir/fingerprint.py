@@ -12,12 +12,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from google.protobuf.message import DecodeError
-
-from tffc import proto
-from tffc.errors import WireError
+from tffc.errors import GraphError, WireError
 from tffc.graphdef.canonical import canonical_graph, positions
 from tffc.graphdef.node import hash_of
+from tffc.graphdef.reading import read_graph
 from tffc.ir.notation.pieces import expanded
 from tffc.ir.types import Type
 from tffc.ir.wire.sections import (
@@ -70,12 +68,12 @@ def _canonical(section: Section) -> bytes:
         if section.kind == "tensorflow":
             return _canonical_tensorflow(read_tensorflow(section.payload))
         return _canonical_xla(read_xla(section.payload))
-    except (WireError, DecodeError):
+    except (WireError, GraphError):
         return section.payload
 
 
 def _canonical_tensorflow(section: TensorFlowSection) -> bytes:
-    graph = proto.GraphDef.FromString(section.graph_def)
+    graph = read_graph(section.graph_def)
     parameters = leaf_names(section.parameter)
     first = positions(parameters)
     parameter = _structure(section.parameter, lambda name: str(first[name]))

@@ -12,7 +12,6 @@ from tffc.graphdef.node import GraphNode, encoded, port_of, source
 from tffc.linking.attributes import shapes_attribute, type_number
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand, Tensor, rebuild
-from tffc.linking.section import missing_input
 from tffc.operations import op_table
 from tffc.operations.kernels import remembers_runs
 from tffc.printable import printable
@@ -75,24 +74,23 @@ class FunctionBuilder(GraphBuilder):
         nodes = [node for node in self._nodes.values() if node.name in inside]
         messages = {node.name: node.message(inside) for node in nodes}
 
-        def data(edge: str, reader: str) -> str:
+        def data(edge: str) -> str:
             """Return a data edge as it is written in a function."""
             name, port = source(edge), port_of(edge)
             if name not in edges:
                 edges[name] = self._edges_from(messages[name])
-            if port is None or port >= len(edges[name]):
-                raise missing_input(reader, edge)
+            assert port is not None
             return edges[name][port]
 
         for message in messages.values():
             # Arguments exist before any node runs, so nothing has to wait for them.
             waits = [edge for edge in message.input if edge[0] == "^" and edge[1:] in messages]
-            given = [data(edge, message.name) for edge in message.input if edge[0] != "^"]
+            given = [data(edge) for edge in message.input if edge[0] != "^"]
             message.input[:] = [*given, *waits]
             function.node_def.append(message)
         for index, tensor in enumerate(result):
             function.signature.output_arg.append(_argument(f"result_{index}", tensor))
-            function.ret[f"result_{index}"] = data(tensor.edge, f"result_{index}")
+            function.ret[f"result_{index}"] = data(tensor.edge)
         function.signature.is_stateful = any(op_table.is_stateful(node.op) for node in nodes)
         name = f"f_{hashlib.sha256(encoded(function)).hexdigest()[:NAME_LENGTH]}"
         function.signature.name = name

@@ -7,10 +7,9 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from google.protobuf.message import DecodeError
-
 from tffc.errors import GraphError
 from tffc.graphdef.node import port_of, reached, source
+from tffc.graphdef.reading import read_graph
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
 from tffc.ir.wire import (
@@ -24,7 +23,6 @@ from tffc.linking.attributes import type_number
 from tffc.linking.operand import leaf_types, matched
 from tffc.operations import op_table
 from tffc.operations.effects import overwriting
-from tffc.proto import GraphDef
 
 REFERENCE_TYPES = 100
 """The number of an element type plus this is the type of references to such tensors."""
@@ -64,9 +62,6 @@ class SectionContent:
         """Return the nodes that results and initialization need, in order, each with its inputs.
 
         Replaced nodes are not among them.
-
-        Raises:
-          GraphError: the graph does not have one of them.
         """
         given = self.given_edges()
         roots = [edge for edge in self.result if edge not in given]
@@ -75,21 +70,11 @@ class SectionContent:
         def needs(name: str) -> Iterator[str]:
             found[name] = [edge.removesuffix(":0") for edge in self.nodes[name].input]
             for edge in found[name]:
-                if edge in given:
-                    continue
-                if source(edge) not in self.nodes or port_of(edge) is None:
-                    raise missing_input(name, edge)
-                yield source(edge)
+                if edge not in given:
+                    yield source(edge)
 
         reached([*map(source, roots), *filter(None, (self.initialize_op,))], needs)
         return {name: found[name] for name in self.nodes if name in found}
-
-
-def missing_input(node: str, edge: str) -> GraphError:
-    """Return the refusal of an input that no node gives."""
-    return GraphError(
-        "E313", f"node {node!r} has the input {edge!r}, which the graph does not have"
-    )
 
 
 def _edges_of(tensors: Iterable[str]) -> Iterator[str]:
@@ -138,21 +123,16 @@ class _SectionReader:
             session_token=self._tensor(token, "session token", None) if token else "",
         )
 
-    def _refusal(self, code: str, message: str) -> GraphError:
+    def _refusal(self, code: str, message: str, notes: tuple[str, ...] = ()) -> GraphError:
         note = f"in a compiled section of type `{self._section.type}`"
-        return GraphError(code, message, notes=(note,))
+        return GraphError(code, message, notes=(*notes, note))
 
     def _graph(self, encoded: bytes) -> Any:
         try:
-            graph = GraphDef.FromString(encoded)
-        except DecodeError:
-            raise self._refusal(
-                "E305", f"the graph's {len(encoded)} bytes are not serialized GraphDef"
-            ) from None
-        for node in graph.node:
-            if node.name in self._nodes:
-                raise self._refusal("E306", f"the graph has two nodes named {node.name!r}")
-            self._nodes[node.name] = node
+            graph = read_graph(encoded)
+        except GraphError as error:
+            raise self._refusal(error.code, error.message, error.notes) from None
+        self._nodes = {node.name: node for node in graph.node}
         operation = overwriting(graph)
         if operation:
             raise GraphError(

@@ -2,7 +2,7 @@
 
 `op_table.txt` has a row for each operation that TensorFlow 2.21 registers:
 
-    name <tab> flags <tab> outputs separated by blanks
+    name <tab> flags <tab> outputs <tab> numbers of inputs, each list separated by blanks
 
     S                        keeps state, or has effects
     F                        has attributes that name functions
@@ -11,6 +11,10 @@
     name:TYPE                one output tensor
     name:TYPE*COUNT          as many as the attribute COUNT says
     name@TYPES               one of each type in the attribute TYPES
+
+    3                        three input tensors
+    *COUNT or *COUNT=1       as many as the attribute COUNT says, which may be absent: then 1
+    @TYPES                   one of each type in the attribute TYPES
 
 where TYPE is the number of an element type or the attribute that gives it.  The script
 `tests/operations/write_op_table.py` generates the table.
@@ -50,9 +54,17 @@ class OperationOutput(NamedTuple):
             return [dtype]
         return [dtype] * (attributes[self.repeats].i if self.repeats in attributes else 0)
 
+    def count(self, attributes: Any) -> int:
+        """Return the number of the output's tensors in a node with these attributes."""
+        if self.types:
+            return len(attributes[self.types].list.type) if self.types in attributes else 0
+        if not self.repeats:
+            return 1
+        return max(attributes[self.repeats].i, 0) if self.repeats in attributes else 0
+
 
 class Operation(NamedTuple):
-    """One row of the table."""
+    """One row of the table; `inputs` are the texts about them."""
 
     name: str
     is_stateful: bool
@@ -60,6 +72,31 @@ class Operation(NamedTuple):
     has_named_state: bool
     has_references: bool
     outputs: tuple[OperationOutput, ...]
+    inputs: tuple[str, ...]
+
+    def input_count(self, attributes: Any) -> int | None:
+        """Return the number of input tensors of a node with these attributes; None if the caller of
+        the function that the node is in decides it."""
+        count = 0
+        for text in self.inputs:
+            name, _, default = text[1:].partition("=")
+            if name in attributes and attributes[name].placeholder:
+                return None
+            if text.startswith("@"):
+                count += len(attributes[name].list.type) if name in attributes else 0
+            elif text.startswith("*"):
+                count += max(attributes[name].i, 0) if name in attributes else int(default or 0)
+            else:
+                count += int(text)
+        return count
+
+    def output_count(self, attributes: Any) -> int | None:
+        """Return the number of output tensors of a node with these attributes; None as for
+        inputs."""
+        names = filter(None, (output.repeats or output.types for output in self.outputs))
+        if any(name in attributes and attributes[name].placeholder for name in names):
+            return None
+        return sum(output.count(attributes) for output in self.outputs)
 
     def ports(self, attributes: Any) -> list[tuple[str, int, int | None]]:
         """Return the output tensors of a node with these attributes: for each its output, its index
@@ -83,7 +120,7 @@ def find(name: str) -> Operation | None:
     row = _rows().get(name)
     if row is None:
         return None
-    _, flags, outputs = (row + "\t\t").split("\t")[:3]
+    _, flags, outputs, inputs = row.split("\t")
     return Operation(
         name,
         is_stateful="S" in flags,
@@ -91,6 +128,7 @@ def find(name: str) -> Operation | None:
         has_named_state="N" in flags,
         has_references="R" in flags,
         outputs=tuple(map(_output, outputs.split())),
+        inputs=tuple(inputs.split()),
     )
 
 

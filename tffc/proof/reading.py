@@ -6,8 +6,8 @@ import dataclasses
 import functools
 from collections.abc import Container, Iterator, Mapping, Set
 
-from google.protobuf.message import DecodeError
-
+from tffc.errors import GraphError
+from tffc.graphdef.reading import read_graph
 from tffc.ir.dtypes import DType
 from tffc.ir.nodes import Compiled
 from tffc.ir.type_parts import leaves
@@ -30,7 +30,6 @@ from tffc.proof.fields import is_shape, is_type, remainder
 from tffc.proof.graph import DATASETS, Library, Node, Plan, Reader, graph_edge
 from tffc.proof.loading import malformed
 from tffc.proof.undecided import Undecided
-from tffc.proto import GraphDef
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,9 +67,9 @@ def read_section(section: Compiled, reader: Reader, *, is_of_program: bool) -> S
     if content.cache_key is not None and not is_of_program:
         raise Undecided("a component with a key under which graphs are kept")
     try:
-        graph = GraphDef.FromString(content.graph_def)
-    except DecodeError:
-        malformed("it is not a GraphDef")
+        graph = read_graph(content.graph_def)
+    except GraphError as error:
+        malformed(error.message)
     loading.check_graph(graph)
     library = Library(graph.library, is_of_program=is_of_program)
     nodes = {node.name: node for node in map(Node, graph.node)}

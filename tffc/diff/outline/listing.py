@@ -13,12 +13,10 @@ from __future__ import annotations
 import collections
 from collections.abc import Container, Iterable, Iterator
 
-from google.protobuf.message import DecodeError
-
 from tffc.diff.outline.constants import Constant
 from tffc.diff.outline.read import outline
 from tffc.diff.outline.rows import ARGUMENT, OutlineRow, OutlineScope
-from tffc.errors import WireError
+from tffc.errors import GraphError, WireError
 from tffc.ir.nodes import Compiled
 from tffc.ir.notation.labels import section_label
 from tffc.printable import printable
@@ -32,7 +30,7 @@ def section_listing(section: Compiled) -> str:
     lines = [f"comp#{section_label(section)}: {section.type}"]
     try:
         read = outline(section)
-    except (WireError, DecodeError):
+    except (WireError, GraphError):
         return f"{lines[0]}\n  (not readable)\n"
     lines += _scope(read.graph, "  ")
     for number, scope in enumerate(read.functions):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tffc import proto
 from tffc.diff.outline.rows import Outline
 from tffc.diff.outline.tensorflow import tensorflow_outline
 from tffc.diff.outline.xla import xla_outline
+from tffc.graphdef.reading import read_graph
 from tffc.ir.fingerprint import leaf_names
 from tffc.ir.nodes import Compiled
 from tffc.ir.wire.sections import read_tensorflow, read_xla
@@ -16,11 +16,11 @@ def outline(section: Compiled) -> Outline:
 
     Raises:
       WireError: the section is malformed.
-      DecodeError: its graph is malformed.
+      GraphError: its graph is malformed.
     """
     if section.kind == "xla":
         return xla_outline(read_xla(section.payload).hlo_module)
     content = read_tensorflow(section.payload)
-    graph = proto.GraphDef.FromString(content.graph_def)
+    graph = read_graph(content.graph_def)
     parameters = list(dict.fromkeys(leaf_names(content.parameter)))
     return tensorflow_outline(graph, parameters, leaf_names(content.result), content.initialize_op)

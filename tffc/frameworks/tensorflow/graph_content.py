@@ -11,8 +11,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from google.protobuf.message import DecodeError
-
+from tffc.errors import GraphError
+from tffc.graphdef import reading
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.ir.wire import (
@@ -24,7 +24,6 @@ from tffc.ir.wire import (
 )
 from tffc.ir.wire.python_functions import unknown_calls
 from tffc.operations.effects import overwriting
-from tffc.proto import GraphDef
 
 
 class UnreadableGraph(ValueError):
@@ -57,17 +56,15 @@ def read_graph(section: Compiled) -> GraphContent:
     assert isinstance(section.type, FunctionType)
     content = read_tensorflow(section.payload)
     try:
-        graph = GraphDef.FromString(content.graph_def)
-    except DecodeError:
-        raise UnreadableGraph("its graph is not a serialized GraphDef") from None
+        graph = reading.read_graph(content.graph_def)
+    except GraphError as error:
+        raise UnreadableGraph(error.message) from None
     if unknown_calls(graph):
         raise UnreadableGraph("it calls a function of Python that this process does not have")
     operation = overwriting(graph)
     if operation:
         raise UnreadableGraph(f"it writes over a tensor that others may read, by {operation}")
     nodes = {node.name: node for node in graph.node}
-    if len(nodes) < len(graph.node):
-        raise UnreadableGraph("two nodes of its graph have one name")
     parameter = tuple(_bound(content.parameter, section.type.parameter, "parameter"))
     result = tuple(_bound(content.result, section.type.result, "result"))
     if len({name for name, _ in parameter}) < len(parameter):

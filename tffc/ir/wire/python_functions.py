@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from google.protobuf.message import DecodeError
-
-from tffc.errors import LanguageValueError, Span
+from tffc.errors import GraphError, LanguageValueError, Span
+from tffc.graphdef.reading import read_graph
 from tffc.ir.lines import walk_with_lines
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.wire.sections import read_tensorflow
@@ -86,6 +85,6 @@ def _calls(program: Node) -> Iterator[tuple[Any, Span | None]]:
 
 def _graph(section: Compiled) -> Any:
     try:
-        return GraphDef.FromString(read_tensorflow(section.payload).graph_def)
-    except DecodeError:  # nothing runs it either
+        return read_graph(read_tensorflow(section.payload).graph_def)
+    except GraphError:  # nothing runs it either
         return GraphDef()

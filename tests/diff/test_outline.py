@@ -17,10 +17,10 @@ def head(made: Compiled) -> str:
 def test_a_listing() -> None:
     made = section(BASE)
     assert section_listing(made) == head(made) + (
-        "  Sum(Relu, argument.0) keep=true\n"
-        "  Relu(Mul)\n"
+        "  Total(Ramp, argument.0) keep=true\n"
+        "  Ramp(Mul)\n"
         "  Mul(argument.0, float32 0.5) T=float32\n"
-        "  result: Sum\n"
+        "  result: Total\n"
     )
 
 

@@ -20,8 +20,8 @@ FLOAT = FunctionType(TensorType(DType.FLOAT32), TensorType(DType.FLOAT32))
 BASE = """
 y = Const() value=0.5
 mul = Mul(x, y) T=1
-relu = Relu(mul)
-out = Sum(relu, x) keep=true
+relu = Ramp(mul)
+out = Total(relu, x) keep=true
 """
 
 
@@ -64,6 +64,8 @@ def set_attribute(attribute: Any, name: str, value: str) -> None:
         attribute.func.name = value
     elif name == "T":
         attribute.type = int(value)
+    elif name == "N":
+        attribute.i = int(value)
     elif value in ("true", "false"):
         attribute.b = value == "true"
     else:
@@ -81,21 +83,29 @@ def points(before: str, after: str) -> list[str]:
         ("value=0.5", "value=1,2", ["Const y: float32 0.5 -> float32[2] 1.0 2.0"]),
         ("T=1", "T=3", ["Mul mul: T float32 -> int32"]),
         ("T=1", "", ["Mul mul: T float32 -> unset"]),
-        ("keep=true", "keep=false", ["Sum out: keep true -> unset"]),
-        ("keep=true", "keep=true mode=\x1b[2J", ["Sum out: mode unset -> '\\x1b[2J'"]),
-        ("Sum(relu, x)", "Sum(relu, mul)", ["Sum out: input 1 is Mul mul, was argument 0"]),
-        ("Sum(relu, x)", "Sum(relu)", ["Sum out: input 1 is nothing, was argument 0"]),
-        ("Sum(relu, x)", "Sum(relu:1, x)", ["Sum out: input 0 is Relu relu:1, was Relu relu"]),
-        ("Relu(mul)", "Relu(mul, ^y)", ["Relu relu runs after Const y"]),
+        ("keep=true", "keep=false", ["Total out: keep true -> unset"]),
+        ("keep=true", "keep=true mode=\x1b[2J", ["Total out: mode unset -> '\\x1b[2J'"]),
+        ("Total(relu, x)", "Total(relu, mul)", ["Total out: input 1 is Mul mul, was argument 0"]),
+        ("Total(relu, x)", "Total(relu)", ["Total out: input 1 is nothing, was argument 0"]),
         (
-            "Relu(mul)",
+            "Total(relu, x)",
+            "Total(relu:1, x)",
+            ["Total out: input 0 is Ramp relu:1, was Ramp relu"],
+        ),
+        ("Ramp(mul)", "Ramp(mul, ^y)", ["Ramp relu runs after Const y"]),
+        (
+            "Ramp(mul)",
             "Elu(mul)",
-            ["added Elu relu", "removed Relu relu", "Sum out: input 0 is Elu relu, was Relu relu"],
+            [
+                "added Elu relu",
+                "removed Ramp relu",
+                "Total out: input 0 is Elu relu, was Ramp relu",
+            ],
         ),
         (
-            "out = Sum(relu, x)",
-            "abs = Abs(relu)\nout = Sum(abs, x)",
-            ["added Abs abs", "Sum out: input 0 is Abs abs, was Relu relu"],
+            "out = Total(relu, x)",
+            "abs = Abs(relu)\nout = Total(abs, x)",
+            ["added Abs abs", "Total out: input 0 is Abs abs, was Ramp relu"],
         ),
     ],
 )
@@ -115,7 +125,7 @@ three = Const() value=3
 seta = Assign(a, one)
 setb = Assign(b, two)
 setc = Assign(c, three)
-out = Sum(x, {})
+out = Total(x, {})
 """
     controls = ["^seta", "^setb", "^setc"]
     for order in itertools.permutations(controls):
@@ -125,12 +135,12 @@ out = Sum(x, {})
 
 def test_several_layers_more() -> None:
     """Nodes behind them are paired although no path leads there from the results."""
-    more = "a = MatMul(mul)\nb = MatMul(a)\nc = Tanh(b)\nrelu = Relu(c)"
-    assert points(BASE, BASE.replace("relu = Relu(mul)", more)) == [
+    more = "a = Layer(mul)\nb = Layer(a)\nc = Tanh(b)\nrelu = Ramp(c)"
+    assert points(BASE, BASE.replace("relu = Ramp(mul)", more)) == [
         "added Tanh c",
-        "added MatMul b",
-        "added MatMul a",
-        "Relu relu: input 0 is Tanh c, was Mul mul",
+        "added Layer b",
+        "added Layer a",
+        "Ramp relu: input 0 is Tanh c, was Mul mul",
     ]
 
 
@@ -210,7 +220,7 @@ def test_another_function() -> None:
 def test_no_more_than_a_few_points() -> None:
     def many(value: int) -> str:
         rows = [f"c{i} = Const() value={value}" for i in range(20)]
-        return "\n".join([*rows, f"out = AddN({', '.join(f'c{i}' for i in range(20))})"])
+        return "\n".join([*rows, f"out = Several({', '.join(f'c{i}' for i in range(20))})"])
 
     found = points(many(1), many(2))
     assert found[0] == "Const c0: 1.0 -> 2.0"
@@ -218,7 +228,7 @@ def test_no_more_than_a_few_points() -> None:
 
 
 def test_a_loop_of_nodes() -> None:
-    loop = "m = Merge(x, next)\nnext = NextIteration(m)\nout = Exit(m) name={}"
+    loop = "m = Merge(x, next) N=2\nnext = NextIteration(m)\nout = Exit(m) name={}"
     assert points(loop.format("a"), loop.format("b")) == ["Exit out: name 'a' -> 'b'"]
 
 

@@ -30,7 +30,7 @@ WITHOUT = {
     "bytes that no user writes are damaged; the message says where": (
         "E203 E204 E205 E206 E207 E208 E209 E210 E211 E214 E215 E216 E217 E218 E220 E222 E223 E224 "
         "E225 E226 E227 E229 E230 E231 E232 E233 E235 E303 E305 E306 E307 E309 E311 E312 E313 E318 "
-        "E331 E384 E637 E721 E754 E755"
+        "E254 E331 E384 E637 E721 E754 E755"
     ),
     "a text, file or option is shown with the place that is wrong": (
         "E236 E239 E240 E242 E244 E245 E247 E248 E249 E250 E362 E365 E368 E370 E372 E373 E374 E801"

@@ -260,6 +260,54 @@ def test_a_pack_that_changes_is_found(images: pathlib.Path, tmp_path: pathlib.Pa
         assert refusal(read, tmp_path).startswith("pack/clients.arrow has changed")
 
 
+def test_a_pack_that_is_cut(images: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    """Arrow takes the end of the file for the end of the data, wherever that is."""
+    monkeypatch.setattr(packing, "BATCH_CLIENTS", 1)
+    write_pack(open_data(images), None, tmp_path / "pack")
+    whole = (tmp_path / "pack" / "clients.arrow").read_bytes()
+    for size in (*range(0, len(whole), 8), len(whole) - 1):
+        (tmp_path / "pack" / "clients.arrow").write_bytes(whole[:size])
+        found = refusal(lambda: PackedFolder(tmp_path / "pack"), tmp_path)
+        assert found == DAMAGED.format(f"it has {size} bytes, and had {len(whole)}")
+
+
+@pytest.mark.parametrize("change", [{"clients": 2}, {"clients": 4}])
+def test_a_pack_of_other_clients(
+    images: pathlib.Path, tmp_path: pathlib.Path, change: dict[str, int]
+) -> None:
+    write_pack(open_data(images), None, tmp_path / "pack")
+    said = rewrite(tmp_path / "pack", change)
+    found = refusal(lambda: PackedFolder(tmp_path / "pack"), tmp_path)
+    assert found == DAMAGED.format(f"it has 3 clients, and had {said['clients']}")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"ARROW1\0\0", b"ARROW1\0\0ARROW1", b"ARROW1\0\0\xff\xff\xff\xff\0\0\0\0"]
+)
+def test_a_pack_of_nothing(images: pathlib.Path, tmp_path: pathlib.Path, content: bytes) -> None:
+    write_pack(open_data(images), None, tmp_path / "pack")
+    (tmp_path / "pack" / "clients.arrow").write_bytes(content)
+    rewrite(tmp_path / "pack", {"bytes": len(content)})
+    assert "[E614]" in refusal(lambda: PackedFolder(tmp_path / "pack"), tmp_path)
+
+
+def test_a_damaged_pack_beside_data_is_made_again(
+    images: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    pack = tmp_path / "pack"
+    packed_beside(open_data(images), IMAGES, pack)
+    (pack / "clients.arrow").write_bytes(b"")
+    assert len(packed_beside(open_data(images), IMAGES, pack).clients) == 3
+
+
+def rewrite(pack: pathlib.Path, change: Any) -> Any:
+    """Change the manifest of a pack, and return it."""
+    file = pack / "pack.json"
+    said = {**json.loads(file.read_text()), **change}
+    file.write_text(json.dumps(said))
+    return said
+
+
 DAMAGED = (
     "pack is not a folder of packed data, or is damaged [E614]\n"
     "  note: reading it failed with: {}\n"
@@ -270,8 +318,14 @@ DAMAGED = (
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"format_version": "9"}, "pack.json: it is of the format '9', expected '1.0'"),
+        ({"format_version": "9"}, "pack.json: it is of the format '9', expected '2.0'"),
         ({"arrays": 3}, "pack.json: it is not what tffc writes"),
+        ({"clients": -1}, "pack.json: it is not what tffc writes"),
+        ({"bytes": "3"}, "pack.json: it is not what tffc writes"),
+        (
+            {"arrays": [{"name": "\ud800", "type": "int32", "rank": 0}]},
+            "pack.json: a text has half of a character",
+        ),
         ({"source": {"kind": 1, "digest": ""}}, "pack.json: it is not what tffc writes"),
         (
             {"arrays": [{"name": "x", "type": "int32", "rank": 0}] * 2},
@@ -291,8 +345,7 @@ def test_a_manifest_that_is_not_right(
     images: pathlib.Path, tmp_path: pathlib.Path, change: Any, reason: str
 ) -> None:
     write_pack(open_data(images), None, tmp_path / "pack")
-    file = tmp_path / "pack" / "pack.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    rewrite(tmp_path / "pack", change)
     found = refusal(lambda: PackedFolder(tmp_path / "pack"), tmp_path)
     assert found == DAMAGED.format(reason)
 
@@ -309,6 +362,12 @@ def forge(pack: pathlib.Path, options: Any = None, **columns: Any) -> None:
         pa.ipc.new_file(file, table.schema, options=options) as writer,
     ):
         writer.write_table(table)
+    tell_size(pack)
+
+
+def tell_size(pack: pathlib.Path) -> None:
+    """Write the size of the file into the manifest."""
+    rewrite(pack, {"bytes": (pack / "clients.arrow").stat().st_size})
 
 
 def shapes(*sizes: Any) -> Callable[[Any], Any]:
@@ -394,10 +453,12 @@ def test_an_empty_pack(tmp_path: pathlib.Path, images: pathlib.Path) -> None:
         schema = reader.schema
     with pa.OSFile(str(file), "wb") as out, pa.ipc.new_file(out, schema):
         pass
+    tell_size(tmp_path / "pack")
     assert refusal(lambda: PackedFolder(tmp_path / "pack"), tmp_path) == DAMAGED.format(
         "there is no client in it"
     )
     file.write_bytes(b"")
+    tell_size(tmp_path / "pack")
     assert refusal(lambda: PackedFolder(tmp_path / "pack"), tmp_path) == DAMAGED.format(
         "it does not begin as an Arrow file does"
     )

@@ -166,12 +166,51 @@ def test_what_attributes_say(
     assert uses == ([found] if found else [])
 
 
-def test_addresses_of_debuggers() -> None:
+@pytest.mark.parametrize(
+    ("op", "attribute"),
+    [
+        ("DebugIdentity", "debug_urls"),
+        ("DebugIdentityV2", "debug_urls"),
+        ("DebugNanCount", "debug_urls"),
+        ("DebugNumericSummary", "debug_urls"),
+        ("Copy", "debug_ops_spec"),
+        ("CopyHost", "debug_ops_spec"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("urls", "found"),
+    [
+        ([b"grpc://example.org:1"], ["network"]),
+        ([b"file:///tmp/x"], ["files"]),
+        ([b"grpc://a", b"file://b"], ["files", "network"]),
+        ([b"memcbk://a"], ["files", "network"]),
+        ([b"/tmp/x"], ["files", "network"]),
+        ([b"FILE:///tmp/x"], ["files", "network"]),
+    ],
+)
+def test_addresses_of_debuggers(
+    op: str, attribute: str, urls: list[bytes], found: list[str]
+) -> None:
     graph = new_graph()
-    node = add(graph.node, "it", "DebugIdentity", ["x"])
-    node.attr["debug_urls"].list.s.append(b"grpc://example.org:1")
+    node = add(graph.node, "it", op, ["x"])
+    is_spec = attribute == "debug_ops_spec"
+    texts = [b"DebugIdentity;%b;1" % url for url in urls] if is_spec else urls
+    node.attr[attribute].list.s.extend(texts)
     assert [(u.kind, u.constants) for u in outside_uses(section(graph))] == [
-        ("network", (b"grpc://example.org:1",))
+        (kind, tuple(texts)) for kind in found
+    ]
+
+
+def test_all_effects_of_a_node_need_consent() -> None:
+    graph = new_graph()
+    add_text(graph.node, "name", b"secret")
+    add(graph.node, "read", "ReadFile", ["name"]).device = "/job:worker"
+    add(graph.node, "save", "DistributedSave", ["x", "name", "x"])
+    assert kinds(section(graph)) == [
+        ("files", "ReadFile"),
+        ("network", "ReadFile"),
+        ("files", "DistributedSave"),
+        ("network", "DistributedSave"),
     ]
 
 

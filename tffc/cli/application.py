@@ -12,6 +12,7 @@ from tffc.cli.progress import shown
 from tffc.cli.streams import READER_GONE, ReaderGone
 from tffc.cli.usage import Commands
 from tffc.debug import start_debugging
+from tffc.files.reading import forget_read
 from tffc.version import VERSION
 
 COMMANDS = {
@@ -64,6 +65,7 @@ class Application(Commands):
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         begin_command()
+        forget_read()
         try:
             return super().make_context(*args, **kwargs)
         except click.ClickException as error:

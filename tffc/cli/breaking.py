@@ -84,7 +84,8 @@ def lines_at(revision: str, path: str) -> list[str]:
     there."""
     file = pathlib.Path(path).resolve()
     try:
-        return _git(file.parent, "show", f"{revision}:./{file.name}").decode().splitlines()
+        commit = _commit(file.parent, revision)
+        return _git(file.parent, "show", f"{commit}:./{file.name}").decode().splitlines()
     except (LoadError, UnicodeDecodeError):
         return file.read_text(errors="replace").splitlines() if file.is_file() else []
 
@@ -98,12 +99,13 @@ def _at_revision(revision: str, source: str, form: str) -> Node:
     path, _, name = source.partition(":")
     folder = pathlib.Path(path).resolve()
     root = _git(folder.parent, "rev-parse", "--show-toplevel").decode().strip()
+    commit = _commit(folder.parent, revision)
     with tempfile.TemporaryDirectory() as scratch:
         archive = pathlib.Path(scratch, "archive.tar")
-        archive.write_bytes(_git(pathlib.Path(root), "archive", "--format=tar", revision))
+        archive.write_bytes(_git(pathlib.Path(root), "archive", "--format=tar", commit))
         tree = pathlib.Path(scratch, "tree")
         with tarfile.open(archive) as tar:
-            tar.extractall(tree, filter="data")
+            tar.extractall(tree, filter=_inside)
         old = tree / folder.relative_to(root)
         if old.is_dir() or path.endswith((".pb", *TEXTS)):
             return read_round_or_bundle(str(old), form)[0]
@@ -111,6 +113,21 @@ def _at_revision(revision: str, source: str, form: str) -> Node:
         module = str(old.relative_to(tree))
         _trace(f"{module}:{name}" if name else module, tree, traced)
         return read_computation(traced)
+
+
+def _commit(folder: pathlib.Path, revision: str) -> str:
+    """Return the digest of a revision, which no other command of git takes for an option."""
+    named = f"{revision}^{{commit}}"
+    return _git(folder, "rev-parse", "--verify", "--end-of-options", named).decode().strip()
+
+
+def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
+    """Return an entry of an archive as it is unpacked; None for one that leads out of the folder,
+    such as an absolute link, or is a device."""
+    try:
+        return tarfile.data_filter(member, folder)
+    except tarfile.FilterError:
+        return None
 
 
 def _git(folder: pathlib.Path, *args: str) -> bytes:
@@ -128,7 +145,8 @@ def _git(folder: pathlib.Path, *args: str) -> bytes:
 
 
 def _trace(target: str, tree: pathlib.Path, traced: pathlib.Path) -> None:
-    command = (sys.executable, "-m", "tffc", "trace", target, "-o", str(traced))
+    # With -P, Python does not take a package `tffc` of the tree for this one.
+    command = (sys.executable, "-P", "-m", "tffc", "trace", "-o", str(traced), "--", target)
     ran = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise LoadError(

@@ -10,7 +10,7 @@ import click
 
 from tffc.cli.diagnostics import show_error
 from tffc.cli.flags import facts_of
-from tffc.cli.output import counted, say, show_json, show_line
+from tffc.cli.output import check_is_no_input, counted, say, show_json, show_line
 from tffc.cli.progress import index_step, step
 from tffc.cli.runnable import data_type
 from tffc.data.location import open_data
@@ -46,6 +46,7 @@ def pack(source: str, out: pathlib.Path, program: str | None, force: bool) -> No
     check_pack_target(out, replace=force)
     data = open_data(source, index_step(source))
     type = None if program is None else data_type(program)
+    check_is_no_input(out)
     write_pack(data, type, out, progress=step("packing", "clients"))
     say(f"packed {counted(len(data.clients), 'client')} into {out}")
 

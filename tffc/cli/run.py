@@ -80,7 +80,7 @@ def run(
     source = _open_source(data, process.data_type, pack)
     if not skip_bad_clients:
         _check_clients(source)
-    words = [word for given in engine_options for word in shlex.split(given)]
+    words = [word for text in engine_options for word in _words(text)]
     sampling = Sampling(clients_per_round, seed or 0)
     make = functools.partial(
         make_engine, engine, workers=workers, options=words, shows_clients=show_clients
@@ -144,6 +144,16 @@ def _telling_how_it_ended(outputs: RunOutputs, engine: str) -> Iterator[None]:
         raise click.exceptions.Exit(INTERRUPTED) from None
     finally:
         outputs.close()
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, split as a shell would."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        raise click.UsageError(
+            f"'--engine-options' has a quotation without an end: {text!r}"
+        ) from None
 
 
 def _open_source(data: str, type: Type, pack: pathlib.Path | None) -> CheckedSource:

@@ -1,6 +1,7 @@
 """The two files of a packed folder.
 
-    pack.json       which arrays each client has, and what they were packed from
+    pack.json       which arrays each client has, what they were packed from, and how many clients
+                    and bytes are in the other file
     clients.arrow   an Arrow IPC file, not compressed: a row for each client, in batches
 
 The first column holds the client's name.  Each array is a column of lists, whose items are its
@@ -15,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from tffc.files.strict_json import NotJsonError, encode_json, read_json
+from tffc.files.strict_json import NotJsonError, encode_json, is_count, is_text, read_json
 from tffc.ir.dtypes import BY_LABEL, DType
 
 MANIFEST = "pack.json"
 ARROW_FILE = "clients.arrow"
 
-FORMAT = "1.0"
+FORMAT = "2.0"
 
 MAX_MANIFEST = 2**26
 """The limit on the bytes of the manifest."""
@@ -54,11 +55,14 @@ class PackedArray:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PackManifest:
-    """The arrays of a pack, and the kind and digest of the data that it was packed from."""
+    """The arrays of a pack, the kind and digest of the data that it was packed from, and how many
+    clients and bytes the other file has."""
 
     arrays: tuple[PackedArray, ...]
     kind: str
     digest: str
+    clients: int
+    bytes: int
 
     def to_bytes(self) -> bytes:
         """Return the content of the manifest file."""
@@ -66,7 +70,8 @@ class PackManifest:
             {"name": each.name, "type": str(each.dtype), "rank": each.rank} for each in self.arrays
         ]
         source = {"kind": self.kind, "digest": self.digest}
-        return encode_json({"format_version": FORMAT, "arrays": arrays, "source": source})
+        size = {"clients": self.clients, "bytes": self.bytes}
+        return encode_json({"format_version": FORMAT, "arrays": arrays, "source": source, **size})
 
 
 def read_manifest(content: bytes) -> PackManifest | str:
@@ -78,15 +83,16 @@ def read_manifest(content: bytes) -> PackManifest | str:
             return f"it is of the format {version!r}, expected {FORMAT!r}"
         arrays = tuple(_array(**each) for each in said["arrays"])
         kind, digest = said["source"]["kind"], said["source"]["digest"]
+        sizes = said["clients"], said["bytes"]
     except NotJsonError as error:
         return str(error)
     except (KeyError, TypeError, ValueError):
         return "it is not what tffc writes"
     if len({each.name for each in arrays}) < len(arrays):
         return "two arrays have one name"
-    if not isinstance(kind, str) or not isinstance(digest, str):
+    if not (is_text(kind) and is_text(digest) and all(map(is_count, sizes))):
         return "it is not what tffc writes"
-    return PackManifest(arrays, kind, digest)
+    return PackManifest(arrays, kind, digest, *sizes)
 
 
 def _array(name: Any, type: Any, rank: Any) -> PackedArray:

@@ -82,6 +82,8 @@ class PackedFolder:
             raise self._damaged(f"{MANIFEST}: {manifest}")
         self.manifest: PackManifest = manifest
         self._file = file or DataFile.of(str(path / ARROW_FILE))
+        if self._file.size != manifest.bytes:
+            raise self._damaged(f"it has {self._file.size} bytes, and had {manifest.bytes}")
         self._map()
         self._batches = [self._batch(each) for each in self._record_batches()]
         self._starts = list(itertools.accumulate((len(b.names) for b in self._batches), initial=0))
@@ -91,6 +93,8 @@ class PackedFolder:
             raise self._damaged("a client occurs twice in it, or has no name")
         if not names:
             raise self._damaged("there is no client in it")
+        if len(names) != manifest.clients:
+            raise self._damaged(f"it has {len(names)} clients, and had {manifest.clients}")
         self.clients = tuple(sorted(names))
         progress(len(names), len(names), "clients")
 
@@ -223,18 +227,14 @@ class PackedFolder:
         try:
             stream = arrow.BufferReader(self._content.slice(len(MAGIC)))
             messages = arrow.ipc.MessageReader.open_stream(stream)
-            message = messages.read_next_message()
+            message = _next_message(messages)
             # Arrow does not check that the message it is given is a schema.
-            if message.type != "schema":
-                raise ValueError(f"it begins with a {message.type}")
+            if message is None or message.type != "schema":
+                raise ValueError("it does not begin with a schema")
             schema = arrow.ipc.read_schema(message)
             if not schema.equals(expected):
                 raise ValueError("its columns are not those that the manifest says")
-            while True:
-                try:
-                    message = messages.read_next_message()
-                except StopIteration:
-                    return
+            while (message := _next_message(messages)) is not None:
                 if message.type != "record batch" or _is_compressed(message.metadata):
                     raise ValueError(f"it has a {message.type} that is compressed or not expected")
                 batch = arrow.ipc.read_record_batch(message, schema)
@@ -406,6 +406,14 @@ class PackedClients(TypedClients[PackedFolder]):
 
     def _named(self, client: str) -> str:
         return f"{self.data.path}: client {client}"
+
+
+def _next_message(messages: Any) -> Any:
+    """Return the next message of an Arrow stream, or None at its end."""
+    try:
+        return messages.read_next_message()
+    except StopIteration:
+        return None
 
 
 def _is_compressed(metadata: Any) -> bool:

@@ -99,9 +99,11 @@ def write_pack(
     load_arrow(PURPOSE, "pyarrow.ipc")
     of = _tensors_of(data, type)
     arrays = _kinds(of(data.clients[0]))
-    manifest = PackManifest(arrays, data.origin().kind, digest or pack_digest(data, type))
+    digest = digest or pack_digest(data, type)
+    size = 0
 
     def write(file: BinaryIO) -> None:
+        nonlocal size
         schema = arrow_schema(arrow, arrays)
         with arrow.ipc.new_file(file, schema) as writer:
             for names, columns in _batches(data, of, arrays, progress):
@@ -109,9 +111,15 @@ def write_pack(
                 for array, column in zip(arrays, columns, strict=True):
                     batch += _arrow_columns(arrow, array, column)
                 writer.write_batch(arrow.RecordBatch.from_arrays(batch, schema=schema))
+        size = file.tell()
+
+    def write_manifest(file: BinaryIO) -> None:
+        kind, clients = data.origin().kind, len(data.clients)
+        file.write(PackManifest(arrays, kind, digest, clients, size).to_bytes())
 
     try:
-        atomic.write_folder(path, {ARROW_FILE: write, MANIFEST: manifest.to_bytes()})
+        # The manifest is last, for it says how large the other file is.
+        atomic.write_folder(path, {ARROW_FILE: write, MANIFEST: write_manifest})
     except OSError as error:
         raise DataError(
             "E697",
@@ -133,10 +141,18 @@ def packed_beside(
     """
     digest = pack_digest(data, type)
     check_pack_target(path, replace=True)
-    if not is_packed(path) or PackedFolder(path).manifest.digest != digest:
+    if _packed_digest(path) != digest:
         write_pack(data, type, path, progress=progress, digest=digest)
     cast = data.casts.text if isinstance(data, NpzFolder) else None
     return dataclasses.replace(PackedFolder(path, cast).typed(type), source=data.origin())
+
+
+def _packed_digest(path: pathlib.Path) -> str | None:
+    """Return the digest of what a folder was packed from; None if it holds no whole pack."""
+    try:
+        return PackedFolder(path).manifest.digest if is_packed(path) else None
+    except DataError:
+        return None
 
 
 def _tensors_of(data: DataSet, type: Type | None) -> Any:

@@ -20,7 +20,7 @@ from tffc.ir.nodes import Compiled
 from tffc.ir.wire import read_tensorflow, read_xla
 from tffc.linking.section import SectionContent, read_section
 from tffc.operations import hlo
-from tffc.operations.effects import OUTSIDE, Effect, has_outside, is_call, outside_kind, read_table
+from tffc.operations.effects import OUTSIDE, Effect, has_outside, is_call, outside_kinds, read_table
 from tffc.proto import NodeDef
 
 NAMING = (
@@ -122,9 +122,7 @@ def _found(
     for node in nodes:
         if is_call(node.op, called):
             continue
-        kind = outside_kind(node, beside)
-        if kind is not None:
-            yield kind, function, node
+        yield from ((kind, function, node) for kind in outside_kinds(node, beside))
 
 
 def _by_name(nodes: Any) -> dict[str, Any]:

@@ -149,11 +149,13 @@ def _target(path: pathlib.Path) -> pathlib.Path:
     """Return the path with links resolved.
 
     Raises:
-      OSError: its links form a loop.
+      OSError: its links form a loop, or it is a link to nothing.
     """
     found = os.path.realpath(path)
     if os.path.islink(found):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    if os.path.islink(path) and not os.path.exists(found):
+        raise FileNotFoundError(errno.ENOENT, f"it is a link to {found}, where nothing is")
     return pathlib.Path(found)
 
 

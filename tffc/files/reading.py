@@ -7,6 +7,7 @@ These functions open regular files only, and read no more than the caller allows
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import os
@@ -26,6 +27,9 @@ CHUNK = 2**20
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 """The file in which Linux has an identifier of the current boot."""
+
+_read: set[tuple[int, int]] = set()
+"""The devices and inodes of the files that were opened for reading."""
 
 HANDED_OVER = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 """The names of files that were opened before and passed on by the shell."""
@@ -121,11 +125,36 @@ def open_regular(
     # checked again below.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
-        _check_kind(os.fstat(descriptor))
+        status = os.fstat(descriptor)
+        _check_kind(status)
+        _read.add((status.st_dev, status.st_ino))
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def remember(path: str | os.PathLike[str]) -> None:
+    """Count a file that another reader opens, such as Python's of modules, as read."""
+    with contextlib.suppress(OSError):
+        status = os.stat(path)
+        _read.add((status.st_dev, status.st_ino))
+
+
+def forget_read() -> None:
+    """Count no file as read from now on, at the beginning of a command."""
+    _read.clear()
+
+
+def was_read(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path leads to a file that was read, or to a folder that has one."""
+    if os.path.isdir(path):
+        return any(was_read(os.path.join(path, name)) for name in os.listdir(path))
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return (status.st_dev, status.st_ino) in _read
 
 
 def read_regular(

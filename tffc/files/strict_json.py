@@ -1,18 +1,27 @@
 """JSON as tffc writes it, and strict reading of it.
 
-Python's reader accepts duplicate keys (taking the last), `NaN`, and encodings other than UTF-8.
-Other readers may read such a file differently, so it cannot serve as a record.
+Python's reader accepts duplicate keys (taking the last), `NaN`, encodings other than UTF-8, numbers
+of any size and halves of characters.  Other readers may read such a file differently, so it cannot
+serve as a record; and what reads a value may fail at it.
 """
 
 from __future__ import annotations
 
 import collections
 import json
+import math
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
 NOT_JSON = "it is not JSON"
 """The message for content that no JSON reader accepts."""
+
+LARGEST = 2**64
+"""Integers are smaller than this, and larger than its negative."""
+
+HALF = re.compile("[\ud800-\udfff]")
+"""Matches half of a character, which only an escape can write."""
 
 
 class NotJsonError(ValueError):
@@ -23,15 +32,25 @@ def read_json(content: bytes | str) -> Any:
     """Read JSON in UTF-8.
 
     Raises:
-      NotJsonError: it is not JSON, or has a key twice in one object.
+      NotJsonError: it is not JSON, or has a key twice in one object, a number that is too large, or
+        half of a character.
     """
     try:
         text = content if isinstance(content, str) else content.decode()
-        return json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant)
+        value = json.loads(
+            text,
+            object_pairs_hook=unique_keys,
+            parse_constant=_no_constant,
+            parse_int=_integer,
+            parse_float=_fraction,
+        )
     except NotJsonError:
         raise
     except (ValueError, RecursionError):
         raise NotJsonError(NOT_JSON) from None
+    if "\\u" in text and HALF.search(json.dumps(value, ensure_ascii=False)):
+        raise NotJsonError("a text has half of a character")
+    return value
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -50,6 +69,20 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(text: str) -> NoReturn:
     raise NotJsonError(f"JSON has no {text}")
+
+
+def _integer(text: str) -> int:
+    value = int(text) if len(text) <= len(str(LARGEST)) + 1 else LARGEST
+    if abs(value) >= LARGEST:
+        raise NotJsonError("an integer has more than 64 bits")
+    return value
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise NotJsonError("a number is too large")
+    return value
 
 
 def is_text(value: Any) -> bool:

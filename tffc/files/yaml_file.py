@@ -1,11 +1,13 @@
 """YAML files written by people, read without trust.
 
 A small text can expand to a huge value, because YAML aliases repeat parts, also within repeated
-parts.  Such texts are refused, and so are scalars that do not fit their type.
+parts.  Such texts are refused, and so are scalars that do not fit their type.  Numbers have decimal
+digits: those of YAML 1.1 to base 2, 8, 16 and 60 are texts here.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import yaml
@@ -15,6 +17,52 @@ MAX_BYTES = 2**18
 
 MAX_NODES = 100_000
 """The most values that a text may expand to, counting aliased ones each time."""
+
+
+INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
+FRACTION = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
+
+TAGS = "null", "bool", "str", "seq", "map", "timestamp"
+"""The tags, besides those of numbers, that have a meaning."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads the types above."""
+
+    def read_integer(self, node: Any) -> int:
+        return int(self._matching(node, INTEGER, "an integer of at most 18 digits"))
+
+    def read_fraction(self, node: Any) -> float:
+        return float(self._matching(node, FRACTION, "a number with a decimal point"))
+
+    def _matching(self, node: Any, pattern: re.Pattern[str], expected: str) -> str:
+        text = node.value if isinstance(node, yaml.ScalarNode) else ""
+        if not pattern.fullmatch(text):
+            raise yaml.constructor.ConstructorError(
+                problem=f"{expected} was expected", problem_mark=node.start_mark
+            )
+        return text
+
+
+def _tag(name: str) -> str:
+    return f"tag:yaml.org,2002:{name}"
+
+
+_Loader.yaml_constructors = {
+    _tag("int"): _Loader.read_integer,
+    _tag("float"): _Loader.read_fraction,
+    # Any other tag is refused by this one.
+    None: yaml.SafeLoader.yaml_constructors[None],
+} | {_tag(name): yaml.SafeLoader.yaml_constructors[_tag(name)] for name in TAGS}
+
+_Loader.yaml_implicit_resolvers = {
+    first: [pair for pair in pairs if pair[0] not in (_tag("int"), _tag("float"))]
+    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(_tag("int"), re.compile(r"[-+]?[0-9]+\Z"), list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    _tag("float"), re.compile(f"(?:{FRACTION.pattern})\\Z"), list("-+0123456789.")
+)
 
 
 class Document(NamedTuple):
@@ -32,7 +80,7 @@ def read_yaml(text: str) -> Document:
       yaml.YAMLError: it is not YAML, is nested too deep, expands to too much, or has a scalar that
         does not fit its type, such as a date in month 13.
     """
-    loader: Any = yaml.SafeLoader(text)
+    loader: Any = _Loader(text)
     try:
         root = loader.get_single_node()
         if root is not None:

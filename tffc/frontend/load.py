@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias
 
 from tffc.compat.install import install_unless_loaded
 from tffc.errors import LanguageTypeError, LoadError, Span, TffcError
+from tffc.files.reading import remember
 from tffc.frameworks.tensorflow.load import quiet_import
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described
@@ -178,6 +179,7 @@ def _execute(path: str) -> ModuleType:
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     # Not the cached bytecode: it is stale if two versions of a file were saved within one second.
+    remember(loader.path)
     code = loader.source_to_code(loader.get_data(loader.path), loader.path)
     sys.modules[name] = module
     try:

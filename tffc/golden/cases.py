@@ -17,10 +17,10 @@ compared without the table.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Mapping
 
+from tffc.diff.unified import unified
 from tffc.errors import PipelineError, TffcError
 from tffc.ir.notation import parse, typed
 from tffc.ir.notation.lexer import Source
@@ -70,9 +70,7 @@ class PassCase:
         """Return a unified diff from the expected text to `found`, or None if they are equal."""
         if found == self.expected or _words(found) == _words(self.expected):
             return None
-        lines = difflib.unified_diff(
-            self.expected.splitlines(), found.splitlines(), "expected", "found", lineterm=""
-        )
+        lines = unified(self.expected.splitlines(), found.splitlines(), "expected", "found")
         return "\n".join(lines)
 
 

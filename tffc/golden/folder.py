@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import itertools
 import os
 import pathlib
@@ -11,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from tffc.diff.programs import called_at
+from tffc.diff.unified import unified
 from tffc.errors import GoldenError
 from tffc.files import atomic
 from tffc.golden.examples import LIST
@@ -37,12 +37,11 @@ class FileDifference:
     def __str__(self) -> str:
         """Return a unified diff from the golden file to the current output, then `called`."""
         path = printable(self.path.as_posix())
-        lines = difflib.unified_diff(
+        lines = unified(
             _lines(self.golden),
             _lines(self.printed),
             "/dev/null" if self.golden is None else path,
             "/dev/null" if self.printed is None else f"{path} (printed now)",
-            lineterm="",
         )
         return "\n".join([*lines, *self.called])
 
@@ -59,6 +58,7 @@ class FileDifference:
 
     def accept(self) -> None:
         """Write the current output to the file; if there is none, remove the file."""
+        check_no_link(self.path)
         if self.printed is None:
             self.path.unlink()
         else:
@@ -145,6 +145,8 @@ def write(folder: pathlib.Path, printed: Printed) -> None:
         folder / name: {path: content.encode() for path, content in files.items()}
         for name, files in printed.items()
     }
+    for name in printed:
+        check_no_link(folder / name)
     try:
         atomic.write_folders(encoded)
     except OSError as error:
@@ -154,6 +156,21 @@ def write(folder: pathlib.Path, printed: Printed) -> None:
             notes=("no golden file was changed",),
             help="make space on the disk, or let the folder be written",
         ) from error
+
+
+def check_no_link(path: pathlib.Path) -> None:
+    """Check that no golden file or folder is a link, behind which something else would change.
+
+    Raises:
+      GoldenError: it is one.
+    """
+    if path.is_symlink():
+        raise GoldenError(
+            "E864",
+            f"{path} is a link, and what it leads to is not golden",
+            notes=("no golden file was changed",),
+            help="put a folder or file in its place",
+        )
 
 
 def refuse_in_ci() -> None:

@@ -80,11 +80,37 @@ KEPT = "deterministic"
 
 
 class Address(NamedTuple):
-    """An attribute that may name a file or an address; values that match `harmless` name none."""
+    """An attribute that may name a file or an address; values that match `harmless` name none.
+
+    With `has_schemes`, each value says by a scheme what it names, and may name either without one.
+    """
 
     effect: Effect
     attribute: str
     harmless: bytes = b""
+    has_schemes: bool = False
+
+    def effects(self, node: Any) -> set[Effect]:
+        """Return the effects that the attribute gives a node."""
+        if self.attribute not in node.attr:
+            return set()
+        value = node.attr[self.attribute]
+        texts = [text for text in (value.s, *value.list.s) if text]
+        # A placeholder gets its value from the caller of the function.
+        named = [each for each in texts if not re.fullmatch(self.harmless, each, re.DOTALL)]
+        if not named and not value.placeholder:
+            return set()
+        if not self.has_schemes:
+            return {self.effect}
+        schemes = [SCHEMES.get(scheme) for each in named for scheme in SCHEME.findall(each)]
+        if value.placeholder or None in schemes or len(schemes) < len(named):
+            return {Effect.FILES, Effect.NETWORK}
+        return {effect for effect in schemes if effect is not None}
+
+
+SCHEME = re.compile(rb"(?:^|;)([a-z]+://)")
+SCHEMES = {b"grpc://": Effect.NETWORK, b"file://": Effect.FILES}
+"""Where the addresses of TensorFlow's debugger begin, and what they name."""
 
 
 ADDRESSES = {
@@ -94,16 +120,22 @@ ADDRESSES = {
         ("DecodeProtoV2", "EncodeProto"),
         Address(Effect.FILES, "descriptor_source", rb"(local://|bytes://.*)?"),
     ),
-    **dict.fromkeys(("Copy", "CopyHost"), Address(Effect.NETWORK, "debug_ops_spec")),
+    **dict.fromkeys(
+        ("Copy", "CopyHost"),
+        Address(Effect.NETWORK, "debug_ops_spec", has_schemes=True),
+    ),
     **dict.fromkeys(
         (
             *("DebugIdentity", "DebugIdentityV2", "DebugIdentityV3"),
             *("DebugNanCount", "DebugNumericSummary"),
         ),
-        Address(Effect.NETWORK, "debug_urls"),
+        Address(Effect.NETWORK, "debug_urls", has_schemes=True),
     ),
 }
 """Operations that reach outside only with certain values of an attribute."""
+
+WRITE_ELSEWHERE = frozenset({"DistributedSave"})
+"""Operations that have other processes write files."""
 
 OVERWRITING = frozenset({"InplaceAdd", "InplaceSub", "InplaceUpdate", "_ParallelConcatUpdate"})
 """Operations that write over their input, which other nodes, and later runs of its kernel, read."""
@@ -143,7 +175,7 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
     op = node.op
     if op == MODULE:
         return effect_of_module(node.attr["module"].s if "module" in node.attr else b"")
-    if op in ADDRESSES and _has_address(node, ADDRESSES[op]):
+    if op in ADDRESSES and ADDRESSES[op].effects(node):
         return ADDRESSES[op].effect
     heading = read_table(TABLE).get(op, "")
     if heading in HEADINGS:
@@ -231,15 +263,18 @@ def is_told_by_inputs(op: str) -> bool:
     return read_table(TABLE).get(op, "").startswith((SEEDED, UNNAMED))
 
 
-def outside_kind(node: Any, nodes: Mapping[str, Any]) -> str | None:
-    """Return the kind of a node's effect outside of TensorFlow, one of those in `OUTSIDE`, or None.
-    For `nodes` see `effect_of`."""
+def outside_kinds(node: Any, nodes: Mapping[str, Any]) -> list[str]:
+    """Return the kinds of a node's effects outside of TensorFlow, of those in `OUTSIDE`.  For
+    `nodes` see `effect_of`."""
+    effects: set[Effect | None] = set()
     if node.device and ELSEWHERE.search(node.device):
-        return OUTSIDE[Effect.NETWORK]
-    if not _may_reach_outside(node.op):
-        return None
-    effect = effect_of(node, nodes)
-    return None if effect is None else OUTSIDE.get(effect)
+        effects.add(Effect.NETWORK)
+    if _may_reach_outside(node.op):
+        addressed = ADDRESSES[node.op].effects(node) if node.op in ADDRESSES else set[Effect]()
+        effects |= addressed or {effect_of(node, nodes)}
+    if node.op in WRITE_ELSEWHERE:
+        effects.add(Effect.FILES)
+    return list(dict.fromkeys(kind for effect, kind in OUTSIDE.items() if effect in effects))
 
 
 def has_outside(graph: Any) -> bool:
@@ -270,15 +305,6 @@ def overwriting(graph: Any) -> str:
 def _may_reach_outside(op: str) -> bool:
     """Tell whether nodes of this operation must be examined."""
     return op in ADDRESSES or effect_of(NodeDef(op=op), {}) in OUTSIDE
-
-
-def _has_address(node: Any, address: Address) -> bool:
-    if address.attribute not in node.attr:
-        return False
-    value = node.attr[address.attribute]
-    text = b"".join((value.s, *value.list.s))
-    # A placeholder gets its value from the caller of the function.
-    return value.placeholder or not re.fullmatch(address.harmless, text, re.DOTALL)
 
 
 def _seeds(node: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle, check_target, write_bundle
+from tffc.backends.bundle.bundle import MANIFEST, Bundle, check_target, write_bundle
 from tffc.cli.bundles import bundle_of
 from tffc.cli.collector import collector_paused
 from tffc.cli.consent import tell_effects
@@ -22,7 +22,7 @@ from tffc.cli.options import (
     refuse_without_effect,
     size_option,
 )
-from tffc.cli.output import counted, say, show_text
+from tffc.cli.output import check_is_no_input, counted, say, show_text
 from tffc.cli.pass_instrumentation import PassInstrumentation
 from tffc.cli.pipeline_choice import read_pipeline
 from tffc.cli.progress import step
@@ -133,6 +133,9 @@ def compile_command(
         first = read_computation(initialize)
         check_can_run({"initialize": first})
         program = dataclasses.replace(program, initialize=first)
+    for file in out.iterdir() if out.is_dir() else ():
+        if file.name != MANIFEST:  # which was read to check that a bundle is replaced
+            check_is_no_input(file)
     bundle = bundle_of(program, form, compiled)
     if prove:
         from tffc.cli.prove import proved

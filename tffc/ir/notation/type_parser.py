@@ -119,10 +119,19 @@ class TypeParser(Cursor):
     def _shape(self) -> tuple[int | None, ...]:
         sizes: list[int | None] = []
         while True:
-            sizes.append(None if self.accept("?") else self.integer())
+            sizes.append(None if self.accept("?") else self._size())
             if self.accept("]"):
                 return tuple(sizes)
             self.expect(",")
+
+    def _size(self) -> int:
+        word = self.peek()
+        size = self.integer()
+        if size < 0:
+            self.refuse(
+                "E253", word, f"a size is {size}", help="write ? for a size that is not known"
+            )
+        return size
 
     def _struct_type(self) -> Task[Type]:
         word = self.take()

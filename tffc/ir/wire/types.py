@@ -98,7 +98,7 @@ def _made(kind: str, found: dict[str, Any], place: Place) -> Type:
         case "placement":
             return PlacementType()
         case _:
-            return TensorType(read_dtype(found, place), _shape(found))
+            return TensorType(read_dtype(found, place), _shape(found, place))
 
 
 def short_key(content: bytes) -> bytes:
@@ -106,11 +106,13 @@ def short_key(content: bytes) -> bytes:
     return content if len(content) <= SHORT else hashlib.sha256(content).digest()
 
 
-def _shape(found: dict[str, Any]) -> Shape:
+def _shape(found: dict[str, Any], place: Place) -> Shape:
     if found.get("unknown_rank"):
         return None
-    sizes = map(signed, found.get("dims", ()))
-    return tuple(None if size < 0 else size for size in sizes)
+    sizes = [signed(size) for size in found.get("dims", ())]
+    if min(sizes, default=0) < -1:
+        place.refuse("E254", f"a size is {min(sizes)}")
+    return tuple(None if size == -1 else size for size in sizes)
 
 
 def read_dtype(found: dict[str, Any], place: Place) -> DType:

@@ -1,0 +1,111 @@
+"""JSON and YAML from anybody: what does not fit its type is refused where it is read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from tffc.files.strict_json import NotJsonError, encode_json, read_json
+from tffc.files.yaml_file import read_yaml
+from tffc.ir.notation import parse
+from tffc.ir.wire import from_bytes, to_bytes
+
+JSON = {
+    "a large integer": ("1" + "0" * 400, "an integer has more than 64 bits"),
+    "a huge integer": ("9" * 5000, "an integer has more than 64 bits"),
+    "one too many": (str(2**64), "an integer has more than 64 bits"),
+    "a negative one": (f'{{"a": [-{2**64}]}}', "an integer has more than 64 bits"),
+    "a large fraction": ("[1e400]", "a number is too large"),
+    "a negative fraction": ("-1.5E999", "a number is too large"),
+    "half of a character": (r'"\ud800"', "a text has half of a character"),
+    "in a key": (r'{"\uDFFF": 1}', "a text has half of a character"),
+    "the halves turned round": (r'["\udc00\ud800"]', "a text has half of a character"),
+    "not a number": ("NaN", "JSON has no NaN"),
+    "a key twice": ('{"a": 1, "a": 2}', "the key 'a' occurs twice in an object"),
+    "bytes": (b"\xff", "it is not JSON"),
+    "depth": ("[" * 100_000, "it is not JSON"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), JSON.values(), ids=JSON)
+def test_json_that_no_reader_agrees_on(text: str | bytes, message: str) -> None:
+    with pytest.raises(NotJsonError) as caught:
+        read_json(text)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("value", [2**64 - 1, -(2**64) + 1, 1e308, "\U0001f600", "\\ud800", "é"])
+def test_json_that_fits(value: Any) -> None:
+    assert read_json(encode_json(value)) == value
+    assert read_json(json.dumps(value)) == value
+
+
+YAML = {
+    "a huge integer": "9" * 5000,
+    "19 digits": "1" * 19,
+    "an integer that is none": "!!int 0x" + "f" * 5000,
+    "an integer to base 60": "!!int " + "1:" * 1000 + "1",
+    "a fraction that is none": "!!float 1:1.5",
+    "a large exponent": "!!float 1.5e99999",
+    "a list as a number": "!!int [1]",
+    "bytes": "!!binary aGVsbG8=",
+    "a set": "!!set {a}",
+    "an object": "!!python/object:os.system {}",
+    "a date": "2026-13-01",
+}
+
+
+@pytest.mark.parametrize("text", YAML.values(), ids=YAML)
+def test_yaml_that_does_not_fit(text: str) -> None:
+    with pytest.raises(yaml.YAMLError):
+        read_yaml(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("4000000", 4_000_000),
+        ("-12", -12),
+        ("007", 7),
+        ("1.5", 1.5),
+        ("-.5e3", -500.0),
+        ("true", True),
+        ("~", None),
+        # Numbers of YAML 1.1 that JSON, and YAML 1.2, do not have.
+        ("0x10", "0x10"),
+        ("0b1", "0b1"),
+        ("12:30", "12:30"),
+        ("1_000", "1_000"),
+        (":".join("1" * 100_000), ":".join("1" * 100_000)),
+    ],
+)
+def test_yaml_that_is_read(text: str, value: Any) -> None:
+    (content,) = read_yaml(f"- {text}").content
+    assert (content, type(content)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    "text", ["int32[-5]", "int32[-1]", "float32[2,-3]", "<a=str[-0,-9]>", "{int8[-7]*}@CLIENTS"]
+)
+def test_negative_sizes_in_texts(text: str) -> None:
+    with pytest.raises(ValueError, match=r"a size is -[13579]") as caught:
+        parse(f"(x:{text} -> x)")
+    assert getattr(caught.value, "code", "") == "E253"
+
+
+def test_negative_sizes_in_messages() -> None:
+    known = to_bytes(parse("(x:int32[?] -> x)"))
+    unknown = b"\xff" * 9 + b"\x01"
+    assert unknown in known
+    for size in (2, 5, 2**62):
+        with pytest.raises(ValueError, match=f"a size is -{size}") as caught:
+            from_bytes(known.replace(unknown, _varint(2**64 - size)))
+        assert getattr(caught.value, "code", "") == "E254"
+
+
+def _varint(value: int) -> bytes:
+    groups = [(value >> shift) & 127 for shift in range(0, 70, 7)]
+    return bytes([*(each | 128 for each in groups[:-1]), groups[-1]])

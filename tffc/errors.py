@@ -12,10 +12,15 @@ and the command line, E9xx validation, audits, engines and export.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import linecache
 import os
+import pathlib
 import re
-from typing import NamedTuple, TypedDict, Unpack
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack, cast
 
 from tffc.printable import printable, printable_lines
 
@@ -283,3 +288,54 @@ class PolicyError(TffcError, ValueError):
 
 class GoldenError(TffcError):
     """Golden files that differ from the printed output."""
+
+
+# Nobody can think of everything that may be in a file.  Whatever a reader raises beside the errors
+# above becomes a refusal at its boundary, so that no input can end a command as if tffc were
+# defective.
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def reader(kind: str, error: type[TffcError]) -> Callable[[F], F]:
+    """Make a function the reader of a kind of input, such as `a policy`.
+
+    What it raises is a `TffcError`, or `error` with code E865; `OSError` and `MemoryError` pass.
+    """
+
+    def register(function: F) -> F:
+        def read(*args: Any, **kwargs: Any) -> Any:
+            with _boundary(kind, error, args):
+                return function(*args, **kwargs)
+
+        def read_each(*args: Any, **kwargs: Any) -> Generator[Any]:
+            with _boundary(kind, error, args):
+                yield from function(*args, **kwargs)
+
+        wrapper = read_each if inspect.isgeneratorfunction(function) else read
+        wrapper = functools.wraps(function)(wrapper)
+        vars(wrapper)["reads"] = kind
+        return cast("F", wrapper)
+
+    return register
+
+
+def kind_read_by(function: Any) -> str | None:
+    """Return the kind of input whose reader a function is; None if it is none."""
+    return getattr(function, "reads", None)
+
+
+@contextmanager
+def _boundary(kind: str, error: type[TffcError], arguments: tuple[Any, ...]) -> Generator[None]:
+    try:
+        yield
+    except (TffcError, OSError, MemoryError):
+        raise
+    except Exception as unexpected:
+        place = next((f"{each}: " for each in arguments if isinstance(each, pathlib.Path)), "")
+        raise error(
+            "E865",
+            f"{place}this cannot be read as {kind}: {type(unexpected).__name__}: {unexpected}",
+            help="it is damaged, or of a kind that tffc did not expect; if another program reads "
+            "it, please report this",
+        ) from unexpected

@@ -9,21 +9,21 @@ from __future__ import annotations
 import functools
 import io
 import pathlib
-import random
-import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
-from tests.fuzz.mutations import damaged_bytes, damaged_text
+from tests.fuzz import file_readers, graph_readers, run_readers, table_readers
+from tests.fuzz.reader import Reader, damage_bytes, damage_rest, damage_text, folder, refused
 from tests.fuzz.targets import (
     check_message,
     check_node,
+    check_type,
     seed_messages,
     seed_sections,
     seed_texts,
+    seed_types,
 )
 from tests.hostile.bundles import seeds as seed_bundles
 from tests.records import example, framed
@@ -33,7 +33,7 @@ from tffc.data.source import DataSet
 from tffc.errors import TffcError
 from tffc.ir import SequenceType, StructType, TensorType, Type
 from tffc.ir.notation import parse
-from tffc.ir.wire import from_bytes
+from tffc.ir.wire import from_bytes, type_from_bytes
 
 CORPUS = pathlib.Path(__file__).with_name("corpus")
 """A file for each reader, with one input a line in hexadecimal digits."""
@@ -66,6 +66,12 @@ def read_text(data: bytes) -> bool:
     return True
 
 
+def read_type(data: bytes) -> bool:
+    """Read a serialized type, and check what was read."""
+    check_type(type_from_bytes(data))
+    return True
+
+
 def read_npz(data: bytes) -> bool:
     """Read a client's arrays, from a zip file or from one that is made of the bytes.
 
@@ -77,9 +83,9 @@ def read_npz(data: bytes) -> bool:
     elif kind == b"s":
         lengths, _, strings = content.partition(b"|")
         content = _zipped(False, {"0.lengths.npy": lengths, "0.bytes.npy": strings})
-    folder = _folder()
-    (folder / "ada.npz").write_bytes(content)
-    return _read_all(f"npz:{folder}?max-bytes={LARGEST}")
+    place = folder("data")
+    (place / "ada.npz").write_bytes(content)
+    return _read_all(f"npz:{place}?max-bytes={LARGEST}")
 
 
 def read_records(data: bytes) -> bool:
@@ -88,7 +94,7 @@ def read_records(data: bytes) -> bool:
     The first byte chooses: the rest is a file, or the content of one record.
     """
     kind, content = data[:1], data[1:]
-    path = _folder() / "ada.tfrecord"
+    path = folder("records") / "ada.tfrecord"
     path.write_bytes(framed(content) if kind == b"r" else content)
     locations = (f"tfrecord:{path}{options}" for options in ("", "?client=n", "?client=s"))
     return True in [_read_all(location) for location in locations]
@@ -96,9 +102,9 @@ def read_records(data: bytes) -> bool:
 
 def read_manifest(data: bytes) -> bool:
     """Read a bundle with this manifest, whose other files are whole."""
-    folder = _bundle()
-    (folder / MANIFEST).write_bytes(data)
-    read_bundle(folder)
+    place = _bundle()
+    (place / MANIFEST).write_bytes(data)
+    read_bundle(place)
     return True
 
 
@@ -115,8 +121,8 @@ def _read_all(location: str) -> bool:
     try:
         data = open_data(location)
         data.kinds()
-    except TffcError:
-        return False
+    except TffcError as error:
+        return refused(error)
     return True in [_is_read(data, each) for each in TYPES]
 
 
@@ -126,28 +132,18 @@ def _is_read(data: DataSet, type: Type) -> bool:
         for client in source.clients:
             source.check(client)
             source.read(client)
-    except TffcError:
-        return False
+    except TffcError as error:
+        return refused(error)
     return True
-
-
-_HELD = tempfile.TemporaryDirectory(prefix="tffc-fuzz-")
-
-
-@functools.cache
-def _folder() -> pathlib.Path:
-    folder = pathlib.Path(_HELD.name, "data")
-    folder.mkdir()
-    return folder
 
 
 @functools.cache
 def _bundle() -> pathlib.Path:
-    folder = pathlib.Path(_HELD.name, "bundle")
+    place = folder("bundle")
     for path, content in seed_bundles()[0].items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
-    return folder
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / path).write_bytes(content)
+    return place
 
 
 def _seed_npz() -> Iterator[bytes]:
@@ -178,37 +174,44 @@ def _seed_records() -> Iterator[bytes]:
         yield b"f" + framed(example(features)) * 2
 
 
-def _damaged(generator: random.Random, data: bytes) -> bytes:
-    return damaged_bytes(generator, [data])
-
-
-def _damaged_rest(generator: random.Random, data: bytes) -> bytes:
-    """Change all but the first byte, which chooses."""
-    return data[:1] + damaged_bytes(generator, [data[1:]])
-
-
-def _damaged_text(generator: random.Random, data: bytes) -> bytes:
-    return damaged_text(generator, [data.decode(errors="replace")]).encode(errors="replace")
-
-
-class Reader(NamedTuple):
-    """What reads bytes or refuses them; whole inputs, and changes that fit their format."""
-
-    read: Callable[[bytes], bool]
-    seeds: Callable[[], list[bytes]]
-    damage: Callable[[random.Random, bytes], bytes]
-
-
 READERS = {
-    "message": Reader(read_message, lambda: sorted(set(seed_messages())), _damaged),
+    "message": Reader(
+        read_message,
+        lambda: sorted(set(seed_messages())),
+        damage_bytes,
+        ("a serialized computation", "a section of TensorFlow", "a section of XLA"),
+    ),
+    "type": Reader(
+        read_type, lambda: sorted(set(seed_types())), damage_bytes, ("a serialized type",)
+    ),
     "text": Reader(
-        read_text, lambda: sorted({text.encode() for text in seed_texts()}), _damaged_text
+        read_text,
+        lambda: sorted({text.encode() for text in seed_texts()}),
+        damage_text,
+        ("a typed text", "the text of a type"),
     ),
-    "npz": Reader(read_npz, lambda: list(_seed_npz()), _damaged_rest),
-    "tfrecord": Reader(read_records, lambda: list(_seed_records()), _damaged_rest),
+    "npz": Reader(
+        read_npz,
+        lambda: list(_seed_npz()),
+        damage_rest,
+        ("an .npz file", "a folder of .npz files"),
+    ),
+    "tfrecord": Reader(
+        read_records,
+        lambda: list(_seed_records()),
+        damage_rest,
+        ("TFRecord files", "a table of clients"),
+    ),
     "manifest": Reader(
-        read_manifest, lambda: sorted({each[MANIFEST] for each in seed_bundles()}), _damaged_text
+        read_manifest,
+        lambda: sorted({each[MANIFEST] for each in seed_bundles()}),
+        damage_text,
+        ("the manifest of a bundle", "a bundle"),
     ),
+    **graph_readers.READERS,
+    **file_readers.READERS,
+    **table_readers.READERS,
+    **run_readers.READERS,
 }
 
 
@@ -216,12 +219,12 @@ def read_or_refuse(name: str, data: bytes) -> bool:
     """Return whether a reader reads the bytes; it refuses them if not.
 
     Raises:
-      Exception: what is not a refusal of tffc's own.
+      Exception: what is not a refusal of tffc's own, or one that does not say what is wrong.
     """
     try:
         return READERS[name].read(data)
-    except TffcError:
-        return False
+    except TffcError as error:
+        return refused(error)
 
 
 def corpus(name: str) -> list[bytes]:

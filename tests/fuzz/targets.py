@@ -15,6 +15,7 @@ from tests.fuzz.mutations import (
     damaged_text,
     rewritten_text,
 )
+from tests.fuzz.reader import refused
 from tests.ir.test_fingerprint import example
 from tests.ir.test_notation import programs
 from tests.ir.test_typed import FORMS
@@ -160,7 +161,7 @@ def run_case(name: str, seed: int, case: int) -> bool:
     target = TARGETS[name]
     try:
         value = target.read(random.Random(f"{name} {seed} {case}"))
-    except TffcError:
-        return False
+    except TffcError as error:
+        return refused(error)
     target.check(value)
     return True

@@ -37,7 +37,6 @@ def calling(op: str, token: bytes = b"pyfunc_0") -> Compiled:
     graph = new_graph()
     node = add(graph.node, "y", op, ["x"])
     node.attr["token"].s = token
-    node.attr["Tin"].list.type.append(3)
     node.attr["Tout"].list.type.append(3)
     return section(graph, result="y")
 

@@ -215,7 +215,7 @@ def test_a_line_that_is_no_row_is_named(setting: Setting, line: bytes) -> None:
 RECORDS = {
     "no JSON": ("{", "it is not JSON"),
     "deep": ("[" * 100_000, "it is not JSON"),
-    "a long number": (f'{{"rounds": {"9" * 5000}}}', "it is not JSON"),
+    "a long number": (f'{{"rounds": {"9" * 5000}}}', "an integer has more than 64 bits"),
     "no object": ("[]", "it is not an object"),
     "a key twice": ('{"rounds": 1, "rounds": 2}', "the key 'rounds' occurs twice in an object"),
     "no number": ('{"seed": NaN}', "JSON has no NaN"),
@@ -238,7 +238,7 @@ def test_a_record_that_is_none_is_refused(setting: Setting, case: str) -> None:
         {"rounds": -5},
         {"rounds": 2.0},
         {"rounds": True},
-        {"rounds": 10**30},
+        {"rounds": 10**19},
         {"seed": "0"},
         {"clients_per_round": 0},
         {"programs": {}},

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
 from tffc.files.strict_json import NotJsonError, encode_json, read_json
 from tffc.files.yaml_file import read_yaml
+from tffc.ir import TensorType
 from tffc.ir.notation import parse
-from tffc.ir.wire import from_bytes, to_bytes
+from tffc.ir.wire import from_bytes, to_bytes, type_to_bytes
 
 JSON = {
     "a large integer": ("1" + "0" * 400, "an integer has more than 64 bits"),
@@ -45,7 +47,7 @@ def test_json_that_fits(value: Any) -> None:
 
 YAML = {
     "a huge integer": "9" * 5000,
-    "19 digits": "1" * 19,
+    "31 digits": "1" * 31,
     "an integer that is none": "!!int 0x" + "f" * 5000,
     "an integer to base 60": "!!int " + "1:" * 1000 + "1",
     "a fraction that is none": "!!float 1:1.5",
@@ -104,6 +106,13 @@ def test_negative_sizes_in_messages() -> None:
         with pytest.raises(ValueError, match=f"a size is -{size}") as caught:
             from_bytes(known.replace(unknown, _varint(2**64 - size)))
         assert getattr(caught.value, "code", "") == "E254"
+
+
+@pytest.mark.parametrize("size", [-1, -5, 2**63, 2**64, 2**70])
+def test_sizes_that_no_message_holds(size: int) -> None:
+    with pytest.raises(ValueError, match=f"a size is {size}") as caught:
+        type_to_bytes(TensorType(np.int32, [3, size]))
+    assert getattr(caught.value, "code", "") == "E255"
 
 
 def _varint(value: int) -> bytes:

@@ -172,7 +172,6 @@ FORMS: list[tuple[Node, str]] = [
     ),
     (Intrinsic("i", FunctionType(None, PlacementNode(SERVER).type)), "i:( -> placement)"),
     (Intrinsic("i", AbstractType("T")), 'i:"T"'),
-    (Reference("x", TensorType(DType.INT32, (-1,))), "&x:int32[-1]"),
     # The table.
     (
         Call(section(), lit(1)),

@@ -16,6 +16,7 @@ SHARED = {
     "tffc.containers",
     "tffc.errors",
     "tffc.files",
+    "tffc.graphdef",
     "tffc.ir",
     "tffc.near",
     "tffc.operations",
@@ -24,9 +25,9 @@ SHARED = {
     "tffc.trampoline",
     "tffc.values",
 }
-"""The language that both sides speak: programs, types and values, how they are written, and the
-table of TensorFlow's operations.  A draw that the table lists as computing is not replaced, so it
-differs in each run and is seen."""
+"""The language that both sides speak: programs, types and values, how they are written, the table
+of TensorFlow's operations, and what a graph is: one that is malformed is run by neither side.  A
+draw that the table lists as computing is not replaced, so it differs in each run and is seen."""
 
 NAMES_OF_SECTIONS = "tffc.ir.fingerprint"
 """How a printed program names its sections, for which graphs are renamed; nothing that runs a

@@ -17,7 +17,7 @@ from tffc.audit.audit import OUTPUT, SHOWN, Audit, Channel, Depends, Effect, Pro
 from tffc.audit.leaves import prefixes
 from tffc.audit.patterns import Aspect, Pattern
 from tffc.effects.consent import KINDS
-from tffc.errors import PolicyError, Span
+from tffc.errors import PolicyError, Span, reader
 from tffc.files.reading import read_named
 from tffc.files.strict_json import is_text
 from tffc.ir.intrinsics import INTRINSICS
@@ -284,6 +284,7 @@ def _changed(waiver: Waiver, subjects: Mapping[str, str]) -> PolicyError:
 # Reading.
 
 
+@reader("a policy", PolicyError)
 def read_policy(path: pathlib.Path) -> Policy:
     """Return the policy in a file.
 

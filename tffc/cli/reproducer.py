@@ -23,7 +23,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tffc.errors import PipelineError
+from tffc.errors import PipelineError, reader
 from tffc.ir.nodes import Node
 from tffc.ir.notation import parse, sections, typed
 
@@ -68,6 +68,7 @@ class Reproducer:
         return f"tffc-reproducer-{digest[:8]}.txt"
 
 
+@reader("a reproducer", PipelineError)
 def decode_reproducer(text: str, file: str) -> Reproducer:
     """Parse the text of a file.
 

@@ -36,7 +36,7 @@ from tffc.data.table import (
     check_names,
     no_client,
 )
-from tffc.errors import DataError
+from tffc.errors import DataError, reader
 from tffc.ir.dtypes import DType
 from tffc.ir.types import TensorType
 
@@ -71,6 +71,7 @@ class CsvFile(Table):
 
     kind = "csv"
 
+    @reader("a CSV file", DataError)
     def __init__(
         self,
         path: str,
@@ -108,6 +109,7 @@ class CsvFile(Table):
             self._hold(self._index_of(rows, lines))
         self.columns = {name: "text" for name in named if name != client}
 
+    @reader("a CSV file", DataError)
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
         rows = list(self._rows_of(client))

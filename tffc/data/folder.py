@@ -21,7 +21,7 @@ from tffc.data.compressed import bytes_text
 from tffc.data.files import reading
 from tffc.data.npz import ArrayPlace, NpzFile, open_npz, read_places
 from tffc.data.source import Indexing, Origin, TypedClients, no_indexing
-from tffc.errors import DataError
+from tffc.errors import DataError, reader
 from tffc.files.reading import Identity
 from tffc.ir.dtypes import DType
 from tffc.ir.types import Type
@@ -46,6 +46,7 @@ class NpzFolder:
       DataError: the folder does not exist, cannot be read, or holds no client.
     """
 
+    @reader("a folder of .npz files", DataError)
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -86,6 +87,7 @@ class NpzFolder:
         found = {client: each and each.elsewhere() for client, each in self._found.items()}
         return {**self.__dict__, "_found": found}
 
+    @reader("a folder of .npz files", DataError)
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`; the headers of all files are read."""
         found: dict[str, set[Header]] = {}
@@ -95,6 +97,7 @@ class NpzFolder:
                     found.setdefault(name, set()).add(header)
         return {name: headers_text(headers) for name, headers in found.items()}
 
+    @reader("a folder of .npz files", DataError)
     def tensors(self, client: str) -> dict[str, tuple[DType, np.ndarray[Any, Any]]]:
         """Return all arrays of a client in their form in memory, by name, with their element types.
 
@@ -178,6 +181,7 @@ class NpzClients(TypedClients[NpzFolder]):
     def __reduce__(self) -> Any:
         return NpzClients, (self.data, self.layout)
 
+    @reader("a folder of .npz files", DataError)
     def check(self, client: str) -> tuple[int, ...]:
         """See `CheckedSource`; reads the headers, and the arrays that need a conversion that may
         fail."""
@@ -188,6 +192,7 @@ class NpzClients(TypedClients[NpzFolder]):
             self.read(client)
         return lengths
 
+    @reader("a folder of .npz files", DataError)
     def read(self, client: str) -> Any:
         """See `ClientSource`."""
         places = self._places.get(client)

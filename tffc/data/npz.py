@@ -27,7 +27,7 @@ from tffc.data.arrays import ArrayLayout, Arrays, Field, Header, extent, header_
 from tffc.data.casts import string_array
 from tffc.data.compressed import MAX_BYTES, max_bytes_of
 from tffc.data.files import changed
-from tffc.errors import DataError
+from tffc.errors import DataError, reader
 from tffc.files.reading import Identity, open_regular
 from tffc.ir.dtypes import BY_LABEL, DType
 from tffc.ir.types import TensorType
@@ -105,6 +105,7 @@ class NpzFile:
       DataError: it is not an `.npz` file.
     """
 
+    @reader("an .npz file", DataError)
     def __init__(self, path: pathlib.Path, file: BinaryIO) -> None:
         self._path = path
         self._file = file
@@ -439,6 +440,7 @@ def open_npz(
         yield NpzFile(path, file)
 
 
+@reader("an .npz file", DataError)
 def read_places(
     path: pathlib.Path,
     places: Sequence[ArrayPlace],
@@ -506,6 +508,7 @@ def _age(path: pathlib.Path) -> int:
     return 0
 
 
+@reader("an .npz file", DataError)
 def read_arrays(path: pathlib.Path, layout: ArrayLayout) -> dict[str, np.ndarray[Any, Any]]:
     """Return the arrays of an `.npz` file that make up a value of the layout's type.
 
@@ -530,6 +533,7 @@ def encode_npz(arrays: Arrays, texts: Mapping[str, str]) -> bytes:
     return buffer.getvalue()
 
 
+@reader("an .npz file", DataError)
 def read_text(path: pathlib.Path, name: str) -> str | None:
     """Return a text member of an `.npz` file, or None if it has none of that name.
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tffc.errors import DataError, reader
 from tffc.files.strict_json import NotJsonError, encode_json, is_count, is_text, read_json
 from tffc.ir.dtypes import BY_LABEL, DType
 
@@ -74,6 +75,7 @@ class PackManifest:
         return encode_json({"format_version": FORMAT, "arrays": arrays, "source": source, **size})
 
 
+@reader("the manifest of a pack", DataError)
 def read_manifest(content: bytes) -> PackManifest | str:
     """Return the manifest in `content`, or a text that says what is wrong with it."""
     try:

@@ -37,7 +37,7 @@ from tffc.data.pack_format import (
     read_manifest,
 )
 from tffc.data.source import Indexing, Origin, TypedClients, no_indexing
-from tffc.errors import DataError
+from tffc.errors import DataError, reader
 from tffc.files.reading import check_within, read_regular
 from tffc.ir.dtypes import DType
 from tffc.ir.types import Type
@@ -64,6 +64,7 @@ class PackedFolder:
       MissingExtraError: pyarrow is not installed.
     """
 
+    @reader("a pack", DataError)
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -101,6 +102,7 @@ class PackedFolder:
     def __reduce__(self) -> Any:
         return functools.partial(PackedFolder, file=self._file), (self.path, self.casts.text)
 
+    @reader("a pack", DataError)
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`."""
         found: dict[str, str] = {}
@@ -359,6 +361,7 @@ class PackedClients(TypedClients[PackedFolder]):
         """See `CheckedSource`."""
         return self.source or self.data.origin()
 
+    @reader("a pack", DataError)
     def check(self, client: str) -> tuple[int, ...]:
         """See `CheckedSource`; reads the arrays that need a conversion that may fail."""
         headers = self.data.headers(client)
@@ -367,6 +370,7 @@ class PackedClients(TypedClients[PackedFolder]):
             self.read(client)
         return lengths
 
+    @reader("a pack", DataError)
     def read(self, client: str) -> Any:
         """See `ClientSource`."""
         source = self._named(client)
@@ -376,6 +380,7 @@ class PackedClients(TypedClients[PackedFolder]):
             self._fitting.add(shapes)
         return self.layout.decode(self.data.arrays(client), source)
 
+    @reader("a pack", DataError)
     def read_groups(self, clients: Sequence[str]) -> Grouped:
         """See `GroupedSource`."""
         self.data.check_unchanged()

@@ -34,7 +34,7 @@ from tffc.data.table import (
     check_names,
     no_client,
 )
-from tffc.errors import DataError
+from tffc.errors import DataError, reader
 from tffc.ir.dtypes import DType
 from tffc.ir.shapes import Shape
 from tffc.ir.types import TensorType
@@ -68,6 +68,7 @@ class ParquetFiles(Table):
 
     kind = "parquet"
 
+    @reader("Parquet files", DataError)
     def __init__(
         self,
         path: str,
@@ -115,6 +116,7 @@ class ParquetFiles(Table):
         what = f"as {type}" if scalar else f"as lists of {type.element_type}"
         return str(kind), f"name another column with columns=A,B, or write this one {what}"
 
+    @reader("Parquet files", DataError)
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
         names = tuple(sorted({each.name for each in wanted}))

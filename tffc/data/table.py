@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from tffc.data.arrays import ArrayLayout, Field
 from tffc.data.cells import SKIP, Rules, Wanted
 from tffc.data.source import Origin, TypedClients
-from tffc.errors import DataError
+from tffc.errors import DataError, reader
 from tffc.ir.types import TensorType, Type
 from tffc.near import did_you_mean, near_names
 
@@ -156,6 +156,7 @@ class TableClients(TypedClients[Table]):
             _check(table, *each)
         return cls(table, layout, tuple(table.rules.apply(table.location, wanted)))
 
+    @reader("a table of clients", DataError)
     def check(self, client: str) -> tuple[int, ...]:
         """See `CheckedSource`; reads the client's rows."""
         columns = self._read(client)
@@ -166,6 +167,7 @@ class TableClients(TypedClients[Table]):
         }
         return tuple(lengths.values())
 
+    @reader("a table of clients", DataError)
     def read(self, client: str) -> Any:
         """See `ClientSource`."""
         columns = self._read(client)

@@ -26,7 +26,7 @@ from tffc.data.crc32c import masked_crc32c
 from tffc.data.files import DataFile, changed, expand, reading
 from tffc.data.source import OFTEN, Indexing, no_indexing
 from tffc.data.table import RowIndex, Table, no_client
-from tffc.errors import DataError
+from tffc.errors import DataError, reader
 from tffc.files.reading import read_regular
 from tffc.files.strict_json import NotJsonError, read_json
 from tffc.ir.dtypes import DType
@@ -59,6 +59,7 @@ class TfRecordFiles(Table):
 
     kind = "tfrecord"
 
+    @reader("TFRecord files", DataError)
     def __init__(
         self,
         path: str,
@@ -80,6 +81,7 @@ class TfRecordFiles(Table):
         self.columns = None if spec is None else _read_spec(spec)
         self._hold(self._index_of_files() if client is None else self._index_of(client, progress))
 
+    @reader("TFRecord files", DataError)
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`; as the feature spec says, or as the first record shows."""
         if self.columns is not None:
@@ -95,6 +97,7 @@ class TfRecordFiles(Table):
             return None
         return said, f"write {type} in the feature spec if the records are to be read as that"
 
+    @reader("TFRecord files", DataError)
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
         records = list(self._records_of(client))

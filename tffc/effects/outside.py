@@ -98,7 +98,7 @@ def outside_uses(section: Compiled) -> tuple[Use, ...]:
     if not found:
         return ()
     calls = _Calls(content)
-    return tuple(use for kind, name, node in found for use in calls.uses(kind, name, node))
+    return tuple(use for kinds, name, node in found for use in calls.uses(kinds, name, node))
 
 
 def _xla(section: Compiled) -> Iterator[Use]:
@@ -117,12 +117,13 @@ def _xla(section: Compiled) -> Iterator[Use]:
 
 def _found(
     function: str, nodes: Any, beside: Mapping[str, Any], called: frozenset[str]
-) -> Iterator[tuple[str, str, Any]]:
-    """Yield the kind, the function, and the node of each effect in one body."""
+) -> Iterator[tuple[list[str], str, Any]]:
+    """Yield the kinds of effects of each node in one body that has any, the function and the
+    node."""
     for node in nodes:
-        if is_call(node.op, called):
-            continue
-        yield from ((kind, function, node) for kind in outside_kinds(node, beside))
+        kinds = [] if is_call(node.op, called) else outside_kinds(node, beside)
+        if kinds:
+            yield kinds, function, node
 
 
 def _by_name(nodes: Any) -> dict[str, Any]:
@@ -169,17 +170,17 @@ class _Calls:
         names = [node.op, *(call.name for call in named_functions(node.attr))]
         return [name for name in names if name in self._functions]
 
-    def uses(self, kind: str, function: str, node: Any) -> Iterator[Use]:
+    def uses(self, kinds: list[str], function: str, node: Any) -> Iterator[Use]:
         """Yield the effects of a node; a file on another machine is an effect on the network
         too."""
         names, computed = self._named(function, node)
-        constants = tuple(name[:LONGEST_CONSTANT] for name in names[:MOST_CONSTANTS])
-        use = Use(kind, node.op, constants, self._path(function, node), computed)
-        yield use
+        path = self._path(function, node)
+        for kind in kinds:
+            yield Use(kind, node.op, _shown(names), path, computed)
+        files, network = OUTSIDE[Effect.FILES], OUTSIDE[Effect.NETWORK]
         remote = [name for name in names if REMOTE.match(name)]
-        if kind == OUTSIDE[Effect.FILES] and remote:
-            shown = tuple(name[:LONGEST_CONSTANT] for name in remote[:MOST_CONSTANTS])
-            yield dataclasses.replace(use, kind=OUTSIDE[Effect.NETWORK], constants=shown)
+        if remote and files in kinds and network not in kinds:
+            yield Use(network, node.op, _shown(remote), path, computed)
 
     def _path(self, function: str, node: Any) -> tuple[str, ...]:
         """Return the `path` of a `Use`."""
@@ -209,6 +210,10 @@ class _Calls:
         found = [self._texts.of(function, edges[place]) for place in places if place < len(edges)]
         known = [text for each in found for text in each.known]
         return [*named, *known], not all(each.all_known for each in found)
+
+
+def _shown(names: list[bytes]) -> tuple[bytes, ...]:
+    return tuple(name[:LONGEST_CONSTANT] for name in names[:MOST_CONSTANTS])
 
 
 def _may_reach_outside(section: Compiled) -> bool:

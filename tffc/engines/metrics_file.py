@@ -8,7 +8,7 @@ import pathlib
 from typing import NamedTuple
 
 from tffc.engines.metrics import MetricsRow
-from tffc.errors import DataError
+from tffc.errors import DataError, reader
 from tffc.files.reading import open_regular
 
 
@@ -73,6 +73,7 @@ class MetricsFile:
         self._hash.update(line)
 
 
+@reader("the metrics of a run", DataError)
 def read_rows(path: pathlib.Path, content: bytes) -> list[MetricsRow]:
     """Parse the rows in complete lines; errors name the file `path`.
 

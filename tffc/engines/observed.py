@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tffc.engines.rounds import Round
-from tffc.errors import DataError
+from tffc.errors import DataError, reader
 from tffc.files.reading import read_regular
 from tffc.files.strict_json import NotJsonError, is_count, is_table, is_text, read_json
 from tffc.printable import json_text
@@ -84,6 +84,7 @@ def add_observed(folder: pathlib.Path, seen: Observed) -> None:
         os.close(descriptor)
 
 
+@reader("the observations of a run", DataError)
 def read_observed(folder: pathlib.Path) -> dict[int, Observed]:
     """Return the observations of each round, by its number; empty if there is no file.
 

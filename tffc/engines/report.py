@@ -20,7 +20,7 @@ from tffc.engines.run_record import (
     reading,
     sha256,
 )
-from tffc.errors import DataError
+from tffc.errors import DataError, reader
 from tffc.files.reading import read_regular
 
 LONGEST_METRICS = 2**31
@@ -51,6 +51,7 @@ class RunReport:
         return cls(name, record, rows, {each.round: each for each in observed})
 
 
+@reader("the metrics of a run", DataError)
 def read_report(folder: pathlib.Path) -> RunReport:
     """Return the report of the run in a folder, even while the run continues.
 

@@ -18,7 +18,7 @@ from tffc.data.identity import SourceIdentity, file_digest
 from tffc.engines.metrics_file import Extent
 from tffc.engines.rounds import Sampling
 from tffc.engines.run_identity import RunIdentity
-from tffc.errors import DataError
+from tffc.errors import DataError, reader
 from tffc.files.reading import read_regular
 from tffc.files.strict_json import NotJsonError, encode_json, is_count, is_table, is_text, read_json
 from tffc.printable import json_text
@@ -73,6 +73,7 @@ def encode_source(source: SourceIdentity) -> bytes:
     return (json_text(source.as_json(), indent=2) + "\n").encode()
 
 
+@reader("the record of a run", DataError)
 def read_record(folder: pathlib.Path) -> RunRecord | None:
     """Return the record of the run in a folder, or None if there is none.
 
@@ -113,6 +114,7 @@ def encode_batching(known: Mapping[str, bool]) -> bytes:
     return encode_json({"format_version": FORMAT, "pays": dict(known)})
 
 
+@reader("the record of a run", DataError)
 def read_batching(folder: pathlib.Path) -> dict[str, bool]:
     """Return the measurements in `batching.json`, empty if there is none.
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tffc.data.arrays import ArrayLayout
 from tffc.data.npz import encode_npz, read_arrays, read_text
-from tffc.errors import DataError
+from tffc.errors import DataError, reader
 from tffc.files import atomic
 from tffc.files.strict_json import NotJsonError, encode_json, is_count, read_json
 from tffc.ir.notation.type_parser import parse_type
@@ -70,6 +70,7 @@ def encode_state(state: State, type: Type, file: str) -> bytes:
     )
 
 
+@reader("a state", DataError)
 def read_state(path: pathlib.Path, type: Type, program: str) -> State:
     """Return the state in the file at `path`; unless `program` made it, its number of rounds is 0.
 
@@ -91,6 +92,7 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
     return State(layout.decode(read_arrays(path, layout), str(path)), program, rounds)
 
 
+@reader("a state", DataError)
 def read_type(path: pathlib.Path) -> Type:
     """Return the type that a state file states, which has no Python containers.
 
@@ -117,6 +119,7 @@ class About(NamedTuple):
     rounds: int
 
 
+@reader("a state", DataError)
 def about_state(path: pathlib.Path, text: str | None) -> About | None:
     """Parse the member `state.json` of a file; return None if there is none.
 

@@ -19,7 +19,7 @@ MAX_NODES = 100_000
 """The most values that a text may expand to, counting aliased ones each time."""
 
 
-INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
+INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 FRACTION = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
 
 TAGS = "null", "bool", "str", "seq", "map", "timestamp"
@@ -30,7 +30,7 @@ class _Loader(yaml.SafeLoader):
     """Reads the types above."""
 
     def read_integer(self, node: Any) -> int:
-        return int(self._matching(node, INTEGER, "an integer of at most 18 digits"))
+        return int(self._matching(node, INTEGER, "an integer of at most 30 digits"))
 
     def read_fraction(self, node: Any) -> float:
         return float(self._matching(node, FRACTION, "a number with a decimal point"))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from tffc.errors import GoldenError
+from tffc.errors import GoldenError, reader
 from tffc.files.reading import read_named
 from tffc.files.strict_json import is_text
 from tffc.frontend.load import load
@@ -30,6 +30,7 @@ class Example:
     recipe: Recipe
 
 
+@reader("a list of golden examples", GoldenError)
 def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Example]:
     """Return the examples that the folder lists, or those with the given names.
 

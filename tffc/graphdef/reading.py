@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError
 
-from tffc.errors import GraphError
+from tffc.errors import GraphError, reader
 from tffc.graphdef.functions import named_functions
 from tffc.graphdef.node import port_of, source
 from tffc.operations import op_table
@@ -35,6 +35,7 @@ _checked: Final[set[bytes]] = set()
 """The digests of graphs that passed; a command reads a graph several times."""
 
 
+@reader("a graph of TensorFlow", GraphError)
 def read_graph(content: bytes) -> Any:
     """Return a GraphDef.
 
@@ -56,6 +57,7 @@ def read_graph(content: bytes) -> Any:
     return graph
 
 
+@reader("a graph of TensorFlow", GraphError)
 def check_graph(graph: Any) -> None:
     """Check a graph and all functions of its library, called or not.
 

@@ -12,6 +12,7 @@ import pathlib
 import re
 from collections.abc import Iterator
 
+from tffc.errors import WireError, reader
 from tffc.operations.bytecode import BytecodeError, operations, strings
 from tffc.operations.effects import HEADINGS, PYTHON_CALLBACK, Effect, read_table
 from tffc.proto.encoding import Kind, Place, read_message, schema
@@ -43,6 +44,7 @@ UNTOLD = "(a function that the StableHLO alone calls)"
 """Stands for a call whose target cannot be told."""
 
 
+@reader("a module of HLO", WireError)
 def instructions(module: bytes) -> Iterator[tuple[str, str]]:
     """Yield the opcode of each instruction of a serialized HloModuleProto, and the target of each
     `custom-call`: the function that it calls.
@@ -58,6 +60,7 @@ def instructions(module: bytes) -> Iterator[tuple[str, str]]:
             yield found.get("opcode", ""), found.get("target", "")
 
 
+@reader("a module of HLO", WireError)
 def foreign_calls(hlo_module: bytes, stablehlo: bytes) -> list[str]:
     """Return the functions outside of an XLA section that it calls and that are not known to do
     nothing but compute, by either of its two modules.

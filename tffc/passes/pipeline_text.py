@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, cast
 
-from tffc.errors import PipelineError, Span
+from tffc.errors import PipelineError, Span, reader
 from tffc.passes.pipeline import GIVEN, Pass, PassStep, Pipeline, TextPlace, nearest
 
 KEYS = ("name", "passes")
@@ -48,6 +48,7 @@ def default_text() -> str:
     return DEFAULT.read_text(encoding="utf-8")
 
 
+@reader("a list of passes", PipelineError)
 def parse_passes(
     text: str,
     passes: Mapping[str, Pass],
@@ -63,6 +64,7 @@ def parse_passes(
     return Pipeline(source, steps, given)
 
 
+@reader("a pipeline", PipelineError)
 def parse_pipeline(
     text: str, source: str, passes: Mapping[str, Pass], given: tuple[str, ...] = GIVEN
 ) -> Pipeline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import pathlib
 
-from tffc.errors import PipelineError
+from tffc.errors import PipelineError, reader
 from tffc.files.reading import read_named
 from tffc.ir.invariants import (
     CALL_DOMINANT,
@@ -89,6 +89,7 @@ def default_pipeline() -> Pipeline:
     return parse_pipeline(default_text(), DEFAULT.name, PASSES)
 
 
+@reader("a pipeline", PipelineError)
 def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipeline:
     """Return the pipeline in a YAML file, for programs of which `given` holds.
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from tffc.backends.bundle.manifest import Manifest, by_stem, decode_manifest
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import assemble
-from tffc.errors import BundleError, NotationError, WireError, excerpt
+from tffc.errors import BundleError, NotationError, WireError, excerpt, reader
 from tffc.files import atomic
 from tffc.files.reading import read_regular
 from tffc.ir import wire
@@ -208,6 +208,7 @@ def _files_in(path: pathlib.Path) -> Iterator[str]:
             yield (pathlib.Path(folder) / name).relative_to(path).as_posix()
 
 
+@reader("a bundle", BundleError)
 def read_bundle(path: pathlib.Path) -> Bundle:
     """Return the bundle in the folder `path`, after checking the hash of each file.
 
@@ -223,6 +224,7 @@ def read_bundle(path: pathlib.Path) -> Bundle:
     return _assembled(path, manifest, contents)
 
 
+@reader("a bundle", BundleError)
 def decode_bundle(files: Mapping[str, bytes], name: pathlib.Path) -> Bundle:
     """Return the bundle of these files by path, as `Bundle.encode` returns them.
 

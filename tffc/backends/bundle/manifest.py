@@ -20,7 +20,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from tffc.errors import BundleError
+from tffc.errors import BundleError, reader
 from tffc.files.strict_json import NOT_JSON, NotJsonError, encode_json, read_json
 
 FORMAT = (1, 0)
@@ -81,6 +81,7 @@ class Manifest:
         }
 
 
+@reader("the manifest of a bundle", BundleError)
 def decode_manifest(data: bytes, source: str) -> Manifest:
     """Return the manifest in `data`; `source` names it in messages.
 

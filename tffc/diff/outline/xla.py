@@ -16,6 +16,7 @@ from tffc.diff.outline.rows import (
     digest,
     quoted,
 )
+from tffc.errors import WireError, reader
 from tffc.graphdef.node import reached
 from tffc.ir.dtypes import DType
 from tffc.proto.encoding import Kind, Place, read_fields, read_message, schema, signed
@@ -76,6 +77,7 @@ format if they are encoded as varints."""
 TUPLE = 13
 
 
+@reader("a module of HLO", WireError)
 def xla_outline(module: bytes) -> Outline:
     """Return the outline of a serialized HloModuleProto.
 

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
+from tffc.errors import NotationError, reader
 from tffc.ir.nodes import (
     Binding,
     Block,
@@ -36,6 +37,7 @@ from tffc.trampoline import Task, run
 CONSTANTS = ("number", "bits", "bytes")
 
 
+@reader("a typed text", NotationError)
 def parse(text: str, sections: Mapping[str, bytes] | None = None, file: str = "<text>") -> Node:
     """Return the program that `typed` printed.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Container, Hashable
 
+from tffc.errors import NotationError, reader
 from tffc.ir.dtypes import BY_LABEL, DType
 from tffc.ir.notation.lexer import Cursor, Source, Word
 from tffc.ir.shapes import Shape
@@ -22,6 +23,7 @@ from tffc.near import near_names
 from tffc.trampoline import Task, run
 
 
+@reader("the text of a type", NotationError)
 def parse_type(text: str, file: str = "<text>", variables: Container[str] = ()) -> Type:
     """Return the type that `type_text` printed; `file` is its place in errors.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, assert_never
 
-from tffc.errors import LanguageTypeError, LanguageValueError, OversizeError
+from tffc.errors import LanguageTypeError, LanguageValueError, OversizeError, WireError, reader
 from tffc.ir.array import Array, to_array
 from tffc.ir.growth import growth_notes
 from tffc.ir.nodes import (
@@ -42,6 +42,7 @@ SHARED = frozenset({"tensorflow", "xla", "intrinsic"})
 """The kinds of nodes that programs repeat: equal ones are read once and become one node."""
 
 
+@reader("a serialized computation", WireError)
 def from_bytes(data: bytes) -> Node:
     """Return the program in a serialized Computation message.
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar, TypeAlias
 
-from tffc.errors import ExecutionError
+from tffc.errors import ExecutionError, WireError, reader
 from tffc.ir.term import Term
 from tffc.ir.traverse import postorder
 from tffc.ir.types import Type
@@ -76,6 +76,7 @@ class XlaSection:
     stablehlo: bytes = b""
 
 
+@reader("a section of TensorFlow", WireError)
 def read_tensorflow(payload: bytes, place: Place | None = None) -> TensorFlowSection:
     """Return the content of a serialized TensorFlow message.
 
@@ -93,6 +94,7 @@ def read_tensorflow(payload: bytes, place: Place | None = None) -> TensorFlowSec
     )
 
 
+@reader("a section of XLA", WireError)
 def read_xla(payload: bytes, place: Place | None = None) -> XlaSection:
     """Return the content of a serialized Xla message.
 

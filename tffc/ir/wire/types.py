@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, ClassVar
 
-from tffc.errors import LanguageTypeError, LanguageValueError, UnstorableError
+from tffc.errors import LanguageTypeError, LanguageValueError, UnstorableError, WireError, reader
 from tffc.ir.dtypes import BY_NUMBER, DType
 from tffc.ir.shapes import Shape
 from tffc.ir.size import counted
@@ -127,7 +127,7 @@ def type_content(node: Type, known: Contents) -> bytes | Content:
     """Return the content of a type's message; `known` has those of the types in it.
 
     Raises:
-      UnstorableError: the type is abstract.
+      UnstorableError: the type is abstract, or has a size that no message can hold.
     """
     content = message_content(TYPE, {_kind(node): _fields(node)}, known)
     if isinstance(content, Content):
@@ -140,7 +140,7 @@ def _fields(node: Type) -> dict[str, Any]:
     """Return the fields of a type's message, which contain types."""
     match node:
         case TensorType():
-            sizes = [-1 if size is None else size for size in node.shape or ()]
+            sizes = [-1 if size is None else _stored(size, node) for size in node.shape or ()]
             shape = {"dims": sizes, "unknown_rank": node.shape is None}
             return {"dtype": node.element_type.number, **shape}
         case StructType():
@@ -156,6 +156,17 @@ def _fields(node: Type) -> dict[str, Any]:
             return {}
         case _:
             raise UnstorableError("E221", f"the abstract type `{node}` cannot be stored")
+
+
+def _stored(size: int, type: TensorType) -> int:
+    """Return a size that a message can hold; -1 stands for an unknown one there."""
+    if 0 <= size < 2**63:
+        return size
+    raise UnstorableError(
+        "E255",
+        f"the type `{type}` cannot be stored: a size is {size}",
+        help="write None for a size that is not known" if size < 0 else None,
+    )
 
 
 def _kind(node: Type) -> str:
@@ -176,6 +187,7 @@ def type_to_bytes(node: Type) -> bytes:
     return joined(known[id(node)])
 
 
+@reader("a serialized type", WireError)
 def type_from_bytes(data: bytes) -> Type:
     """Return the type in a serialized Type message.
 

@@ -1,0 +1,40 @@
+"""Readers of what a section holds: graphs of TensorFlow and modules of HLO."""
+
+from __future__ import annotations
+
+from tests.fuzz.reader import Reader, damage_bytes
+from tests.fuzz.targets import seed_graphs, seed_sections
+from tests.hostile.graphs import hlo
+from tffc.errors import TffcError
+from tffc.graphdef.reading import check_graph, read_graph
+from tffc.ir.wire import read_xla
+from tffc.operations.hlo import foreign_calls, instructions
+
+
+def read_a_graph(data: bytes) -> bool:
+    """Read a graph, which passes the same checks again."""
+    check_graph(read_graph(data))
+    return True
+
+
+def read_module(data: bytes) -> bool:
+    """Read the instructions of a module, and what it calls."""
+    list(instructions(data))
+    foreign_calls(data, data)
+    return True
+
+
+def _seed_modules() -> list[bytes]:
+    modules = [read_xla(hlo({1: "x", 2: "parameter"}, {1: "y", 2: "custom-call", 28: "f"}).payload)]
+    for payload in seed_sections().values():
+        try:
+            modules.append(read_xla(payload))
+        except TffcError:
+            continue
+    return sorted({content for each in modules for content in (each.hlo_module, each.stablehlo)})
+
+
+READERS = {
+    "graph": Reader(read_a_graph, seed_graphs, damage_bytes, ("a graph of TensorFlow",)),
+    "hlo": Reader(read_module, _seed_modules, damage_bytes, ("a module of HLO",)),
+}

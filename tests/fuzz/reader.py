@@ -1,0 +1,61 @@
+"""What the fuzzers know about a reader."""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+import random
+import tempfile
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tests.fuzz.mutations import damaged_bytes, damaged_text
+from tffc.errors import TffcError
+
+
+class Reader(NamedTuple):
+    """What reads bytes or refuses them; whole inputs, changes that fit their format, and the kinds
+    of input, as boundaries of tffc name them, that it reads."""
+
+    read: Callable[[bytes], bool]
+    seeds: Callable[[], list[bytes]]
+    damage: Callable[[random.Random, bytes], bytes]
+    kinds: tuple[str, ...]
+
+
+def damage_bytes(generator: random.Random, data: bytes) -> bytes:
+    """Change bytes, or the fields of the message that they are."""
+    return damaged_bytes(generator, [data])
+
+
+def damage_rest(generator: random.Random, data: bytes) -> bytes:
+    """Change all but the first byte, which chooses."""
+    return data[:1] + damaged_bytes(generator, [data[1:]])
+
+
+def damage_text(generator: random.Random, data: bytes) -> bytes:
+    """Change words."""
+    return damaged_text(generator, [data.decode(errors="replace")]).encode(errors="replace")
+
+
+def refused(error: TffcError) -> bool:
+    """Return that an input was not read.
+
+    Raises:
+      TffcError: the error, if it does not say what is wrong with the input: the reader met
+        something that it did not expect.
+    """
+    if error.code == "E865":
+        raise error
+    return False
+
+
+_HELD = tempfile.TemporaryDirectory(prefix="tffc-fuzz-")
+
+
+@functools.cache
+def folder(name: str) -> pathlib.Path:
+    """Return a folder for the files of a reader, which goes with the process."""
+    path = pathlib.Path(_HELD.name, name)
+    path.mkdir()
+    return path

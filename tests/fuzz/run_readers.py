@@ -1,0 +1,89 @@
+"""Readers of the files in the folder of a run."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import pathlib
+import random
+
+from tests.fuzz.reader import Reader, damage_bytes, damage_text, folder, refused
+from tests.hostile.killed_runs import Runs
+from tffc.engines.metrics_file import read_rows
+from tffc.engines.observed import OBSERVED, read_observed
+from tffc.engines.report import read_report
+from tffc.engines.run_folder import METRICS
+from tffc.engines.run_record import BATCHING, RUN, SOURCE, read_batching, read_record
+from tffc.engines.state import read_state, read_type
+from tffc.errors import TffcError
+from tffc.ir import TensorType
+
+STATE = "state.npz"
+FILES = (RUN, SOURCE, BATCHING, OBSERVED, METRICS, STATE)
+"""The first byte of an input is the position of the file that the rest replaces."""
+
+
+@functools.cache
+def _run() -> pathlib.Path:
+    """Return the folder of a run of three rounds."""
+    place = folder("run")
+    with contextlib.chdir(place):
+        Runs("local").run("run")
+    (place / "run" / BATCHING).touch()
+    return place / "run"
+
+
+@functools.cache
+def _whole() -> dict[str, bytes]:
+    found = {name: (_run() / name) for name in FILES}
+    return {name: path.read_bytes() if path.exists() else b"" for name, path in found.items()}
+
+
+def read_run(data: bytes) -> bool:
+    """Read the folder of a run after one of its files was replaced."""
+    place, name = _run(), FILES[data[0] % len(FILES)] if data else RUN
+    (place / name).write_bytes(data[1:])
+    try:
+        return False not in [_is_read(place, each) for each in range(5)]
+    finally:
+        (place / name).write_bytes(_whole()[name])
+
+
+def _is_read(place: pathlib.Path, what: int) -> bool:
+    try:
+        match what:
+            case 0:
+                read_record(place)
+                read_batching(place)
+            case 1:
+                read_report(place)
+            case 2:
+                read_rows(place / METRICS, (place / METRICS).read_bytes())
+                read_observed(place)
+            case 3:
+                read_state(place / STATE, TensorType("int32"), "")
+            case _:
+                read_type(place / STATE)
+    except TffcError as error:
+        return refused(error)
+    return True
+
+
+def _damage(generator: random.Random, data: bytes) -> bytes:
+    damage = damage_bytes if data[:1] == b"\5" else damage_text
+    return data[:1] + damage(generator, data[1:])
+
+
+READERS = {
+    "run": Reader(
+        read_run,
+        lambda: [bytes([number]) + _whole()[name] for number, name in enumerate(FILES)],
+        _damage,
+        (
+            "the record of a run",
+            "a state",
+            "the observations of a run",
+            "the metrics of a run",
+        ),
+    )
+}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
+import os
 import pathlib
 import random
+import shutil
 import tempfile
 from collections.abc import Callable
 from typing import NamedTuple
@@ -50,12 +53,20 @@ def refused(error: TffcError) -> bool:
     return False
 
 
-_HELD = tempfile.TemporaryDirectory(prefix="tffc-fuzz-")
+def folder(name: str) -> pathlib.Path:
+    """Return a folder for the files of a reader, which goes with the process."""
+    path = _place(os.getpid()) / name
+    path.mkdir(exist_ok=True)
+    return path
 
 
 @functools.cache
-def folder(name: str) -> pathlib.Path:
-    """Return a folder for the files of a reader, which goes with the process."""
-    path = pathlib.Path(_HELD.name, name)
-    path.mkdir()
-    return path
+def _place(process: int) -> pathlib.Path:
+    place = pathlib.Path(tempfile.mkdtemp(prefix="tffc-fuzz-"))
+
+    def remove() -> None:
+        if os.getpid() == process:  # not at the end of one that this process began
+            shutil.rmtree(place, ignore_errors=True)
+
+    atexit.register(remove)
+    return place

@@ -9,12 +9,14 @@ from __future__ import annotations
 import functools
 import io
 import pathlib
+import random
 import zipfile
 from collections.abc import Iterator
 
 import numpy as np
 
 from tests.fuzz import file_readers, graph_readers, run_readers, table_readers
+from tests.fuzz.mutations import CHANGES
 from tests.fuzz.reader import Reader, damage_bytes, damage_rest, damage_text, folder, refused
 from tests.fuzz.targets import (
     check_message,
@@ -225,6 +227,20 @@ def read_or_refuse(name: str, data: bytes) -> bool:
         return READERS[name].read(data)
     except TffcError as error:
         return refused(error)
+
+
+def damaged(name: str, generator: random.Random) -> bytes:
+    """Return an input of a reader after a few changes."""
+    reader = READERS[name]
+    data = generator.choice(_inputs(name))
+    for _ in range(generator.choice(CHANGES)):
+        data = reader.damage(generator, data)
+    return data
+
+
+@functools.cache
+def _inputs(name: str) -> list[bytes]:
+    return [*READERS[name].seeds(), *corpus(name)]
 
 
 def corpus(name: str) -> list[bytes]:

@@ -15,6 +15,7 @@ import atexit
 import contextlib
 import dataclasses
 import functools
+import math
 import os
 import random
 import resource
@@ -26,7 +27,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.fuzz.mutations import (
     damaged_bytes,
@@ -34,6 +35,7 @@ from tests.fuzz.mutations import (
     damaged_text,
     rewritten_text,
 )
+from tests.fuzz.readers import READERS, damaged, read_or_refuse
 from tests.fuzz.targets import (
     check_message,
     check_node,
@@ -41,7 +43,7 @@ from tests.fuzz.targets import (
     seed_sections,
     seed_texts,
 )
-from tests.hostile import bundles, data_commands, data_fuzz, killed_runs
+from tests.hostile import bundles, data_commands, data_fuzz, graph_commands, killed_runs
 from tests.hostile.kills import is_killed
 from tffc.backends import compile_form
 from tffc.backends.forms.kinds import FORMS
@@ -133,21 +135,41 @@ def _runs(engine: str) -> tuple[killed_runs.Runs, str, dict[str, bytes | None]]:
 
 
 class Generator(NamedTuple):
-    """What makes and tries a case of a seed and a number, and how many are tried."""
+    """What makes and tries a case of a seed and a number, and how many are tried.
+
+    `prepare` is called once before, in the process that begins others, and `made` gives the input
+    of a case where it is bytes.
+    """
 
     run: Callable[[int, int], bool]
     cases: int
     memory: int = 4 * GIB
+    prepare: Callable[[], Any] = lambda: None
+    made: Callable[[int, int], bytes] | None = None
 
 
 def _seeded(name: str, run: Callable[[random.Random], bool]) -> Callable[[int, int], bool]:
     return lambda seed, case: run(random.Random(f"long {name} {seed} {case}"))
 
 
+def _reader(name: str) -> Generator:
+    """Return what hands a reader damaged input."""
+
+    def made(seed: int, case: int) -> bytes:
+        return damaged(name, random.Random(f"reader {name} {seed} {case}"))
+
+    def run(seed: int, case: int) -> bool:
+        return read_or_refuse(name, made(seed, case))
+
+    return Generator(run, 100_000, 16 * GIB, made=made)
+
+
 GENERATORS = {
     "messages": Generator(_seeded("messages", run_message), 100_000),
     "texts": Generator(_seeded("texts", run_text), 100_000),
     "bundles": Generator(run_bundle, 2000),
+    "graphs": Generator(graph_commands.run_case, 100_000, 16 * GIB, graph_commands.rounds),
+    **{f"reader-{name}": _reader(name) for name in READERS},
     **{
         kind: Generator(functools.partial(data_commands.run_case, kind), 2000, 16 * GIB)
         for kind in data_fuzz.MUTATIONS
@@ -162,42 +184,49 @@ GENERATORS = {
 @dataclasses.dataclass
 class Found:
     """What became of cases: which is next, how many were read, the longest time that one took, in
-    seconds, and which did; which failed, and how many KiB of memory were held."""
+    seconds, and which did; what those that failed said, and how many KiB of memory were held."""
 
     next: int
     read: int = 0
     longest: float = 0.0
     slowest: int = 0
-    failed: list[int] = dataclasses.field(default_factory=list)
+    failed: dict[int, str] = dataclasses.field(default_factory=dict[int, str])
     memory: int = 0
 
+
+LONGEST_REPORT = 2**20
 
 FORM = struct.Struct("<qqdq")
 
 
-def run_cases(generator: Generator, seed: int, first: int, last: int) -> Found:
-    """Try cases, each in a process with others, until all are done."""
+def run_cases(
+    generator: Generator, seed: int, first: int, last: int, end: float = math.inf
+) -> Found:
+    """Try cases, each in a process with others, until all are done or the time is over."""
+    generator.prepare()
     total = Found(first)
-    while total.next < last:
+    while total.next < last and time.monotonic() < end:
         until = min(total.next + AT_ONCE, last)
         with tempfile.TemporaryFile() as shared:
             shared.write(FORM.pack(total.next, total.read, total.longest, total.slowest))
             shared.flush()
             child = os.fork()
             if child == 0:
-                _work(generator, seed, until, shared.fileno())
+                _work(generator, seed, until, shared.fileno(), end)
             _, status, used = os.wait4(child, 0)
             told = os.pread(shared.fileno(), FORM.size, 0)
+            said = os.pread(shared.fileno(), LONGEST_REPORT, FORM.size).decode(errors="replace")
         total.next, total.read, total.longest, total.slowest = FORM.unpack(told)
         total.memory = max(total.memory, used.ru_maxrss)
-        if status or total.next < until:
-            print(f"case {total.next} of seed {seed} ended with status {status}", file=sys.stderr)
-            total.failed.append(total.next)
+        if status or (total.next < until and time.monotonic() < end):
+            said = f"case {total.next} of seed {seed} ended with status {status}\n{said}"
+            print(said, file=sys.stderr, flush=True)
+            total.failed[total.next] = said
             total.next += 1
     return total
 
 
-def _work(generator: Generator, seed: int, until: int, shared: int) -> None:
+def _work(generator: Generator, seed: int, until: int, shared: int, end: float) -> None:
     """Try cases in this process, which ends with the first that fails."""
     code = 1
     try:
@@ -205,7 +234,7 @@ def _work(generator: Generator, seed: int, until: int, shared: int) -> None:
         for number in (signal.SIGPROF, signal.SIGALRM):
             signal.signal(number, _give_up)
         case, read, longest, slowest = FORM.unpack(os.pread(shared, FORM.size, 0))
-        while case < until:
+        while case < until and time.monotonic() < end:
             signal.setitimer(signal.ITIMER_PROF, SECONDS)
             signal.alarm(WAITING)
             begun = time.process_time()
@@ -216,9 +245,8 @@ def _work(generator: Generator, seed: int, until: int, shared: int) -> None:
             os.pwrite(shared, FORM.pack(case, read, longest, slowest), 0)
         code = 0
     except BaseException:  # noqa: BLE001 - whatever it is, it is what is looked for
-        traceback.print_exc(limit=-8)
+        os.pwrite(shared, traceback.format_exc(limit=-8).encode(errors="replace"), FORM.size)
     finally:
-        sys.stderr.flush()
         atexit._run_exitfuncs()
         os._exit(code)
 
@@ -238,7 +266,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, Found]]:
         found = run_cases(generator, options.seed, options.first, options.first + cases)
         print(
             f"{name}: {cases} cases, {found.read} read, {len(found.failed)} failed "
-            f"{found.failed[:20]}, longest {found.longest:.1f} s (case {found.slowest}), "
+            f"{list(found.failed)[:20]}, longest {found.longest:.1f} s (case {found.slowest}), "
             f"memory {found.memory / 2**10:.0f} MiB",
             flush=True,
         )

@@ -73,6 +73,7 @@ def _is_misfit(used: Type, bound: Type | None) -> bool:
 def _check_placements(root: Node) -> Violation | None:
     """Check that zips take values of their place, and functions given to operators hold none."""
     plain: set[int] = set()
+    uses = _Uses()
     right_zips: set[int] = set()
     for node in postorder(root):
         if not isinstance(node, Call) or not isinstance(node.function, Intrinsic):
@@ -86,27 +87,39 @@ def _check_placements(root: Node) -> Violation | None:
             right_zips.add(id(node.function))
         for operand in _operands(node):
             if isinstance(operand, Lambda):
-                placed = _find_placed(operand, plain)
+                placed = _find_placed(operand, uses, plain)
                 if placed is not None:
                     return _placed_inside(root, node.function.uri, placed)
     return None
 
 
-def _find_placed(root: Node, plain: set[int]) -> Node | None:
+def _find_placed(root: Node, uses: _Uses, plain: set[int]) -> Node | None:
     """Return a term of `root` that holds a placed value, or None.
 
     Of a selection from a name, only the selected element counts.  `plain` has the ids of nodes
     known to hold no placed value, and gets more.
     """
-    return next((node for node in walk(root, _used, plain) if node.type.has_placement), None)
+    return next((node for node in walk(root, uses, plain) if node.type.has_placement), None)
 
 
-def _used(node: Node) -> tuple[Node, ...]:
-    """Return the children of a node, but not the name that a selection begins with."""
-    source = node
-    while isinstance(source, Selection):
-        source = source.source
-    return () if source is not node and isinstance(source, Reference) else node.children()
+class _Uses:
+    """What nodes use: the children of a node, but of a selection what it begins with, unless that
+    is a name."""
+
+    def __init__(self) -> None:
+        self._begins: dict[int, Node] = {}
+
+    def __call__(self, node: Node) -> tuple[Node, ...]:
+        source = node
+        passed: list[Node] = []
+        while isinstance(source, Selection) and id(source) not in self._begins:
+            passed.append(source)
+            source = source.source
+        begin = self._begins.get(id(source), source)
+        self._begins.update((id(each), begin) for each in passed)
+        if begin is node:
+            return node.children()
+        return () if isinstance(begin, Reference) else (begin,)
 
 
 def _operands(call: Call) -> tuple[Node, ...]:

@@ -1,0 +1,106 @@
+"""What tries tffc with hostile inputs for as long as it may: the nightly job.
+
+    python -m tests.nightly [--minutes M] [--seed S] [--keep FOLDER] [--only NAME]
+    python -m tests.nightly --again FOLDER/NAME-SEED-CASE
+
+The time is divided between everything in `tests.hostile.long`; where Atheris is installed, a
+quarter of it goes to the fuzzer that is guided by coverage.  Of each case that fails, FOLDER keeps
+a folder with what it said and, where it is one file, its input; `--again` tries such a case again.
+Prints the rows of the table in `docs/security.md`, and ends with status 1 if a case failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.util
+import pathlib
+import subprocess
+import sys
+import time
+
+from tests.hostile.long import GENERATORS, Found, Generator, run_cases
+from tests.processes import ROOT
+
+HEADS = ("what", "cases", "read", "ended with a defect or hung")
+ENDLESS = 10**12
+
+
+def try_for(
+    name: str, generator: Generator, seconds: float, seed: int, keep: pathlib.Path
+) -> Found:
+    """Try cases of a generator for a time, and keep those that fail."""
+    found = run_cases(generator, seed, 0, ENDLESS, time.monotonic() + seconds)
+    for case, said in found.failed.items():
+        folder = keep / f"{name}-{seed}-{case}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "said.txt").write_text(said)
+        if generator.made is not None:
+            (folder / "input.bin").write_bytes(generator.made(seed, case))
+    return found
+
+
+def try_again(folder: pathlib.Path) -> bool:
+    """Try a case that was kept again, and return whether it fails."""
+    name, seed, case = folder.name.rsplit("-", 2)
+    found = run_cases(GENERATORS[name], int(seed), int(case), int(case) + 1)
+    return bool(found.failed)
+
+
+def fuzz_for(name: str, seconds: float, keep: pathlib.Path) -> int:
+    """Run the fuzzer that is guided by coverage on a reader; return how many inputs it kept.
+
+    What reached other code stays in the folder for the next night.
+    """
+    keep.mkdir(parents=True, exist_ok=True)
+    folder = keep / f"coverage-{name}"
+    before = set(keep.iterdir())
+    limit = f"-max_total_time={max(int(seconds), 1)}"
+    command = [sys.executable, "-m", "tests.fuzz.coverage", name, str(folder), limit]
+    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=seconds + 600, check=False)
+    return len(set(keep.iterdir()) - before - {folder})
+
+
+def row(*cells: object) -> None:
+    # What the script is for.
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
+def night(minutes: float, seed: int, keep: pathlib.Path, names: list[str]) -> bool:
+    """Try everything for a time; return whether a case failed."""
+    has_coverage = importlib.util.find_spec("atheris") is not None
+    guided = [name.removeprefix("reader-") for name in names if name.startswith("reader-")]
+    seconds = minutes * 60
+    share = seconds / 4 / len(guided) if has_coverage and guided else 0
+    seconds -= share * len(guided)
+    row(*HEADS)
+    row(*("---" for _ in HEADS))
+    failed = 0
+    for name in names:
+        found = try_for(name, GENERATORS[name], seconds / len(names), seed, keep)
+        row(name, f"{found.next:,}", f"{found.read:,}", len(found.failed) or "none")
+        failed += len(found.failed)
+    for name in guided if share else ():
+        count = fuzz_for(name, share, keep)
+        row(f"{name}, guided by coverage", f"{share:.0f} s", "", count or "none")
+        failed += count
+    return failed > 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.nightly")
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--seed", type=int, help="by default, the day")
+    parser.add_argument("--keep", type=pathlib.Path, default=ROOT / "build" / "nightly")
+    parser.add_argument("--only", choices=GENERATORS, action="append")
+    parser.add_argument("--again", type=pathlib.Path, metavar="FOLDER")
+    options = parser.parse_args()
+    if options.again is not None:
+        return int(try_again(options.again))
+    seed = options.seed or int(datetime.date.today().strftime("%Y%m%d"))
+    names = options.only or list(GENERATORS)
+    return int(night(options.minutes, seed, options.keep.absolute(), names))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -34,6 +34,7 @@ from tffc.linking.attributes import (
     shape_attribute,
     type_attribute,
 )
+from tffc.linking.iterations import Iterations, elements_once
 from tffc.linking.operand import (
     Operand,
     Tensor,
@@ -84,6 +85,7 @@ class GraphBuilder:
         self._constants: dict[Any, Tensor] = {}
         self._rests: dict[tuple[str, TensorType | SequenceType], Any] = {}
         self.computing: list[str] = []
+        self._varying: dict[str, tuple[Tensor, int | None]] = {}
         self._initializers: list[str] = []
         self._function_count = 0
         self._copied = 0
@@ -123,8 +125,10 @@ class GraphBuilder:
         self._nodes.update(nodes)
         self.computing.extend(nodes)
         self.adopt(copy.functions.values(), template.versions)
-        leaves = leaf_types(section.type.result)
-        return from_leaves(section.type.result, map(Tensor, copy.result, leaves))
+        result = list(map(Tensor, copy.result, leaf_types(section.type.result)))
+        for position in sorted(template.varying):
+            self._varying[result[position].edge] = (result[position], call)
+        return from_leaves(section.type.result, result)
 
     def template(self, section: Compiled) -> Template:
         """Return the template of a section, which is made once."""
@@ -171,7 +175,11 @@ class GraphBuilder:
         name = self._new(op, new_rest(op, attributes, types), edges, tuple(called))
         if called:
             self.computing.append(name)
-        return [Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)]
+        made = [Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)]
+        if any(function.varies for function in called.values()):
+            sequences = (each for each in made if isinstance(each.type, SequenceType))
+            self._varying.update((each.edge, (each, None)) for each in sequences)
+        return made
 
     def add_typed(self, op: str, inputs: Sequence[Tensor]) -> Tensor:
         """Return a new node of an operation whose inputs and output are of one type, which is its
@@ -190,6 +198,7 @@ class GraphBuilder:
         """
         leaves = check_structure(result, result_type, "the result")
         results = [self.add_typed("Identity", [tensor]) for tensor in leaves]
+        self._share_sequences(results)
         needed = self._needed(tensor.node for tensor in results)
         if results:
             waits = [f"^{name}" for name in self._add_sharers(needed)]
@@ -207,6 +216,24 @@ class GraphBuilder:
         return Compiled(
             "tensorflow", write_tensorflow(content), FunctionType(parameter, result_type)
         )
+
+    def _share_sequences(self, results: Iterable[Tensor]) -> None:
+        """Have the elements of sequences computed once where more than one iteration follows.
+
+        In the program a sequence that one call hands to others is a list of elements.
+        """
+        if not self._varying:
+            return
+        needed = self._needed(tensor.node for tensor in results)
+        self._add_sharers(needed)
+        nodes = [node for node in self._nodes.values() if node.name in needed]
+        iterations = Iterations(nodes, self._functions)
+        for edge, (_, call) in self._varying.items():
+            iterations.add_producer(edge, call)
+        for edge, (tensor, _) in self._varying.items():
+            users = iterations.users_outside(edge)
+            if tensor.node in needed and not iterations.at_most_once(users):
+                iterations.move(users, elements_once(self.add, tensor).edge)
 
     def session_token(self) -> Tensor:
         """Return the token of the session that the section runs in, a string tensor made at first

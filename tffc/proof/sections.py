@@ -13,7 +13,7 @@ from tffc.ir.wire import read_xla, write_xla
 from tffc.operations import hlo
 from tffc.operations.effects import Effect, effect_of_module
 from tffc.proof import loading
-from tffc.proof.attributes import module_label
+from tffc.proof.attributes import module_label, shapes_attribute, types_attribute
 from tffc.proof.contents import (
     element_kinds,
     function_content,
@@ -35,6 +35,7 @@ from tffc.proof.graph import (
 )
 from tffc.proof.iterations import Iterations, iterates_once
 from tffc.proof.loading import malformed
+from tffc.proof.passes import Pass, Passes
 from tffc.proof.reading import Section, ordered, places_of, read_section
 from tffc.proof.runs import Owed, Run
 from tffc.proof.sequences import (
@@ -49,6 +50,7 @@ from tffc.proof.sequences import (
 )
 from tffc.proof.terms import DRAWN, GROUP, IMPURE, OUTPUT, OWN, PURE, Terms
 from tffc.proof.undecided import Undecided
+from tffc.proof.values import in_dataset_order, leaves_of
 from tffc.trampoline import Task
 
 AFTER = "after"
@@ -74,6 +76,7 @@ class Sections:
         self.of_form = 0
         self.declared = Declared(terms)
         self.iterations = Iterations(terms)
+        self._passes: dict[int, tuple[Plan, Passes]] = {}
         self._modules: set[tuple[bytes, bytes]] = set()
         self._read: dict[tuple[bytes, Type], Section] = {}
         self._of_program: frozenset[tuple[bytes, Type]] | None = None
@@ -91,6 +94,7 @@ class Sections:
             )
         read = self._read[key]
         given = tuple(arguments)
+        self._note(read, section.type.parameter, given, place)
         known = self._known.get((id(read), given, place.depth))
         if known is not None:
             return known
@@ -100,16 +104,27 @@ class Sections:
             if len(kinds) != len(given):
                 raise Undecided("components that do not fit each other")
             self.declare(kinds, given)
-            if self._of_program is None:
-                for index, (kind, term) in enumerate(zip(kinds, given, strict=True)):
-                    once = functools.partial(iterates_once, read.within, index)
-                    self.iterations.note(kind, term, once)
         results = yield self._run(read, given, place)
-        self.declare(leaves(section.type.result), results)
+        kinds = leaves(section.type.result)
+        results = tuple(
+            self.iterations.handed(kind, term, place.depth)
+            for kind, term in zip(kinds, results, strict=True)
+        )
+        self.declare(kinds, results)
         # Results with new runs are not remembered: the next call draws again.
         if len(self.terms.origins) == runs_before and self.terms.count is None:
             self._known[id(read), given, place.depth] = results
         return results
+
+    def _note(
+        self, section: Section, parameter: Type | None, given: tuple[int, ...], place: Place
+    ) -> None:
+        """Note the iterations of a section of the program over its argument."""
+        if parameter is None or self._of_program is not None:
+            return
+        for index, (kind, term) in enumerate(zip(leaves(parameter), given, strict=False)):
+            once = functools.partial(iterates_once, section.within, index)
+            self.iterations.note(kind, term, place.depth, once)
 
     def declare(self, kinds: Iterable[Type], terms: Iterable[int]) -> None:
         """Note that a side declares these types for the leaves of a value."""
@@ -236,7 +251,12 @@ class Sections:
         terms.spend(len(plan.steps))
         values = list(arguments)
         masks = [0] * len(values)
-        for step in plan.steps:
+        passes = self._passes_of(plan, run.library)
+        for at, step in enumerate(plan.steps):
+            if at in passes.hidden:
+                values.append(terms.value(GROUP, (), fails=False))
+                masks.append(0)
+                continue
             data = tuple(terms.output(values[index], port) for index, port in step.data)
             controls = ()
             if step.controls:
@@ -245,10 +265,35 @@ class Sections:
                 run.mask = 0
                 for index in (*(index for index, _ in step.data), *step.controls):
                     run.mask |= masks[index]
-            values.append((yield self._step(step, data, controls, run)))
+            if at in passes.by_place:
+                values.append(self._elements_once(passes.by_place[at], values, run))
+            else:
+                values.append((yield self._step(step, data, controls, run)))
             masks.append(run.mask)
         results = tuple(terms.output(values[index], port) for index, port in plan.results)
         return values[len(arguments) :], results
+
+    def _passes_of(self, plan: Plan, library: Library) -> Passes:
+        """Return the passes in a plan, which is kept so that its id stays its own."""
+        if id(plan) not in self._passes:
+            self._passes[id(plan)] = plan, Passes(plan, library)
+        return self._passes[id(plan)][1]
+
+    def _elements_once(self, over: Pass, values: list[int], run: Run) -> int:
+        """Return the elements of a dataset that a pass has computed."""
+        index, port = over.dataset
+        dataset = self.terms.output(values[index], port)
+        kinds = (
+            in_dataset_order(element, leaves_of(element))
+            for element in self.declared.elements_like(dataset)
+        )
+        if self._of_program is not None and not any(
+            (shapes_attribute(each), types_attribute(each)) == (over.shapes, over.types)
+            for each in kinds
+        ):
+            raise Undecided("a type that the program does not declare", "of a sequence's elements")
+        self._plan(over.function, run.library)
+        return self.iterations.elements(dataset)
 
     def _step(
         self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: Run
@@ -526,7 +571,7 @@ class Sections:
         waits = (*controls, *self._waits(unneeded, depth=1))
         content = self._content(function, plan, captured, library)
         if body == symbols and not waits and not content:
-            dataset = self.terms.labels[data[0]]
+            dataset = self.terms.labels[self.iterations.dataset_of(data[0])]
             if is_unchanged(facts.label, kinds, dataset, self.declared.elements_of(data[0])):
                 return data[0]
         return sequence_operation(

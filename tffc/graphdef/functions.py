@@ -18,7 +18,7 @@ from tffc.errors import GraphError
 from tffc.graphdef.node import copied_message, encoded, hash_of, inputs_first, reached
 from tffc.graphdef.state import has_named_state, is_named_like_node, scope_state
 from tffc.operations import op_table
-from tffc.operations.iterations import is_steady
+from tffc.operations.iterations import is_ordered, is_steady
 from tffc.operations.kernels import keeps_state, remembers_runs
 from tffc.proto import FunctionDefLibrary
 
@@ -151,6 +151,11 @@ class Library:
         nodes = {node.name: node for node in self.body(name)}
         return not all(is_steady(node, nodes) for node in self._operations(name))
 
+    def is_ordered(self, name: str) -> bool:
+        """Tell whether something may depend on when a function runs, not counting what it calls."""
+        nodes = {node.name: node for node in self.body(name)}
+        return any(is_ordered(node, nodes) for node in self._operations(name))
+
     def _operations(self, name: str) -> Iterator[Any]:
         """Yield the nodes of a function, without those whose operations are functions."""
         return (node for node in self.body(name) if node.op not in self.functions)
@@ -181,6 +186,7 @@ class LinkedLibrary:
         self.copied = self.stateful | keeping
         self._remembering = library.leading_to(names, library.remembers)
         self.varying = library.leading_to(names, library.varies)
+        self.ordered = library.leading_to(names, library.is_ordered)
         self._numbers = {name: number for number, name in enumerate(names) if name in keeping}
         self._own = [group for group in groups if not self.copied.isdisjoint(group)]
         for group in groups:

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from tffc.errors import GraphError
 from tffc.graphdef.functions import NAME_LENGTH, Function
 from tffc.graphdef.node import GraphNode, encoded, hash_of, source
 from tffc.ir.array import Array
@@ -132,9 +133,49 @@ class Iterations:
         return self._bodies[name]
 
 
-def elements_once(add: Callable[..., list[Tensor]], dataset: Tensor) -> Tensor:
-    """Return a dataset of the same elements, which all iterations share; `add` adds a node, see
-    `GraphBuilder.add`."""
+def check_end(nodes: Mapping[str, GraphNode], dataset: Tensor) -> None:
+    """Check that a dataset, whose elements have to be computed once, is not seen to go on for ever.
+
+    Raises:
+      GraphError: it is.
+    """
+    name = dataset.node
+    while name in nodes:
+        node = nodes[name]
+        if node.op == "RepeatDataset" and _repeats_for_ever(nodes, node):
+            raise GraphError(
+                "E396",
+                "a sequence without end, whose elements differ in each iteration, is iterated over "
+                "more than once",
+                notes=("the elements of a sequence are computed once, and kept",),
+                help="take a part of it in the computation that returns it",
+            )
+        if node.op != "RepeatDataset" and node.op not in ONE_BY_ONE - CUTTING:
+            return
+        name = source(node.inputs[0])
+
+
+CUTTING = frozenset({"FilterDataset", "FlatMapDataset", "TakeDataset", "TakeWhileDataset"})
+"""Operations that may end before their input does, or never come to the next element."""
+
+
+def _repeats_for_ever(nodes: Mapping[str, GraphNode], node: GraphNode) -> bool:
+    count = nodes.get(source(node.inputs[1]))
+    if count is None or count.op != "Const":
+        return False
+    value = count.rest.attr["value"].tensor
+    if value.tensor_content:
+        return int.from_bytes(value.tensor_content, "little", signed=True) < 0
+    return bool(value.int64_val) and value.int64_val[0] < 0
+
+
+def elements_once(
+    add: Callable[..., list[Tensor]], dataset: Tensor, waits: Iterable[str] = ()
+) -> Tensor:
+    """Return a dataset of the same elements, which all iterations share.
+
+    They are computed after the nodes in `waits`.  `add` adds a node, see `GraphBuilder.add`.
+    """
     kind = dataset.type
     assert isinstance(kind, SequenceType)
     leaves = in_component_order(kind.element, leaf_types(kind.element))
@@ -165,11 +206,11 @@ def elements_once(add: Callable[..., list[Tensor]], dataset: Tensor) -> Tensor:
         "output_types": types_attribute([NUMBER]),
         "use_inter_op_parallelism": AttrValue(b=True),
     }
-    waiting = Tensor(f"^{check.node}", text)
-    inputs = [cache, number(0), waiting]
+    waiting = (Tensor(f"^{name}", text) for name in (check.node, *waits))
+    inputs = [cache, number(0), *waiting]
     (whole,) = add("ReduceDataset", inputs, attributes, [NUMBER], [function])
-    waiting = Tensor(f"^{whole.node}", text)
-    return add("Identity", [cache, waiting], {"T": type_attribute(kind)}, [kind])[0]
+    last = Tensor(f"^{whole.node}", text)
+    return add("Identity", [cache, last], {"T": type_attribute(kind)}, [kind])[0]
 
 
 def _unchanged(element: list[TensorType]) -> Function:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tffc.graphdef.functions import Function, Library, LinkedLibrary, rename_calls
@@ -11,7 +11,6 @@ from tffc.graphdef.node import (
     CLASS,
     GraphNode,
     copied_message,
-    port_of,
     reached,
     rename_colocations,
     source,
@@ -26,11 +25,9 @@ from tffc.graphdef.state import (
 )
 from tffc.ir.nodes import Compiled
 from tffc.ir.types import FunctionType, SequenceType
-from tffc.linking.attributes import VARIANT
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import SectionContent, read_section
-from tffc.operations import op_table
-from tffc.operations.iterations import is_steady
+from tffc.linking.varying import VaryingSequences
 
 
 class Template:
@@ -40,8 +37,7 @@ class Template:
     node for that), or within the copy each time it runs.  The latter happens if `self_contained` is
     set, or if the initialization depends on the argument; then variables and tables are new in each
     run, so that simultaneous runs do not share them.  `size` is how many nodes a copy has, and
-    `varying` has the positions of those parts of the result that are sequences and may have other
-    elements in each iteration.
+    `varying` has the sequences of the result that may have other elements in each iteration.
     """
 
     def __init__(self, section: Compiled, *, self_contained: bool) -> None:
@@ -84,14 +80,9 @@ class Template:
         copied = (library.body(name) for name in self._library.copied)
         self.size = len(self._nodes) + sum(map(len, copied))
         assert isinstance(section.type, FunctionType)
-        sequences = (
-            position
-            for position, leaf in enumerate(leaf_types(section.type.result))
-            if isinstance(leaf, SequenceType)
-        )
-        self.varying = frozenset(
-            each for each in sequences if _varies(content, each, calls, self._library.varying)
-        )
+        leaves = enumerate(leaf_types(section.type.result))
+        sequences = [position for position, leaf in leaves if isinstance(leaf, SequenceType)]
+        self.varying = VaryingSequences(content, sequences, calls, self._library)
 
     def copy(self, prefix: str, given: Mapping[str, str], call: int) -> Copy:
         """Return the nodes under names with this prefix.
@@ -123,40 +114,6 @@ class Copy:
     result: list[str]
     initialize_op: str
     functions: Mapping[str, Function]
-
-
-def _varies(
-    content: SectionContent,
-    position: int,
-    calls: Mapping[str, Iterable[str]],
-    varying: Set[str],
-) -> bool:
-    """Tell whether a sequence of a section's result may have other elements in each iteration.
-
-    It does not if nothing that its dataset is made of changes; the tensors that datasets are made
-    of are computed once.  `calls` has the functions that each node names.
-    """
-    own = content.own_nodes()
-
-    def datasets(name: str) -> list[str]:
-        edges = [edge for edge in own[name].input if edge[0] != "^" and source(edge) in own]
-        return [source(edge) for edge in edges if _may_hold_dataset(own[source(edge)], edge)]
-
-    roots = [name for name in (source(content.result[position]),) if name in own]
-    return any(
-        not varying.isdisjoint(calls[name])
-        or (own[name].op not in calls[name] and not is_steady(own[name], content.nodes))
-        for name in reached(roots, datasets)
-    )
-
-
-def _may_hold_dataset(node: Any, edge: str) -> bool:
-    """Tell whether an output of a node may be a dataset."""
-    operation, port = op_table.find(node.op), port_of(edge)
-    if operation is None or port is None:
-        return True
-    ports = operation.ports(node.attr)
-    return port >= len(ports) or ports[port][2] in (None, VARIANT)
 
 
 def _initialized_within(

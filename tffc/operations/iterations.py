@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tffc.operations.effects import effect_of
+from tffc.operations.effects import Effect, effect_of
 
 STEADY = frozenset(
     {
@@ -28,6 +28,15 @@ ONE_BY_ONE = frozenset(
 )
 """Operations whose first input is iterated over once when their output is."""
 
+READERS = frozenset(
+    {
+        *("AnonymousHashTable", "HashTable", "HashTableV2", "LookupTableExportV2"),
+        *("LookupTableFindV2", "LookupTableSizeV2", "ReadVariableOp", "ResourceGather"),
+        *("ResourceGatherNd", "StatelessRandomGetAlg", "VarHandleOp", "VariableShape"),
+    }
+)
+"""Operations that make a state, or read what others have written."""
+
 INFINITE = -1
 """What `DatasetCardinality` gives for a dataset without end."""
 
@@ -45,3 +54,11 @@ def is_steady(node: Any, nodes: Mapping[str, Any]) -> bool:
     What is not known counts as changing.  For `nodes` see `effect_of`.
     """
     return node.op in STEADY or node.op in CALLS or effect_of(node, nodes) is None
+
+
+def is_ordered(node: Any, nodes: Mapping[str, Any]) -> bool:
+    """Tell whether something may depend on what ran before a node, or after it, not counting the
+    functions that it calls.  For `nodes` see `effect_of`."""
+    if is_steady(node, nodes) or node.op in READERS:
+        return False
+    return effect_of(node, nodes) is not Effect.RANDOM

@@ -11,10 +11,10 @@ dataset itself counts as the same only where the program iterates over it once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tffc.ir.types import SequenceType, Type
-from tffc.operations.iterations import ONE_BY_ONE, STEADY
+from tffc.operations.iterations import ONE_BY_ONE, READERS, STEADY
 from tffc.proof.graph import Plan
 from tffc.proof.sequences import operation_of
 from tffc.proof.terms import ELEMENTS, PURE, Terms
@@ -72,6 +72,50 @@ class Iterations:
         elif term in self._iterated or self._depths.get(term) != depth or not is_once():
             self._again.add(term)
         self._iterated.add(term)
+
+    def check_order(
+        self, kinds: Sequence[Type], results: Sequence[int], start: int, initialized: int
+    ) -> None:
+        """Check that it makes no difference when the sequences of a section's result are computed,
+        whose run made the terms from `start` on, and the initialization those up to `initialized`.
+
+        Raises:
+          Undecided: they use a state that another part of the result uses too.
+        """
+        terms, steady = self._terms, self._steady
+        sequences = {
+            each
+            for each, (kind, term) in enumerate(zip(kinds, results, strict=True))
+            if isinstance(kind, SequenceType) and not self._is_steady(term, steady)
+        }
+        if not sequences or len(results) == 1:
+            return
+        acts = set(terms.acts)
+        states = {
+            term
+            for term in range(start, len(terms.labels))
+            if term in terms.origins
+            and operation_of(terms.labels[term]) not in STEADY
+            and (term in acts or term not in terms.strict)
+        }
+        if all(t < initialized or operation_of(terms.labels[t]) in READERS for t in states):
+            return
+        for term in range(start, len(terms.labels)):
+            if not states.isdisjoint(terms.children[term]):
+                states.add(term)
+        owners, walked = dict[int, int](), set[int]()
+        for place, root in enumerate(results):
+            stack = [root]
+            while stack:
+                term = stack.pop()
+                if term not in states:
+                    continue
+                owner = owners.setdefault(term, place)
+                if owner != place and not sequences.isdisjoint((owner, place)):
+                    raise Undecided("sequences that share a state, with others or with results")
+                if owner == place and term not in walked:
+                    walked.add(term)
+                    stack.extend(terms.children[term])
 
     def dataset_of(self, term: int) -> int:
         """Return the dataset whose elements a term is, or the term if it is a dataset."""

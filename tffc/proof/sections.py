@@ -76,6 +76,7 @@ class Sections:
         self.of_form = 0
         self.declared = Declared(terms)
         self.iterations = Iterations(terms)
+        self._initialized = 0
         self._passes: dict[int, tuple[Plan, Passes]] = {}
         self._modules: set[tuple[bytes, bytes]] = set()
         self._read: dict[tuple[bytes, Type], Section] = {}
@@ -104,8 +105,11 @@ class Sections:
             if len(kinds) != len(given):
                 raise Undecided("components that do not fit each other")
             self.declare(kinds, given)
+        start = self._initialized = len(self.terms.labels)
         results = yield self._run(read, given, place)
         kinds = leaves(section.type.result)
+        if self._of_program is None:
+            self.iterations.check_order(kinds, results, start, self._initialized)
         results = tuple(
             self.iterations.handed(kind, term, place.depth)
             for kind, term in zip(kinds, results, strict=True)
@@ -202,6 +206,7 @@ class Sections:
         run.is_first = True
         done, _ = yield self._steps(section.first, (), run)
         run.is_first = False
+        self._initialized = len(self.terms.labels)
         _, results = yield self._steps(section.main, arguments, run)
         self._owe(done[-1], results, run)
         return results

@@ -55,7 +55,7 @@ class VaryingSequences:
             for inner in self._inside(name, VARIANT):
                 users[inner].append(name)
         changing = any_of(library.varying, lambda node, nodes: not is_steady(node, nodes))
-        reaching = reached(changing, lambda name: users[name])
+        reaching = set(reached(changing, lambda name: users[name]))
         self.positions = frozenset(i for i, name in roots.items() if name in reaching)
         self.in_order: tuple[int, ...] = ()
         initial = _initial(content, self._own)

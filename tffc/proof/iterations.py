@@ -45,15 +45,17 @@ class Iterations:
             return dataset
         return terms.value(ELEMENTS, (dataset,), fails=False)
 
-    def handed(self, kind: Type, term: int, depth: int) -> int:
-        """Return a value that a computation hands to others, which runs at a place of this depth:
-        of a dataset, the elements."""
-        if not isinstance(kind, SequenceType):
-            return term
-        elements = self.elements(term)
-        if elements != term:
-            self._depths.setdefault(elements, depth)
-        return elements
+    def handed(self, kinds: Sequence[Type], results: Sequence[int], depth: int) -> tuple[int, ...]:
+        """Return what a computation hands to others, which runs at a place of this depth: of a
+        dataset, the elements."""
+        handed = [
+            self.elements(term) if isinstance(kind, SequenceType) else term
+            for kind, term in zip(kinds, results, strict=True)
+        ]
+        for elements, result in zip(handed, results, strict=True):
+            if elements != result:
+                self._depths.setdefault(elements, depth)
+        return tuple(handed)
 
     def note(
         self, kind: Type, term: int, depth: int, is_once: Callable[[], bool] = lambda: True

@@ -174,8 +174,7 @@ class Machine:
         if not any(isinstance(each, SequenceType) for each in kinds):
             return value
         handed = self.sections.iterations.handed
-        leaves = zip(kinds, leaf_terms(value), strict=True)
-        return from_leaves(kind, [handed(each, term, self.place.depth) for each, term in leaves])
+        return from_leaves(kind, handed(kinds, leaf_terms(value), self.place.depth))
 
     def iterate(self, kind: Type, sequence: int) -> None:
         """Note that an operator iterates over a sequence, once."""

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from tffc.ir.dtypes import DType
-from tffc.ir.types import SequenceType, TensorType
+from tffc.ir.types import SequenceType, TensorType, Type
 from tffc.operations.iterations import INFINITE, WITHOUT_END
 from tffc.proof.attributes import (
     AttrValue,
@@ -26,6 +26,7 @@ from tffc.proof.attributes import (
 from tffc.proof.constants import constant
 from tffc.proof.fields import encoded
 from tffc.proof.graph import Library, Plan
+from tffc.proof.values import in_dataset_order, leaves_of
 from tffc.proto import FunctionDef
 
 NUMBER, TEXT = TensorType(DType.INT64), TensorType(DType.STRING)
@@ -43,6 +44,11 @@ class Pass:
     shapes: bytes
     types: bytes
     function: str
+
+    def is_of(self, element: Type) -> bool:
+        """Tell whether these are the types and shapes of elements of a type."""
+        kinds = in_dataset_order(element, leaves_of(element))
+        return (shapes_attribute(kinds), types_attribute(kinds)) == (self.shapes, self.types)
 
 
 class Passes:

@@ -10,10 +10,8 @@ from tffc.ir.nodes import Compiled
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import FunctionType, TensorType, Type
 from tffc.ir.wire import read_xla, write_xla
-from tffc.operations import hlo
-from tffc.operations.effects import Effect, effect_of_module
 from tffc.proof import loading
-from tffc.proof.attributes import module_label, shapes_attribute, types_attribute
+from tffc.proof.attributes import module_label
 from tffc.proof.contents import (
     element_kinds,
     function_content,
@@ -35,9 +33,10 @@ from tffc.proof.graph import (
 )
 from tffc.proof.iterations import Iterations, iterates_once
 from tffc.proof.loading import malformed
+from tffc.proof.modules import taint_of_module
 from tffc.proof.passes import Pass, Passes
 from tffc.proof.reading import Section, ordered, places_of, read_section
-from tffc.proof.runs import Owed, Run
+from tffc.proof.runs import Owed, Run, effects_besides_state
 from tffc.proof.sequences import (
     Place,
     check_types,
@@ -45,12 +44,10 @@ from tffc.proof.sequences import (
     element_symbols,
     is_unchanged,
     itself,
-    operation_of,
     sequence_operation,
 )
-from tffc.proof.terms import DRAWN, GROUP, IMPURE, OUTPUT, OWN, PURE, Terms
+from tffc.proof.terms import GROUP, OUTPUT, OWN, PURE, Terms
 from tffc.proof.undecided import Undecided
-from tffc.proof.values import in_dataset_order, leaves_of
 from tffc.trampoline import Task
 
 AFTER = "after"
@@ -110,10 +107,7 @@ class Sections:
         kinds = leaves(section.type.result)
         if self._of_program is None:
             self.iterations.check_order(kinds, results, start, self._initialized)
-        results = tuple(
-            self.iterations.handed(kind, term, place.depth)
-            for kind, term in zip(kinds, results, strict=True)
-        )
+        results = self.iterations.handed(kinds, results, place.depth)
         self.declare(kinds, results)
         # Results with new runs are not remembered: the next call draws again.
         if len(self.terms.origins) == runs_before and self.terms.count is None:
@@ -181,9 +175,7 @@ class Sections:
             label = module_label(
                 content.stablehlo, [kinds[index] for index in ordered(inputs_at)], outputs
             )
-        taint = max(map(_taint, hlo.instructions(content.hlo_module)), default=PURE)
-        if content.stablehlo:
-            taint = max(taint, _taint_of(effect_of_module(content.stablehlo)))
+        taint = taint_of_module(content.hlo_module, content.stablehlo)
         if taint == PURE:
             call = self.terms.value(label, inputs)
         else:
@@ -227,19 +219,7 @@ class Sections:
     def _owe(self, done: int, results: tuple[int, ...], run: Run) -> None:
         """Note what an initialization does besides making state, by its last term."""
         terms = self.terms
-        touched = {term for acted in run.touched.values() for term in acted}
-        effects: dict[int, None] = {}
-        stack = [done]
-        while stack:
-            term = stack.pop()
-            if operation_of(terms.labels[term]) in (GROUP, "NoOp"):
-                stack.extend(reversed(terms.children[term]))
-            elif (
-                terms.fails[term]
-                or terms.taints[term] >= DRAWN
-                or (terms.taints[term] == OWN and term not in touched and term not in run.touched)
-            ):
-                effects[term] = None
+        effects = effects_besides_state(terms, done, run)
         if not effects:
             return
         if run.place.depth:
@@ -288,14 +268,8 @@ class Sections:
         """Return the elements of a dataset that a pass has computed."""
         index, port = over.dataset
         dataset = self.terms.output(values[index], port)
-        kinds = (
-            in_dataset_order(element, leaves_of(element))
-            for element in self.declared.elements_like(dataset)
-        )
-        if self._of_program is not None and not any(
-            (shapes_attribute(each), types_attribute(each)) == (over.shapes, over.types)
-            for each in kinds
-        ):
+        declared = self.declared.elements_like(dataset)
+        if self._of_program is not None and not any(map(over.is_of, declared)):
             raise Undecided("a type that the program does not declare", "of a sequence's elements")
         self._plan(over.function, run.library)
         return self.iterations.elements(dataset)
@@ -622,13 +596,3 @@ class Sections:
 def _shape_of(kind: Type) -> tuple[int | None, ...] | None:
     """Return the shape of a tensor, or of the variant that holds a sequence."""
     return kind.shape if isinstance(kind, TensorType) else ()
-
-
-def _taint(instruction: tuple[str, str]) -> int:
-    return _taint_of(hlo.effect_of(*instruction))
-
-
-def _taint_of(effect: Effect | None) -> int:
-    if effect in (None, Effect.OWN_STATE):
-        return PURE
-    return DRAWN if effect is Effect.RANDOM else IMPURE

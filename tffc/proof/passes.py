@@ -83,10 +83,10 @@ class Passes:
                 pass
             case _:
                 return
-        (function,) = whole.facts.functions or ("",)
-        if function in library.gradients or not _returns_first(
-            library.functions.get(function), shapes, types
-        ):
+        if len(whole.facts.functions) != 1 or whole.facts.functions[0] in library.gradients:
+            return
+        (function,) = whole.facts.functions
+        if not _returns_first(library.functions.get(function), shapes, types):
             return
         labels = _labels(shapes, types)
         steps = {name: values[name][0] for name in INPUTS}

@@ -38,8 +38,7 @@ from tffc.ir.nodes import (
 )
 from tffc.ir.type_parts import leaves, local_type
 from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
-from tffc.linking.operand import from_leaves, rebuild
-from tffc.linking.sequences import in_component_order
+from tffc.linking.operand import from_leaves, in_component_order, rebuild
 from tffc.trampoline import Task, run
 
 

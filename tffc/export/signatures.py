@@ -27,8 +27,14 @@ from tffc.ir.nodes import Compiled, Node
 from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
 from tffc.linking.attributes import shapes_attribute, type_attribute, types_attribute
 from tffc.linking.builder import GraphBuilder, new_rest
-from tffc.linking.operand import Operand, Tensor, from_leaves, leaf_types, tensors
-from tffc.linking.sequences import in_component_order
+from tffc.linking.operand import (
+    Operand,
+    Tensor,
+    from_leaves,
+    in_component_order,
+    leaf_types,
+    tensors,
+)
 from tffc.proto import AttrValue, FunctionDef
 
 ARGUMENT, RESULT = "arg", "result"

@@ -18,6 +18,7 @@ from tffc.errors import GraphError
 from tffc.graphdef.node import copied_message, encoded, hash_of, inputs_first, reached
 from tffc.graphdef.state import has_named_state, is_named_like_node, scope_state
 from tffc.operations import op_table
+from tffc.operations.iterations import is_ordered, is_steady
 from tffc.operations.kernels import keeps_state, remembers_runs
 from tffc.proto import FunctionDefLibrary
 
@@ -42,7 +43,8 @@ class Function:
     """A function under its final name: its serialized FunctionDef, the functions that it calls,
     and the one that computes its gradient, if it has one.
 
-    `remembers` tells whether it, or what it calls, has a node that remembers runs.
+    `remembers` tells whether it, or what it calls, has a node that remembers runs, and `varies`
+    whether it may compute something else from the same values each time.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Function:
     calls: tuple[str, ...]
     gradient: str
     remembers: bool
+    varies: bool
 
     def add_to(self, library: Any) -> None:
         """Add the function to a FunctionDefLibrary."""
@@ -142,6 +145,17 @@ class Library:
         """Tell whether a node of a function remembers runs, not counting what it calls."""
         return any(map(remembers_runs, self._operations(name)))
 
+    def varies(self, name: str) -> bool:
+        """Tell whether a function may compute something else each time, not counting what it
+        calls."""
+        nodes = {node.name: node for node in self.body(name)}
+        return not all(is_steady(node, nodes) for node in self._operations(name))
+
+    def is_ordered(self, name: str) -> bool:
+        """Tell whether something may depend on when a function runs, not counting what it calls."""
+        nodes = {node.name: node for node in self.body(name)}
+        return any(is_ordered(node, nodes) for node in self._operations(name))
+
     def _operations(self, name: str) -> Iterator[Any]:
         """Yield the nodes of a function, without those whose operations are functions."""
         return (node for node in self.body(name) if node.op not in self.functions)
@@ -171,6 +185,8 @@ class LinkedLibrary:
         keeping = library.leading_to(names, library.keeps_state)
         self.copied = self.stateful | keeping
         self._remembering = library.leading_to(names, library.remembers)
+        self.varying = library.leading_to(names, library.varies)
+        self.ordered = library.leading_to(names, library.is_ordered)
         self._numbers = {name: number for number, name in enumerate(names) if name in keeping}
         self._own = [group for group in groups if not self.copied.isdisjoint(group)]
         for group in groups:
@@ -205,6 +221,7 @@ class LinkedLibrary:
                 tuple(calls.values()),
                 gradient,
                 remembers=name in self._remembering,
+                varies=name in self.varying,
             )
 
     def _name(

@@ -34,6 +34,7 @@ from tffc.linking.attributes import (
     shape_attribute,
     type_attribute,
 )
+from tffc.linking.iterations import Iterations, check_end, elements_once
 from tffc.linking.operand import (
     Operand,
     Tensor,
@@ -84,6 +85,8 @@ class GraphBuilder:
         self._constants: dict[Any, Tensor] = {}
         self._rests: dict[tuple[str, TensorType | SequenceType], Any] = {}
         self.computing: list[str] = []
+        self._varying: dict[str, tuple[Tensor, int | None]] = {}
+        self._in_order: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         self._initializers: list[str] = []
         self._function_count = 0
         self._copied = 0
@@ -123,8 +126,14 @@ class GraphBuilder:
         self._nodes.update(nodes)
         self.computing.extend(nodes)
         self.adopt(copy.functions.values(), template.versions)
-        leaves = leaf_types(section.type.result)
-        return from_leaves(section.type.result, map(Tensor, copy.result, leaves))
+        result = list(map(Tensor, copy.result, leaf_types(section.type.result)))
+        for position in sorted(template.varying.positions):
+            self._varying[result[position].edge] = (result[position], call)
+        if template.varying.in_order:
+            edges = dict.fromkeys(result[each].edge for each in template.varying.in_order)
+            ends = dict.fromkeys(each.node for each in result if each.node in nodes)
+            self._in_order[call] = tuple(edges), tuple(ends)
+        return from_leaves(section.type.result, result)
 
     def template(self, section: Compiled) -> Template:
         """Return the template of a section, which is made once."""
@@ -171,7 +180,11 @@ class GraphBuilder:
         name = self._new(op, new_rest(op, attributes, types), edges, tuple(called))
         if called:
             self.computing.append(name)
-        return [Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)]
+        made = [Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)]
+        if any(function.varies for function in called.values()):
+            sequences = (each for each in made if isinstance(each.type, SequenceType))
+            self._varying.update((each.edge, (each, None)) for each in sequences)
+        return made
 
     def add_typed(self, op: str, inputs: Sequence[Tensor]) -> Tensor:
         """Return a new node of an operation whose inputs and output are of one type, which is its
@@ -190,6 +203,7 @@ class GraphBuilder:
         """
         leaves = check_structure(result, result_type, "the result")
         results = [self.add_typed("Identity", [tensor]) for tensor in leaves]
+        self._share_sequences(results)
         needed = self._needed(tensor.node for tensor in results)
         if results:
             waits = [f"^{name}" for name in self._add_sharers(needed)]
@@ -207,6 +221,52 @@ class GraphBuilder:
         return Compiled(
             "tensorflow", write_tensorflow(content), FunctionType(parameter, result_type)
         )
+
+    def _share_sequences(self, results: Iterable[Tensor]) -> None:
+        """Have the elements of sequences computed once where more than one iteration follows.
+
+        In the program a sequence that one call hands to others is a list of elements.
+
+        Raises:
+          GraphError: a sequence for which that is done goes on for ever.
+        """
+        if not self._varying:
+            return
+        needed = self._needed(tensor.node for tensor in results)
+        self._add_sharers(needed)
+        in_order = self._calls_in_order(needed)
+        nodes = [node for node in self._nodes.values() if node.name in needed]
+        iterations = Iterations(nodes, self._functions)
+        for edge, (_, call) in self._varying.items():
+            iterations.add_producer(edge, call)
+        for call, edges in in_order.items():
+            waits = self._in_order[call][1]
+            for edge in edges:
+                elements = self._elements_once(self._varying[edge][0], waits)
+                iterations.move(iterations.users_outside(edge), elements.edge)
+                waits = [elements.node]
+        for edge, (tensor, _) in self._varying.items():
+            users = iterations.users_outside(edge)
+            if tensor.node in needed and not iterations.at_most_once(users):
+                iterations.move(users, self._elements_once(tensor).edge)
+
+    def _elements_once(self, dataset: Tensor, waits: Iterable[str] = ()) -> Tensor:
+        check_end(self._nodes, dataset)
+        return elements_once(self.add, dataset, waits)
+
+    def _calls_in_order(self, needed: set[str]) -> dict[int, list[str]]:
+        """Return the calls with needed sequences whose elements have to be computed in order, and
+        these: all up to the last that is needed.
+
+        All that such a call returns comes before them, so it is added to the needed nodes.
+        """
+        in_order: dict[int, list[str]] = {}
+        for call, (edges, ends) in reversed(self._in_order.items()):
+            places = [i for i, each in enumerate(edges) if source(each) in needed]
+            if places:
+                in_order[call] = list(edges[: places[-1] + 1])
+                needed |= self._needed(ends)
+        return in_order
 
     def session_token(self) -> Tensor:
         """Return the token of the session that the section runs in, a string tensor made at first

@@ -13,6 +13,7 @@ from tffc.linking.attributes import shapes_attribute, type_number
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand, Tensor, rebuild
 from tffc.operations import op_table
+from tffc.operations.iterations import is_steady
 from tffc.operations.kernels import remembers_runs
 from tffc.printable import printable
 from tffc.proto import FunctionDef, OpDef
@@ -57,6 +58,7 @@ class FunctionBuilder(GraphBuilder):
           GraphError: it uses an output that its node does not have, or one of an operation that
             TensorFlow does not have, or it keeps state from element to element.
         """
+        self._share_sequences(result)
         needed = self._needed(tensor.node for tensor in result)
         self._captured = {
             name: (outer, inner)
@@ -96,7 +98,12 @@ class FunctionBuilder(GraphBuilder):
         function.signature.name = name
         calls = tuple(dict.fromkeys(call for node in nodes for call in node.functions))
         self._check_that_runs_are_new(nodes)
-        defined = Function(name, encoded(function), calls, gradient="", remembers=False)
+        varies = any(self._functions[call].varies for call in calls) or not all(
+            node.op in self._functions or is_steady(node, messages) for node in messages.values()
+        )
+        defined = Function(
+            name, encoded(function), calls, gradient="", remembers=False, varies=varies
+        )
         self._parent.adopt([defined, *self._functions.values()], self.versions)
         return defined
 

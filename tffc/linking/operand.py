@@ -139,3 +139,31 @@ def check_structure(operand: Operand, expected: Type, role: str) -> list[Tensor]
             )
         found.append(value)
     return found
+
+
+def in_component_order(element: Type, leaves: list[Any]) -> list[Any]:
+    """Return items, one for each leaf of a sequence's element, in the order of the tensors of a
+    dataset.
+
+    Raises:
+      GraphError: a struct in the element has a name for some of its elements only.
+    """
+    ordered: list[Any] = []
+    stack: list[tuple[Type, Any]] = [(element, from_leaves(element, leaves))]
+    while stack:
+        kind, value = stack.pop()
+        if not isinstance(kind, StructType):
+            ordered.append(value)
+            continue
+        named = [name for name in kind.names if name is not None]
+        if named and len(named) < len(kind):
+            raise GraphError(
+                "E320",
+                f"there are no sequences of `{element}` in TensorFlow, for a part of it has names "
+                "for some of its elements and none for others",
+                notes=(f"that part is `{kind}`",),
+                help="name all elements of that part, or none",
+            )
+        places = sorted(range(len(kind)), key=named.__getitem__) if named else range(len(kind))
+        stack.extend((kind.types[place], value[place]) for place in reversed(places))
+    return ordered

@@ -24,7 +24,10 @@ from tffc.graphdef.state import (
     separable,
 )
 from tffc.ir.nodes import Compiled
+from tffc.ir.types import FunctionType, SequenceType
+from tffc.linking.operand import leaf_types
 from tffc.linking.section import SectionContent, read_section
+from tffc.linking.varying import VaryingSequences
 
 
 class Template:
@@ -33,7 +36,8 @@ class Template:
     A section is initialized before the graph around it computes anything (`initialize_op` names the
     node for that), or within the copy each time it runs.  The latter happens if `self_contained` is
     set, or if the initialization depends on the argument; then variables and tables are new in each
-    run, so that simultaneous runs do not share them.  `size` is how many nodes a copy has.
+    run, so that simultaneous runs do not share them.  `size` is how many nodes a copy has, and
+    `varying` has the sequences of the result that may have other elements in each iteration.
     """
 
     def __init__(self, section: Compiled, *, self_contained: bool) -> None:
@@ -75,6 +79,10 @@ class Template:
         }
         copied = (library.body(name) for name in self._library.copied)
         self.size = len(self._nodes) + sum(map(len, copied))
+        assert isinstance(section.type, FunctionType)
+        leaves = enumerate(leaf_types(section.type.result))
+        sequences = [position for position, leaf in leaves if isinstance(leaf, SequenceType)]
+        self.varying = VaryingSequences(content, sequences, calls, self._library)
 
     def copy(self, prefix: str, given: Mapping[str, str], call: int) -> Copy:
         """Return the nodes under names with this prefix.

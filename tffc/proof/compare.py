@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from tffc.proof.terms import Terms
+from tffc.proof.iterations import DIFFERS, Iterations
+from tffc.proof.terms import ELEMENTS, Terms
 from tffc.proof.undecided import Undecided
 
 
@@ -34,8 +35,9 @@ class Comparison:
     of it only once.
     """
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Terms, iterations: Iterations) -> None:
         self._terms = terms
+        self._iterations = iterations
         self._same: set[tuple[int, int]] = set()
         self.of_form: dict[int, int] = {}
         self.of_program: dict[int, int] = {}
@@ -73,6 +75,11 @@ class Comparison:
             # ends the whole comparison.
             self._same.add((one, other))
             labels = terms.labels[one], terms.labels[other]
+            if labels[0] == ELEMENTS != labels[1]:
+                if not self._iterations.may_stand_for(other, one):
+                    raise Undecided(DIFFERS)
+                stack.append((terms.children[one][0], other))
+                continue
             if labels[0] != labels[1]:
                 raise Mismatch(leaf, one, other, "other operations")
             if len(terms.children[one]) != len(terms.children[other]):
@@ -90,6 +97,11 @@ class Comparison:
             if one == other or pair in seen or pair in self._same:
                 continue
             seen.add(pair)
+            if terms.labels[one] == ELEMENTS != terms.labels[other]:
+                if not self._iterations.may_stand_for(other, one):
+                    return False
+                stack.append((terms.children[one][0], other))
+                continue
             run, copy = terms.origins.get(one), terms.origins.get(other)
             if (
                 terms.labels[one] != terms.labels[other]

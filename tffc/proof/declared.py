@@ -52,6 +52,12 @@ class Declared:
         alike = self._alike.get(self._terms.structures[term], ())
         return bool(alike) and all(any(map(fits, self._types[each])) for each in alike)
 
+    def elements_like(self, term: int) -> list[Type]:
+        """Return the types that the program declares for the elements of the sequences that are
+        like this one."""
+        alike = self._alike.get(self._terms.structures[term], ())
+        return [element for each in alike for element in self.elements_of(each)]
+
     def elements_of(self, term: int) -> list[Type]:
         """Return the types that the program declares for the elements of a sequence."""
         kinds = self._types.get(term, ())

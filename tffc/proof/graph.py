@@ -17,6 +17,7 @@ from tffc.operations import op_table
 from tffc.operations.effects import OVERWRITING, effect_of, is_told_by_inputs
 from tffc.operations.effects import Effect as NodeEffect
 from tffc.operations.failing import may_fail, remembers
+from tffc.operations.iterations import CALLS
 from tffc.proof import loading
 from tffc.proof.attributes import VARIANT
 from tffc.proof.constants import constant_of_tensor
@@ -35,9 +36,6 @@ DATASETS = "/device:CPU:0"
 
 BRANCHES = frozenset({"Switch", "RefSwitch", "Merge", "RefMerge"})
 """Operations that may keep their successors, by data or by control, from running."""
-
-CALLS = frozenset({"Case", "If", "StatefulPartitionedCall", "While"})
-"""Operations that have only the effects of the functions that they call."""
 
 MAPPED = frozenset({"MapDataset", "ReduceDataset"})
 """Dataset operations whose function is evaluated with the values that it captures."""

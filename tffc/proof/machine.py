@@ -26,7 +26,7 @@ from tffc.ir.nodes import (
     StructNode,
 )
 from tffc.ir.traverse import walk
-from tffc.ir.types import FunctionType, Type
+from tffc.ir.types import FunctionType, SequenceType, Type
 from tffc.proof.carried import Carried
 from tffc.proof.constants import constant_of_array
 from tffc.proof.operators import CALLING, OPERATORS
@@ -164,13 +164,22 @@ class Machine:
             case _:
                 raise Undecided("an unknown operator", getattr(function, "uri", ""))
         assert isinstance(function.type, FunctionType)
+        value = self._handed(function.type.result, value)
         self.declare(function.type.result, value)
         return value
+
+    def _handed(self, kind: Type, value: Any) -> Any:
+        """Return the value that an operator hands on, with sequences of elements for datasets."""
+        kinds = leaves_of(kind)
+        if not any(isinstance(each, SequenceType) for each in kinds):
+            return value
+        handed = self.sections.iterations.handed
+        return from_leaves(kind, handed(kinds, leaf_terms(value), self.place.depth))
 
     def iterate(self, kind: Type, sequence: int) -> None:
         """Note that an operator iterates over a sequence, once."""
         if self.carried is self.carried_by_program:
-            self.sections.iterations.note(kind, sequence)
+            self.sections.iterations.note(kind, sequence, self.place.depth)
 
     def declare(self, kind: Type, value: Any) -> None:
         """Note that the current side declares a value to be of a type."""
@@ -203,10 +212,17 @@ class Machine:
     def program(self, program: Node, argument: Any) -> Task[Any]:
         """Return the result of the traced program; `argument` is None if it takes none."""
         value = yield self._called(program, ONCE, argument)
+        self._note_iterations(program.type, value)
         self.sections.begin_form()
         self.terms.of_program = len(self.terms.labels)
         self.carried = Carried()
         return value
+
+    def _note_iterations(self, kind: Type, result: Any) -> None:
+        """Note that whoever takes the result of the program iterates over its sequences."""
+        assert isinstance(kind, FunctionType)
+        for each, term in zip(leaves_of(kind.result), leaf_terms(result), strict=True):
+            self.sections.iterations.note(each, term, ONCE.depth)
 
     def component(self, component: Node, place: Place, argument: Any) -> Task[Any]:
         """Return the result of a component at a place; `argument` is None if it takes none."""

@@ -22,7 +22,7 @@ from tffc.proof.unneeded import Unneeded, surplus
 from tffc.proof.values import from_leaves, leaf_terms, leaves_of
 from tffc.trampoline import run
 
-VERSION = 5
+VERSION = 6
 """The version of the rules, raised when a change makes more or less provable."""
 
 
@@ -144,7 +144,7 @@ class _Attempt:
 
     def compare(self, program: Any, form: Any) -> None:
         """Check that two values are the same; raises as `Comparison.check` does."""
-        comparison = Comparison(self.terms)
+        comparison = Comparison(self.terms, self.machine.sections.iterations)
         comparison.check(program, form)
         sections = self.machine.sections
         Unneeded(comparison, self.terms).check(

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Hashable
 
 from tffc.proof.graph import Library
-from tffc.proof.sequences import Place
+from tffc.proof.sequences import Place, operation_of
+from tffc.proof.terms import DRAWN, GROUP, OWN, Terms
 
 
 class Run:
@@ -31,6 +32,24 @@ class Run:
         self.is_first = False
         self.mask = 0
         self.bits: dict[int, int] = {}
+
+
+def effects_besides_state(terms: Terms, done: int, run: Run) -> list[int]:
+    """Return the terms of an initialization, by its last one, that do more than make state."""
+    touched = {term for acted in run.touched.values() for term in acted}
+    effects: dict[int, None] = {}
+    stack = [done]
+    while stack:
+        term = stack.pop()
+        if operation_of(terms.labels[term]) in (GROUP, "NoOp"):
+            stack.extend(reversed(terms.children[term]))
+        elif (
+            terms.fails[term]
+            or terms.taints[term] >= DRAWN
+            or (terms.taints[term] == OWN and term not in touched and term not in run.touched)
+        ):
+            effects[term] = None
+    return list(effects)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ from tffc.ir.nodes import Compiled
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import FunctionType, TensorType, Type
 from tffc.ir.wire import read_xla, write_xla
-from tffc.operations import hlo
-from tffc.operations.effects import Effect, effect_of_module
 from tffc.proof import loading
 from tffc.proof.attributes import module_label
 from tffc.proof.contents import (
@@ -35,8 +33,10 @@ from tffc.proof.graph import (
 )
 from tffc.proof.iterations import Iterations, iterates_once
 from tffc.proof.loading import malformed
+from tffc.proof.modules import taint_of_module
+from tffc.proof.passes import Pass, Passes
 from tffc.proof.reading import Section, ordered, places_of, read_section
-from tffc.proof.runs import Owed, Run
+from tffc.proof.runs import Owed, Run, effects_besides_state
 from tffc.proof.sequences import (
     Place,
     check_types,
@@ -44,10 +44,9 @@ from tffc.proof.sequences import (
     element_symbols,
     is_unchanged,
     itself,
-    operation_of,
     sequence_operation,
 )
-from tffc.proof.terms import DRAWN, GROUP, IMPURE, OUTPUT, OWN, PURE, Terms
+from tffc.proof.terms import GROUP, OUTPUT, OWN, PURE, Terms
 from tffc.proof.undecided import Undecided
 from tffc.trampoline import Task
 
@@ -74,6 +73,8 @@ class Sections:
         self.of_form = 0
         self.declared = Declared(terms)
         self.iterations = Iterations(terms)
+        self._initialized = 0
+        self._passes: dict[int, tuple[Plan, Passes]] = {}
         self._modules: set[tuple[bytes, bytes]] = set()
         self._read: dict[tuple[bytes, Type], Section] = {}
         self._of_program: frozenset[tuple[bytes, Type]] | None = None
@@ -91,6 +92,7 @@ class Sections:
             )
         read = self._read[key]
         given = tuple(arguments)
+        self._note(read, section.type.parameter, given, place)
         known = self._known.get((id(read), given, place.depth))
         if known is not None:
             return known
@@ -100,16 +102,27 @@ class Sections:
             if len(kinds) != len(given):
                 raise Undecided("components that do not fit each other")
             self.declare(kinds, given)
-            if self._of_program is None:
-                for index, (kind, term) in enumerate(zip(kinds, given, strict=True)):
-                    once = functools.partial(iterates_once, read.within, index)
-                    self.iterations.note(kind, term, once)
+        start = self._initialized = len(self.terms.labels)
         results = yield self._run(read, given, place)
-        self.declare(leaves(section.type.result), results)
+        kinds = leaves(section.type.result)
+        if self._of_program is None:
+            self.iterations.check_order(kinds, results, start, self._initialized)
+        results = self.iterations.handed(kinds, results, place.depth)
+        self.declare(kinds, results)
         # Results with new runs are not remembered: the next call draws again.
         if len(self.terms.origins) == runs_before and self.terms.count is None:
             self._known[id(read), given, place.depth] = results
         return results
+
+    def _note(
+        self, section: Section, parameter: Type | None, given: tuple[int, ...], place: Place
+    ) -> None:
+        """Note the iterations of a section of the program over its argument."""
+        if parameter is None or self._of_program is not None:
+            return
+        for index, (kind, term) in enumerate(zip(leaves(parameter), given, strict=False)):
+            once = functools.partial(iterates_once, section.within, index)
+            self.iterations.note(kind, term, place.depth, once)
 
     def declare(self, kinds: Iterable[Type], terms: Iterable[int]) -> None:
         """Note that a side declares these types for the leaves of a value."""
@@ -162,9 +175,7 @@ class Sections:
             label = module_label(
                 content.stablehlo, [kinds[index] for index in ordered(inputs_at)], outputs
             )
-        taint = max(map(_taint, hlo.instructions(content.hlo_module)), default=PURE)
-        if content.stablehlo:
-            taint = max(taint, _taint_of(effect_of_module(content.stablehlo)))
+        taint = taint_of_module(content.hlo_module, content.stablehlo)
         if taint == PURE:
             call = self.terms.value(label, inputs)
         else:
@@ -187,6 +198,7 @@ class Sections:
         run.is_first = True
         done, _ = yield self._steps(section.first, (), run)
         run.is_first = False
+        self._initialized = len(self.terms.labels)
         _, results = yield self._steps(section.main, arguments, run)
         self._owe(done[-1], results, run)
         return results
@@ -207,19 +219,7 @@ class Sections:
     def _owe(self, done: int, results: tuple[int, ...], run: Run) -> None:
         """Note what an initialization does besides making state, by its last term."""
         terms = self.terms
-        touched = {term for acted in run.touched.values() for term in acted}
-        effects: dict[int, None] = {}
-        stack = [done]
-        while stack:
-            term = stack.pop()
-            if operation_of(terms.labels[term]) in (GROUP, "NoOp"):
-                stack.extend(reversed(terms.children[term]))
-            elif (
-                terms.fails[term]
-                or terms.taints[term] >= DRAWN
-                or (terms.taints[term] == OWN and term not in touched and term not in run.touched)
-            ):
-                effects[term] = None
+        effects = effects_besides_state(terms, done, run)
         if not effects:
             return
         if run.place.depth:
@@ -236,7 +236,12 @@ class Sections:
         terms.spend(len(plan.steps))
         values = list(arguments)
         masks = [0] * len(values)
-        for step in plan.steps:
+        passes = self._passes_of(plan, run.library)
+        for at, step in enumerate(plan.steps):
+            if at in passes.hidden:
+                values.append(terms.value(GROUP, (), fails=False))
+                masks.append(0)
+                continue
             data = tuple(terms.output(values[index], port) for index, port in step.data)
             controls = ()
             if step.controls:
@@ -245,10 +250,29 @@ class Sections:
                 run.mask = 0
                 for index in (*(index for index, _ in step.data), *step.controls):
                     run.mask |= masks[index]
-            values.append((yield self._step(step, data, controls, run)))
+            if at in passes.by_place:
+                values.append(self._elements_once(passes.by_place[at], values, run))
+            else:
+                values.append((yield self._step(step, data, controls, run)))
             masks.append(run.mask)
         results = tuple(terms.output(values[index], port) for index, port in plan.results)
         return values[len(arguments) :], results
+
+    def _passes_of(self, plan: Plan, library: Library) -> Passes:
+        """Return the passes in a plan, which is kept so that its id stays its own."""
+        if id(plan) not in self._passes:
+            self._passes[id(plan)] = plan, Passes(plan, library)
+        return self._passes[id(plan)][1]
+
+    def _elements_once(self, over: Pass, values: list[int], run: Run) -> int:
+        """Return the elements of a dataset that a pass has computed."""
+        index, port = over.dataset
+        dataset = self.terms.output(values[index], port)
+        declared = self.declared.elements_like(dataset)
+        if self._of_program is not None and not any(map(over.is_of, declared)):
+            raise Undecided("a type that the program does not declare", "of a sequence's elements")
+        self._plan(over.function, run.library)
+        return self.iterations.elements(dataset)
 
     def _step(
         self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: Run
@@ -526,7 +550,7 @@ class Sections:
         waits = (*controls, *self._waits(unneeded, depth=1))
         content = self._content(function, plan, captured, library)
         if body == symbols and not waits and not content:
-            dataset = self.terms.labels[data[0]]
+            dataset = self.terms.labels[self.iterations.dataset_of(data[0])]
             if is_unchanged(facts.label, kinds, dataset, self.declared.elements_of(data[0])):
                 return data[0]
         return sequence_operation(
@@ -572,13 +596,3 @@ class Sections:
 def _shape_of(kind: Type) -> tuple[int | None, ...] | None:
     """Return the shape of a tensor, or of the variant that holds a sequence."""
     return kind.shape if isinstance(kind, TensorType) else ()
-
-
-def _taint(instruction: tuple[str, str]) -> int:
-    return _taint_of(hlo.effect_of(*instruction))
-
-
-def _taint_of(effect: Effect | None) -> int:
-    if effect in (None, Effect.OWN_STATE):
-        return PURE
-    return DRAWN if effect is Effect.RANDOM else IMPURE

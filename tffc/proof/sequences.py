@@ -28,6 +28,8 @@ class Place:
 
 def check_types(function: Any, label: Any, carried: int, elements: int) -> None:
     """Check that a function of a sequence takes the captured values and the state of its node."""
+    if not any(isinstance(part, tuple) and part[0] == "Targuments" for part in label):
+        malformed("an operation on a sequence does not tell what its function captures")
     types = [argument.type for argument in function.signature.input_arg]
     if types[elements:] != listed(label, "Targuments") or types[:carried] != listed(
         label, "Tstate"

@@ -21,6 +21,8 @@ or from another effect.  A term has at least the taint of its children."""
 SLOT = "slot"
 GROUP = "group"
 OUTPUT = "output"
+ELEMENTS = "elements"
+"""The elements of a dataset, computed once, see `tffc.proof.iterations`."""
 
 
 class Terms:
@@ -34,9 +36,10 @@ class Terms:
     the program.  `is_open` is true for terms with a symbol that can still be substituted.  `fails`
     is true for terms whose computation may fail.  `acts` holds the runs whose effects can be seen
     from outside, which draws cannot.  `structures` has a number for each term, the same for terms
-    that differ only in the run, or in the element of an accumulator that a symbol represents: the
-    first of them.  `branches` holds the operations of which only some outputs exist, so that also
-    those who wait for an output wait for that one.
+    that differ only in the run, in the element of an accumulator that a symbol represents, or in
+    whether the elements of a dataset are computed once: the first of them.  `branches` holds the
+    operations of which only some outputs exist, so that also those who wait for an output wait for
+    that one.
     """
 
     def __init__(self) -> None:
@@ -132,7 +135,10 @@ class Terms:
         self.fails.append(fails)
         alike = label[:-1] if isinstance(label, tuple) and label[0] == SLOT else label
         numbers = tuple([self.structures[child] for child in children])
-        self.structures.append(self._structures.setdefault((alike, numbers), term))
+        is_alike = label == ELEMENTS
+        self.structures.append(
+            numbers[0] if is_alike else self._structures.setdefault((alike, numbers), term)
+        )
         if self.span is not None:
             self.spans[term] = self.span
         return term

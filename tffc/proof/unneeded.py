@@ -12,7 +12,7 @@ from tffc.proof.compare import Comparison, Mismatch
 from tffc.proof.runs import Owed
 from tffc.proof.sections import AFTER
 from tffc.proof.sequences import operation_of
-from tffc.proof.terms import DRAWN, GROUP, OUTPUT, PURE, SLOT, Terms
+from tffc.proof.terms import DRAWN, ELEMENTS, GROUP, OUTPUT, PURE, SLOT, Terms
 from tffc.proof.text import expression
 from tffc.proof.undecided import Undecided
 
@@ -86,7 +86,7 @@ class Unneeded:
         """Tell whether a term may fail where one of the same structure does not."""
         terms = self._terms
         op = operation_of(terms.labels[term])
-        if op in (GROUP, AFTER, OUTPUT, "NoOp"):
+        if op in (GROUP, AFTER, OUTPUT, ELEMENTS, "NoOp"):
             return False
         children = terms.children[term]
         if terms.taints[term] < DRAWN and not terms.is_open[term]:

@@ -1,0 +1,156 @@
+"""Sequences of a section's result that may have other elements in each iteration.
+
+A run of a section computes its tensors first, and then the elements of its sequences, one sequence
+after another.  Where that order makes a difference, because they use the same state, a graph has
+to follow it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from typing import Any
+
+from tffc.graphdef.functions import LinkedLibrary
+from tffc.graphdef.node import port_of, reached, source
+from tffc.linking.attributes import VARIANT
+from tffc.linking.section import SectionContent
+from tffc.operations import op_table
+from tffc.operations.iterations import is_ordered, is_steady
+
+RESOURCE = 20
+"""TensorFlow's number for the element type of tensors that name a state."""
+
+
+class VaryingSequences:
+    """The varying ones among some parts of a section's result, which are sequences.
+
+    `calls` has the functions that each needed node of the section names.  `positions` has the parts
+    that vary, and `in_order` those of them that use what something else uses too, with an effect
+    that depends on the order.
+    """
+
+    def __init__(
+        self,
+        content: SectionContent,
+        parts: Iterable[int],
+        calls: Mapping[str, Iterable[str]],
+        library: LinkedLibrary,
+    ) -> None:
+        self._own = {name: content.nodes[name] for name in calls}
+        nodes = content.nodes
+        roots = {i: source(content.result[i]) for i in parts if content.result[i]}
+        roots = {i: name for i, name in roots.items() if name in self._own}
+
+        def any_of(
+            functions: Set[str], changes: Callable[[Any, Mapping[str, Any]], bool]
+        ) -> Iterator[str]:
+            for name, node in self._own.items():
+                is_call = node.op in calls[name]
+                if not functions.isdisjoint(calls[name]) or (not is_call and changes(node, nodes)):
+                    yield name
+
+        users: defaultdict[str, list[str]] = defaultdict(list)
+        for name in self._own:
+            for inner in self._inside(name, VARIANT):
+                users[inner].append(name)
+        changing = any_of(library.varying, lambda node, nodes: not is_steady(node, nodes))
+        reaching = set(reached(changing, lambda name: users[name]))
+        self.positions = frozenset(i for i, name in roots.items() if name in reaching)
+        self.in_order: tuple[int, ...] = ()
+        initial = _initial(content, self._own)
+        if library.stateful:
+            # Functions find state by name, so that it is not known who shares it.
+            self.in_order = tuple(sorted(self.positions))
+        elif any(name not in initial for name in any_of(library.ordered, is_ordered)):
+            varying_roots = {i: roots[i] for i in sorted(self.positions)}
+            others = [
+                source(edge)
+                for i, edge in enumerate(content.result)
+                if edge and i not in self.positions
+            ]
+            before = self._before(varying_roots, others)
+            sharing = self._sharing(varying_roots, reaching, initial, before)
+            self.in_order = tuple(sorted(sharing))
+
+    def _inside(self, name: str, *kinds: int) -> Iterator[str]:
+        """Yield the nodes of which a node takes tensors of these types, or of an unknown type."""
+        for edge in self._own[name].input:
+            if edge[0] != "^" and source(edge) in self._own:
+                if _type_of(self._own[source(edge)], edge) in (None, *kinds):
+                    yield source(edge)
+
+    def _behind(self, name: str) -> list[str]:
+        """Return the nodes that a node needs, those that it waits for included."""
+        return [each for each in map(source, self._own[name].input) if each in self._own]
+
+    def _before(self, roots: Mapping[int, str], others: Iterable[str]) -> dict[str, int]:
+        """Return the nodes that only one of the sequences needs, and nothing else in the result, so
+        that they run before its elements are computed."""
+        owners: dict[str, int] = {}
+        several = [name for name in others if name in self._own]
+        for position, root in roots.items():
+            stack = [root]
+            while stack:
+                name = stack.pop()
+                if name not in owners:
+                    owners[name] = position
+                    stack.extend(self._behind(name))
+                elif owners[name] != position:
+                    several.append(name)
+        for name in reached(several, self._behind):
+            owners.pop(name, None)
+        return owners
+
+    def _sharing(
+        self,
+        roots: Mapping[int, str],
+        reaching: Set[str],
+        initial: Set[str],
+        before: Mapping[str, int],
+    ) -> set[int]:
+        """Return the sequences that share what may change with another one, or with what else is
+        computed.
+
+        Each node behind them belongs to the first one that it is behind of.
+        """
+        sharing: set[int] = set()
+        owners: dict[str, int] = {}
+
+        def is_shared(name: str) -> bool:
+            types = _types(self._own[name])
+            return name in reaching or RESOURCE in types or None in types
+
+        for position, root in roots.items():
+            stack = [root]
+            while stack:
+                name = stack.pop()
+                if name not in owners:
+                    owners[name] = position
+                    stack.extend(self._inside(name, VARIANT, RESOURCE))
+                elif owners[name] != position and is_shared(name):
+                    sharing |= {position, owners[name]}
+        for name in self._own:
+            if name not in owners and name not in initial:
+                for inner in self._inside(name, VARIANT, RESOURCE):
+                    owner = owners.get(inner)
+                    if owner is not None and owner != before.get(name) and is_shared(inner):
+                        sharing.add(owner)
+        return sharing
+
+
+def _initial(content: SectionContent, own: Mapping[str, Any]) -> Set[str]:
+    """Return the nodes that run before all others."""
+    start = [content.initialize_op] if content.initialize_op in own else []
+    return set(reached(start, lambda name: [e for e in map(source, own[name].input) if e in own]))
+
+
+def _types(node: Any) -> list[int | None]:
+    operation = op_table.find(node.op)
+    return [None] if operation is None else [kind for *_, kind in operation.ports(node.attr)]
+
+
+def _type_of(node: Any, edge: str) -> int | None:
+    """Return the element type of the tensor that an input reads, or None if it is not known."""
+    types, port = _types(node), port_of(edge)
+    return types[port] if port is not None and port < len(types) else None

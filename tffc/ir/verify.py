@@ -73,7 +73,7 @@ def _is_misfit(used: Type, bound: Type | None) -> bool:
 def _check_placements(root: Node) -> Violation | None:
     """Check that zips take values of their place, and functions given to operators hold none."""
     plain: set[int] = set()
-    uses = _Uses()
+    uses = _PlacedUses()
     right_zips: set[int] = set()
     for node in postorder(root):
         if not isinstance(node, Call) or not isinstance(node.function, Intrinsic):
@@ -93,7 +93,7 @@ def _check_placements(root: Node) -> Violation | None:
     return None
 
 
-def _find_placed(root: Node, uses: _Uses, plain: set[int]) -> Node | None:
+def _find_placed(root: Node, uses: _PlacedUses, plain: set[int]) -> Node | None:
     """Return a term of `root` that holds a placed value, or None.
 
     Of a selection from a name, only the selected element counts.  `plain` has the ids of nodes
@@ -102,7 +102,7 @@ def _find_placed(root: Node, uses: _Uses, plain: set[int]) -> Node | None:
     return next((node for node in walk(root, uses, plain) if node.type.has_placement), None)
 
 
-class _Uses:
+class _PlacedUses:
     """What nodes use: the children of a node, but of a selection what it begins with, unless that
     is a name."""
 

@@ -1,0 +1,64 @@
+"""The nightly job ends in its time, keeps what fails, and prints its table."""
+
+from __future__ import annotations
+
+import pathlib
+import time
+
+import pytest
+
+from tests import nightly
+from tests.hostile import long
+from tests.processes import ROOT, run_python
+
+pytestmark = pytest.mark.slow
+
+FAILING = """\
+import pathlib, sys
+from tests import nightly
+from tests.hostile import long
+
+def run(seed, case):
+    return 1 / (case % 3 - 1) < seed
+
+nightly.GENERATORS["failing"] = long.Generator(run, 9, made=lambda seed, case: b"%d" % case)
+folder = pathlib.Path(sys.argv[1])
+if sys.argv[2:]:
+    print(nightly.try_again(folder))
+else:
+    nightly.ENDLESS = 5
+    print(nightly.night(1, 7, folder, ["failing"]))
+"""
+
+
+def test_a_short_night(tmp_path: pathlib.Path) -> None:
+    begun = time.monotonic()
+    names = ("reader-hlo", "reader-graph", "messages")
+    only = (f"--only={name}" for name in names)
+    done = run_python(
+        "-m", "tests.nightly", "--minutes=0.1", "--seed=3", f"--keep={tmp_path}", *only, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    head, line, *rows = [row.strip("| ").split(" | ") for row in done.stdout.splitlines()]
+    assert head == list(nightly.HEADS)
+    assert line == ["---"] * 4
+    assert [row[0] for row in rows[:3]] == list(names)
+    assert all(int(row[1].replace(",", "")) > 0 for row in rows[:3])
+    assert all(row[-1] == "none" for row in rows)
+    assert time.monotonic() - begun < 600
+
+
+def test_what_fails_is_kept_and_tried_again(tmp_path: pathlib.Path) -> None:
+    done = run_python("-c", FAILING, str(tmp_path), cwd=ROOT)
+    assert done.stdout.splitlines()[-2:] == ["| failing | 5 | 3 | 2 |", "True"], done.stderr
+    kept = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert kept == {f"failing-7-{n}/{name}" for n in (1, 4) for name in ("said.txt", "input.bin")}
+    assert "ZeroDivisionError" in (tmp_path / "failing-7-1" / "said.txt").read_text()
+    assert (tmp_path / "failing-7-4" / "input.bin").read_bytes() == b"4"
+    for number, fails in ((4, "True"), (3, "False")):
+        again = run_python("-c", FAILING, str(tmp_path / f"failing-7-{number}"), "again", cwd=ROOT)
+        assert again.stdout.split() == [fails], again.stderr
+
+
+def test_the_night_has_everything_that_is_long() -> None:
+    assert nightly.GENERATORS is long.GENERATORS

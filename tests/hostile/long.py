@@ -15,6 +15,7 @@ import atexit
 import contextlib
 import dataclasses
 import functools
+import importlib.util
 import os
 import random
 import resource
@@ -138,11 +139,25 @@ class Generator(NamedTuple):
     run: Callable[[int, int], bool]
     cases: int
     memory: int = 4 * GIB
+    at_once: int = AT_ONCE
+
+
+def run_federation(kind: str, generator: random.Random) -> bool:
+    """Hand changed messages to a node, or to the server of a federation."""
+    from tests.hostile import federations
+
+    return getattr(federations, f"run_{kind}")(generator)
 
 
 def _seeded(name: str, run: Callable[[random.Random], bool]) -> Callable[[int, int], bool]:
     return lambda seed, case: run(random.Random(f"long {name} {seed} {case}"))
 
+
+FEDERATIONS = {"request": 60_000, "answer": 20_000}
+"""How many changed requests are handed to nodes, and how many rounds have hostile nodes."""
+
+if importlib.util.find_spec("flwr") is not None:
+    FEDERATIONS["flower_record"] = 40_000
 
 GENERATORS = {
     "messages": Generator(_seeded("messages", run_message), 100_000),
@@ -151,6 +166,12 @@ GENERATORS = {
     **{
         kind: Generator(functools.partial(data_commands.run_case, kind), 2000, 16 * GIB)
         for kind in data_fuzz.MUTATIONS
+    },
+    **{
+        f"{kind}s": Generator(
+            _seeded(kind, functools.partial(run_federation, kind)), cases, 16 * GIB, 10 * AT_ONCE
+        )
+        for kind, cases in FEDERATIONS.items()
     },
     **{
         f"kills-{engine}": Generator(functools.partial(run_kill, engine), 100, 16 * GIB)
@@ -179,7 +200,7 @@ def run_cases(generator: Generator, seed: int, first: int, last: int) -> Found:
     """Try cases, each in a process with others, until all are done."""
     total = Found(first)
     while total.next < last:
-        until = min(total.next + AT_ONCE, last)
+        until = min(total.next + generator.at_once, last)
         with tempfile.TemporaryFile() as shared:
             shared.write(FORM.pack(total.next, total.read, total.longest, total.slowest))
             shared.flush()

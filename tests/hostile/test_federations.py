@@ -149,7 +149,7 @@ def test_the_server_leaves_out_shares_of_other_sizes() -> None:
         dealt = masked.people[name].shares(every)
         if name == masked.names[2]:
             dealt[masked.names[3]] = dealt[masked.names[3]][:-1]
-            with pytest.raises(ExecutionError, match=r"damaged: they have another size \[E982\]"):
+            with pytest.raises(ExecutionError, match=r"another size than shares \[E860\]"):
                 masked.server.receive_shares(name, dealt)
         else:
             masked.server.receive_shares(name, dealt)

@@ -95,11 +95,7 @@ class Aggregator:
             return
         points = distinct_points((keys.sealing, keys.masking))
         if len({*points} - self._points) < len(points):
-            raise ExecutionError(
-                "E987",
-                f"{name} has a public key that is there already",
-                help="leave the participant out",
-            )
+            raise _unfit(name, "it has a public key of another")
         self._points.update(points)
         self._keys.receive(name, keys)
 
@@ -118,11 +114,7 @@ class Aggregator:
         if shares.keys() != self._shares.expected:
             return
         if any(len(each) != (OWN if to == name else SEALED) for to, each in shares.items()):
-            raise ExecutionError(
-                "E982",
-                f"the shares of {name} are damaged: they have another size",
-                help="leave the participant out",
-            )
+            raise _unfit(name, "its shares have another size than shares")
         self._shares.receive(name, shares)
 
     def all_shares(self) -> dict[str, dict[str, bytes]]:
@@ -226,6 +218,14 @@ class Aggregator:
             mask = expand(agreement.agree(keys[name].masking, purpose), segments)
             masks = (add if name < dropped else subtract)(masks, mask, segments)
         return masks
+
+
+def _unfit(name: str, why: str) -> ExecutionError:
+    return ExecutionError(
+        "E860",
+        f"the others would not go on with what {name} sends: {why}",
+        help="leave the participant out if it happens again",
+    )
 
 
 def _nothing(segments: Iterable[Segment]) -> Vector:

@@ -10,8 +10,10 @@ import pytest
 from tests.hostile import reading_times
 from tests.refusals import refusal
 from tffc.audit.patterns import TOKEN, Pattern
-from tffc.errors import PipelineError
+from tffc.cli.lexer import NotationLexer
+from tffc.errors import NotationError, PipelineError
 from tffc.frameworks.tensorflow.runner import _failed_node, _first_line
+from tffc.ir.notation import parse
 from tffc.operations.effects import calls_python
 from tffc.passes.pipeline_text import parse_passes
 from tffc.passes.table import PASSES
@@ -69,6 +71,13 @@ def test_many_passes(hang: None) -> None:
 def test_a_number_of_very_many_digits() -> None:
     text = f"unique-names{{prefix={'9' * 5000}}}"
     assert refusal(PipelineError, parse_passes, text, PASSES)
+
+
+def test_a_string_without_an_end(hang: None) -> None:
+    """The text after it is not searched for others, from each of its characters."""
+    text = '"' + '\\"' * 50_000
+    assert "[E236]" in refusal(NotationError, parse, text, {})
+    assert len(list(NotationLexer().get_tokens(text))) < 10
 
 
 def test_names_of_callbacks(hang: None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Definitions: TypeAlias = dict[tuple[str, int], list[Definition]]
 """The definitions in a module, by the name and first line that code objects state."""
 
-_parsed: dict[str, tuple[list[str], Definitions]] = {}
+_parsed: dict[str, tuple[Sequence[str], Definitions]] = {}
 """The definitions of each file asked about so far, with the lines that they were parsed from."""
 
 

@@ -297,7 +297,7 @@ def _held_elsewhere(module: ModuleType) -> set[int]:
 
 def _values_of(module: ModuleType) -> list[object]:
     # Not what a lazy module makes of its `__dict__`.
-    return list(ModuleType.__dict__["__dict__"].__get__(module).values())
+    return list(vars(ModuleType)["__dict__"].__get__(module).values())
 
 
 def _paired(found: dict[str, Candidate]) -> dict[str, Candidate]:

@@ -210,9 +210,9 @@ def test_every_code_belongs_to_one_module() -> None:
 
 
 CODE = {
-    "audit": 3500,
+    "audit": 3540,
     "backends": 2300,
-    "cli": 4670,
+    "cli": 4690,
     "compat": 440,
     "containers": 162,
     "data": 3430,
@@ -225,14 +225,14 @@ CODE = {
     "flower": 2050,
     "frameworks": 1040,
     "frontend": 5410,
-    "golden": 620,
+    "golden": 640,
     "graphdef": 770,
     "interpreter": 460,
     "ir": 4280,
     "linking": 1540,
     "masking": 880,
     "operations": 510,
-    "passes": 1166,
+    "passes": 1170,
     "proof": 3090,
     "proto": 412,
     "validation": 1750,

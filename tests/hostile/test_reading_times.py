@@ -63,9 +63,10 @@ def test_wildcards_that_match_in_many_ways(pattern: str, path: str, hang: None) 
     assert Pattern(pattern).covered([path]) == []
 
 
+@pytest.mark.slow
 def test_many_passes(hang: None) -> None:
     name = next(iter(PASSES))
-    assert len(parse_passes(f"{name} , " * 10_000 + name, PASSES).steps) == 10_001
+    assert len(parse_passes(f"{name} , " * 50_000 + name, PASSES).steps) == 50_001
 
 
 def test_a_number_of_very_many_digits() -> None:
@@ -96,6 +97,17 @@ def test_messages_with_many_names_of_nodes(hang: None) -> None:
     assert _first_line("{{node a/b}} is bad {{function_node c}}\nmore") == "is bad"
 
 
+QUICK = ("typed text", "messages", "passes", "paths of patterns", "names of callbacks")
+"""Readers that take a moment for all pieces."""
+
+
 @pytest.mark.slow
-def test_no_reader_takes_longer_and_longer() -> None:
-    assert list(reading_times.slow_texts(2**14)) == []
+@pytest.mark.parametrize("reader", QUICK)
+def test_no_reader_takes_longer_and_longer(reader: str) -> None:
+    assert list(reading_times.slow_texts(2**14, reader)) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("reader", sorted(reading_times.READERS.keys() - set(QUICK)))
+def test_none_of_the_others(reader: str) -> None:
+    assert list(reading_times.slow_texts(2**14, reader)) == []

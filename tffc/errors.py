@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import linecache
 import os
 import pathlib
 import re
@@ -23,6 +22,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack, cast
 
 from tffc.printable import printable, printable_lines
+from tffc.source_text import source_line
 
 
 class Span(NamedTuple):
@@ -51,13 +51,15 @@ class Span(NamedTuple):
         """Return the first line of the place as in the file, empty if it cannot be read."""
         if self.text:
             return self.text
-        linecache.checkcache(self.file)  # it may have changed since it was read
-        return linecache.getline(self.file, self.line).rstrip("\n")
+        return source_line(self.file, self.line)
 
 
 def shown_path(file: str) -> str:
     """Return the shortest path: relative if the file is below the working directory."""
-    relative = os.path.relpath(file)
+    try:
+        relative = os.path.relpath(file)
+    except OSError:  # The working directory is gone.
+        return file
     return file if relative.startswith(os.pardir) else relative
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 from typing import Any
 
 import numpy as np
@@ -63,6 +65,7 @@ def record(shapes: Any, **arrays: Any) -> RecordDict:
     return RecordDict({"tffc": about, "arrays": ArrayRecord(found)})
 
 
+NOT_FLAT = "one of its arrays is not a flat array of numbers"
 FOUR = np.zeros(4, "<f4")
 
 
@@ -83,7 +86,7 @@ HUGE = "<f4 0" + " 999999999999" * 3
         (record(["<f4 4", "<f4 1"], f4=FOUR), MISSING),
         (record(["<f8 4"], f4=FOUR), MISSING),
         (record(["<f4 4"], f4=FOUR.astype("<i4")), MISSING),
-        (record(["<f4 4"], f4=FOUR.reshape(4, 1)), MISSING),
+        (record(["<f4 4"], f4=FOUR.reshape(4, 1)), NOT_FLAT),
         (record([HUGE], f4=FOUR[:0]), "one of its arrays has a shape that no array has"),
         (record(["<f4 3"], f4=FOUR), "it has more numbers than it says"),
         (record([], f4=FOUR), "it has more numbers than it says"),
@@ -95,8 +98,51 @@ def test_records_that_are_not_ours(content: RecordDict, reason: str) -> None:
     assert caught.value.message.endswith(f": {reason}")
 
 
-def test_an_array_that_cannot_be_read() -> None:
-    arrays = ArrayRecord({"<f4": Array("float32", (4,), "numpy.ndarray", b"nothing")})
+def npy(array: Any, **changes: Any) -> bytes:
+    """A file of an array, with other claims in its head."""
+    head = np.lib.format.header_data_from_array_1_0(array)
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {**head, **changes})
+    return file.getvalue() + array.tobytes()
+
+
+def archive() -> bytes:
+    file = io.BytesIO()
+    np.savez(file, FOUR)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"nothing", NOT_FLAT),
+        (b"", NOT_FLAT),
+        (archive(), NOT_FLAT),
+        (pickle.dumps(FOUR), NOT_FLAT),
+        (npy(FOUR, descr="|O"), NOT_FLAT),
+        (npy(FOUR, descr=[("a", "<f4")]), NOT_FLAT),
+        (npy(FOUR, descr="<f9"), "one of its arrays is of numbers that do not exist"),
+        (npy(FOUR, shape=(2, 2)), NOT_FLAT),
+        (npy(FOUR, shape=(10**17,)), "one of its arrays has another size than it claims"),
+        (npy(FOUR, shape=(3,)), "one of its arrays has another size than it claims"),
+        (npy(FOUR)[:-1], "one of its arrays has another size than it claims"),
+        (npy(FOUR).replace(b"v\0", b"w\0", 1), NOT_FLAT),
+        (
+            npy(np.full(4, 7, np.uint8), descr="|b1"),
+            "one of its arrays has booleans that are neither true nor false",
+        ),
+    ],
+)
+def test_arrays_that_are_not_ours(data: bytes, reason: str) -> None:
+    """Nothing is allocated for what is claimed, and neither archives nor pickles are opened."""
+    arrays = ArrayRecord({"<f4": Array("float32", (4,), "numpy.ndarray", data)})
     content = RecordDict({"tffc": ConfigRecord({"shapes": []}), "arrays": arrays})
-    with pytest.raises(ExecutionError, match="one of its arrays cannot be read, "):
+    with pytest.raises(ExecutionError, match=f"not one of tffc's: {reason}"):
+        from_flower(content)
+
+
+def test_a_shape_of_very_many_sizes() -> None:
+    """The product of a hundred thousand sizes would take longer than all else."""
+    content = record(["<f4" + " 999999999999999999" * 100_000], f4=FOUR)
+    with pytest.raises(ExecutionError, match="what it says of its arrays cannot be read"):
         from_flower(content)

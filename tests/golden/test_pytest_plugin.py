@@ -281,3 +281,61 @@ def test_the_same_files_in_every_process(project: Project) -> None:
     shutil.rmtree(project.golden)
     assert project.shell.run(f"PYTHONHASHSEED=1 {UPDATE}").code == 0
     assert project.files() == before
+
+
+@pytest.mark.parametrize("name", ["", "...", "\\n\\x1b", "../"])
+def test_a_name_without_a_letter(project: Project, name: str) -> None:
+    """The folder would be that of all golden files of the module, which an update replaces."""
+    before = project.files()
+    project.add(
+        f'def test_odd(tffc_golden):\n    tffc_golden(make(tff.federated_sum), name="{name}")\n'
+    )
+    ran = project.run(UPDATE)
+    assert ran.code == 1
+    assert "could be named [E910]" in ran.output
+    assert project.files() == before
+
+
+def test_golden_files_of_other_tools_stay(project: Project) -> None:
+    """In an update too: only folders that hold nothing but our files are removed."""
+    (project.folder / "picture.golden").write_text("a file")
+    other = project.folder / "pages.golden"
+    (other / "page").mkdir(parents=True)
+    (other / "page" / "page.html").write_text("<p>")
+    (project.folder / "test_other.py").write_text("def test_nothing():\n    pass\n")
+    (project.folder / "test_other.golden").write_text("a file")
+    assert project.run("pytest -q").code == 0
+    assert project.run(UPDATE).code == 0
+    left = sorted(path.name for path in project.folder.glob("*.golden"))
+    assert left == ["pages.golden", "picture.golden", "test_other.golden", "test_round.golden"]
+    assert (other / "page" / "page.html").exists()
+
+
+def test_a_link_in_place_of_golden_files(project: Project, tmp_path: pathlib.Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    project.golden.rename(elsewhere)
+    project.golden.symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    ran = project.run(UPDATE)
+    assert ran.code == 1
+    assert "is a link, and what it leads to is not golden [E864]" in ran.output
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_what_cannot_be_removed_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception at the end of the session would be one of pytest's own."""
+    stray = project.golden / "test_gone"
+    stray.symlink_to(project.folder)
+    ran = project.run(UPDATE)
+    assert "INTERNALERROR" not in ran.output
+    assert project.tests.exists()
+
+    def refused(path: pathlib.Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("tffc.files.atomic.remove", refused)
+    (project.golden / "test_gone").mkdir(exist_ok=True)
+    ran = project.run(UPDATE)
+    assert ran.code == 1
+    assert "INTERNALERROR" not in ran.output
+    assert "Permission denied" in ran.output

@@ -15,6 +15,7 @@ import atexit
 import contextlib
 import dataclasses
 import functools
+import importlib.util
 import math
 import os
 import random
@@ -146,6 +147,14 @@ class Generator(NamedTuple):
     memory: int = 4 * GIB
     prepare: Callable[[], Any] = lambda: None
     made: Callable[[int, int], bytes] | None = None
+    at_once: int = AT_ONCE
+
+
+def run_federation(kind: str, generator: random.Random) -> bool:
+    """Hand changed messages to a node, or to the server of a federation."""
+    from tests.hostile import federations
+
+    return getattr(federations, f"run_{kind}")(generator)
 
 
 def _seeded(name: str, run: Callable[[random.Random], bool]) -> Callable[[int, int], bool]:
@@ -164,6 +173,12 @@ def _reader(name: str) -> Generator:
     return Generator(run, 100_000, 16 * GIB, made=made)
 
 
+FEDERATIONS = {"request": 60_000, "answer": 20_000}
+"""How many changed requests are handed to nodes, and how many rounds have hostile nodes."""
+
+if importlib.util.find_spec("flwr") is not None:
+    FEDERATIONS["flower_record"] = 40_000
+
 GENERATORS = {
     "messages": Generator(_seeded("messages", run_message), 100_000),
     "texts": Generator(_seeded("texts", run_text), 100_000),
@@ -173,6 +188,15 @@ GENERATORS = {
     **{
         kind: Generator(functools.partial(data_commands.run_case, kind), 2000, 16 * GIB)
         for kind in data_fuzz.MUTATIONS
+    },
+    **{
+        f"{kind}s": Generator(
+            _seeded(kind, functools.partial(run_federation, kind)),
+            cases,
+            16 * GIB,
+            at_once=10 * AT_ONCE,
+        )
+        for kind, cases in FEDERATIONS.items()
     },
     **{
         f"kills-{engine}": Generator(functools.partial(run_kill, engine), 100, 16 * GIB)
@@ -206,7 +230,7 @@ def run_cases(
     generator.prepare()
     total = Found(first)
     while total.next < last and time.monotonic() < end:
-        until = min(total.next + AT_ONCE, last)
+        until = min(total.next + generator.at_once, last)
         with tempfile.TemporaryFile() as shared:
             shared.write(FORM.pack(total.next, total.read, total.longest, total.slowest))
             shared.flush()

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import collections
 import dataclasses
-import linecache
 import re
 from collections.abc import Callable, Iterable
 
@@ -24,6 +23,7 @@ from tffc.ir.intrinsics import MAPS, PLACEMENTS_ONLY
 from tffc.ir.nodes import Node, Reference, Selection, StructNode
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import StructType, Type
+from tffc.source_text import source_lines
 
 ASSIGNED = re.compile(r"\s*([^\W\d]\w*)\s*(?::[^=]+)?=(?!=)")
 """Matches a line that assigns its result to a name."""
@@ -190,8 +190,7 @@ class _Places:
 
 
 def _source(file: str) -> str:
-    linecache.checkcache(file)
-    return "".join(linecache.getlines(file))
+    return "".join(source_lines(file))
 
 
 def _places(source: str) -> dict[_Key, _Place]:

@@ -21,9 +21,13 @@ import click
 from tffc.cli.flags import help_of
 from tffc.cli.screen import AMBER, BLUE, RED, cells, colors, width_of, wrapped
 from tffc.errors import LONGEST_LINE, LoadError, Span, TffcError, abridge, excerpt
+from tffc.frontend.source import class_name
 from tffc.printable import printable, printable_lines
 
 COLORS = {"error": RED, "warning": AMBER}
+
+LONGEST_PART = 20_000
+"""The most characters of one part of a traceback, such as a message."""
 
 LEAST = 40
 """The least characters of the user's line that are shown, even on a narrower terminal."""
@@ -75,7 +79,25 @@ def show_error(error: TffcError, severity: str = "error", *, explain: bool = Tru
 
 
 def _say_traceback(error: BaseException) -> None:
-    click.echo(printable_lines("".join(traceback.format_exception(error))), err=True)
+    click.echo(printable_lines(traceback_text(error)), err=True)
+
+
+def traceback_text(error: BaseException) -> str:
+    """Return the traceback of an exception, abridged where its message is very long.
+
+    Only its class if Python cannot read the exception, whose class may be the user's, or a line of
+    a file.
+    """
+    try:
+        lines = traceback.format_exception(error)
+    except Exception:  # noqa: BLE001  (Python's own reading fails at hostile exceptions)
+        return f"{class_name(error)}\n"
+    return "".join(each if len(each) <= LONGEST_PART else _shortened(each) for each in lines)
+
+
+def _shortened(text: str) -> str:
+    half = LONGEST_PART // 2
+    return f"{text[:half]}...\n... {text[-half:]}"
 
 
 def _remark(gutter: str, label: str, text: str, width: int | None) -> list[str]:

@@ -6,7 +6,7 @@ import traceback
 
 import click
 
-from tffc.cli.diagnostics import report
+from tffc.cli.diagnostics import report, traceback_text
 from tffc.cli.usage import all_missing
 from tffc.errors import LoadError, TffcError
 from tffc.printable import printable_lines
@@ -66,7 +66,7 @@ def out_of_memory(error: MemoryError) -> LoadError:
 
 def _report_defect(error: Exception, *, debug: bool) -> None:
     if debug:
-        click.echo(printable_lines("".join(traceback.format_exception(error))), err=True, nl=False)
+        click.echo(printable_lines(traceback_text(error)), err=True, nl=False)
     said = "".join(traceback.format_exception_only(error)).rstrip("\n")
     click.echo(printable_lines(f"error: a defect in tffc: {said}"), err=True)
     if not debug:

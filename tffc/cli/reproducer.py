@@ -24,10 +24,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from tffc.errors import PipelineError, reader
+from tffc.files.strict_json import is_table, is_text, read_json
+from tffc.ir.invariants import INVARIANTS
 from tffc.ir.nodes import Node
 from tffc.ir.notation import parse, sections, typed
 
 FORMAT = "; tffc reproducer 1"
+
+FIELDS = ("failure", "versions", "passes", "given", "verify-each", "verify-roundtrip")
+"""The names of lines of the header, besides sections."""
+
+FLAGS = {"true": True, "false": False}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,14 +111,22 @@ def _read_head(text: str) -> tuple[dict[str, Any], dict[str, bytes]]:
         if name == "section":
             digest, _, content = value.partition(" ")
             payloads[digest] = base64.b64decode(content, validate=True)
+        elif name in fields or name not in FIELDS:
+            raise ValueError(f"{name!r} is there twice, or unknown")
         else:
             fields[name] = value
+    given = tuple(filter(None, fields["given"].split(",")))
+    if not set(given) <= INVARIANTS.keys():
+        raise ValueError("one of the invariants is unknown")
+    versions = read_json(fields["versions"])
+    if not is_table(versions, is_text):
+        raise ValueError("'versions' are not texts by name")
     options = {
         "passes": fields["passes"],
-        "given": tuple(filter(None, fields["given"].split(","))),
+        "given": given,
         "failure": fields["failure"],
-        "versions": json.loads(fields["versions"]),
-        "verify_each": json.loads(fields["verify-each"]),
-        "verify_roundtrip": json.loads(fields["verify-roundtrip"]),
+        "versions": versions,
+        "verify_each": FLAGS[fields["verify-each"]],
+        "verify_roundtrip": FLAGS[fields["verify-roundtrip"]],
     }
     return options, payloads

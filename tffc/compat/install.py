@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 from types import ModuleType
 
 from tffc.compat.absent import AbsentFinder
 from tffc.compat.finder import PYTHON, CompatFinder, real_core_is_loaded
 from tffc.compat.third_parties import ThirdPartyFinder
 from tffc.errors import ContextError
+
+_LOCK = threading.Lock()
 
 
 def install_as_tensorflow_federated() -> None:
@@ -28,10 +31,11 @@ def install_as_tensorflow_federated() -> None:
             "is loaded already",
             help="call tffc.install_as_tensorflow_federated() before anything imports it",
         )
-    if any(isinstance(finder, CompatFinder) for finder in sys.meta_path):
-        return
-    sys.meta_path[:0] = [CompatFinder(), ThirdPartyFinder()]
-    sys.meta_path.append(AbsentFinder())
+    with _LOCK:
+        if any(isinstance(finder, CompatFinder) for finder in sys.meta_path):
+            return
+        sys.meta_path[:0] = [CompatFinder(), ThirdPartyFinder()]
+        sys.meta_path.append(AbsentFinder())
 
 
 def install_unless_loaded() -> None:

@@ -28,6 +28,7 @@ import numpy as np
 
 from tffc import errors
 from tffc.errors import TffcError
+from tffc.ir.array import MAX_RANK
 from tffc.ir.dtypes import DType
 from tffc.trampoline import Task, run
 from tffc.values.concrete import Federated, Stacked
@@ -149,6 +150,8 @@ class _Reader:
             raise ValueError("there is no such element type")
         shape = self._shape()
         content = bytearray(self._bytes(self._checked(math.prod(shape) * dtype.itemsize)))
+        if dtype == np.bool_ and max(content, default=0) > 1:
+            raise ValueError("a boolean is neither true nor false")
         little = np.frombuffer(content, dtype.newbyteorder("<"))
         return little.astype(dtype, copy=False).reshape(shape)[()]
 
@@ -170,7 +173,10 @@ class _Reader:
         return self._checked(self._number())
 
     def _shape(self) -> tuple[int, ...]:
-        shape = tuple(self._number() for _ in range(self._count()))
+        rank = self._count()
+        if rank > MAX_RANK:
+            raise ValueError("an array has too many dimensions")
+        shape = tuple(self._number() for _ in range(rank))
         if min(shape, default=0) < 0:
             raise ValueError("a shape is negative")
         return shape

@@ -15,6 +15,7 @@ from tffc.interpreter.interpreter import EMPTY, Interpreter
 from tffc.ir.calls import operands, uri_of
 from tffc.ir.nodes import Block, Call, Lambda, Node
 from tffc.ir.type_parts import local_type
+from tffc.ir.types import Type
 from tffc.linking.aggregations import PLAIN, Arithmetic, Sum
 from tffc.trampoline import run
 from tffc.values.concrete import Federated
@@ -96,6 +97,10 @@ class Fold:
         self._make = make
         self._make_sum = make_sum
         self._aggregation = PLAIN.get(uri_of(call), SecureFold)(call)
+
+    @property
+    def accumulator_type(self) -> Type:
+        return local_type(self._aggregation.accumulator)
 
     def zero(self, kept: Any) -> Any:
         return self._aggregation.zero(self._operands(kept)) if self._aggregation.has_zero else None

@@ -5,9 +5,13 @@ Only a node's first reply to the current attempt counts, and only if the node wa
 
 from __future__ import annotations
 
+import collections
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from tffc.backends.forms.steps import TupleAggregation
 from tffc.engines.engine import Cohort
@@ -15,6 +19,8 @@ from tffc.engines.process import Process
 from tffc.errors import ExecutionError, TffcError
 from tffc.explanations import has_page, read_page
 from tffc.flower.messages import Record, Reply, Request
+from tffc.values.concrete import flatten
+from tffc.values.conformity import conforms
 
 CODE = re.compile(r"E\d{3}")
 
@@ -117,10 +123,44 @@ class Asking:
         """Return what is wrong with the untrusted accumulators of a reply; empty if nothing is."""
         if not reply.clients:
             return "it has no clients for the round"
-        process = self._process
-        if process.client_output_type is not None or _fits(process, reply, self.kept):
-            return ""
-        return "what it answers does not fit the program"
+        return "" if self._fits(reply.totals) else "what it answers does not fit the program"
+
+    def _fits(self, totals: Any) -> bool:
+        """Return whether untrusted accumulators have their types, and can be merged."""
+        if self._process.client_output_type is not None:
+            return totals is None
+        aggregations = self._process.steps.aggregations
+        if not isinstance(totals, list) or len(totals) != len(aggregations):
+            return False
+        pairs = zip(totals, aggregations, strict=True)
+        if not all(conforms(total, each.accumulator_type) for total, each in pairs):
+            return False
+        try:
+            TupleAggregation(aggregations).merge(totals, totals, self.kept)
+        except Exception:  # noqa: BLE001  (untrusted values may fail in any way)
+            return False
+        return True
+
+    def _shapes(self, totals: Any) -> tuple[tuple[int, ...], ...]:
+        """Return the shapes of the secure sums in accumulators of the right types."""
+        pairs = zip(self._process.steps.aggregations, totals or (), strict=False)
+        sums = [(each.secure_sum(self.kept), total) for each, total in pairs]
+        leaves = (flatten(total, sum.type) for sum, total in sums if sum is not None)
+        return tuple(np.shape(leaf) for leaf in itertools.chain.from_iterable(leaves))
+
+    def of_one_shape(self, replies: Mapping[str, Reply]) -> dict[str, Reply]:
+        """Return the replies whose secure sums have the shapes that most have.
+
+        Only a type with unknown sizes lets them differ, and sums of different shapes may not add
+        up, or to something far larger.
+        """
+        shapes = {name: self._shapes(reply.totals) for name, reply in replies.items()}
+        counts = collections.Counter(shapes.values())
+        most = max(sorted(counts), key=counts.__getitem__, default=())
+        for name in sorted(shapes):
+            if shapes[name] != most:
+                self.tell(f"{name} does not take part: its secure sums have another shape")
+        return {name: reply for name, reply in replies.items() if shapes[name] == most}
 
 
 def _read(arrival: Arrival, request: Request, unfit: Callable[[Reply], str]) -> Reply | str | None:
@@ -138,41 +178,8 @@ def _read(arrival: Arrival, request: Request, unfit: Callable[[Reply], str]) -> 
     return unfit(reply) or reply
 
 
-def _fits(process: Process, reply: Reply, kept: Any) -> bool:
-    """Return whether the untrusted accumulators of a reply can be merged."""
-    aggregation = TupleAggregation(process.steps.aggregations)
-    try:
-        zero = aggregation.zero(kept)
-        if len(zero) != len(reply.totals) or not all(map(_is_alike, zero, reply.totals)):
-            return False
-        aggregation.merge(reply.totals, reply.totals, kept)
-    except Exception:  # noqa: BLE001  (untrusted values may fail in any way)
-        return False
-    return True
-
-
 def _said(code: str) -> str:
     """Return a text for the error code that a node replied with, if the code is known here."""
     if CODE.fullmatch(code) is None or not has_page(code):
         return "it answers an error that is not known here"
     return f"{code}, {read_page(code).title}"
-
-
-def _is_alike(zero: Any, totals: Any) -> bool:
-    """Return whether an accumulator has the structure and element types of `zero`.
-
-    Where `zero` is None, the structure is unknown and anything matches.
-    """
-    stack = [(zero, totals)]
-    while stack:
-        one, other = stack.pop()
-        if one is None:
-            continue
-        members = getattr(one, "members", one), getattr(other, "members", other)
-        if isinstance(members[0], (tuple, list)):
-            if type(one) is not type(other) or len(members[0]) != len(members[1]):
-                return False
-            stack.extend(zip(*members, strict=True))
-        elif getattr(one, "dtype", None) != getattr(other, "dtype", None):
-            return False
-    return True

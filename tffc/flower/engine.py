@@ -102,6 +102,7 @@ class FlowerEngine:
                     f"round {cohort.round}: secure sums are not masked; the server sees parts"
                 )
             replies = asking.ask(WORK, dict.fromkeys(cohort.clients, request), asking.unfit)
+            replies = asking.of_one_shape(replies)
         self._check_enough(cohort, replies)
         aggregation = TupleAggregation(steps.aggregations)
         totals = [replies[name].totals for name in cohort.clients if name in replies]
@@ -160,7 +161,9 @@ class FlowerEngine:
         wanted: dict[str, list[bytes]] = {}
         for node, record, _ in self.federation.receive(self.settings.timeout):
             if record is not None and node in new:
-                digests = [each for each in read_digests(record) if each in self._large]
+                # Each file once, however often a node names it.
+                named = dict.fromkeys(read_digests(record))
+                digests = [each for each in named if each in self._large]
                 wanted[node] = [self._large[digest] for digest in digests]
         self._supplied.update(node for node, files in wanted.items() if not files)
         given = {node: files_record(files) for node, files in wanted.items() if files}

@@ -64,7 +64,8 @@ class GridFederation:
             if node in told:
                 self._names[node] = told[node]
         self._ids = {}
-        for node in sorted(node.node_id for node in nodes):
+        # A name that the node itself tells is not taken from the one registered under it.
+        for node in sorted((n.node_id for n in nodes), key=lambda n: (n not in registered, n)):
             name = self._names.get(node)
             if name is not None and self._ids.setdefault(name, node) != node:
                 self._tell(f"two nodes are called {name}: one of them is left out")

@@ -20,7 +20,8 @@ from tffc.masking.commitments import SHARE
 from tffc.masking.terms import Keys, Revealed, Terms
 from tffc.masking.vectors import Segment
 
-MOST_SEGMENTS, MOST_VALUES, MOST_PARTICIPANTS = 2**16, 2**40, 2**16
+MOST_SEGMENTS, MOST_VALUES, MOST_PARTICIPANTS = 2**16, 2**40, 2**12
+"""Splitting secrets takes time in the square of the participants: some seconds for the most."""
 
 LABEL, DIGEST = 16, 32
 """The bytes of labels, and of digests of what the server sends."""
@@ -69,16 +70,24 @@ def unpack_terms(request: Request) -> tuple[str, Terms]:
         name, threshold, pairs, sent = request.sent
         label = bytes.fromhex(label_of(request.attempt))
         is_named = label.hex() == label_of(request.attempt) and len(label) == LABEL
-        segments = tuple(Segment(int(modulus), int(size)) for modulus, size in pairs)
+        segments = tuple(Segment(int(modulus), _whole(size)) for modulus, size in pairs)
         is_right = all(1 <= s.modulus <= 2**64 and 0 <= s.size < MOST_VALUES for s in segments)
         # This includes `dtype`, which fails for moduli that masks cannot be drawn for.
         is_right = is_right and len(segments) < MOST_SEGMENTS and all(s.dtype for s in segments)
         if is_right and is_named and isinstance(sent, bytes) and len(sent) == DIGEST:
-            terms = Terms(label, int(threshold), segments, request.program, request.round, sent)
-            return name.decode(), terms
+            count = _whole(threshold)
+            return name.decode(), Terms(
+                label, count, segments, request.program, request.round, sent
+            )
     except (ValueError, TypeError, AttributeError, StopIteration):
         pass
     raise malformed("it does not hold the terms of a masked sum")
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, np.integer):
+        raise TypeError("it is not a number as we write it")
+    return int(value)
 
 
 def pack_keys(keys: Keys) -> Any:

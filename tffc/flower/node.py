@@ -27,13 +27,14 @@ from tffc.engines.run_folder import RunFolder
 from tffc.engines.shards import ClientWork, run_shards
 from tffc.errors import ExecutionError, PolicyError, TffcError
 from tffc.flower.bundle_file import Fetch
-from tffc.flower.messages import MASKED, Record, Reply, Request, program_digest
+from tffc.flower.messages import MASKED, Record, Reply, Request, malformed, program_digest
 from tffc.flower.past import history_of
 from tffc.flower.settings import NodeSettings
 from tffc.flower.store import store_of
 from tffc.flower.tasks import UNFORESEEN, WORK, Memory, refusal, reply_to
 from tffc.ir import wire
 from tffc.ir.types import Type
+from tffc.values.conformity import conforms
 
 
 class Node:
@@ -122,6 +123,8 @@ class Node:
     def _work(self, request: Request, sent: Any, settings: NodeSettings, process: Process) -> Reply:
         """Return a reply with the accumulators of the node's clients."""
         _check_parameters(request, process)
+        if not conforms(sent, process.steps.sent_type):
+            raise malformed("what it sends to the clients is not of the program's type")
         folder = None
         if process.client_output_type is not None:
             folder = _folder_of_outputs(settings, process)

@@ -21,8 +21,20 @@ from tffc.flower.messages import Record, malformed
 
 ABOUT, ARRAYS, SHAPES = "tffc", "arrays", "shapes"
 
-SHAPE = re.compile(r"[<>|]\w{2,4}(?: \d{1,18})*", re.ASCII)
+NUMPY = "numpy.ndarray"
+"""What Flower calls arrays as NumPy writes them."""
+
+HEAD_BEGINS = b"\x93NUMPY\x01\x00??"
+"""What stands before the part of a header that it gives the size of."""
+
+SHAPE = re.compile(r"[<|][biufc]\d{1,2}(?: \d{1,18}){0,32}", re.ASCII)
 """Matches the element type and sizes of an array."""
+
+HEAD = re.compile(
+    rb"\x93NUMPY\x01\x00(?s:(..))\{'descr': '([<|][biufc]\d{1,2})', 'fortran_order': False, "
+    rb"'shape': \((\d{1,18}),\), \} *\n"
+)
+"""Matches what precedes the numbers of a flat array, as every NumPy writes it."""
 
 
 def to_flower(record: Record) -> RecordDict:
@@ -50,7 +62,7 @@ def from_flower(content: RecordDict) -> Record:
     shapes = entries.pop(SHAPES, None)
     if not isinstance(shapes, list):
         raise malformed("it does not say which arrays it has")
-    return Record(entries, _apart({name: _numpy(each) for name, each in arrays.items()}, shapes))
+    return Record(entries, _apart({name: _flat(each) for name, each in arrays.items()}, shapes))
 
 
 def _apart(together: Mapping[str, Any], shapes: list[Any]) -> list[Any]:
@@ -69,7 +81,7 @@ def _apart(together: Mapping[str, Any], shapes: list[Any]) -> list[Any]:
         flat = together.get(dtype)
         begin = used.get(dtype, 0)
         end = used[dtype] = begin + math.prod(shape)
-        if flat is None or flat.dtype.str != dtype or flat.ndim != 1 or end > len(flat):
+        if flat is None or flat.dtype.str != dtype or end > len(flat):
             raise malformed("an array of numbers is missing beside the value")
         try:
             found.append(flat[begin:end].reshape(shape))
@@ -80,8 +92,21 @@ def _apart(together: Mapping[str, Any], shapes: list[Any]) -> list[Any]:
     return found
 
 
-def _numpy(array: Any) -> Any:
+def _flat(array: Array) -> Any:
+    """Return the numbers of a flat array, of which there are as many as it claims.
+
+    Flower's own reading would allocate what is claimed first, and read archives of arrays too.
+    """
+    head = HEAD.match(array.data) if array.stype == NUMPY else None
+    if head is None or head.end() != len(HEAD_BEGINS) + int.from_bytes(head[1], "little"):
+        raise malformed("one of its arrays is not a flat array of numbers")
     try:
-        return array.numpy()
-    except Exception as error:  # noqa: BLE001  (untrusted content may fail in any way)
-        raise malformed(f"one of its arrays cannot be read, {type(error).__name__}") from None
+        dtype = np.dtype(head[2].decode())
+    except TypeError:
+        raise malformed("one of its arrays is of numbers that do not exist") from None
+    if len(array.data) - head.end() != int(head[3]) * dtype.itemsize:
+        raise malformed("one of its arrays has another size than it claims")
+    flat = np.frombuffer(array.data, dtype, offset=head.end())
+    if dtype == np.bool_ and flat.view(np.uint8).max(initial=0) > 1:
+        raise malformed("one of its arrays has booleans that are neither true nor false")
+    return flat

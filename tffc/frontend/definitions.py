@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ast
-import linecache
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any, TypeAlias
 
 from tffc.errors import Span
+from tffc.source_text import source_lines
 
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 Definitions: TypeAlias = dict[tuple[str, int], list[Definition]]
 """The definitions in a module, by the name and first line that code objects state."""
 
-_parsed: dict[str, tuple[list[str], Definitions]] = {}
+_parsed: dict[str, tuple[Sequence[str], Definitions]] = {}
 """The definitions of each file asked about so far, with the lines that they were parsed from."""
 
 
@@ -49,7 +49,7 @@ def result_span(function: object) -> Span | None:
 
 def _definition(code: CodeType) -> Definition | None:
     """Return the definition that `code` was compiled from, if exactly one matches."""
-    file, lines = code.co_filename, linecache.getlines(code.co_filename)
+    file, lines = code.co_filename, source_lines(code.co_filename)
     if file not in _parsed or _parsed[file][0] is not lines:
         _parsed[file] = lines, _definitions("".join(lines))
     found = _parsed[file][1].get((code.co_name, code.co_firstlineno), [])

@@ -39,6 +39,10 @@ KEEP_A_TENSOR = (
     "type with tf.cast(x, tf.float32) or the like"
 )
 
+LONGEST_WORDS = 1000
+"""The most characters of a message that are searched, some patterns in the square of their number.
+"""
+
 NUMPY_CALL = re.compile(r"\b(?:np|numpy)\.([a-z]\w*)\(")
 KERAS_CALL = re.compile(r"\.(fit|evaluate|predict|train_on_batch|test_on_batch)\(")
 TRAINING = ("fit", "train_on_batch")
@@ -72,6 +76,7 @@ TENSORFLOW_NAMES = {
 def likely_mistake(words: str, line: str) -> str | None:
     """Return the fix for an exception with this message that was raised in this source line, or
     None."""
+    words = words[:LONGEST_WORDS]
     called = KERAS_CALL.search(line)
     if called is not None and NO_VALUE.search(words):
         return WRITE_THE_LOOP if called[1] in TRAINING else CALL_THE_MODEL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from types import FunctionType as PythonFunction
 from typing import Any
 
@@ -163,9 +164,12 @@ def described(item: Any) -> str:
         return "None"
     if _is_lambda(item):
         return "a Python lambda"
-    if callable(item) and not isinstance(item, type) and hasattr(item, "__name__"):
+    # Nothing asks the object itself, which may be a proxy for something that is not there.
+    is_class = issubclass(type(item), type)
+    name = inspect.getattr_static(item, "__name__", None)
+    if callable(item) and not is_class and name is not None:
         return f"the Python function {item.__name__!r}"
-    if isinstance(item, type):
+    if is_class:
         return f"the class {item.__name__!r}"
     return f"an object of class {type(item).__name__!r}"
 
@@ -189,4 +193,4 @@ def alternative(item: Any) -> str | None:
 
 
 def _is_lambda(item: Any) -> bool:
-    return isinstance(item, PythonFunction) and item.__name__ == "<lambda>"
+    return issubclass(type(item), PythonFunction) and item.__name__ == "<lambda>"

@@ -13,10 +13,16 @@ import sys
 from collections.abc import Iterable
 from types import ModuleType
 
-from tffc.errors import LoadError
+from tffc.errors import LoadError, Span
 from tffc.frontend.exception_hints import likely_mistake
 from tffc.frontend.own_modules import folder_of
-from tffc.frontend.source import exception_text, original_words, raised_names, raised_span
+from tffc.frontend.source import (
+    class_name,
+    exception_text,
+    original_words,
+    raised_names,
+    raised_span,
+)
 from tffc.near import did_you_mean
 
 LONGEST_WORDS = 100
@@ -46,19 +52,31 @@ PACKAGES = ("apache_beam", "jax", "keras", "numpy", "pandas", "tensorflow", "tf_
 
 
 def import_failure(source: str, error: BaseException) -> LoadError:
-    """Return the error for a module that raised an exception."""
-    name, words = original_words(error)
-    span = raised_span(error)
-    is_short = "\n" not in words and len(words) <= LONGEST_WORDS
-    cause = None if is_short else _cause(words)
+    """Return the error for a module that raised an exception, whatever that is."""
+    try:
+        name, words, note, help, span = _read_exception(source, error)
+    except Exception:  # noqa: BLE001  (its class may be the user's)
+        name, words, note, help, span = class_name(error), "", None, None, None
     return LoadError(
         "E438",
-        f"{source} raised {name} while it was imported"
-        + (f": {words}" if is_short and words else ""),
-        notes=() if cause is None else (cause,),
-        help=_help(source, error, words, "" if span is None else span.source_line()),
+        f"{source} raised {name} while it was imported{f': {words}' if words else ''}",
+        notes=() if note is None else (note,),
+        help=help,
         span=span,
     )
+
+
+def _read_exception(
+    source: str, error: BaseException
+) -> tuple[str, str, str | None, str | None, Span | None]:
+    """Return an exception's class and message, or a note in place of a long one; help, and the
+    place in the user's source."""
+    name, words = original_words(error)
+    span = raised_span(error)
+    help = _help(source, error, words, "" if span is None else span.source_line())
+    if "\n" in words or len(words) > LONGEST_WORDS:
+        return name, "", _cause(words), help, span
+    return name, words, None, help, span
 
 
 def _cause(words: str) -> str | None:
@@ -87,12 +105,12 @@ def _help(source: str, error: BaseException, words: str, line: str) -> str | Non
 def _import_help(source: str, error: ImportError, words: str) -> str | None:
     if "relative import" in exception_text(error):
         return "give the dotted name of the module, from the folder of its package"
-    if error.name is not None and error.name.split(".")[0] == "tensorflow_federated":
+    if isinstance(error.name, str) and error.name.split(".")[0] == "tensorflow_federated":
         return "write import tffc as tff in its place"
     found = NO_IMPORT.match(words)
     if found is not None:
         return did_you_mean(found[1], _public(sys.modules.get(found[2])))
-    if isinstance(error, ModuleNotFoundError) and error.name:
+    if isinstance(error, ModuleNotFoundError) and error.name and isinstance(error.name, str):
         return _module_help(source, error.name)
     return None
 

@@ -31,7 +31,7 @@ from tffc.ir.type_parts import leaves, without_containers
 from tffc.ir.types import FunctionType, StructWithPythonType, TensorType, Type
 from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
 from tffc.linking.operand import rebuild
-from tffc.operations import hlo
+from tffc.operations import effects, hlo
 from tffc.proto.encoding import Place, without_fields
 from tffc.trampoline import Task, run
 
@@ -163,7 +163,7 @@ def _check_calls(lowered: Any, function: Callable[..., Any]) -> None:
         if hlo.OF_JAX.fullmatch(call.target):
             continue
         what = f"the function {call.target!r} outside of XLA"
-        if hlo.PYTHON_CALLBACK.search(call.target):
+        if effects.calls_python(call.target):
             what = "a Python function"
         own = (place for place in call.places if is_users_file(place.file))
         raise LanguageValueError(

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import inspect
 import operator
 import os
 import sys
 from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
+from types import CodeType, ModuleType
 from types import FunctionType as PythonFunction
-from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 from tffc.compat.install import install_unless_loaded
@@ -25,9 +26,10 @@ from tffc.frameworks.tensorflow.load import quiet_import
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described
 from tffc.frontend.import_failures import import_failure
+from tffc.frontend.import_state import importing_from
 from tffc.frontend.own_modules import folder_of, is_path
 from tffc.frontend.seeds import steady_seeds
-from tffc.frontend.source import entry_point, keep_users_frames
+from tffc.frontend.source import class_name, entry_point, exception_text, keep_users_frames
 from tffc.frontend.templates import IterativeProcess
 from tffc.frontend.templates.rounds import round_of
 from tffc.near import did_you_mean, near_file
@@ -123,20 +125,16 @@ def import_source(source: str) -> ModuleType:
     if is_path(source) and not os.path.isfile(source):
         raise _no_file(source)
     folder = folder_of(source)
-    sys.path.insert(0, folder)
     try:
-        with steady_seeds():
+        with importing_from(folder), steady_seeds():
             return _execute(source) if is_path(source) else _import(source)
     except (TffcError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if isinstance(error, SyntaxError) and os.path.isfile(error.filename or ""):
+        if isinstance(error, SyntaxError) and _is_in_file(error):
             raise _syntax_error(error) from None
         keep_users_frames(error)
         raise import_failure(source, error) from error
-    finally:
-        if folder in sys.path:
-            sys.path.remove(folder)
 
 
 def _import(name: str) -> ModuleType:
@@ -180,19 +178,37 @@ def _execute(path: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # Not the cached bytecode: it is stale if two versions of a file were saved within one second.
     remember(loader.path)
-    code = loader.source_to_code(loader.get_data(loader.path), loader.path)
+    code = _compiled(loader)
     sys.modules[name] = module
     try:
         exec(code, module.__dict__)
     except BaseException:
-        del sys.modules[name]
+        # Unless it did so itself.
+        sys.modules.pop(name, None)
         raise
     return module
 
 
-def _is_from(module: ModuleType, path: str) -> bool:
+def _compiled(loader: SourceFileLoader) -> CodeType:
+    data = loader.get_data(loader.path)
+    try:
+        return loader.source_to_code(data, loader.path)
+    except SyntaxError as error:
+        if error.filename:
+            raise
+        # Python does not say where.
+        line = data[: max(0, data.find(b"\0"))].count(b"\n") + 1
+        reason, span = error.msg, Span(loader.path, line)
+    except (MemoryError, RecursionError):
+        reason, span = "it is nested too deeply for Python", None
+    except Exception as error:  # noqa: BLE001  (codecs raise what they like)
+        reason, span = f"{class_name(error)}: {exception_text(error)}", Span(loader.path, 1)
+    raise _not_python(reason, span)
+
+
+def _is_from(module: object, path: str) -> bool:
     file = getattr(module, "__file__", None)
-    return file is not None and os.path.abspath(file) == os.path.abspath(path)
+    return isinstance(file, str) and os.path.abspath(file) == os.path.abspath(path)
 
 
 def _no_file(path: str) -> LoadError:
@@ -205,6 +221,26 @@ def _no_file(path: str) -> LoadError:
     return LoadError("E436", said, help=help)
 
 
+def _is_in_file(error: SyntaxError) -> bool:
+    """Return whether Python raised an error about a file; programs raise any other themselves."""
+    numbers = error.lineno, error.offset, error.end_lineno, error.end_offset
+    return (
+        isinstance(error.filename, str)
+        and os.path.isfile(error.filename)
+        and isinstance(error.text or "", str)
+        and all(isinstance(number, int | None) for number in numbers)
+    )
+
+
+def _not_python(reason: str, span: Span | None) -> LoadError:
+    return LoadError(
+        "E437",
+        f"the module is not valid Python: {reason}",
+        span=span,
+        help="correct it there; what counts is the Python that tffc runs in",
+    )
+
+
 def _syntax_error(error: SyntaxError) -> LoadError:
     line = error.text or ""
     column = _bytes_before(line, error.offset)
@@ -212,12 +248,7 @@ def _syntax_error(error: SyntaxError) -> LoadError:
     if error.end_lineno != error.lineno:
         end_column = None
     span = Span(error.filename or "", error.lineno or 1, column, error.end_lineno, end_column)
-    return LoadError(
-        "E437",
-        f"the module is not valid Python: {error.msg}",
-        span=span,
-        help="correct it there; what counts is the Python that tffc runs in",
-    )
+    return _not_python(error.msg, span)
 
 
 def _bytes_before(line: str, offset: int | None) -> int | None:
@@ -233,7 +264,7 @@ def _candidates(module: ModuleType) -> dict[str, Candidate]:
     found: dict[str, Candidate] = {}
     seen: set[int] = set()
     for name, value in vars(module).items():
-        if isinstance(value, (Computation, IterativeProcess)) and id(value) not in seen:
+        if _is_a(value, Computation, IterativeProcess) and id(value) not in seen:
             seen.add(id(value))
             found[name] = value
     held = _held_elsewhere(module)
@@ -245,6 +276,12 @@ def _candidates(module: ModuleType) -> dict[str, Candidate]:
     return _paired(_without_parts(own or found))
 
 
+def _is_a(value: object, *classes: type) -> bool:
+    """Return whether an object is of one of these classes, without asking the object, which may be
+    a proxy for something that is not there."""
+    return issubclass(type(value), classes)
+
+
 def _traced_in(value: Candidate) -> str:
     """Return the name of the module that defines the traced function."""
     return (value.next if isinstance(value, IterativeProcess) else value).__module__
@@ -254,8 +291,13 @@ def _held_elsewhere(module: ModuleType) -> set[int]:
     """Return the ids of all objects that other modules have names for."""
     others = [other for other in list(sys.modules.values()) if other is not module]
     return {
-        id(value) for other in others for value in list(getattr(other, "__dict__", {}).values())
+        id(value) for other in others if _is_a(other, ModuleType) for value in _values_of(other)
     }
+
+
+def _values_of(module: ModuleType) -> list[object]:
+    # Not what a lazy module makes of its `__dict__`.
+    return list(vars(ModuleType)["__dict__"].__get__(module).values())
 
 
 def _paired(found: dict[str, Candidate]) -> dict[str, Candidate]:
@@ -300,9 +342,14 @@ def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: s
             notes=tuple(f"{name}: {_signature(candidate)}" for name, candidate in found.items()),
             help=did_you_mean(name, known),
         ) from None
-    if isinstance(value, (Computation, IterativeProcess)):
+    except TffcError:
+        raise
+    except Exception as error:
+        keep_users_frames(error)
+        raise import_failure(source, error) from error
+    if _is_a(value, Computation, IterativeProcess):
         return _loaded(name, value)
-    if isinstance(value, PolymorphicComputation):
+    if _is_a(value, PolymorphicComputation):
         raise LoadError(
             "E440",
             f"{name!r} in {source} is polymorphic, so its types are not known",
@@ -317,24 +364,24 @@ def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: s
 
 def _how_to_make_one(name: str, value: Any) -> str:
     """Return how to make a computation or process from an object that is neither."""
-    if callable(getattr(value, "create", None)):
+    if callable(inspect.getattr_static(value, "create", None)):
         return f"apply it to a type: process = {name}.create(tff.TensorType(np.float32))"
     help = (
         "decorate a function with @tff.federated_computation(...), or with "
         "@tff.tf_computation(...) if it is TensorFlow"
     )
-    if isinstance(value, PythonFunction) and not value.__code__.co_argcount:
+    if _is_a(value, PythonFunction) and not value.__code__.co_argcount:
         return f"{help}; if it makes one, name what it returns: process = {name}()"
     return help
 
 
 def _no_candidate(module: ModuleType, source: str) -> LoadError:
     values = vars(module).items()
-    polymorphic = [name for name, each in values if isinstance(each, PolymorphicComputation)]
+    polymorphic = [name for name, each in values if _is_a(each, PolymorphicComputation)]
     functions = [
         name
         for name, each in values
-        if isinstance(each, PythonFunction) and each.__module__ == module.__name__
+        if _is_a(each, PythonFunction) and each.__module__ == module.__name__
     ]
     notes = []
     if polymorphic:

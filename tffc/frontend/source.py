@@ -91,11 +91,16 @@ def exception_text(error: BaseException) -> str:
         return ""
 
 
+def class_name(error: BaseException) -> str:
+    """Return the name of an exception's class, whatever its metaclass says."""
+    return type.__dict__["__name__"].__get__(type(error))
+
+
 def original_words(error: BaseException) -> tuple[str, str]:
     """Return an exception's class name and message, from before AutoGraph replaced it."""
     metadata = getattr(error, AUTOGRAPH_METADATA, None)
     if metadata is None:
-        return type(error).__name__, exception_text(error)
+        return class_name(error), exception_text(error)
     name, _, words = metadata.cause_message.partition(": ")
     return name, words
 

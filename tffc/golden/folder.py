@@ -14,7 +14,7 @@ from tffc.diff.unified import unified
 from tffc.errors import GoldenError
 from tffc.files import atomic
 from tffc.golden.examples import LIST
-from tffc.golden.printing import SECTIONS, Files
+from tffc.golden.printing import PROGRAM, SECTIONS, Files
 from tffc.printable import printable
 
 Printed = Mapping[str, Mapping[str, str]]
@@ -127,6 +127,18 @@ def orphans(folder: pathlib.Path, names: Iterable[str]) -> list[Orphan]:
     known = {LIST, *names}
     entries = sorted(folder.iterdir()) if folder.is_dir() else []
     return [Orphan(path) for path in entries if path.name not in known and not _is_kept(path)]
+
+
+def is_golden(folder: pathlib.Path) -> bool:
+    """Return whether a folder holds golden files of programs, and nothing else.
+
+    Other tools have files and folders of such names too.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    entries = list(folder.iterdir())
+    others = [path for path in entries if not (path / PROGRAM).is_file()]
+    return all(map(_is_kept, others)) and (not entries or len(others) < len(entries))
 
 
 def _is_kept(path: pathlib.Path) -> bool:

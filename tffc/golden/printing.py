@@ -22,6 +22,9 @@ from tffc.passes.instruments import verify_step
 from tffc.passes.pipeline import Finished
 from tffc.passes.table import read_pipeline
 
+PROGRAM = "program.sexpr"
+"""The file with the text of a program, which every program has."""
+
 SECTIONS = "sections.txt"
 """The file with the listing of a program's compiled sections."""
 
@@ -55,7 +58,7 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Fil
     Raises:
       TffcError: the program cannot be compiled, or the result of a pass is not sound.
     """
-    files = Files({"program.sexpr": text(program)})
+    files = Files({PROGRAM: text(program)})
     first = None
     if initialize is not None:
         files["initialize.sexpr"] = text(initialize)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tffc.errors import GoldenError, TffcError
-from tffc.printable import printable_lines
+from tffc.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     from tffc.frontend.computation import Computation
@@ -107,12 +107,13 @@ class Golden:
         self, program: Computation | IterativeProcess, recipe: Recipe, name: str | None
     ) -> str:
         """Return the differences of a program's files; in an update, write the files instead."""
-        from tffc.golden.folder import differences, write
+        from tffc.golden.folder import check_no_link, differences, write
         from tffc.golden.printing import print_program
 
         name = _folder_name(self.test.partition("::")[2] if name is None else name)
         self.books.enter(self.module, name, self.test)
         folder = _folder(self.module)
+        check_no_link(folder)
         printed = {name: print_program(*_parts(program), recipe)}
         found = list(differences(folder, printed, complete=self.books.update))
         if self.books.update:
@@ -137,11 +138,12 @@ class _Books:
         self.update = update
         self.changed = 0
         self.orphans: list[Orphan] = []
+        self.failure = ""
         self._used: dict[pathlib.Path, dict[str, str]] = {}
         self._ran: set[pathlib.Path] = set()
         self._incomplete: set[pathlib.Path] = set()
         for argument in config.invocation_params.args:
-            file, _, test = argument.partition("::")
+            file, _, test = str(argument).partition("::")
             if test:
                 path = os.path.abspath(config.invocation_params.dir / file)
                 self._incomplete.add(pathlib.Path(path))
@@ -178,11 +180,16 @@ class _Books:
         distributed = session.config.pluginmanager.hasplugin("dsession")
         if distributed or hasattr(session.config, "workerinput") or session.shouldfail:
             return
-        self.orphans = list(self._find_orphans())
-        if self.update:
-            for orphan in self.orphans:
+        try:
+            self.orphans = list(self._find_orphans())
+            for orphan in self.orphans if self.update else ():
                 orphan.accept()
-        elif self.orphans and session.exitstatus == pytest.ExitCode.OK:
+        except (TffcError, OSError) as error:
+            # An exception here would be one of pytest's own.
+            self.failure = printable_lines(str(error))
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            return
+        if self.orphans and not self.update and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -192,24 +199,28 @@ class _Books:
             terminalreporter.line(f"{self.changed} changed")
         elif self.orphans:
             terminalreporter.section("golden files that belong to no test", red=True)
+        if self.failure:
+            terminalreporter.line(self.failure, red=True)
+            return
         for orphan in self.orphans:
             path = _shown(orphan.path, self.root)
-            terminalreporter.line(f"{path} removed" if self.update else str(path))
+            shown = printable(path.as_posix())
+            terminalreporter.line(f"{shown} removed" if self.update else shown)
         if self.orphans and not self.update:
             terminalreporter.line(f"remove them with pytest --tffc-golden={UPDATE}")
 
     def _find_orphans(self) -> Iterator[Orphan]:
-        from tffc.golden.folder import Orphan, orphans
+        from tffc.golden.folder import Orphan, is_golden, orphans
 
         for module in sorted(self._ran - self._incomplete):
             names = self._used.get(module, {})
             if names:
                 yield from orphans(_folder(module), names)
-            elif _folder(module).exists():
+            elif is_golden(_folder(module)):
                 yield Orphan(_folder(module))
         for parent in sorted({module.parent for module in self._ran}):
             for folder in sorted(parent.glob(f"*{SUFFIX}")):
-                if not folder.with_suffix(".py").exists():
+                if not folder.with_suffix(".py").exists() and is_golden(folder):
                     yield Orphan(folder)
 
 
@@ -220,7 +231,14 @@ def _folder(module: pathlib.Path) -> pathlib.Path:
 
 def _folder_name(test: str) -> str:
     """Return a folder name that every system allows, such as `test_round-8` for `test_round[8]`."""
-    return re.sub(r"[^\w.]+", "-", test).strip("-.")
+    name = re.sub(r"[^\w.]+", "-", test).strip("-.")
+    if not name:
+        raise GoldenError(
+            "E910",
+            f"{test!r} has nothing of which a folder of golden files could be named",
+            help="give it a name with a letter: tffc_golden(program, name=...)",
+        )
+    return name
 
 
 def _parts(program: object) -> tuple[Node, Node | None]:

@@ -8,13 +8,17 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from tffc.errors import ExecutionError
-from tffc.masking.keys import Agreement, derived
+from tffc.masking.commitments import BOTH, SEED, SHARE
+from tffc.masking.keys import TAG, Agreement, derived, distinct_points
 from tffc.masking.purposes import purpose_of_mask, purpose_of_own_mask
 from tffc.masking.recovery import Recovery
 from tffc.masking.terms import Keys, Revealed, Terms, points
 from tffc.masking.vectors import Segment, Vector, add, expand, subtract
 
 Said = TypeVar("Said")
+
+SEALED, OWN = 2 * SHARE + TAG + BOTH, SEED + BOTH
+"""The bytes of what a participant deals to another one, and to itself."""
 
 
 class _Inbox(Generic[Said]):
@@ -30,9 +34,13 @@ class _Inbox(Generic[Said]):
         self.said: dict[str, Said] = {}
         self.is_open = True
 
+    def counts(self, name: str) -> bool:
+        """Return whether a message of a participant would count."""
+        return self.is_open and name in self.expected and name not in self.said
+
     def receive(self, name: str, said: Said) -> bool:
         """Take the message of a participant; return whether it counts."""
-        counts = self.is_open and name in self.expected and name not in self.said
+        counts = self.counts(name)
         if counts:
             self.said[name] = said
         return counts
@@ -72,11 +80,23 @@ class Aggregator:
         self._arrived: _Inbox[None] = _Inbox("vectors", ())
         self._confirmed: _Inbox[bytes] = _Inbox("confirmations", ())
         self._revealed: _Inbox[Revealed] = _Inbox("revealed shares", ())
+        self._points: set[int] = set()
         self._total: Vector = _nothing(terms.segments)
         self.wrong: frozenset[str] = frozenset()
 
     def receive_keys(self, name: str, keys: Keys) -> None:
-        """Take the public keys of a participant."""
+        """Take the public keys of a participant.
+
+        Raises:
+          ExecutionError: no participant would go on with these keys among those of all: they are
+            invalid, or agree on the same secrets as a key that is there.
+        """
+        if not self._keys.counts(name):
+            return
+        points = distinct_points((keys.sealing, keys.masking))
+        if len({*points} - self._points) < len(points):
+            raise _unfit(name, "it has a public key of another")
+        self._points.update(points)
         self._keys.receive(name, keys)
 
     def all_keys(self) -> dict[str, Keys]:
@@ -86,9 +106,16 @@ class Aggregator:
         return keys
 
     def receive_shares(self, name: str, shares: Mapping[str, bytes]) -> None:
-        """Take the sealed shares that a participant made for the others, if they are complete."""
-        if shares.keys() == self._shares.expected:
-            self._shares.receive(name, shares)
+        """Take the sealed shares that a participant made for the others, if they are complete.
+
+        Raises:
+          ExecutionError: some have another size than shares.
+        """
+        if shares.keys() != self._shares.expected:
+            return
+        if any(len(each) != (OWN if to == name else SEALED) for to, each in shares.items()):
+            raise _unfit(name, "its shares have another size than shares")
+        self._shares.receive(name, shares)
 
     def all_shares(self) -> dict[str, dict[str, bytes]]:
         """End the second step; return for each participant the shares that others sealed for it."""
@@ -191,6 +218,14 @@ class Aggregator:
             mask = expand(agreement.agree(keys[name].masking, purpose), segments)
             masks = (add if name < dropped else subtract)(masks, mask, segments)
         return masks
+
+
+def _unfit(name: str, why: str) -> ExecutionError:
+    return ExecutionError(
+        "E860",
+        f"the others would not go on with what {name} sends: {why}",
+        help="leave the participant out if it happens again",
+    )
 
 
 def _nothing(segments: Iterable[Segment]) -> Vector:

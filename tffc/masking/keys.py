@@ -214,6 +214,9 @@ def unseal(key: bytes, sealed: bytes) -> bytes | None:
 
 _NONCE = bytes(12)
 
+TAG = 16
+"""The bytes that sealing adds to a message."""
+
 
 def joined(*parts: bytes | str) -> bytes:
     """Encode parts so that different sequences of parts never have the same encoding."""

@@ -140,8 +140,14 @@ WRITE_ELSEWHERE = frozenset({"DistributedSave"})
 OVERWRITING = frozenset({"InplaceAdd", "InplaceSub", "InplaceUpdate", "_ParallelConcatUpdate"})
 """Operations that write over their input, which other nodes, and later runs of its kernel, read."""
 
-PYTHON_CALLBACK = re.compile(r"python\w*callback")
-"""Found in the names by which XLA calls functions of Python."""
+WORDS = re.compile(r"\w+")
+
+
+def calls_python(name: str) -> bool:
+    """Return whether a name is one by which XLA calls functions of Python: `callback` follows
+    `python` in a word of it."""
+    return any("callback" in word.partition("python")[2] for word in WORDS.findall(name))
+
 
 ELSEWHERE = re.compile(r"/job:(?!localhost(/|$))", re.IGNORECASE)
 """Found in the names of devices of other processes."""
@@ -212,7 +218,7 @@ def effect_of_module(module: bytes) -> Effect | None:
         named = strings(module)
     except BytecodeError:
         return Effect.OTHER
-    if Effect.OTHER in effects and any(map(PYTHON_CALLBACK.search, named)):
+    if Effect.OTHER in effects and any(map(calls_python, named)):
         return Effect.PYTHON
     return Effect.OTHER if Effect.OTHER in effects else next(iter(effects), None)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from tffc.errors import WireError, reader
 from tffc.operations.bytecode import BytecodeError, operations, strings
-from tffc.operations.effects import HEADINGS, PYTHON_CALLBACK, Effect, read_table
+from tffc.operations.effects import HEADINGS, Effect, calls_python, read_table
 from tffc.proto.encoding import Kind, Place, read_message, schema
 
 MODULE = schema(computations=(3, Kind.MESSAGES))
@@ -76,7 +76,7 @@ def foreign_calls(hlo_module: bytes, stablehlo: bytes) -> list[str]:
     foreign = [target for target in targets if not OF_JAX.fullmatch(target)]
     if calls_outside(stablehlo):
         named = strings(stablehlo)
-        foreign += [text for text in named if PYTHON_CALLBACK.search(text) and text not in foreign]
+        foreign += [text for text in named if calls_python(text) and text not in foreign]
         if not any(text in targets for text in named):
             foreign.append(UNTOLD)
     return foreign
@@ -97,6 +97,6 @@ def effect_of(opcode: str, target: str) -> Effect | None:
     if opcode == CUSTOM_CALL:
         if OF_JAX.fullmatch(target):
             return None
-        return Effect.PYTHON if PYTHON_CALLBACK.search(target) else Effect.OTHER
+        return Effect.PYTHON if calls_python(target) else Effect.OTHER
     heading = read_table(TABLE).get(opcode, "other")
     return None if heading == "computing" else HEADINGS[heading]

@@ -28,6 +28,8 @@ KEYS = ("name", "passes")
 """The keys of a pipeline file."""
 
 WORD = re.compile(r"[\w.+\-]+")
+SPACE = re.compile(r"\s*")
+NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 
 DEFAULT = pathlib.Path(__file__).with_name("pipelines") / "default.yaml"
@@ -143,7 +145,7 @@ class _TextReader:
         return found
 
     def _skip(self) -> None:
-        self.at += len(self.text[self.at :]) - len(self.text[self.at :].lstrip())
+        self.at = SPACE.match(self.text, self.at).end()  # pyright: ignore[reportOptionalMemberAccess]  # it matches nothing too
 
     def _place(self, start: int, end: int) -> TextPlace:
         return TextPlace(self.source, None, self.text, start, end)
@@ -158,7 +160,7 @@ def _value(word: str) -> Any:
     """Return the value that a word of the command line's notation stands for."""
     if word in ("true", "false"):
         return word == "true"
-    return int(word) if re.fullmatch(r"-?\d+", word) else word
+    return int(word) if NUMBER.fullmatch(word) else word
 
 
 class _YamlReader:

@@ -100,7 +100,7 @@ class BroadcastSteps(RoundSteps):
         self._form = form
         self._run = runtime.run
         self.state_type = parameter(form.compute_server_context)
-        self.data_type = struct(parameter(form.client_processing))[1]
+        self.sent_type, self.data_type = struct(parameter(form.client_processing))
         self.output_type = StructType([])
         self.client_output_type = signature(form.client_processing).result
         self.batches = BatchSteps((), lambda: _link_graphs(form))

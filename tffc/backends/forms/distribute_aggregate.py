@@ -342,6 +342,7 @@ class DistributeAggregateSteps(RoundSteps):
         self._new_state, self._output = struct(form.type_signature.result)
         self.state_type = local_type(self._state)
         self.data_type = local_type(data)
+        self.sent_type = local_type(form.server_to_client_broadcast.type.result)
         self.output_type = local_type(self._output)
         self.aggregations = runtime.aggregations(form.client_to_server_aggregation)
         programs = form.client_work, form.client_to_server_aggregation

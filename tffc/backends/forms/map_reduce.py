@@ -285,7 +285,7 @@ class MapReduceSteps(RoundSteps):
         self._form = form
         self._runtime = runtime
         self.state_type = parameter(form.prepare)
-        self.data_type = struct(parameter(form.work))[0]
+        self.data_type, self.sent_type = struct(parameter(form.work))
         self.output_type = struct(signature(form.update).result)[1]
         sums = (_SecureSums(form, runtime, index) for index in form.summed)
         self.aggregations = (_GraphAggregation(form, runtime), *sums)
@@ -320,6 +320,7 @@ class _GraphAggregation:
     def __init__(self, form: MapReduceForm, runtime: Runtime) -> None:
         self._form = form
         self._run = runtime.run
+        self.accumulator_type = struct(parameter(form.accumulate))[0]
 
     def zero(self, kept: Value) -> Value:
         return self._run(self._form.zero, None)
@@ -345,6 +346,10 @@ class _SecureSums:
         self._runtime = runtime
         self._index = index
         self._type = struct(signature(form.work).result).types[index]
+
+    @property
+    def accumulator_type(self) -> Type:
+        return self._type
 
     @functools.cached_property
     def _sum(self) -> SecureSumSteps:

@@ -58,6 +58,11 @@ class SecureSumSteps(Protocol):
 class AggregationSteps(Protocol):
     """One aggregation of all clients' updates."""
 
+    @property
+    def accumulator_type(self) -> Type:
+        """The type of its accumulators."""
+        ...
+
     def zero(self, kept: Value) -> Value:
         """Return the accumulator of no client."""
         ...
@@ -154,15 +159,17 @@ class BatchSteps:
 class RoundSteps(abc.ABC):
     """The steps of the rounds of one form; see the picture at the top of this module.
 
-    Types: `data_type` of what each client holds, `output_type` of the server output,
-    `client_output_type` of what each client has in the end, or None if the round aggregates.  Where
-    it is a type, an engine returns the updates instead of accumulating them.  The `aggregations`
+    Types: `data_type` of what each client holds, `sent_type` of what it is sent, `output_type` of
+    the server output, `client_output_type` of what each client has in the end, or None if the round
+    aggregates.  Where it is a type, an engine returns the updates instead of accumulating them.
+    The `aggregations`
     are independent of each other.  `batches` is None where clients cannot be computed many at a
     time.
     """
 
     state_type: Type
     data_type: Type
+    sent_type: Type
     output_type: Type
     client_output_type: Type | None = None
     aggregations: Sequence[AggregationSteps] = ()

@@ -22,6 +22,7 @@ from tffc.cli.sources import TEXTS, read_program, read_text, read_typed, section
 from tffc.ir import wire
 from tffc.ir.nodes import Node
 from tffc.ir.notation import typed
+from tffc.ir.verify import verify
 from tffc.passes import Pipeline, parse_passes
 from tffc.passes.table import all_passes
 
@@ -101,9 +102,11 @@ def _read_reproducer(
     path: pathlib.Path, options: dict[str, Any]
 ) -> tuple[Node, Pipeline, dict[str, Any]]:
     found = decode_reproducer(read_text(str(path)), str(path))
-    verify = {"verify_each": found.verify_each, "verify_roundtrip": found.verify_roundtrip}
+    # The file says which invariants the program has, and passes rely on them.
+    verify(found.program, found.given)
+    checks = {"verify_each": found.verify_each, "verify_roundtrip": found.verify_roundtrip}
     pipeline = parse_passes(found.passes, all_passes(), found.given, "--passes")
-    return found.program, pipeline, {**options, **verify, "is_replay": True}
+    return found.program, pipeline, {**options, **checks, "is_replay": True}
 
 
 def _write(program: Node, sections: pathlib.Path | None, out: pathlib.Path | None) -> None:

@@ -503,7 +503,7 @@ def _failed_node(message: str, graph: Any) -> Iterator[str]:
 
     A message may quote any text, so nothing of it is repeated but the name of a node.
     """
-    match = re.search(r"\{\{node ([^}]*)\}\}", message)
+    match = re.search(r"\{\{node ([^{}]*)\}\}", message)
     if match is None:
         return
     nodes = itertools.chain(graph.node, *(each.node_def for each in graph.library.function))
@@ -518,5 +518,5 @@ def _failed_node(message: str, graph: Any) -> Iterator[str]:
 
 def _first_line(message: str) -> str:
     """Return the first line of a TensorFlow message, without its markup for node names."""
-    text = re.sub(r"\{\{[^}]*\}\}", "", message).strip()
+    text = re.sub(r"\{\{[^{}]*\}\}", "", message).strip()
     return text.partition("\n")[0].strip()

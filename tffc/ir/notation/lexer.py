@@ -35,6 +35,8 @@ WORDS = {
     "arrow": r"->",
     "name": NAME,
     "sign": r"[<>()\[\]{},=:*@?&.]",
+    # Without it, the rest of the text would be searched for a word, from every character of it.
+    "other": r"(?s:.)",
 }
 """The kinds of words, in the order in which they are tried."""
 
@@ -73,17 +75,12 @@ class Source:
 
     def _split(self) -> list[Word]:
         words: list[Word] = []
-        at = 0
         for match in PATTERN.finditer(self.text):
-            start, end = match.span()
-            if start != at:
-                break
             kind = match.lastgroup or ""
+            if kind == "other":
+                self.refuse("E236", match.start(), f"unexpected {match[0]!r}")
             if kind != "space":
-                words.append(Word(kind, match[0], start))
-            at = end
-        if at < len(self.text):
-            self.refuse("E236", at, f"unexpected {self.text[at]!r}")
+                words.append(Word(kind, match[0], match.start()))
         return words
 
     def refuse(

@@ -37,6 +37,7 @@ INTERPRETERS = frozenset(
 
 OWN = "what this process has serialized itself, or read before"
 PEER = "what another process of the same run has written"
+MEMORY = "what the node remembers of a sum, which only its own process writes"
 PART = "a part of what a reader in another module reads"
 ELSEWHERE: Mapping[str, str] = {
     "engines/batching/retrace.py": OWN,
@@ -48,6 +49,7 @@ ELSEWHERE: Mapping[str, str] = {
     "export/signatures.py": OWN,
     "export/tflite.py": OWN,
     "files/strict_json.py": PART,
+    "flower/masked_node.py": MEMORY,
     "flower/warm.py": PEER,
     "frameworks/tensorflow/runner.py": OWN,
     "frontend/computation.py": OWN,
@@ -59,6 +61,7 @@ ELSEWHERE: Mapping[str, str] = {
     "ir/notation/lexer.py": PART,
     "ir/wire/arrays.py": PART,
     "linking/function_builder.py": OWN,
+    "masking/participant.py": MEMORY,
     "proof/attributes.py": OWN,
     "proto/__init__.py": "a table of tffc's own",
     "proto/messages.py": PART,

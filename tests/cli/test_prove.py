@@ -142,7 +142,7 @@ def test_compiled_and_proved(run: Run, tmp_path: pathlib.Path) -> None:
     plain, proved = (json.loads(path.read_text()) for path in manifests)
     recorded = proved.pop("proof")
     assert proved == plain
-    assert recorded["prover"] == 5
+    assert recorded["prover"] == 6
     assert recorded["files"] == {
         name: digest for name, digest in plain["files"].items() if name.endswith(".pb")
     }
@@ -185,7 +185,7 @@ def test_a_required_proof(run: Run, tmp_path: pathlib.Path) -> None:
     ran = run("run", "plain", *words)
     assert ran.code == 1
     assert " ".join(ran.stderr.split()) == (
-        "error[E962]: plain must be proved by version 5 of the prover; it does not say so = "
+        "error[E962]: plain must be proved by version 6 of the prover; it does not say so = "
         "help: compile it with tffc compile --prove, and run the bundle"
     )
     assert "E962" not in run("run", "out", *words).stderr

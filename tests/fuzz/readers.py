@@ -15,7 +15,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.fuzz import file_readers, graph_readers, run_readers, table_readers
+from tests.fuzz import (
+    federation_readers,
+    file_readers,
+    graph_readers,
+    run_readers,
+    table_readers,
+)
 from tests.fuzz.mutations import CHANGES
 from tests.fuzz.reader import Reader, damage_bytes, damage_rest, damage_text, folder, refused
 from tests.fuzz.targets import (
@@ -211,6 +217,7 @@ READERS = {
         ("the manifest of a bundle", "a bundle"),
     ),
     **graph_readers.READERS,
+    **federation_readers.READERS,
     **file_readers.READERS,
     **table_readers.READERS,
     **run_readers.READERS,

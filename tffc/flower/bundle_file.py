@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tffc.backends.bundle.bundle import Bundle, decode_bundle
-from tffc.errors import BundleError
+from tffc.errors import BundleError, reader
 from tffc.files.reading import read_regular
 from tffc.files.strict_json import NotJsonError, encode_json, is_count, is_table, read_json
 
@@ -83,6 +83,7 @@ def _encode(files: Mapping[str, bytes], held: set[str]) -> bytes:
     return encode_json({"format_version": FORMAT, "files": entries})
 
 
+@reader("a bundle in one file", BundleError)
 def decode_bundle_file(content: bytes, name: str, fetch: Fetch | None = None) -> dict[str, bytes]:
     """Return the files of a bundle, each checked against its hash; errors call the content `name`.
 
@@ -147,6 +148,7 @@ def _content(path: str, entry: Mapping[str, Any], name: str, fetch: Fetch | None
 
 
 @functools.lru_cache(maxsize=4)
+@reader("a bundle in one file", BundleError)
 def read_app_bundle(path: pathlib.Path, fetch: Fetch | None = None) -> Bundle:
     """Return the bundle of an app.
 
@@ -159,6 +161,7 @@ def read_app_bundle(path: pathlib.Path, fetch: Fetch | None = None) -> Bundle:
     return decode_bundle(decode_bundle_file(content, str(path), fetch), path)
 
 
+@reader("a bundle in one file", BundleError)
 def named_files(path: pathlib.Path) -> dict[str, int]:
     """Return the sizes of the files that an app names but does not hold, by hash.
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tffc.engines.encoding import decode, encode
 from tffc.engines.process import Process
-from tffc.errors import ExecutionError
+from tffc.errors import ExecutionError, reader
 from tffc.files.strict_json import is_count
 
 OPEN, MASKED = "open", "masked"
@@ -63,6 +63,7 @@ class Request:
         return Record({**about, "rest": rest}, arrays)
 
     @classmethod
+    @reader("a message of a federation", ExecutionError)
     def from_record(cls, record: Record) -> Request:
         """Parse a request.
 
@@ -105,6 +106,7 @@ class Reply:
         return Record({**about, "rest": rest}, arrays)
 
     @classmethod
+    @reader("a message of a federation", ExecutionError)
     def from_record(cls, record: Record) -> Reply:
         """Parse a reply.
 
@@ -175,6 +177,7 @@ def name_record(name: str) -> Record:
     return Record({"name": name}, ())
 
 
+@reader("a message of a federation", ExecutionError)
 def read_name(record: Record) -> str:
     """Return the name in a node's reply; empty if it is not a valid name."""
     found = record.entries.get("name")

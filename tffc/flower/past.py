@@ -13,7 +13,7 @@ import pathlib
 from collections.abc import Generator
 from typing import Any
 
-from tffc.errors import DataError
+from tffc.errors import DataError, reader
 from tffc.files import atomic, locks
 from tffc.files.reading import read_regular
 from tffc.masking.history import History
@@ -23,6 +23,7 @@ FILE, LOCK = "masked-sums.json", "masked-sums.lock"
 LONGEST = 2**26
 
 
+@reader("a history of masked sums", DataError)
 def history_of(memory: bytes) -> History:
     """Return the history in the memory of a node's run."""
     return History.from_json(json.loads(memory).get("history", {}) if memory else {})
@@ -56,6 +57,7 @@ def remembered(folder: pathlib.Path | None, history: History) -> Generator[None]
         lock.release()
 
 
+@reader("a history of masked sums", DataError)
 def _read(folder: pathlib.Path) -> History:
     try:
         return History.from_json(_object(read_regular(folder / FILE, LONGEST)))

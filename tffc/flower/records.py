@@ -17,6 +17,7 @@ import numpy as np
 # An extra, not installed with the rest.
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict  # pyright: ignore[reportMissingImports]  # an extra
 
+from tffc.errors import ExecutionError, reader
 from tffc.flower.messages import Record, malformed
 
 ABOUT, ARRAYS, SHAPES = "tffc", "arrays", "shapes"
@@ -49,6 +50,7 @@ def to_flower(record: Record) -> RecordDict:
     return RecordDict({ABOUT: about, ARRAYS: ArrayRecord(arrays)})
 
 
+@reader("a message of a federation", ExecutionError)
 def from_flower(content: RecordDict) -> Record:
     """Convert an untrusted record of Flower's to ours.
 

@@ -1,0 +1,87 @@
+"""Readers of what nodes and servers of a federation send, and of what a node remembers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz.reader import Reader, damage_bytes, damage_text, folder, refused
+from tests.hostile.bundles import seeds as seed_bundles
+from tffc.engines.encoding import encode
+from tffc.errors import TffcError
+from tffc.flower.bundle_file import decode_bundle_file, encode_bundle_file, named_files
+from tffc.flower.messages import OPEN, Record, Reply, Request, read_name
+from tffc.flower.past import FILE, history_of, remembered
+from tffc.masking.history import History
+
+ABOUT = {"program": "0" * 64, "round": 1, "attempt": "a", "clients": 2, "skipped": 0, "error": ""}
+ARRAYS = [np.arange(4, dtype=np.int32), np.ones((2, 3), np.float32), np.array([True])]
+HISTORY = b'{"%s": {"label": "00", "round": 3}}' % (b"0" * 64)
+
+
+def read_message(data: bytes) -> bool:
+    """Read a request and a reply with this value."""
+    record = Record({**ABOUT, "secure-sums": OPEN, "name": "silo", "rest": data}, ARRAYS)
+    read_name(record)
+    return _is_read(Request, record) or _is_read(Reply, record)
+
+
+def _is_read(kind: Any, record: Record) -> bool:
+    try:
+        kind.from_record(record)
+    except TffcError as error:
+        return refused(error)
+    return True
+
+
+def read_bundle_file(data: bytes) -> bool:
+    """Read a bundle in one file."""
+    path = folder("bundle-file") / "bundle.json"
+    path.write_bytes(data)
+    named_files(path)
+    decode_bundle_file(data, "bundle.json")
+    return True
+
+
+def read_history(data: bytes) -> bool:
+    """Read the history of a node, from its memory and from its folder."""
+    place = folder("history")
+    (place / FILE).write_bytes(data)
+    with remembered(place, History()):
+        history_of(b'{"history": %b}' % data)
+    return True
+
+
+def _seed_messages() -> list[bytes]:
+    values: tuple[Any, ...] = (
+        (np.int32(1), np.array([b"x"], object)),
+        ((), None),
+        (ARRAYS[0], (ARRAYS[1], [ARRAYS[0], ARRAYS[0]])),
+        [ARRAYS[2], np.float32(2)],
+        None,
+    )
+    return [encode(value, []) for value in values]
+
+
+def _seed_histories() -> list[bytes]:
+    history = History()
+    history.begin("0" * 64, 1, b"label")
+    history.end("0" * 64, 1)
+
+    return [b"{}", HISTORY, json.dumps(history.to_json()).encode()]
+
+
+READERS = {
+    "federation-message": Reader(
+        read_message, _seed_messages, damage_bytes, ("a message of a federation",)
+    ),
+    "bundle-file": Reader(
+        read_bundle_file,
+        lambda: [encode_bundle_file(files) for files in seed_bundles()],
+        damage_text,
+        ("a bundle in one file",),
+    ),
+    "history": Reader(read_history, _seed_histories, damage_text, ("a history of masked sums",)),
+}

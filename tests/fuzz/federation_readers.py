@@ -23,7 +23,7 @@ HISTORY = b'{"%s": {"label": "00", "round": 3}}' % (b"0" * 64)
 
 def read_message(data: bytes) -> bool:
     """Read a request and a reply with this value."""
-    record = Record({**ABOUT, "secure-sums": OPEN, "name": "silo", "rest": data}, ARRAYS)
+    record = Record({**ABOUT, "secure-sums": OPEN, "name": "silo", "rest": data}, ())
     read_name(record)
     return _is_read(Request, record) or _is_read(Reply, record)
 
@@ -62,7 +62,7 @@ def _seed_messages() -> list[bytes]:
         [ARRAYS[2], np.float32(2)],
         None,
     )
-    return [encode(value, []) for value in values]
+    return [encode(value) for value in values]
 
 
 def _seed_histories() -> list[bytes]:

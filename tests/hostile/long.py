@@ -41,7 +41,14 @@ from tests.fuzz.targets import (
     seed_sections,
     seed_texts,
 )
-from tests.hostile import bundles, data_commands, data_fuzz, killed_runs
+from tests.hostile import (
+    bundles,
+    data_commands,
+    data_fuzz,
+    killed_runs,
+    packs,
+    tampered_runs,
+)
 from tests.hostile.kills import is_killed
 from tffc.backends import compile_form
 from tffc.backends.forms.kinds import FORMS
@@ -148,6 +155,8 @@ GENERATORS = {
     "messages": Generator(_seeded("messages", run_message), 100_000),
     "texts": Generator(_seeded("texts", run_text), 100_000),
     "bundles": Generator(run_bundle, 2000),
+    "packs": Generator(packs.run_case, 20_000, 16 * GIB),
+    "run-folders": Generator(tampered_runs.run_case, 5000, 16 * GIB),
     **{
         kind: Generator(functools.partial(data_commands.run_case, kind), 2000, 16 * GIB)
         for kind in data_fuzz.MUTATIONS

@@ -1,12 +1,15 @@
-"""A packed folder: all clients' arrays in one file, mapped into memory and read in place.
+"""A packed folder: all clients' arrays in one file, of which each client's part is read in place.
 
 The file may be hostile: every size that it claims is compared with the file before an array is made
-from it.
+from it.  It may also change or be cut at any time, which would end a process that has it mapped.
+So it is mapped only while it is opened.  The offsets and shapes of all arrays are kept; the arrays
+are read into memory of their own, and the file is checked before and after.
 """
 
 from __future__ import annotations
 
 import bisect
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -16,8 +19,8 @@ import os
 import pathlib
 import struct
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -84,8 +87,9 @@ class PackedFolder:
         self._file = file or DataFile.of(str(path / ARROW_FILE))
         if self._file.size != manifest.bytes:
             raise self._damaged(f"it has {self._file.size} bytes, and had {manifest.bytes}")
-        self._map()
-        self._batches = [self._batch(each) for each in self._record_batches()]
+        content = self._map()
+        self._batches = [self._batch(each, content) for each in self._record_batches(content)]
+        self.check_unchanged()
         self._starts = list(itertools.accumulate((len(b.names) for b in self._batches), initial=0))
         names = [name for each in self._batches for name in each.names]
         self._rows = {name: row for row, name in enumerate(names)}
@@ -131,14 +135,18 @@ class PackedFolder:
         }
 
     def arrays(self, client: str) -> dict[str, Array]:
-        """Return the arrays of a client, as views of the mapped file.
+        """Return the arrays of a client.
 
         Raises:
           DataError: the file has changed, or an array is damaged.
         """
-        self.check_unchanged()
         batch, row = self._place(client)
-        return {each.array.name: self._checked(each.one(row), each.array) for each in batch.columns}
+        with self.unchanging():
+            found = {each.array.name: each.one(row) for each in batch.columns}
+        return {
+            each.array.name: self._checked(found[each.array.name], each.array)
+            for each in batch.columns
+        }
 
     def by_shapes(self, clients: Sequence[str]) -> Iterator[tuple[Array, dict[str, Header]]]:
         """Yield the positions of clients whose arrays have equal shapes, with those arrays'
@@ -167,9 +175,25 @@ class PackedFolder:
         for part in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(batches)) + 1):
             batch = int(batches[part[0]])
             column = self._batches[batch].columns[number]
-            taken = column.take(rows[part] - self._starts[batch])
+            with self.unchanging():
+                taken = column.take(rows[part] - self._starts[batch])
             parts.append(self._checked(taken, column.array))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    @contextlib.contextmanager
+    def unchanging(self) -> Generator[None]:
+        """Check that the file is the same before and after the block, which reads it.
+
+        Raises:
+          DataError: it has changed.
+        """
+        self.check_unchanged()
+        with reading(self._file.path):
+            try:
+                yield
+            except _CutError:
+                raise changed(self._file.path) from None
+        self.check_unchanged()
 
     def check_unchanged(self) -> None:
         """Check that the file has not changed since it was opened.
@@ -207,8 +231,8 @@ class PackedFolder:
             )
         return taken
 
-    def _map(self) -> None:
-        """Map the file into memory."""
+    def _map(self) -> Any:
+        """Map the file into memory; return its content."""
         with reading(self._file.path):
             check_within(self._file.path, self.path)
             with self._file.open() as file:
@@ -216,16 +240,16 @@ class PackedFolder:
                 weakref.finalize(self, self._opened.close)
                 size = self._file.size
                 content = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
-        self._content = self._arrow.py_buffer(content)
+        return self._arrow.py_buffer(content)
 
-    def _record_batches(self) -> Iterator[Any]:
+    def _record_batches(self, content: Any) -> Iterator[Any]:
         """Yield the record batches of the file; their buffers are views of the mapped file."""
         arrow = self._arrow
-        if self._content.size < len(MAGIC) or self._content.slice(0, 8).to_pybytes() != MAGIC:
+        if content.size < len(MAGIC) or content.slice(0, 8).to_pybytes() != MAGIC:
             raise self._damaged("it does not begin as an Arrow file does")
-        expected = arrow_schema(arrow, self.manifest.arrays)
+        expected = arrow_schema(arrow, self.manifest.arrays, self.manifest.digest)
         try:
-            stream = arrow.BufferReader(self._content.slice(len(MAGIC)))
+            stream = arrow.BufferReader(content.slice(len(MAGIC)))
             messages = arrow.ipc.MessageReader.open_stream(stream)
             message = _next_message(messages)
             # Arrow does not check that the message it is given is a schema.
@@ -234,6 +258,8 @@ class PackedFolder:
             schema = arrow.ipc.read_schema(message)
             if not schema.equals(expected):
                 raise ValueError("its columns are not those that the manifest says")
+            if schema.metadata != expected.metadata:
+                raise ValueError(f"its {MANIFEST} is that of another pack")
             while (message := _next_message(messages)) is not None:
                 if message.type != "record batch" or _is_compressed(message.metadata):
                     raise ValueError(f"it has a {message.type} that is compressed or not expected")
@@ -243,7 +269,7 @@ class PackedFolder:
         except (arrow.ArrowException, ValueError, OSError, struct.error, MemoryError) as error:
             raise self._damaged(str(error).partition("\n")[0]) from error
 
-    def _batch(self, found: Any) -> _Batch:
+    def _batch(self, found: Any, content: Any) -> _Batch:
         columns = iter(found.columns)
         client = next(columns)
         self._check_whole(client)
@@ -257,18 +283,18 @@ class PackedFolder:
             if shapes is not None:
                 self._check_whole(shapes)
                 self._check_whole(shapes.values)
-            made.append(self._column(array, lists, shapes))
+            made.append(self._column(array, lists, shapes, content))
         return _Batch(names, made)
 
-    def _column(self, array: PackedArray, lists: Any, shapes: Any) -> _Column:
-        offsets = lists.offsets.to_numpy()
+    def _column(self, array: PackedArray, lists: Any, shapes: Any, content: Any) -> _Column:
+        offsets = lists.offsets.to_numpy().copy()
         sizes = np.diff(offsets)
         if array.rank == 0:
             found = np.empty((len(sizes), 0), np.int64)
         elif array.rank == 1:
             found = sizes.reshape(-1, 1)
         else:
-            found = shapes.values.to_numpy().reshape(-1, array.rank)
+            found = shapes.values.to_numpy().copy().reshape(-1, array.rank)
         with np.errstate(all="ignore"):
             wide = found.astype(np.float64)
             counts = wide.prod(axis=1)
@@ -279,12 +305,12 @@ class PackedFolder:
             )
         if most > max(MOST_ELEMENTS, self._file.size):
             raise self._damaged(f"the array {array.name!r} says that it has {most:.0f} elements")
-        if array.dtype is DType.STRING:
-            return _Column(array, offsets, lists.values, found)
-        buffer = lists.values.buffers()[-1]
-        count = len(lists.values)
-        values = np.frombuffer(buffer or b"", array.kept_as, count if buffer else 0)
-        return _Column(array, offsets, values, found)
+        parts = [
+            _Part(self._opened, buffer.address - content.address, buffer.size)
+            for buffer in lists.values.buffers()[1:]
+            if buffer is not None
+        ]
+        return _Column(array, offsets, parts, found)
 
     def _check_whole(self, array: Any) -> None:
         if array.null_count or array.offset:
@@ -299,42 +325,87 @@ class PackedFolder:
         )
 
 
+class _CutError(Exception):
+    """The file ends before a part that it had."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of the file: where it begins, and how many bytes it has."""
+
+    file: BinaryIO
+    begin: int
+    size: int
+
+    def read(self, start: int, count: int, dtype: np.dtype[Any]) -> Array:
+        """Return `count` elements of the part, from the one at `start`.
+
+        Raises:
+          _CutError: the file ends before them.
+          OSError: they cannot be read.
+        """
+        begin, size = start * dtype.itemsize, count * dtype.itemsize
+        if begin < 0 or begin + size > self.size:
+            raise _CutError
+        made = np.empty(count, dtype)
+        rest = made.view(np.uint8).data
+        while rest:
+            done = os.preadv(self.file.fileno(), [rest], self.begin + begin + size - len(rest))
+            if not done:
+                raise _CutError
+            rest = rest[done:]
+        return made
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Column:
-    """One array of all clients in a batch: the offsets of each client's items, all items, and the
-    shapes."""
+    """One array of all clients in a batch: the offsets of each client's items, the shapes, and the
+    file's parts with all items.
+
+    Strings have two parts, the offsets of their bytes and the bytes; other items have one, or none
+    if there is no item.
+    """
 
     array: PackedArray
     offsets: Array
-    values: Any
+    parts: Sequence[_Part]
     shapes: Array
 
     def one(self, row: int) -> Array:
-        """Return the array of one row, as a view."""
+        """Return the array of one row."""
         start, end = self.offsets[row : row + 2].tolist()
-        if self.array.dtype is DType.STRING:
-            made = string_array(self.values.slice(start, end - start).to_pylist())
-        else:
-            made = self.values[start:end]
+        found = self._items(start, end - start)
+        made = string_array(found) if isinstance(found, list) else found
         return made if self.array.rank == 1 else made.reshape(self.shapes[row].tolist())
 
     def take(self, rows: Array) -> Array:
-        """Return the arrays of some rows, which have equal shapes, stacked; a view if rows are
-        consecutive."""
+        """Return the arrays of some rows, which have equal shapes, stacked."""
         shape = tuple(self.shapes[rows[0]].tolist())
         size, starts = math.prod(shape), self.offsets[rows]
-        if self.array.dtype is DType.STRING:
-            made = np.empty((len(rows), size), object)
+        is_string = self.array.dtype is DType.STRING
+        if size and not is_string and (np.diff(starts) == size).all():
+            # They are beside each other.
+            return np.asarray(self._items(int(starts[0]), len(rows) * size)).reshape(-1, *shape)
+        made = np.empty((len(rows), size), object if is_string else self.array.kept_as)
+        if size:
             for row, start in enumerate(starts.tolist()):
-                made[row] = self.values.slice(start, size).to_pylist()
-        elif not size:
-            made = np.empty((len(rows), 0), self.values.dtype)
-        elif (np.diff(starts) == size).all():
-            made = self.values[starts[0] : starts[0] + len(rows) * size]
-        else:
-            windows = np.lib.stride_tricks.sliding_window_view(self.values, size)
-            made = windows[starts]
+                made[row] = self._items(start, size)
         return made.reshape(len(rows), *shape)
+
+    def _items(self, start: int, count: int) -> Array | list[bytes]:
+        """Return some items; raises the same errors as `_Part.read`."""
+        if not count:
+            return [] if self.array.dtype is DType.STRING else np.empty(0, self.array.kept_as)
+        if self.array.dtype is not DType.STRING:
+            return self.parts[-1].read(start, count, self.array.kept_as)
+        ends = self.parts[0].read(start, count + 1, np.dtype(np.int64))
+        if (np.diff(ends) < 0).any():
+            # It was otherwise when the file was opened.
+            raise _CutError
+        begin = int(ends[0])
+        content = self.parts[1].read(begin, int(ends[-1]) - begin, np.dtype(np.uint8)).tobytes()
+        places = (ends - begin).tolist()
+        return [content[at:end] for at, end in itertools.pairwise(places)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -378,7 +449,10 @@ class PackedClients(TypedClients[PackedFolder]):
 
     def read_groups(self, clients: Sequence[str]) -> Grouped:
         """See `GroupedSource`."""
-        self.data.check_unchanged()
+        with self.data.unchanging():
+            return self._grouped(clients)
+
+    def _grouped(self, clients: Sequence[str]) -> Grouped:
         rows = self.data.rows(clients)
         groups: list[ClientGroup] = []
         others: list[int] = []

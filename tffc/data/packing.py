@@ -104,7 +104,7 @@ def write_pack(
 
     def write(file: BinaryIO) -> None:
         nonlocal size
-        schema = arrow_schema(arrow, arrays)
+        schema = arrow_schema(arrow, arrays, digest)
         with arrow.ipc.new_file(file, schema) as writer:
             for names, columns in _batches(data, of, arrays, progress):
                 batch = [arrow.array(names, arrow.binary())]

@@ -30,10 +30,8 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 """Linux constants for `renameat2`."""
 
 
-def write_file(path: pathlib.Path, content: bytes, *, is_shared: bool = True) -> None:
+def write_file(path: pathlib.Path, content: bytes) -> None:
     """Replace the file at `path`; anything there that is not a regular file is written to instead.
-
-    With `is_shared` unset nothing is locked: the caller already holds a lock.
 
     Raises:
       OSError: the file cannot be written; it is as it was.
@@ -44,12 +42,23 @@ def write_file(path: pathlib.Path, content: bytes, *, is_shared: bool = True) ->
         write_over(path, content)
         return
     path = _target(path)
-    with _sole_writer(path) if is_shared else contextlib.nullcontext():
-        try:
-            os.replace(stage_file(path, content), path)
-        except BaseException:
-            staged(path).unlink(missing_ok=True)
-            raise
+    with _sole_writer(path):
+        replace_file(path, content)
+
+
+def replace_file(path: pathlib.Path, content: bytes) -> None:
+    """Replace what is at `path`: of a link only the link, so that nothing is written elsewhere.
+
+    Nothing is locked: the caller already is the only one that writes to the folder.
+
+    Raises:
+      OSError: the file cannot be written; it is as it was.
+    """
+    try:
+        os.replace(stage_file(path, content), path)
+    except BaseException:
+        staged(path).unlink(missing_ok=True)
+        raise
 
 
 def stage_file(path: pathlib.Path, content: bytes) -> pathlib.Path:

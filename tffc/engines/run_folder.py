@@ -321,7 +321,7 @@ class RunFolder:
     def _write(self, path: pathlib.Path, content: bytes) -> None:
         with _writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            atomic.replace_file(path, content)
+            atomic.replace_file(path, content, is_shared=False)
 
 
 def _writer() -> str:

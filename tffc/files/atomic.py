@@ -41,24 +41,23 @@ def write_file(path: pathlib.Path, content: bytes) -> None:
     if path.exists() and not path.is_file():
         write_over(path, content)
         return
-    path = _target(path)
-    with _sole_writer(path):
-        replace_file(path, content)
+    replace_file(_target(path), content, is_shared=True)
 
 
-def replace_file(path: pathlib.Path, content: bytes) -> None:
+def replace_file(path: pathlib.Path, content: bytes, *, is_shared: bool) -> None:
     """Replace what is at `path`: of a link only the link, so that nothing is written elsewhere.
 
-    Nothing is locked: the caller already is the only one that writes to the folder.
+    With `is_shared` unset nothing is locked: nobody else writes to the folder.
 
     Raises:
       OSError: the file cannot be written; it is as it was.
     """
-    try:
-        os.replace(stage_file(path, content), path)
-    except BaseException:
-        staged(path).unlink(missing_ok=True)
-        raise
+    with _sole_writer(path) if is_shared else contextlib.nullcontext():
+        try:
+            os.replace(stage_file(path, content), path)
+        except BaseException:
+            staged(path).unlink(missing_ok=True)
+            raise
 
 
 def stage_file(path: pathlib.Path, content: bytes) -> pathlib.Path:
@@ -147,6 +146,23 @@ def remove_leftovers(folder: pathlib.Path) -> None:
     for path in list(folder.iterdir()) if folder.is_dir() else []:
         if is_leftover(path.name):
             remove(path)
+
+
+def remove_abandoned(folder: pathlib.Path) -> None:
+    """Remove what killed processes left unfinished in a folder that others may write to right now.
+
+    Raises:
+      OSError: something cannot be removed.
+    """
+    for path in list(folder.iterdir()):
+        if is_leftover(path.name) and path.suffix == ".new":
+            # Whoever writes it holds the lock.
+            with contextlib.suppress(BlockingIOError):
+                lock = locks.take(path.with_suffix(".lock"), wait=False)
+                try:
+                    _clear(path)
+                finally:
+                    lock.release()
 
 
 def is_leftover(name: str) -> bool:

@@ -67,7 +67,7 @@ def _read(folder: pathlib.Path) -> History:
 
 def _write(folder: pathlib.Path, history: History) -> None:
     try:
-        atomic.replace_file(folder / FILE, json.dumps(history.to_json()).encode())
+        atomic.replace_file(folder / FILE, json.dumps(history.to_json()).encode(), is_shared=False)
     except OSError as error:
         raise _unusable(folder, str(error.strerror)) from error
 

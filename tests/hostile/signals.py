@@ -1,13 +1,15 @@
 """Commands that signals end, at random moments.
 
-    python -m tests.hostile.signals [--kills N] [--seed S] [--only COMMAND] [--light]
+    python -m tests.hostile.signals [--kills N] [--full N] [--seed S] [--only COMMAND] [--light]
 
 Each command of the table runs in a folder of its own, and gets SIGINT, SIGTERM or SIGKILL at a
 moment of its own running time.  What is wrong is told: another exit code than that of the signal or
 of the finished command, a traceback, a process that goes on, a file or folder that is neither the
 old one nor the whole new one.  Then the command runs again to its end, after which the folder is as
 if nothing had happened.  Prints a line a command; the exit status is 1 if anything was wrong.
-`--light` leaves out commands that load TensorFlow.
+
+With `--full`, no signals are sent, but no file may grow over a random size, as on a full disk; a
+command must refuse that with an error code.  `--light` leaves out commands that load TensorFlow.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import dataclasses
 import os
 import pathlib
 import random
+import resource
 import shlex
 import shutil
 import signal
@@ -83,7 +86,7 @@ COMMANDS = {
     "audit": Case("audit light --format html -o old.html"),
     "check": Case(f"check light.pb {FORM}"),
     "compile": Case(f"compile light.pb {FORM} --prove --out built --force", ("built",)),
-    "compile a module": heavy(f"compile heavy.py {FORM} --out built --force", "built"),
+    "compile a module": heavy(f"compile heavy.py:total {FORM} --out built --force", "built"),
     "data describe": Case("data describe data"),
     "data pack": Case("data pack data -o pack --force", ("pack",)),
     "decompile": Case("decompile light -o old.pb"),
@@ -104,7 +107,7 @@ COMMANDS = {
     "passes": Case("passes call-dominant"),
     "pipelines": Case("pipelines"),
     "print": Case("print light.pb --style typed"),
-    "print a module": heavy("print heavy.py --style typed --sections sections"),
+    "print a module": heavy("print heavy.py:total --style typed --sections sections"),
     "prove": Case("prove light"),
     "report": Case("report run -o old.html"),
     "run": heavy("run light --data data --rounds 9 --out run --resume", again=" --resume"),
@@ -112,12 +115,12 @@ COMMANDS = {
         "run light.py:total --data data --rounds 9 --state-in first.npz --state-out state.npz"
     ),
     "run with TensorFlow": heavy(
-        "run heavy.py --data data --rounds 9 --out new --plot old.svg --report old.html "
+        "run heavy.py:total --data data --rounds 9 --out new --plot old.svg --report old.html "
         "--state-in first.npz --state-out state.npz --resume",
     ),
     "show": Case("show run --to csv -o old.csv"),
     "trace": Case("trace light.py:largest -o old.pb"),
-    "trace with TensorFlow": heavy("trace heavy.py -o old.pb"),
+    "trace with TensorFlow": heavy("trace heavy.py:total -o old.pb"),
     "verify": heavy(f"verify light.pb {FORM} --trials 4"),
 }
 
@@ -162,7 +165,7 @@ class Workplace:
             "golden update",
         ]
         if not light:
-            written.append("trace heavy.py -o heavy.pb")
+            written.append("trace heavy.py:total -o heavy.pb")
         for arguments in written:
             assert finish(start(here, arguments))[0] == 0, arguments
         (here / "light.txt").write_text(output(here, "print light.pb --style typed"))
@@ -177,12 +180,21 @@ class Workplace:
         return folder
 
 
-def start(folder: pathlib.Path, arguments: str) -> subprocess.Popen[bytes]:
-    """Start a command in a folder, in a session of its own."""
-    environment = {name: value for name, value in os.environ.items() if name != "CI"}
-    environment |= {
+def environment() -> dict[str, str]:
+    """Return the environment of a process that finds this checkout."""
+    kept = {name: value for name, value in os.environ.items() if name != "CI"}
+    return {**kept, "PYTHONPATH": str(ROOT)}
+
+
+def start(folder: pathlib.Path, arguments: str, most: int | None = None) -> subprocess.Popen[bytes]:
+    """Start a command in a folder, in a session of its own; files may grow up to `most` bytes."""
+
+    def limit() -> None:
+        if most is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+    own = {
         MARK: str(folder),
-        "PYTHONPATH": str(ROOT),
         "PYTHONDONTWRITEBYTECODE": "1",
         "TMPDIR": str(folder / "temporary"),
         "XDG_CACHE_HOME": str(folder / "cache"),
@@ -191,11 +203,12 @@ def start(folder: pathlib.Path, arguments: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-m", "tffc", *shlex.split(arguments)],
             cwd=folder,
-            env=environment,
+            env=environment() | own,
             stdin=subprocess.PIPE,
-            stdout=nowhere if arguments.startswith("help") else said,
-            stderr=said,
+            stdout=nowhere if arguments.startswith("help") or most is not None else said,
+            stderr=said if most is None else subprocess.PIPE,
             start_new_session=True,
+            preexec_fn=limit,
         )
 
 
@@ -298,10 +311,26 @@ class Trial:
             yield f"it ends with {code}: {said[-2000:]}"
         if "Traceback" in said and f"{ROOT}/tffc" in said:
             yield said[-2000:]
+        yield from self._after(folder)
+
+    def fill(self, most: int) -> Iterator[str]:
+        """Run where no file may grow over a number of bytes; yield what is wrong."""
+        folder = self.workplace.copy()
+        process = start(folder, self.case.arguments, most)
+        assert process.stderr is not None
+        answers = b"e\ne\n" if self.name == "golden review" else b""
+        said = process.communicate(answers, timeout=300)[1].decode(errors="replace")
+        refused = process.returncode == 1 and "error[E" in said
+        self.signalled += refused
+        if process.returncode != self.code and not refused:
+            yield f"it ends with {process.returncode}: {said[-2000:]}"
+        yield from self._after(folder)
+
+    def _after(self, folder: pathlib.Path) -> Iterator[str]:
+        """Yield what is wrong in a folder, and what the next command leaves there."""
         for each in left_processes(folder, 3.0):
             yield f"a process goes on: {each}"
-        found = comparable(folder)
-        yield from self._halves(found)
+        yield from self._halves(comparable(folder))
         code, _ = self._undisturbed(folder, self.case.arguments + self.case.again)
         found = comparable(folder)
         if found != self.whole:
@@ -347,6 +376,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.hostile.signals")
     parser.add_argument("--only", choices=COMMANDS, action="append")
     parser.add_argument("--kills", type=int, default=15, help="signals a command")
+    parser.add_argument("--full", type=int, default=0, help="full disks a command")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--light", action="store_true")
     options = parser.parse_args()
@@ -360,23 +390,28 @@ def main() -> int:
             choose = random.Random(f"{options.seed} {name}")
             trial = Trial(name, workplace)
             wrong: list[str] = []
-            for kill in range(options.kills):
+            for kill in range(options.full or options.kills):
+                if options.full:
+                    most = int(2 ** choose.uniform(0, 14))
+                    wrong += [f"up to {most} bytes: {each}" for each in trial.fill(most)]
+                    continue
                 moment = choose.uniform(0, trial.seconds)
                 number = SIGNALS[kill % len(SIGNALS)]
                 wrong += [
                     f"{signal.Signals(number).name} after {moment:.3f} s: {each}"
                     for each in trial.signal(number, moment)
                 ]
-            total, bad = total + options.kills, bad + len(wrong)
+            total, bad = total + (options.full or options.kills), bad + len(wrong)
+            told = "refused" if options.full else "before its end"
             print(
-                f"{name}: {options.kills} signals in {trial.seconds:.1f} s, {trial.signalled} "
-                f"before its end (code {trial.code}), longest {trial.longest:.1f} s, "
+                f"{name}: {options.full or options.kills} trials in {trial.seconds:.1f} s, "
+                f"{trial.signalled} {told} (code {trial.code}), longest {trial.longest:.1f} s, "
                 f"wrong: {len(wrong)}",
                 flush=True,
             )
             for each in wrong:
                 print(f"  {each}", flush=True)
-    print(f"{total} signals, {bad} wrong")
+    print(f"{total} trials, {bad} wrong")
     return 1 if bad else 0
 
 

@@ -174,7 +174,7 @@ def _compiled(program: Program, form: str) -> Bundle:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _is_private(path.parent):
-            # Only what is no bundle of this program, or a damaged one, is still there.
+            # What is still there is damaged, or of another program.
             if os.path.lexists(path):
                 atomic.remove(path)
             write_bundle(bundle, path, replace=True)
@@ -198,7 +198,7 @@ def _is_private(folder: pathlib.Path) -> bool:
 
 
 def _is_private_inside(path: pathlib.Path) -> bool:
-    """Return whether only they can write to the bundle at `path`, which is no link to elsewhere."""
+    """Return whether only they can write to the bundle at `path`, and it stays in the cache."""
     if path.is_symlink():
         return False
     if not path.parent.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):

@@ -6,6 +6,7 @@ during import or tracing gives another program each time, which no golden file c
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -35,8 +36,12 @@ def unsteady(targets: Mapping[str, str], root: pathlib.Path) -> dict[str, str]:
     The line is empty if it is unknown.  A target that cannot be traced in another process is left
     out.
     """
-    running = [_start(targets, root, seed) for seed in HASH_SEEDS]
-    first, second = (_outlines(process) for process in running)
+    with contextlib.ExitStack() as running:
+        # After an interruption none of them goes on.
+        processes = [running.enter_context(_start(targets, root, seed)) for seed in HASH_SEEDS]
+        for each in processes:
+            running.callback(each.kill)
+        first, second = map(_outlines, processes)
     found: dict[str, str] = {}
     for name in targets:
         one, other = first.get(name), second.get(name)

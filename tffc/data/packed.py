@@ -9,7 +9,6 @@ are read into memory of their own, and the file is checked before and after.
 from __future__ import annotations
 
 import bisect
-import contextlib
 import dataclasses
 import functools
 import itertools
@@ -19,8 +18,8 @@ import os
 import pathlib
 import struct
 import weakref
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
@@ -52,6 +51,8 @@ MOST_ELEMENTS = 2**24
 has bytes.  An array with an empty dimension could otherwise claim any size in another."""
 
 Array = np.ndarray[Any, Any]
+
+T = TypeVar("T")
 
 
 def is_packed(path: str | os.PathLike[str]) -> bool:
@@ -141,11 +142,11 @@ class PackedFolder:
           DataError: the file has changed, or an array is damaged.
         """
         batch, row = self._place(client)
-        with self.unchanging():
-            found = {each.array.name: each.one(row) for each in batch.columns}
+        columns = [(each.array, each) for each in batch.columns]
+        found = self.unchanged(lambda: [column.one(row) for _, column in columns])
         return {
-            each.array.name: self._checked(found[each.array.name], each.array)
-            for each in batch.columns
+            array.name: self._checked(each, array)
+            for (array, _), each in zip(columns, found, strict=True)
         }
 
     def by_shapes(self, clients: Sequence[str]) -> Iterator[tuple[Array, dict[str, Header]]]:
@@ -166,6 +167,8 @@ class PackedFolder:
     def stacked(self, array: str, rows: Array) -> Array:
         """Return an array of many clients, stacked; it has the same shape at all of them.
 
+        To be called by `unchanged`.
+
         Raises:
           DataError: it is damaged.
         """
@@ -175,25 +178,26 @@ class PackedFolder:
         for part in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(batches)) + 1):
             batch = int(batches[part[0]])
             column = self._batches[batch].columns[number]
-            with self.unchanging():
-                taken = column.take(rows[part] - self._starts[batch])
+            taken = column.take(rows[part] - self._starts[batch])
             parts.append(self._checked(taken, column.array))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    @contextlib.contextmanager
-    def unchanging(self) -> Generator[None]:
-        """Check that the file is the same before and after the block, which reads it.
+    def unchanged(self, read: Callable[[], T]) -> T:
+        """Return what `read` reads of the file, which is the same before and after.
 
         Raises:
-          DataError: it has changed.
+          DataError: it has changed, or cannot be read.
         """
         self.check_unchanged()
-        with reading(self._file.path):
-            try:
-                yield
-            except _CutError:
-                raise changed(self._file.path) from None
+        try:
+            found = read()
+        except _CutError:
+            raise changed(self._file.path) from None
+        except OSError as error:
+            with reading(self._file.path):
+                raise error
         self.check_unchanged()
+        return found
 
     def check_unchanged(self) -> None:
         """Check that the file has not changed since it was opened.
@@ -449,8 +453,7 @@ class PackedClients(TypedClients[PackedFolder]):
 
     def read_groups(self, clients: Sequence[str]) -> Grouped:
         """See `GroupedSource`."""
-        with self.data.unchanging():
-            return self._grouped(clients)
+        return self.data.unchanged(lambda: self._grouped(clients))
 
     def _grouped(self, clients: Sequence[str]) -> Grouped:
         rows = self.data.rows(clients)

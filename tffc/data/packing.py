@@ -1,4 +1,4 @@
-"""Packing a data set: all clients' arrays in one file that can be mapped into memory.
+"""Packing a data set: all clients' arrays in one file, which is read in place.
 
 The same data gives the same bytes.  The folder is written whole or not at all, and only a part of
 the data is in memory at a time.

@@ -167,7 +167,7 @@ class Workplace:
             "golden update",
         ]
         if not light:
-            written.append(f"compile heavy.py:total {FORM} --out heavy")
+            written.append("compile heavy.py:total --form mapreduce --out heavy")
         for arguments in written:
             assert finish(start(here, arguments))[0] == 0, arguments
         (here / "light.txt").write_text(output(here, "print light.pb --style typed"))

@@ -1,9 +1,10 @@
 """A packed folder: all clients' arrays in one file, of which each client's part is read in place.
 
 The file may be hostile: every size that it claims is compared with the file before an array is made
-from it.  It may also change or be cut at any time, which would end a process that has it mapped.
-So it is mapped only while it is opened.  The offsets and shapes of all arrays are kept; the arrays
-are read into memory of their own, and the file is checked before and after.
+from it.  It may also change or be cut at any time, which would end a process that has it mapped
+into memory.  So it is never mapped: offsets and shapes of all arrays are read when it is opened,
+and the arrays when they are needed, each into memory of its own.  The file is checked before and
+after.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pathlib
 import struct
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -49,6 +50,11 @@ MAGIC = b"ARROW1\0\0"
 MOST_ELEMENTS = 2**24
 """The limit on the elements that an array may claim; a file with more bytes may claim as many as it
 has bytes.  An array with an empty dimension could otherwise claim any size in another."""
+
+LARGE = 2**24
+"""A part of the file of so many bytes is not read as a whole."""
+
+PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 Array = np.ndarray[Any, Any]
 
@@ -88,9 +94,10 @@ class PackedFolder:
         self._file = file or DataFile.of(str(path / ARROW_FILE))
         if self._file.size != manifest.bytes:
             raise self._damaged(f"it has {self._file.size} bytes, and had {manifest.bytes}")
-        content = self._map()
-        self._batches = [self._batch(each, content) for each in self._record_batches(content)]
-        self.check_unchanged()
+        self._open()
+        self._batches = self.unchanged(
+            lambda: [self._batch(*each) for each in self._record_batches()]
+        )
         self._starts = list(itertools.accumulate((len(b.names) for b in self._batches), initial=0))
         names = [name for each in self._batches for name in each.names]
         self._rows = {name: row for row, name in enumerate(names)}
@@ -235,25 +242,22 @@ class PackedFolder:
             )
         return taken
 
-    def _map(self) -> Any:
-        """Map the file into memory; return its content."""
+    def _open(self) -> None:
         with reading(self._file.path):
             check_within(self._file.path, self.path)
             with self._file.open() as file:
                 self._opened = os.fdopen(os.dup(file.fileno()), "rb")
                 weakref.finalize(self, self._opened.close)
-                size = self._file.size
-                content = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
-        return self._arrow.py_buffer(content)
 
-    def _record_batches(self, content: Any) -> Iterator[Any]:
-        """Yield the record batches of the file; their buffers are views of the mapped file."""
+    def _record_batches(self) -> Iterator[tuple[Any, _Content]]:
+        """Yield the record batches of the file, and each time the content that has its body."""
         arrow = self._arrow
-        if content.size < len(MAGIC) or content.slice(0, 8).to_pybytes() != MAGIC:
+        content = _Content(self._opened, self._file.size)
+        if bytes(content.read(len(MAGIC))) != MAGIC:
             raise self._damaged("it does not begin as an Arrow file does")
         expected = arrow_schema(arrow, self.manifest.arrays, self.manifest.digest)
         try:
-            stream = arrow.BufferReader(content.slice(len(MAGIC)))
+            stream = arrow.PythonFile(content, "r")
             messages = arrow.ipc.MessageReader.open_stream(stream)
             message = _next_message(messages)
             # Arrow does not check that the message it is given is a schema.
@@ -268,12 +272,13 @@ class PackedFolder:
                 if message.type != "record batch" or _is_compressed(message.metadata):
                     raise ValueError(f"it has a {message.type} that is compressed or not expected")
                 batch = arrow.ipc.read_record_batch(message, schema)
+                content.fill(_described(batch))
                 batch.validate(full=True)
-                yield batch
+                yield batch, content
         except (arrow.ArrowException, ValueError, OSError, struct.error, MemoryError) as error:
             raise self._damaged(str(error).partition("\n")[0]) from error
 
-    def _batch(self, found: Any, content: Any) -> _Batch:
+    def _batch(self, found: Any, content: _Content) -> _Batch:
         columns = iter(found.columns)
         client = next(columns)
         self._check_whole(client)
@@ -290,7 +295,7 @@ class PackedFolder:
             made.append(self._column(array, lists, shapes, content))
         return _Batch(names, made)
 
-    def _column(self, array: PackedArray, lists: Any, shapes: Any, content: Any) -> _Column:
+    def _column(self, array: PackedArray, lists: Any, shapes: Any, content: _Content) -> _Column:
         offsets = lists.offsets.to_numpy().copy()
         sizes = np.diff(offsets)
         if array.rank == 0:
@@ -310,7 +315,7 @@ class PackedFolder:
         if most > max(MOST_ELEMENTS, self._file.size):
             raise self._damaged(f"the array {array.name!r} says that it has {most:.0f} elements")
         parts = [
-            _Part(self._opened, buffer.address - content.address, buffer.size)
+            _Part(self._opened, content.place_of(buffer), buffer.size)
             for buffer in lists.values.buffers()[1:]
             if buffer is not None
         ]
@@ -327,6 +332,78 @@ class PackedFolder:
             notes=(f"reading it failed with: {reason}",),
             help="pack the data again, with tffc data pack",
         )
+
+
+def _described(batch: Any) -> Iterator[Any]:
+    """Yield the buffers of a record batch that say where its arrays are: all but the items."""
+    for column, field in zip(batch.columns, batch.schema, strict=True):
+        buffers = column.buffers()
+        is_list = field.type.num_fields > 0 and not field.name.endswith(".shape")
+        yield from (each for each in (buffers[:-1] if is_list else buffers) if each is not None)
+
+
+class _Body(NamedTuple):
+    """The memory in the place of a part of the file: its address, and where the part begins."""
+
+    memory: Any
+    address: int
+    begin: int
+
+
+class _Content:
+    """The file as Arrow reads messages from it.
+
+    Large parts, which are the bodies of messages, get memory without their content, which takes no
+    room as long as nobody looks at it.  What is needed of them is filled in later.
+    """
+
+    closed = False
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._size = size
+        self._at = 0
+        self._body: _Body | None = None
+
+    def read(self, count: int = -1) -> Any:
+        """Return the next bytes, at most `count`."""
+        left = self._size - self._at
+        count = left if count < 0 else min(count, left)
+        begin, self._at = self._at, self._at + count
+        memory = mmap.mmap(-1, count, PRIVATE) if count >= LARGE else bytearray(count)
+        address = np.frombuffer(memory, np.uint8).ctypes.data if count else 0
+        self._body = _Body(memory, address, begin)
+        if count < LARGE:
+            _read_into(self._file, memoryview(memory), begin)
+        return memory
+
+    def place_of(self, buffer: Any) -> int:
+        """Return where in the file a buffer of the last body begins."""
+        assert self._body is not None
+        return self._body.begin + buffer.address - self._body.address
+
+    def fill(self, buffers: Iterator[Any]) -> None:
+        """Read the content of buffers of the last body; raises the same errors as `_Part.read`."""
+        assert self._body is not None
+        if len(self._body.memory) >= LARGE:
+            memory = memoryview(self._body.memory)
+            for each in buffers:
+                begin = each.address - self._body.address
+                _read_into(self._file, memory[begin : begin + each.size], self.place_of(each))
+
+
+def _read_into(file: BinaryIO, memory: memoryview, begin: int) -> None:
+    """Read bytes of the file from `begin` on into memory.
+
+    Raises:
+      _CutError: the file ends before them.
+      OSError: they cannot be read.
+    """
+    while memory:
+        done = os.preadv(file.fileno(), [memory], begin)
+        if not done:
+            raise _CutError
+        memory, begin = memory[done:], begin + done
 
 
 class _CutError(Exception):
@@ -352,12 +429,7 @@ class _Part:
         if begin < 0 or begin + size > self.size:
             raise _CutError
         made = np.empty(count, dtype)
-        rest = made.view(np.uint8).data
-        while rest:
-            done = os.preadv(self.file.fileno(), [rest], self.begin + begin + size - len(rest))
-            if not done:
-                raise _CutError
-            rest = rest[done:]
+        _read_into(self.file, made.view(np.uint8).data, self.begin + begin)
         return made
 
 

@@ -395,6 +395,7 @@ def link_to(outside: str, name: str) -> None:
     path.symlink_to(target.resolve())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*FILES, *FOLDERS])
 def test_nothing_of_a_run_is_a_link(setting: Setting, name: str) -> None:
     link_to("outside", name)
@@ -415,6 +416,7 @@ def test_nothing_of_a_new_run_is_a_link(setting: Setting, name: str) -> None:
     assert not os.listdir("outside")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.write_text("")])
 @pytest.mark.parametrize("name", FOLDERS)
 def test_folders_of_a_run_are_folders(

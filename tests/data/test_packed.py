@@ -296,6 +296,28 @@ def test_a_pack_that_changes_while_a_client_is_read(
         assert refusal(read, tmp_path).startswith("pack/clients.arrow has changed")
 
 
+@pytest.mark.parametrize("ends", [(2**62, -(2**62), 3), (-1, 0, 1), (0, 2**62, 2**63 - 1)])
+def test_strings_whose_offsets_change_while_they_are_read(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, ends: tuple[int, ...]
+) -> None:
+    (tmp_path / "data").mkdir()
+    np.savez(tmp_path / "data" / "ada.npz", np.array([b"one", b"two"]))
+    clients = packed(tmp_path / "data", SequenceType(np.str_), tmp_path)
+    preadv = os.preadv
+    file = tmp_path / "pack/clients.arrow"
+
+    def changing(descriptor: int, memory: Any, begin: int) -> int:
+        os.utime(file)
+        done = preadv(descriptor, memory, begin)
+        memory[0][: 8 * len(ends)] = np.array(ends, np.int64).tobytes()[: len(memory[0])]
+        return done
+
+    monkeypatch.setattr(os, "preadv", changing)
+    assert refusal(lambda: clients.read("ada"), tmp_path).startswith(
+        "pack/clients.arrow has changed"
+    )
+
+
 @pytest.mark.parametrize("file", ["pack.json", "clients.arrow"])
 def test_two_files_of_two_packs(images: pathlib.Path, tmp_path: pathlib.Path, file: str) -> None:
     write_pack(open_data(images), None, tmp_path / "pack")

@@ -69,8 +69,8 @@ FORM = "--form distribute-aggregate"
 
 
 class Case(NamedTuple):
-    """A command: its arguments, the folders that it replaces as a whole, the options with which it
-    goes on where it was, and whether it loads TensorFlow."""
+    """A command: its arguments, the folders that it replaces as a whole, the arguments with which a
+    run that has begun goes on, and whether it loads TensorFlow."""
 
     arguments: str
     folders: tuple[str, ...] = ()
@@ -110,13 +110,18 @@ COMMANDS = {
     "print a module": heavy("print heavy.py:total --style typed --sections sections"),
     "prove": Case("prove light"),
     "report": Case("report run -o old.html"),
-    "run": heavy("run light --data data --rounds 9 --out run --resume", again=" --resume"),
+    "run": heavy(
+        "run light --data data --rounds 9 --out run --resume",
+        again="run light --data data --rounds 9 --out run --resume",
+    ),
     "run a module": heavy(
         "run light.py:total --data data --rounds 9 --state-in first.npz --state-out state.npz"
     ),
     "run with TensorFlow": heavy(
         "run heavy.py:total --data data --rounds 9 --out new --plot old.svg --report old.html "
-        "--state-in first.npz --state-out state.npz --resume",
+        "--state-in first.npz",
+        again="run heavy.py:total --data data --rounds 9 --out new --plot old.svg "
+        "--report old.html --resume",
     ),
     "show": Case("show run --to csv -o old.csv"),
     "trace": Case("trace light.py:largest -o old.pb"),
@@ -338,7 +343,9 @@ class Trial:
         yield from self._halves(found)
         if found == self.before == self.whole:
             return  # It writes nothing.
-        code, _ = self._undisturbed(folder, self.case.arguments + self.case.again)
+        has_begun = any((folder / name / "run.json").exists() for name in ("run", "new"))
+        again = self.case.again if self.case.again and has_begun else self.case.arguments
+        code, _ = self._undisturbed(folder, again)
         found = comparable(folder)
         if found != self.whole:
             names = [

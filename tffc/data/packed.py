@@ -426,7 +426,7 @@ class _Part:
           OSError: they cannot be read.
         """
         begin, size = start * dtype.itemsize, count * dtype.itemsize
-        if begin < 0 or begin + size > self.size:
+        if begin < 0 or size < 0 or begin + size > self.size:
             raise _CutError
         made = np.empty(count, dtype)
         _read_into(self.file, made.view(np.uint8).data, self.begin + begin)
@@ -475,7 +475,8 @@ class _Column:
         if self.array.dtype is not DType.STRING:
             return self.parts[-1].read(start, count, self.array.kept_as)
         ends = self.parts[0].read(start, count + 1, np.dtype(np.int64))
-        if (np.diff(ends) < 0).any():
+        # Differences may be too large for their type.
+        if (ends[1:] < ends[:-1]).any():
             # It was otherwise when the file was opened.
             raise _CutError
         begin = int(ends[0])

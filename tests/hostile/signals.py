@@ -343,7 +343,8 @@ class Trial:
         yield from self._halves(found)
         if found == self.before == self.whole:
             return  # It writes nothing.
-        has_begun = any((folder / name / "run.json").exists() for name in ("run", "new"))
+        out = "new" if "--out new" in self.case.arguments else "run"
+        has_begun = (folder / out / "run.json").exists()
         again = self.case.again if self.case.again and has_begun else self.case.arguments
         code, _ = self._undisturbed(folder, again)
         found = comparable(folder)
@@ -379,7 +380,7 @@ def comparable(folder: pathlib.Path) -> dict[str, bytes | None]:
         parts = name.split("/")
         if parts[0] == "temporary" and not name.startswith("temporary/tffc-"):
             del found[name]
-        elif name == "old.html" and b"clients per second" in (found[name] or b""):
+        elif name == "old.html" and b"clients a second" in (found[name] or b""):
             found[name] = b"a report"
         elif parts[0] == "app" and parts[-1].endswith((".pb", ".data-00000-of-00001", ".index")):
             found[name] = b"a SavedModel"

@@ -42,6 +42,10 @@ SAID = "\ninterrupted\n"
 
 CASES = {
     "before a command": ("interrupts.end_at_once(); hang()", SAID),
+    "while a thread is started": (
+        "interrupts.end_at_once()\nimport threading\nwith threading._active_limbo_lock: ctrl_c()",
+        SAID,
+    ),
     "in a command": ("command(ctrl_c)", SAID),
     "in a command that catches all": ("command(hang)", SAID),
     "in one that takes it for success": (

@@ -17,6 +17,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import select
 import signal
 import sys
 import threading
@@ -201,9 +202,9 @@ def _watch(reader: int) -> None:
 def _end(number: int) -> None:
     """End the process, with a message if stderr accepts one."""
     try:
-        saying = threading.Thread(target=_say, daemon=True)
-        saying.start()
-        saying.join(SAYING)
+        # Not in a thread: the signal may have come while another one is started, with a lock held.
+        if select.select([], [2], [], SAYING)[1]:
+            _say()
     finally:
         os._exit(_code(number))
 

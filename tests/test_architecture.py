@@ -225,7 +225,7 @@ CODE = {
     "flower": 2050,
     "frameworks": 1040,
     "frontend": 5340,
-    "golden": 620,
+    "golden": 640,
     "graphdef": 770,
     "interpreter": 460,
     "ir": 4280,

@@ -342,7 +342,7 @@ def _described(batch: Any) -> Iterator[Any]:
         yield from (each for each in (buffers[:-1] if is_list else buffers) if each is not None)
 
 
-class _Body(NamedTuple):
+class _Stretch(NamedTuple):
     """The memory in the place of a part of the file: its address, and where the part begins."""
 
     memory: Any
@@ -363,7 +363,7 @@ class _Content:
         self._file = file
         self._size = size
         self._at = 0
-        self._body: _Body | None = None
+        self._body: _Stretch | None = None
 
     def read(self, count: int = -1) -> Any:
         """Return the next bytes, at most `count`."""
@@ -372,7 +372,7 @@ class _Content:
         begin, self._at = self._at, self._at + count
         memory = mmap.mmap(-1, count, PRIVATE) if count >= LARGE else bytearray(count)
         address = np.frombuffer(memory, np.uint8).ctypes.data if count else 0
-        self._body = _Body(memory, address, begin)
+        self._body = _Stretch(memory, address, begin)
         if count < LARGE:
             _read_into(self._file, memoryview(memory), begin)
         return memory

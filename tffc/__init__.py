@@ -1,33 +1,40 @@
 """A compiler of federated programs, which are written as for TFF after `import tffc as tff`.
 
-Names are imported on first use, so importing the package costs nothing.  `__init__.pyi` declares
-them, both for type checkers and for this module.
+Names are imported on first use, so importing the package costs nothing: not even other modules of
+Python, for until the command line has begun, Python itself answers Ctrl-C.  `__init__.pyi` declares
+the names, both for type checkers and for this module.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
-import importlib.util
-from typing import Any
-
 from tffc.version import VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = VERSION
 
+_known_homes: dict[str, str] = {}
 
-@functools.cache
+
 def _homes() -> dict[str, str]:
     """Return the public names, each with the module or package that it comes from."""
-    import ast
-    import pkgutil
+    if not _known_homes:
+        import ast
+        import pkgutil
 
-    stub = ast.parse(pkgutil.get_data(__name__, "__init__.pyi") or b"")
-    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
-    return {alias.name: node.module or "" for node in imports for alias in node.names}
+        stub = ast.parse(pkgutil.get_data(__name__, "__init__.pyi") or b"")
+        imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+        _known_homes.update(
+            {alias.name: node.module or "" for node in imports for alias in node.names}
+        )
+    return _known_homes
 
 
 def __getattr__(name: str) -> Any:
+    import importlib
+
     if name == "__all__":
         value: Any = sorted(_homes())
     elif name in importlib.import_module("tffc.compat.names").LIBRARIES:
@@ -46,6 +53,9 @@ def __getattr__(name: str) -> Any:
 
 def _former(name: str) -> Any:
     """Return the value of a name that an older TFF had."""
+    import importlib
+    import importlib.util
+
     found = None
     if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is None:
         found = importlib.import_module("tffc.frontend.former_names").find(name)
@@ -55,6 +65,8 @@ def _former(name: str) -> Any:
 
 
 def _unknown(name: str) -> AttributeError:
+    import importlib.util
+
     message = f"module 'tffc' has no attribute {name!r}"
     if name.startswith("__") or importlib.util.find_spec(f"{__name__}.{name}") is not None:
         # Python looks up dunder names in every module, and a submodule's name before importing it.

@@ -31,7 +31,7 @@ are medians of runs.  Other work slows the clock more than it adds processor tim
 processor time relative to tffc's with clients in memory: above 1 is slower than tffc.
 
 tffc parses each file of a *folder* of `.npz` files, one for each client, once, and keeps the values
-in memory; *packed* data stays on disk and is memory-mapped.  tffc has one worker for each core, or
+in memory; *packed* data stays on disk.  tffc has one worker for each core, or
 *one worker*.  An operation takes one thread in tffc, as in `tffc run`, and in PyTorch; JAX and
 TensorFlow Federated choose for themselves.  FedJAX fills up a client's last batch with its first
 examples, so W1 differs there.  NumPy's own threads wait busily, which takes processor time while

@@ -119,7 +119,7 @@ def test_a_damaged_bundle_of_the_cache_is_replaced(run: Run, module: str) -> Non
 def test_the_cache_keeps_what_was_used_last(run: Run, module: str) -> None:
     table(run, f"{module}:counting", "--data", "data", "--rounds", "1")
     (used,) = cached()
-    older = [f"{number:02}" for number in range(KEPT)]
+    older = [f"{number:064}" for number in range(KEPT)]
     for number, name in enumerate(older):
         (cache_folder() / name).mkdir()
         os.utime(cache_folder() / name, (number, number))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import collections
 import json
+import os
 import pathlib
 import pickle
 import random
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -258,6 +260,72 @@ def test_a_pack_that_changes_is_found(images: pathlib.Path, tmp_path: pathlib.Pa
         file.write(b"more")
     for read in (lambda: clients.read("ada"), lambda: clients.read_groups(["ada"])):
         assert refusal(read, tmp_path).startswith("pack/clients.arrow has changed")
+
+
+@pytest.mark.parametrize("size", [0, 100])
+def test_a_pack_that_is_cut_after_it_was_opened(
+    images: pathlib.Path, tmp_path: pathlib.Path, size: int
+) -> None:
+    clients = packed(images, IMAGES, tmp_path)
+    kinds, value = clients.data.kinds(), clients.read("ada")
+    (group,) = clients.read_groups(["ada", "eve"]).groups
+    os.truncate(tmp_path / "pack/clients.arrow", size)
+    assert clients.data.kinds() == kinds
+    assert clients.check("ada") == (2,)
+    for read in (lambda: clients.read("ada"), lambda: clients.read_groups(["ada"])):
+        assert refusal(read, tmp_path).startswith("pack/clients.arrow has changed")
+    # What was read before is whole.
+    expected = open_source(images, IMAGES).read("ada")
+    assert [str(each) for each in value] == [str(each) for each in expected]
+    assert group.columns[0][0].tolist() == [[97.0, 98.0], [99.0, 100.0]]
+
+
+def test_a_pack_that_changes_while_a_client_is_read(
+    images: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients = packed(images, IMAGES, tmp_path)
+    preadv = os.preadv
+
+    def changing(*given: Any) -> int:
+        with (tmp_path / "pack/clients.arrow").open("r+b") as file:
+            file.write(b"x")
+        return preadv(*given)
+
+    monkeypatch.setattr(os, "preadv", changing)
+    for read in (lambda: clients.read("ada"), lambda: clients.read_groups(["ada"])):
+        assert refusal(read, tmp_path).startswith("pack/clients.arrow has changed")
+
+
+@pytest.mark.parametrize("ends", [(2**62, -(2**62), 3), (-1, 0, 1), (0, 2**62, 2**63 - 1)])
+def test_strings_whose_offsets_change_while_they_are_read(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, ends: tuple[int, ...]
+) -> None:
+    (tmp_path / "data").mkdir()
+    np.savez(tmp_path / "data" / "ada.npz", np.array([b"one", b"two"]))
+    clients = packed(tmp_path / "data", SequenceType(np.str_), tmp_path)
+    preadv = os.preadv
+    file = tmp_path / "pack/clients.arrow"
+
+    def changing(descriptor: int, memory: Any, begin: int) -> int:
+        os.utime(file)
+        done = preadv(descriptor, memory, begin)
+        memory[0][: 8 * len(ends)] = np.array(ends, np.int64).tobytes()[: len(memory[0])]
+        return done
+
+    monkeypatch.setattr(os, "preadv", changing)
+    assert refusal(lambda: clients.read("ada"), tmp_path).startswith(
+        "pack/clients.arrow has changed"
+    )
+
+
+@pytest.mark.parametrize("file", ["pack.json", "clients.arrow"])
+def test_two_files_of_two_packs(images: pathlib.Path, tmp_path: pathlib.Path, file: str) -> None:
+    write_pack(open_data(images), None, tmp_path / "pack")
+    np.savez(images / "bob.npz", pixels=np.ones((1, 2), np.float32), label=np.ones(1, np.int32))
+    write_pack(open_data(images), None, tmp_path / "other")
+    shutil.copy(tmp_path / "other" / file, tmp_path / "pack" / file)
+    found = refusal(lambda: PackedFolder(tmp_path / "pack"), tmp_path)
+    assert found == DAMAGED.format("its pack.json is that of another pack")
 
 
 def test_a_pack_that_is_cut(images: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: Any) -> None:

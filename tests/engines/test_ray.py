@@ -6,6 +6,7 @@ import importlib.util
 import logging
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -476,6 +477,18 @@ def test_no_ray_is_found(address: str | None, where: str) -> None:
         "  help: start it with ray start --head and give --address=auto, or give no address for "
         "one of this process"
     )
+
+
+def test_signals_are_answered_as_before_ray_began() -> None:
+    from tffc.engines import ray as engine
+
+    class Answering:
+        def init(self, **options: Any) -> None:
+            signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))
+
+    before = signal.getsignal(signal.SIGTERM)
+    engine._start(Answering(), engine.RayOptions())
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_ray_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,19 @@ def test_what_is_sent_is_kept(tmp_path: pathlib.Path) -> None:
     assert store.fetch("0" * 64, 3) == b""
 
 
+def test_what_was_damaged_is_sent_again(tmp_path: pathlib.Path) -> None:
+    store = Store(tmp_path / "cache")
+    first, second = [store.put(content) for content in FILES]
+    (tmp_path / "cache" / first).write_bytes(b"other")
+    (tmp_path / "outside").write_bytes(b"as it was")
+    (tmp_path / "cache" / second).unlink()
+    (tmp_path / "cache" / second).symlink_to(tmp_path / "outside")
+    assert sorted(store.lacks([first, second])) == sorted([first, second])
+    answer_keep(store, NAMED, files_record(FILES))
+    assert store.lacks([first, second]) == []
+    assert (tmp_path / "outside").read_bytes() == b"as it was"
+
+
 @pytest.mark.parametrize(
     ("record", "reason"),
     [

@@ -44,7 +44,15 @@ from tests.fuzz.targets import (
     seed_sections,
     seed_texts,
 )
-from tests.hostile import bundles, data_commands, data_fuzz, graph_commands, killed_runs
+from tests.hostile import (
+    bundles,
+    data_commands,
+    data_fuzz,
+    graph_commands,
+    killed_runs,
+    packs,
+    tampered_runs,
+)
 from tests.hostile.kills import is_killed
 from tffc.backends import compile_form
 from tffc.backends.forms.kinds import FORMS
@@ -185,6 +193,8 @@ GENERATORS = {
     "bundles": Generator(run_bundle, 2000),
     "graphs": Generator(graph_commands.run_case, 100_000, 16 * GIB, graph_commands.rounds),
     **{f"reader-{name}": _reader(name) for name in READERS},
+    "packs": Generator(packs.run_case, 20_000, 16 * GIB),
+    "run-folders": Generator(tampered_runs.run_case, 5000, 16 * GIB),
     **{
         kind: Generator(functools.partial(data_commands.run_case, kind), 2000, 16 * GIB)
         for kind in data_fuzz.MUTATIONS

@@ -28,7 +28,7 @@ from tffc.data.location import open_source
 from tffc.engines.local import LocalEngine
 from tffc.engines.process import Process
 from tffc.engines.rounds import Sampling, run_rounds
-from tffc.engines.run_folder import RunFolder
+from tffc.engines.run_folder import FILES, FOLDERS, RunFolder
 from tffc.engines.run_identity import RunIdentity, differences
 from tffc.engines.state import State, read_state
 from tffc.errors import DataError
@@ -380,6 +380,83 @@ def test_what_was_measured_about_batches_is_kept(setting: Setting) -> None:
     setting.known = {}
     setting.run(4)  # which goes on with what is known
     assert json.loads(file.read_text()) == written
+
+
+def link_to(outside: str, name: str) -> None:
+    """Put a link out of the run where one of its files or folders is."""
+    path = pathlib.Path("run", name)
+    target = pathlib.Path(outside, name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        os.rename(path, target)
+    else:
+        target.mkdir() if name in FOLDERS else target.write_text("as it was")
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(target.resolve())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*FILES, *FOLDERS])
+def test_nothing_of_a_run_is_a_link(setting: Setting, name: str) -> None:
+    link_to("outside", name)
+    before = contents(pathlib.Path("outside"))
+    kind = "folder" if name in FOLDERS else "file"
+    assert setting.refusal(4) == (
+        f"run/{name} is a link, expected a {kind} [E941]\n{DIGESTS}{PUT_BACK}"
+    )
+    assert contents(pathlib.Path("outside")) == before
+
+
+@pytest.mark.parametrize("name", ["source.json", "tensorboard", "run.json"])
+def test_nothing_of_a_new_run_is_a_link(setting: Setting, name: str) -> None:
+    shutil.rmtree("run")
+    link_to("outside", name)
+    pathlib.Path("outside", name).rmdir() if name in FOLDERS else os.remove(f"outside/{name}")
+    assert f"run/{name} is a link" in setting.refusal(1)
+    assert not os.listdir("outside")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.write_text("")])
+@pytest.mark.parametrize("name", FOLDERS)
+def test_folders_of_a_run_are_folders(
+    setting: Setting, name: str, make: Callable[[pathlib.Path], object]
+) -> None:
+    path = pathlib.Path("run", name)
+    if path.is_dir():
+        shutil.rmtree(path)
+    make(path)
+    assert re.match(rf"run/{name} is a \w+, expected a folder \[E941\]", setting.refusal())
+
+
+@pytest.mark.parametrize(
+    "name", ["outputs/round-3.npz", "clients/round-3", "evaluations/round-3.npz"]
+)
+def test_links_of_an_unfinished_round_are_removed(setting: Setting, name: str) -> None:
+    link_to("outside", name)
+    before = contents(pathlib.Path("outside"))
+    setting.run(4)
+    assert contents(pathlib.Path("outside")) == before
+    assert not pathlib.Path("run", name).is_symlink()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "outputs/round-4.npz",
+        "clients/round-4",
+        "evaluations/round-10.npz",
+        "outputs/round-0004.npz",
+        f"outputs/round-{'9' * 200}.npz",
+    ],
+)
+def test_there_is_nothing_of_later_rounds(setting: Setting, name: str) -> None:
+    path = pathlib.Path("run", name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("")
+    assert setting.refusal(4) == (
+        f"run/{name} is of a round after 3, the next one [E941]\n{DIGESTS}{PUT_BACK}"
+    )
 
 
 HOLDING = """\

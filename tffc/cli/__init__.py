@@ -8,8 +8,9 @@ Data goes to stdout, messages to stderr.  Exit codes:
     3    undecided: neither proved nor refuted, by `tffc prove` and commands that require a proof;
          nothing could be compared, by `tffc verify`
     70   a defect in tffc
-    130  interrupted
+    130  interrupted by Ctrl-C
     141  broken pipe: the reader of the output has gone
+    143  interrupted by SIGTERM; 129 by SIGHUP
 """
 
 from __future__ import annotations
@@ -19,9 +20,14 @@ import sys
 
 def main() -> None:
     """Run the command line and exit."""
-    from tffc.cli import interrupts
+    try:
+        from tffc.cli import interrupts
 
-    interrupts.end_at_once()
+        interrupts.end_at_once()
+    except KeyboardInterrupt:
+        # Only until here does Python itself answer Ctrl-C.
+        sys.stderr.write("\ninterrupted\n")
+        sys.exit(130)
     from tffc.cli.streams import READER_GONE, OutputError, ReaderGone, open_streams
 
     open_streams()

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.interrupts import INTERRUPTED, begin_command, tell_interrupted
+from tffc.cli.interrupts import begin_command, exit_code, no_substitutes, tell_interrupted
 from tffc.cli.progress import shown
 from tffc.cli.streams import READER_GONE, ReaderGone
 from tffc.cli.usage import Commands
@@ -67,18 +67,19 @@ class Application(Commands):
         begin_command()
         forget_read()
         try:
-            return super().make_context(*args, **kwargs)
+            with no_substitutes():
+                return super().make_context(*args, **kwargs)
         except click.ClickException as error:
             raise _seen(error) from None
         # click would report it differently.
         except KeyboardInterrupt:
             tell_interrupted()
-            raise click.exceptions.Exit(INTERRUPTED) from None
+            raise click.exceptions.Exit(exit_code()) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         debug = ctx.params["debug"]
         try:
-            with shown():
+            with shown(), no_substitutes():
                 return super().invoke(ctx)
         except click.ClickException as error:
             raise _seen(error) from None
@@ -86,7 +87,7 @@ class Application(Commands):
             raise
         except KeyboardInterrupt:
             tell_interrupted()
-            ctx.exit(INTERRUPTED)
+            ctx.exit(exit_code())
         except ReaderGone:
             ctx.exit(READER_GONE)
         except Exception as error:  # noqa: BLE001 - whatever comes here is reported
@@ -106,7 +107,7 @@ def _seen(error: click.ClickException) -> click.ClickException:
     cls=Application,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 refused, 2 wrong usage, 3 undecided, 70 a defect in tffc, 130 "
-    "interrupted, 141 broken pipe.",
+    "interrupted, 141 broken pipe, 143 terminated.",
 )
 @click.option("--debug", is_flag=True, help="Show tffc's own frames in tracebacks.")
 @click.version_option(VERSION, message="tffc %(version)s")

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.interrupts import INTERRUPTED, tell_interrupted
+from tffc.cli.interrupts import check_uninterrupted, exit_code, no_substitutes, tell_interrupted
 from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import say
 from tffc.cli.progress import index_step, show_rounds, step
@@ -109,6 +109,8 @@ def run(
             evaluation=evaluation,
             least_clients=least_clients,
         ):
+            # Its interruption may count as the failure of a client that is left out.
+            check_uninterrupted()
             outputs.save(each)
             if outputs.is_table:
                 click.echo("\n".join(table.lines(each)))
@@ -122,7 +124,8 @@ def run(
 def _telling_how_it_ended(outputs: RunOutputs, engine: str) -> Iterator[None]:
     """Close the outputs of a run after the context; if the run ends early, tell what is kept."""
     try:
-        yield
+        with no_substitutes():
+            yield
     except ReaderGone:
         outputs.draw()
         say(f"nobody reads stdout any more: the run ends after round {outputs.finished}")
@@ -141,7 +144,7 @@ def _telling_how_it_ended(outputs: RunOutputs, engine: str) -> Iterator[None]:
         where = begun if outputs.has_begun else "before the first round"
         tell_interrupted(f"interrupted {where}")
         say(outputs.what_is_kept())
-        raise click.exceptions.Exit(INTERRUPTED) from None
+        raise click.exceptions.Exit(exit_code()) from None
     finally:
         outputs.close()
 

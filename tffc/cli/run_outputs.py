@@ -25,7 +25,7 @@ from tffc.engines.process import Process
 from tffc.engines.report import RunReport, read_report
 from tffc.engines.report_page import report_page
 from tffc.engines.rounds import Round, Sampling
-from tffc.engines.run_folder import RunFolder, find_state
+from tffc.engines.run_folder import TENSORBOARD, RunFolder, find_state
 from tffc.engines.run_identity import RunIdentity
 from tffc.engines.state import State, read_state, write_state
 from tffc.errors import DataError
@@ -265,5 +265,5 @@ def _open_log(kind: str, out: pathlib.Path | None) -> Log | None:
         return metrics.CsvStream()
     if kind == "tensorboard":
         assert out is not None
-        return metrics.TensorBoard(out / "tensorboard")
+        return metrics.TensorBoard(out / TENSORBOARD)
     return None

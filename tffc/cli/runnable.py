@@ -5,15 +5,18 @@ is named by a digest of the program, so it is never out of date.  The most recen
 kept; without a writable folder, none is.
 
 Cached bundles run with the consent given to the user's own modules.  So the folder is created for
-its owner alone, and not used if anybody else can write to it.
+its owner alone, and not used if anybody else can write to it or to the bundle, or if the bundle is
+a link to elsewhere.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import stat
 from collections.abc import Callable, Mapping
@@ -29,6 +32,7 @@ from tffc.cli.sources import TEXTS, Program, read_round, refuse_form_of_bundle
 from tffc.effects.consent import check_can_run
 from tffc.engines.process import Process, check_beginning, steps_of_bundle
 from tffc.errors import BundleError, ConsentError, LoadError, TffcError
+from tffc.files import atomic
 from tffc.ir import wire
 from tffc.ir.type_parts import local_type
 from tffc.ir.types import FunctionType, StructType, Type
@@ -37,6 +41,9 @@ from tffc.version import VERSION
 
 KEPT = 50
 """The most bundles that the cache keeps."""
+
+NAME = re.compile(r"[0-9a-f]{64}")
+"""Matches the name of a cached bundle; nothing else is ever removed from the cache."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -154,9 +161,10 @@ def _compiled(program: Program, form: str) -> Bundle:
         return bundle_of(program, form, compile_form(program.computation, form))
     path = cache_folder() / _digest(program, form)
     try:
-        is_kept = is_bundle(path) and _is_private(path.parent)
+        is_kept = is_bundle(path) and _is_private(path.parent) and _is_private_inside(path)
         if is_kept and _is_of(bundle := read_bundle(path), program, form):
-            os.utime(path)
+            with contextlib.suppress(OSError):
+                os.utime(path)
             return bundle
     except (TffcError, OSError):
         # The bundle is damaged, and is replaced below.
@@ -166,6 +174,9 @@ def _compiled(program: Program, form: str) -> Bundle:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _is_private(path.parent):
+            # What is still there is damaged, or of another program.
+            if os.path.lexists(path):
+                atomic.remove(path)
             write_bundle(bundle, path, replace=True)
             _remove_oldest(path.parent)
     except (BundleError, OSError):
@@ -183,7 +194,20 @@ def cache_folder() -> pathlib.Path:
 
 def _is_private(folder: pathlib.Path) -> bool:
     """Return whether only this user and the administrator can write to a folder."""
-    status = folder.stat()
+    return _is_only_ours(folder.stat())
+
+
+def _is_private_inside(path: pathlib.Path) -> bool:
+    """Return whether only they can write to the bundle at `path`, and it stays in the cache."""
+    if path.is_symlink():
+        return False
+    if not path.parent.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        # Nobody else can reach it.
+        return True
+    return all(_is_only_ours(each.lstat()) for each in (path, *path.rglob("*")))
+
+
+def _is_only_ours(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
@@ -202,6 +226,13 @@ def _digest(program: Program, form: str) -> str:
 
 
 def _remove_oldest(folder: pathlib.Path) -> None:
-    bundles = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in bundles[KEPT:]:
+    """Remove the bundles that were used longest ago, and what killed processes left."""
+    times: dict[pathlib.Path, int] = {}
+    for path in folder.iterdir():
+        # Another process may remove it right now.
+        if NAME.fullmatch(path.name) and not path.is_symlink():
+            with contextlib.suppress(OSError):
+                times[path] = path.stat().st_mtime_ns
+    for path in sorted(times, key=times.__getitem__, reverse=True)[KEPT:]:
         shutil.rmtree(path, ignore_errors=True)
+    atomic.remove_abandoned(folder)

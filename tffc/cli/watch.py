@@ -14,6 +14,7 @@ from typing import NoReturn
 
 import click
 
+from tffc.cli.interrupts import was_interrupted
 from tffc.cli.output import counted, say_briefly
 from tffc.cli.progress import no_step
 from tffc.cli.streams import OutputError, ReaderGone
@@ -80,7 +81,7 @@ def _shown(show: Callable[[], object], is_hopeless: bool) -> bool:
     except click.exceptions.Exit as ended:
         return ended.exit_code == 0
     except Exception as error:
-        if is_hopeless:
+        if is_hopeless or was_interrupted():
             raise
         from tffc.cli.failures import report_failure
 

@@ -5,7 +5,7 @@
     table       rows grouped by client, and tensors made from their cells
     csv_file, parquet, tfrecord     tables in files of these kinds
     folder      a folder of `.npz` files, one a client
-    packed, packing, pack_format    a folder of arrays that are mapped into memory
+    packed, packing, pack_format    a folder of arrays in one file
     python_function     clients that a Python function returns
     arrays      values as named arrays
     groups      the values of many clients, stacked into arrays

@@ -103,8 +103,11 @@ def _array(name: Any, type: Any, rank: Any) -> PackedArray:
     return PackedArray(name, BY_LABEL[type], int(rank))
 
 
-def arrow_schema(arrow: Any, arrays: tuple[PackedArray, ...]) -> Any:
-    """Return the Arrow schema of a file with these arrays."""
+def arrow_schema(arrow: Any, arrays: tuple[PackedArray, ...], digest: str) -> Any:
+    """Return the Arrow schema of a file with these arrays, packed from data with this digest.
+
+    So a file beside the manifest of another pack is noticed.
+    """
     fields = [arrow.field("client", arrow.binary(), nullable=False)]
     for each in arrays:
         item = arrow.field("item", item_type(arrow, each.dtype), nullable=False)
@@ -113,7 +116,7 @@ def arrow_schema(arrow: Any, arrays: tuple[PackedArray, ...]) -> Any:
             size = arrow.field("item", arrow.int64(), nullable=False)
             shape = arrow.list_(size, each.rank)
             fields.append(arrow.field(f"{each.name}.shape", shape, nullable=False))
-    return arrow.schema(fields)
+    return arrow.schema(fields, {"source": digest})
 
 
 def item_type(arrow: Any, dtype: DType) -> Any:

@@ -1,7 +1,10 @@
-"""A packed folder: all clients' arrays in one file, mapped into memory and read in place.
+"""A packed folder: all clients' arrays in one file, of which each client's part is read in place.
 
 The file may be hostile: every size that it claims is compared with the file before an array is made
-from it.
+from it.  It may also change or be cut at any time, which would end a process that has it mapped
+into memory.  So it is never mapped: offsets and shapes of all arrays are read when it is opened,
+and the arrays when they are needed, each into memory of its own.  The file is checked before and
+after.
 """
 
 from __future__ import annotations
@@ -16,8 +19,8 @@ import os
 import pathlib
 import struct
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -48,7 +51,14 @@ MOST_ELEMENTS = 2**24
 """The limit on the elements that an array may claim; a file with more bytes may claim as many as it
 has bytes.  An array with an empty dimension could otherwise claim any size in another."""
 
+LARGE = 2**24
+"""A part of the file of so many bytes is not read as a whole."""
+
+PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+
 Array = np.ndarray[Any, Any]
+
+T = TypeVar("T")
 
 
 def is_packed(path: str | os.PathLike[str]) -> bool:
@@ -85,8 +95,10 @@ class PackedFolder:
         self._file = file or DataFile.of(str(path / ARROW_FILE))
         if self._file.size != manifest.bytes:
             raise self._damaged(f"it has {self._file.size} bytes, and had {manifest.bytes}")
-        self._map()
-        self._batches = [self._batch(each) for each in self._record_batches()]
+        self._open()
+        self._batches = self.unchanged(
+            lambda: [self._batch(*each) for each in self._record_batches()]
+        )
         self._starts = list(itertools.accumulate((len(b.names) for b in self._batches), initial=0))
         names = [name for each in self._batches for name in each.names]
         self._rows = {name: row for row, name in enumerate(names)}
@@ -133,14 +145,18 @@ class PackedFolder:
         }
 
     def arrays(self, client: str) -> dict[str, Array]:
-        """Return the arrays of a client, as views of the mapped file.
+        """Return the arrays of a client.
 
         Raises:
           DataError: the file has changed, or an array is damaged.
         """
-        self.check_unchanged()
         batch, row = self._place(client)
-        return {each.array.name: self._checked(each.one(row), each.array) for each in batch.columns}
+        columns = [(each.array, each) for each in batch.columns]
+        found = self.unchanged(lambda: [column.one(row) for _, column in columns])
+        return {
+            array.name: self._checked(each, array)
+            for (array, _), each in zip(columns, found, strict=True)
+        }
 
     def by_shapes(self, clients: Sequence[str]) -> Iterator[tuple[Array, dict[str, Header]]]:
         """Yield the positions of clients whose arrays have equal shapes, with those arrays'
@@ -160,6 +176,8 @@ class PackedFolder:
     def stacked(self, array: str, rows: Array) -> Array:
         """Return an array of many clients, stacked; it has the same shape at all of them.
 
+        To be called by `unchanged`.
+
         Raises:
           DataError: it is damaged.
         """
@@ -172,6 +190,23 @@ class PackedFolder:
             taken = column.take(rows[part] - self._starts[batch])
             parts.append(self._checked(taken, column.array))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def unchanged(self, read: Callable[[], T]) -> T:
+        """Return what `read` reads of the file, which is the same before and after.
+
+        Raises:
+          DataError: it has changed, or cannot be read.
+        """
+        self.check_unchanged()
+        try:
+            found = read()
+        except _CutError:
+            raise changed(self._file.path) from None
+        except OSError as error:
+            with reading(self._file.path):
+                raise error
+        self.check_unchanged()
+        return found
 
     def check_unchanged(self) -> None:
         """Check that the file has not changed since it was opened.
@@ -209,25 +244,22 @@ class PackedFolder:
             )
         return taken
 
-    def _map(self) -> None:
-        """Map the file into memory."""
+    def _open(self) -> None:
         with reading(self._file.path):
             check_within(self._file.path, self.path)
             with self._file.open() as file:
                 self._opened = os.fdopen(os.dup(file.fileno()), "rb")
                 weakref.finalize(self, self._opened.close)
-                size = self._file.size
-                content = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
-        self._content = self._arrow.py_buffer(content)
 
-    def _record_batches(self) -> Iterator[Any]:
-        """Yield the record batches of the file; their buffers are views of the mapped file."""
+    def _record_batches(self) -> Iterator[tuple[Any, _Content]]:
+        """Yield the record batches of the file, and each time the content that has its body."""
         arrow = self._arrow
-        if self._content.size < len(MAGIC) or self._content.slice(0, 8).to_pybytes() != MAGIC:
+        content = _Content(self._opened, self._file.size)
+        if bytes(content.read(len(MAGIC))) != MAGIC:
             raise self._damaged("it does not begin as an Arrow file does")
-        expected = arrow_schema(arrow, self.manifest.arrays)
+        expected = arrow_schema(arrow, self.manifest.arrays, self.manifest.digest)
         try:
-            stream = arrow.BufferReader(self._content.slice(len(MAGIC)))
+            stream = arrow.PythonFile(content, "r")
             messages = arrow.ipc.MessageReader.open_stream(stream)
             message = _next_message(messages)
             # Arrow does not check that the message it is given is a schema.
@@ -236,16 +268,19 @@ class PackedFolder:
             schema = arrow.ipc.read_schema(message)
             if not schema.equals(expected):
                 raise ValueError("its columns are not those that the manifest says")
+            if schema.metadata != expected.metadata:
+                raise ValueError(f"its {MANIFEST} is that of another pack")
             while (message := _next_message(messages)) is not None:
                 if message.type != "record batch" or _is_compressed(message.metadata):
                     raise ValueError(f"it has a {message.type} that is compressed or not expected")
                 batch = arrow.ipc.read_record_batch(message, schema)
+                content.fill(_described(batch))
                 batch.validate(full=True)
-                yield batch
+                yield batch, content
         except (arrow.ArrowException, ValueError, OSError, struct.error, MemoryError) as error:
             raise self._damaged(str(error).partition("\n")[0]) from error
 
-    def _batch(self, found: Any) -> _Batch:
+    def _batch(self, found: Any, content: _Content) -> _Batch:
         columns = iter(found.columns)
         client = next(columns)
         self._check_whole(client)
@@ -259,18 +294,18 @@ class PackedFolder:
             if shapes is not None:
                 self._check_whole(shapes)
                 self._check_whole(shapes.values)
-            made.append(self._column(array, lists, shapes))
+            made.append(self._column(array, lists, shapes, content))
         return _Batch(names, made)
 
-    def _column(self, array: PackedArray, lists: Any, shapes: Any) -> _Column:
-        offsets = lists.offsets.to_numpy()
+    def _column(self, array: PackedArray, lists: Any, shapes: Any, content: _Content) -> _Column:
+        offsets = lists.offsets.to_numpy().copy()
         sizes = np.diff(offsets)
         if array.rank == 0:
             found = np.empty((len(sizes), 0), np.int64)
         elif array.rank == 1:
             found = sizes.reshape(-1, 1)
         else:
-            found = shapes.values.to_numpy().reshape(-1, array.rank)
+            found = shapes.values.to_numpy().copy().reshape(-1, array.rank)
         with np.errstate(all="ignore"):
             wide = found.astype(np.float64)
             counts = wide.prod(axis=1)
@@ -281,12 +316,12 @@ class PackedFolder:
             )
         if most > max(MOST_ELEMENTS, self._file.size):
             raise self._damaged(f"the array {array.name!r} says that it has {most:.0f} elements")
-        if array.dtype is DType.STRING:
-            return _Column(array, offsets, lists.values, found)
-        buffer = lists.values.buffers()[-1]
-        count = len(lists.values)
-        values = np.frombuffer(buffer or b"", array.kept_as, count if buffer else 0)
-        return _Column(array, offsets, values, found)
+        parts = [
+            _Part(self._opened, content.place_of(buffer), buffer.size)
+            for buffer in lists.values.buffers()[1:]
+            if buffer is not None
+        ]
+        return _Column(array, offsets, parts, found)
 
     def _check_whole(self, array: Any) -> None:
         if array.null_count or array.offset:
@@ -301,42 +336,155 @@ class PackedFolder:
         )
 
 
+def _described(batch: Any) -> Iterator[Any]:
+    """Yield the buffers of a record batch that say where its arrays are: all but the items."""
+    for column, field in zip(batch.columns, batch.schema, strict=True):
+        buffers = column.buffers()
+        is_list = field.type.num_fields > 0 and not field.name.endswith(".shape")
+        yield from (each for each in (buffers[:-1] if is_list else buffers) if each is not None)
+
+
+class _Stretch(NamedTuple):
+    """The memory in the place of a part of the file: its address, and where the part begins."""
+
+    memory: Any
+    address: int
+    begin: int
+
+
+class _Content:
+    """The file as Arrow reads messages from it.
+
+    Large parts, which are the bodies of messages, get memory without their content, which takes no
+    room as long as nobody looks at it.  What is needed of them is filled in later.
+    """
+
+    closed = False
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._size = size
+        self._at = 0
+        self._body: _Stretch | None = None
+
+    def read(self, count: int = -1) -> Any:
+        """Return the next bytes, at most `count`."""
+        left = self._size - self._at
+        count = left if count < 0 else min(count, left)
+        begin, self._at = self._at, self._at + count
+        memory = mmap.mmap(-1, count, PRIVATE) if count >= LARGE else bytearray(count)
+        address = np.frombuffer(memory, np.uint8).ctypes.data if count else 0
+        self._body = _Stretch(memory, address, begin)
+        if count < LARGE:
+            _read_into(self._file, memoryview(memory), begin)
+        return memory
+
+    def place_of(self, buffer: Any) -> int:
+        """Return where in the file a buffer of the last body begins."""
+        assert self._body is not None
+        return self._body.begin + buffer.address - self._body.address
+
+    def fill(self, buffers: Iterator[Any]) -> None:
+        """Read the content of buffers of the last body; raises the same errors as `_Part.read`."""
+        assert self._body is not None
+        if len(self._body.memory) >= LARGE:
+            memory = memoryview(self._body.memory)
+            for each in buffers:
+                begin = each.address - self._body.address
+                _read_into(self._file, memory[begin : begin + each.size], self.place_of(each))
+
+
+def _read_into(file: BinaryIO, memory: memoryview, begin: int) -> None:
+    """Read bytes of the file from `begin` on into memory.
+
+    Raises:
+      _CutError: the file ends before them.
+      OSError: they cannot be read.
+    """
+    while memory:
+        done = os.preadv(file.fileno(), [memory], begin)
+        if not done:
+            raise _CutError
+        memory, begin = memory[done:], begin + done
+
+
+class _CutError(Exception):
+    """The file ends before a part that it had."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of the file: where it begins, and how many bytes it has."""
+
+    file: BinaryIO
+    begin: int
+    size: int
+
+    def read(self, start: int, count: int, dtype: np.dtype[Any]) -> Array:
+        """Return `count` elements of the part, from the one at `start`.
+
+        Raises:
+          _CutError: the file ends before them.
+          OSError: they cannot be read.
+        """
+        begin, size = start * dtype.itemsize, count * dtype.itemsize
+        if begin < 0 or size < 0 or begin + size > self.size:
+            raise _CutError
+        made = np.empty(count, dtype)
+        _read_into(self.file, made.view(np.uint8).data, self.begin + begin)
+        return made
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Column:
-    """One array of all clients in a batch: the offsets of each client's items, all items, and the
-    shapes."""
+    """One array of all clients in a batch: the offsets of each client's items, the shapes, and the
+    file's parts with all items.
+
+    Strings have two parts, the offsets of their bytes and the bytes; other items have one, or none
+    if there is no item.
+    """
 
     array: PackedArray
     offsets: Array
-    values: Any
+    parts: Sequence[_Part]
     shapes: Array
 
     def one(self, row: int) -> Array:
-        """Return the array of one row, as a view."""
+        """Return the array of one row."""
         start, end = self.offsets[row : row + 2].tolist()
-        if self.array.dtype is DType.STRING:
-            made = string_array(self.values.slice(start, end - start).to_pylist())
-        else:
-            made = self.values[start:end]
+        found = self._items(start, end - start)
+        made = string_array(found) if isinstance(found, list) else found
         return made if self.array.rank == 1 else made.reshape(self.shapes[row].tolist())
 
     def take(self, rows: Array) -> Array:
-        """Return the arrays of some rows, which have equal shapes, stacked; a view if rows are
-        consecutive."""
+        """Return the arrays of some rows, which have equal shapes, stacked."""
         shape = tuple(self.shapes[rows[0]].tolist())
         size, starts = math.prod(shape), self.offsets[rows]
-        if self.array.dtype is DType.STRING:
-            made = np.empty((len(rows), size), object)
+        is_string = self.array.dtype is DType.STRING
+        if size and not is_string and (np.diff(starts) == size).all():
+            # They are beside each other.
+            return np.asarray(self._items(int(starts[0]), len(rows) * size)).reshape(-1, *shape)
+        made = np.empty((len(rows), size), object if is_string else self.array.kept_as)
+        if size:
             for row, start in enumerate(starts.tolist()):
-                made[row] = self.values.slice(start, size).to_pylist()
-        elif not size:
-            made = np.empty((len(rows), 0), self.values.dtype)
-        elif (np.diff(starts) == size).all():
-            made = self.values[starts[0] : starts[0] + len(rows) * size]
-        else:
-            windows = np.lib.stride_tricks.sliding_window_view(self.values, size)
-            made = windows[starts]
+                made[row] = self._items(start, size)
         return made.reshape(len(rows), *shape)
+
+    def _items(self, start: int, count: int) -> Array | list[bytes]:
+        """Return some items; raises the same errors as `_Part.read`."""
+        if not count:
+            return [] if self.array.dtype is DType.STRING else np.empty(0, self.array.kept_as)
+        if self.array.dtype is not DType.STRING:
+            return self.parts[-1].read(start, count, self.array.kept_as)
+        ends = self.parts[0].read(start, count + 1, np.dtype(np.int64))
+        # Differences may be too large for their type.
+        if (ends[1:] < ends[:-1]).any():
+            # It was otherwise when the file was opened.
+            raise _CutError
+        begin = int(ends[0])
+        content = self.parts[1].read(begin, int(ends[-1]) - begin, np.dtype(np.uint8)).tobytes()
+        places = (ends - begin).tolist()
+        return [content[at:end] for at, end in itertools.pairwise(places)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -383,7 +531,9 @@ class PackedClients(TypedClients[PackedFolder]):
     @reader("a pack", DataError)
     def read_groups(self, clients: Sequence[str]) -> Grouped:
         """See `GroupedSource`."""
-        self.data.check_unchanged()
+        return self.data.unchanged(lambda: self._grouped(clients))
+
+    def _grouped(self, clients: Sequence[str]) -> Grouped:
         rows = self.data.rows(clients)
         groups: list[ClientGroup] = []
         others: list[int] = []

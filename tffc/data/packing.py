@@ -1,4 +1,4 @@
-"""Packing a data set: all clients' arrays in one file that can be mapped into memory.
+"""Packing a data set: all clients' arrays in one file, which is read in place.
 
 The same data gives the same bytes.  The folder is written whole or not at all, and only a part of
 the data is in memory at a time.
@@ -104,7 +104,7 @@ def write_pack(
 
     def write(file: BinaryIO) -> None:
         nonlocal size
-        schema = arrow_schema(arrow, arrays)
+        schema = arrow_schema(arrow, arrays, digest)
         with arrow.ipc.new_file(file, schema) as writer:
             for names, columns in _batches(data, of, arrays, progress):
                 batch = [arrow.array(names, arrow.binary())]

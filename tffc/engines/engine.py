@@ -8,6 +8,7 @@ may differ between engines; integers do not.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -149,3 +150,11 @@ class ExplainsSpeed(Engine, Protocol):
     def explain_speed(self) -> list[str]:
         """Return lines that say how long each part took, how clients were computed, and why."""
         ...
+
+
+def processor_count() -> int:
+    """Return how many processors this process may use."""
+    # Only Linux says it for a process.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

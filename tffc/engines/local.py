@@ -15,7 +15,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import os
 import queue
 import threading
 import time
@@ -27,7 +26,7 @@ from tffc.backends.forms.steps import TupleAggregation
 from tffc.data.groups import GroupedSource
 from tffc.data.source import ClientSource
 from tffc.engines.batching.planner import OneByOne, PlannedPiece, Planner, place
-from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
+from tffc.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult, processor_count
 from tffc.engines.process import Process
 from tffc.engines.read_ahead import ReadAhead, Waits
 from tffc.engines.shards import ClientWork, Merge, shards_of
@@ -59,7 +58,7 @@ class LocalEngine:
     ) -> None:
         self.process = process
         self._shows_clients = shows_clients
-        self.workers = workers or len(os.sched_getaffinity(0))
+        self.workers = workers or processor_count()
         self._masks_sums = masks_sums
         self.planner = Planner(process.steps, batching)
         if masks_sums:

@@ -21,8 +21,10 @@ import importlib
 import logging
 import math
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from tffc.backends.forms.steps import TupleAggregation
@@ -475,7 +477,8 @@ def _start(ray: Any, options: RayOptions) -> None:
         if options.workers is not None and "RAY_ADDRESS" not in os.environ:
             given["num_cpus"] = math.ceil(options.workers * options.cpus_per_worker)
     try:
-        ray.init(**given, logging_level=logging.ERROR, log_to_driver=False)
+        with _keeping_answer(signal.SIGTERM):
+            ray.init(**given, logging_level=logging.ERROR, log_to_driver=False)
     except Exception as error:
         where = "here" if options.address is None else f"at {options.address}"
         raise ExecutionError(
@@ -485,3 +488,17 @@ def _start(ray: Any, options: RayOptions) -> None:
             help="start it with ray start --head and give --address=auto, or give no address for "
             "one of this process",
         ) from error
+
+
+@contextlib.contextmanager
+def _keeping_answer(number: int) -> Iterator[None]:
+    """Let a signal be answered after the block as before it.
+
+    Ray would answer SIGTERM itself, with another exit code and without a word about the run.
+    """
+    before = signal.getsignal(number)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(number, before)

@@ -15,6 +15,9 @@ of a round are written first, its state beside that of the round before.  Then `
 replaced, which commits the round.  Last, the new state replaces the old one.  Continuing a run
 completes that last step if necessary, and removes the files of an unfinished round.
 `observed.jsonl` is written after the commit, on a best-effort basis.
+
+Somebody may have changed the folder meanwhile.  Nothing is written outside of it: none of its files
+and folders may be a link, and only the folders of a run's rounds are written to.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import re
 import socket
+import stat
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -53,11 +58,22 @@ from tffc.engines.run_record import (
 from tffc.engines.state import State, encode_state, read_state
 from tffc.errors import DataError
 from tffc.files import atomic, locks
+from tffc.files.reading import kind_of, read_regular
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import Type
 
 STATE, METRICS, LOCK = "state.npz", "metrics.jsonl", "run.lock"
 OUTPUTS, EVALUATIONS, CLIENTS = "outputs", "evaluations", "clients"
+TENSORBOARD = "tensorboard"
+
+FILES = (RUN, SOURCE, STATE, METRICS, OBSERVED, BATCHING)
+FOLDERS = (OUTPUTS, EVALUATIONS, CLIENTS, TENSORBOARD)
+
+ROUND = re.compile(r"round-([0-9]+)(\.npz)?")
+"""Matches the name of a round's file or folder."""
+
+LONGEST_LOCK = 2**12
+"""The most bytes that are read of who holds the lock."""
 
 
 def find_state(path: pathlib.Path) -> pathlib.Path:
@@ -96,6 +112,7 @@ class RunFolder:
         """
         self._take()
         try:
+            self._check_kinds()
             record = read_record(self.path)
             if record is None:
                 return self._begin_new(identity, given)
@@ -186,6 +203,16 @@ class RunFolder:
             self.close()
             raise _unwritable(file, error) from error
 
+    def _check_kinds(self) -> None:
+        """Check that no name of the folder leads elsewhere, and that its folders are folders."""
+        for name in (*FILES, *FOLDERS):
+            path = self.path / name
+            with reading(path), contextlib.suppress(FileNotFoundError):
+                mode = os.lstat(path).st_mode
+                if stat.S_ISLNK(mode) or (name in FOLDERS and not stat.S_ISDIR(mode)):
+                    expected = "folder" if name in FOLDERS else "file"
+                    raise altered(path, f"is {kind_of(mode)}, expected a {expected}")
+
     def _begin_new(self, identity: RunIdentity, given: State | None) -> State | None:
         for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, OBSERVED, BATCHING):
             if os.path.lexists(self.path / name):
@@ -215,6 +242,7 @@ class RunFolder:
                 notes=tuple(found),
                 help="go on with what it was begun with, or begin another run in a new folder",
             )
+        self._check_rounds(record.rounds + 1)
         self._record = record
         self._finish_commit(record)
         state = None
@@ -233,6 +261,16 @@ class RunFolder:
         with _writing(self.path):
             self._remove_unfinished(record.rounds + 1)
         return state
+
+    def _check_rounds(self, last: int) -> None:
+        """Check that there is nothing of rounds after `last`, which would count as theirs later."""
+        for folder in (OUTPUTS, EVALUATIONS, CLIENTS):
+            path = self.path / folder
+            with reading(path), contextlib.suppress(FileNotFoundError):
+                for name in sorted(os.listdir(path)):
+                    match = ROUND.fullmatch(name)
+                    if match is not None and _is_after(match[1], last):
+                        raise altered(path / name, f"is of a round after {last}, the next one")
 
     def _commit(self, last: RunRecord, state: State) -> None:
         """Commit the round after `last`; everything except its state is already written."""
@@ -283,7 +321,7 @@ class RunFolder:
     def _write(self, path: pathlib.Path, content: bytes) -> None:
         with _writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            atomic.write_file(path, content, is_shared=False)
+            atomic.replace_file(path, content, is_shared=False)
 
 
 def _writer() -> str:
@@ -293,9 +331,15 @@ def _writer() -> str:
 def _who(file: pathlib.Path) -> tuple[str, ...]:
     """Return who holds a lock, as stated in its file."""
     try:
-        return (f"it is {file.read_text().strip()}",)
+        return (f"it is {read_regular(file, LONGEST_LOCK).decode().strip()}",)
     except (OSError, ValueError):
         return ()
+
+
+def _is_after(digits: str, number: int) -> bool:
+    """Return whether digits, which may be very many, are a number after another."""
+    digits, last = digits.lstrip("0"), str(number)
+    return (len(digits), digits) > (len(last), last)
 
 
 @contextlib.contextmanager

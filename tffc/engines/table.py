@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tffc.engines.engine import ONE_A_CALL, Batching
+from tffc.engines.engine import ONE_A_CALL, Batching, processor_count
 from tffc.errors import LanguageValueError, MissingExtraError
 from tffc.frameworks.tensorflow.load import use_processors, use_threads
 
@@ -93,7 +92,7 @@ def share_cores(
     operations are not worth dividing between threads.  If clients are computed in batches, each
     worker, by default one for each core, gets a virtual CPU device of TensorFlow.
     """
-    cores = len(os.sched_getaffinity(0))
+    cores = processor_count()
     if clients is not None:
         use_threads(max(1, cores // max(1, clients)))
     if batching != ONE_A_CALL:

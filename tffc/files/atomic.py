@@ -30,10 +30,8 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 """Linux constants for `renameat2`."""
 
 
-def write_file(path: pathlib.Path, content: bytes, *, is_shared: bool = True) -> None:
+def write_file(path: pathlib.Path, content: bytes) -> None:
     """Replace the file at `path`; anything there that is not a regular file is written to instead.
-
-    With `is_shared` unset nothing is locked: the caller already holds a lock.
 
     Raises:
       OSError: the file cannot be written; it is as it was.
@@ -43,7 +41,17 @@ def write_file(path: pathlib.Path, content: bytes, *, is_shared: bool = True) ->
     if path.exists() and not path.is_file():
         write_over(path, content)
         return
-    path = _target(path)
+    replace_file(_target(path), content, is_shared=True)
+
+
+def replace_file(path: pathlib.Path, content: bytes, *, is_shared: bool) -> None:
+    """Replace what is at `path`: of a link only the link, so that nothing is written elsewhere.
+
+    With `is_shared` unset nothing is locked: nobody else writes to the folder.
+
+    Raises:
+      OSError: the file cannot be written; it is as it was.
+    """
     with _sole_writer(path) if is_shared else contextlib.nullcontext():
         try:
             os.replace(stage_file(path, content), path)
@@ -138,6 +146,23 @@ def remove_leftovers(folder: pathlib.Path) -> None:
     for path in list(folder.iterdir()) if folder.is_dir() else []:
         if is_leftover(path.name):
             remove(path)
+
+
+def remove_abandoned(folder: pathlib.Path) -> None:
+    """Remove what killed processes left unfinished in a folder that others may write to right now.
+
+    Raises:
+      OSError: something cannot be removed.
+    """
+    for path in list(folder.iterdir()):
+        if is_leftover(path.name) and path.suffix == ".new":
+            # Whoever writes it holds the lock.
+            with contextlib.suppress(BlockingIOError):
+                lock = locks.take(path.with_suffix(".lock"), wait=False)
+                try:
+                    _clear(path)
+                finally:
+                    lock.release()
 
 
 def is_leftover(name: str) -> bool:

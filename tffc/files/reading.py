@@ -15,6 +15,9 @@ import stat
 from typing import BinaryIO, NamedTuple
 
 KINDS = {
+    stat.S_IFREG: "a file",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a link",
     stat.S_IFIFO: "a FIFO",
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
@@ -33,6 +36,11 @@ _read: set[tuple[int, int]] = set()
 
 HANDED_OVER = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 """The names of files that were opened before and passed on by the shell."""
+
+
+def kind_of(mode: int) -> str:
+    """Return what the mode of a file says that it is."""
+    return KINDS.get(stat.S_IFMT(mode), "something else")
 
 
 class NotRegularFileError(OSError):
@@ -245,6 +253,4 @@ def _check_kind(found: os.stat_result) -> None:
     if kind == stat.S_IFDIR:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if kind != stat.S_IFREG:
-        raise NotRegularFileError(
-            errno.EINVAL, f"it is {KINDS.get(kind, 'something else')}, expected a regular file"
-        )
+        raise NotRegularFileError(errno.EINVAL, f"it is {kind_of(kind)}, expected a regular file")

@@ -69,7 +69,7 @@ def _read(folder: pathlib.Path) -> History:
 
 def _write(folder: pathlib.Path, history: History) -> None:
     try:
-        atomic.write_file(folder / FILE, json.dumps(history.to_json()).encode(), is_shared=False)
+        atomic.replace_file(folder / FILE, json.dumps(history.to_json()).encode(), is_shared=False)
     except OSError as error:
         raise _unusable(folder, str(error.strerror)) from error
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tffc.data.identity import file_digest
 from tffc.errors import DataError
 from tffc.files import atomic
 from tffc.files.reading import read_regular
@@ -32,8 +33,14 @@ class Store:
         self._folder = folder
 
     def lacks(self, digests: Sequence[str]) -> list[str]:
-        """Return the hashes of files that are missing."""
-        return [each for each in digests if not (self._folder / each).is_file()]
+        """Return the hashes of files that are missing or damaged."""
+        return [each for each in digests if not self._is_whole(each)]
+
+    def _is_whole(self, digest: str) -> bool:
+        try:
+            return file_digest(self._folder / digest) == digest
+        except OSError:
+            return False
 
     def fetch(self, digest: str, size: int) -> bytes:
         """Return the content of a file; empty if it is missing."""
@@ -51,7 +58,7 @@ class Store:
         digest = hashlib.sha256(content).hexdigest()
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            atomic.write_file(self._folder / digest, content)
+            atomic.replace_file(self._folder / digest, content, is_shared=True)
         except OSError as error:
             raise DataError(
                 "E785",

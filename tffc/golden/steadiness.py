@@ -6,11 +6,13 @@ during import or tracing gives another program each time, which no golden file c
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
@@ -35,8 +37,12 @@ def unsteady(targets: Mapping[str, str], root: pathlib.Path) -> dict[str, str]:
     The line is empty if it is unknown.  A target that cannot be traced in another process is left
     out.
     """
-    running = [_start(targets, root, seed) for seed in HASH_SEEDS]
-    first, second = (_outlines(process) for process in running)
+    with contextlib.ExitStack() as running:
+        # After an interruption none of them goes on.
+        processes = [running.enter_context(_start(targets, root, seed)) for seed in HASH_SEEDS]
+        for each in processes:
+            running.callback(each.kill)
+        first, second = map(_outlines, processes)
     found: dict[str, str] = {}
     for name in targets:
         one, other = first.get(name), second.get(name)
@@ -50,6 +56,8 @@ def _start(targets: Mapping[str, str], root: pathlib.Path, seed: str) -> subproc
     return subprocess.Popen(
         [sys.executable, "-m", __name__, json.dumps(dict(targets))],
         cwd=root,
+        # It ends when this is closed, even by a kill.
+        stdin=subprocess.PIPE,
         env={**os.environ, "PYTHONHASHSEED": seed},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -58,8 +66,9 @@ def _start(targets: Mapping[str, str], root: pathlib.Path, seed: str) -> subproc
 
 
 def _outlines(process: subprocess.Popen[str]) -> dict[str, Outline]:
-    written, _ = process.communicate()
-    return json.loads(written) if process.returncode == 0 else {}
+    assert process.stdout is not None
+    written = process.stdout.read()
+    return json.loads(written) if process.wait() == 0 else {}
 
 
 def outline(program: Node) -> Outline:
@@ -88,9 +97,16 @@ def _trace(targets: Mapping[str, str]) -> Iterator[tuple[str, Outline]]:
 def main(arguments: Iterable[str]) -> None:
     """Write the outlines of targets to stdout, and the output of their modules to stderr."""
     (targets,) = arguments
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with os.fdopen(os.dup(sys.stdout.fileno()), "w") as out:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         json.dump(dict(_trace(json.loads(targets))), out)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that has started it has ended."""
+    os.read(0, 1)
+    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def describe_command(**options: Any) -> None:
 )
 @click.option("--force", is_flag=True, help="Replace an existing pack.")
 def pack_command(**options: Any) -> None:
-    """Write all clients' data into one file, which is mapped into memory and read in place.
+    """Write all clients' data into one file, of which each client's part is read in place.
 
     The folder is itself a SOURCE. Requires pyarrow; install tffc[parquet].
 

@@ -260,7 +260,7 @@ class Planner:
             taken.append((seconds / len(batch.clients), alone))
             if len(taken) != TRIALS:
                 return
-            each, alone = sorted(taken, key=lambda pair: pair[0] / pair[1])[TRIALS // 2]
+            each, alone = sorted(taken, key=_quotient)[TRIALS // 2]
             times = f"{1e6 * each:.3g} µs in a batch, and {1e6 * alone:.3g} µs by itself"
             self.told.append(f"a client takes {times}")
             key = next(key for key, kernel in self._kernels.items() if kernel is batch.kernel)
@@ -553,3 +553,8 @@ def _bytes_of(piece: Piece) -> int:
     if isinstance(piece, OneByOne):
         return 0
     return sum(tensor.dtype.size * math.prod(tensor.shape) for tensor in piece.tensors)
+
+
+def _quotient(pair: tuple[Seconds, Seconds]) -> float:
+    """Return the quotient of two times; a coarse clock may measure none."""
+    return pair[0] / pair[1] if pair[1] else math.inf

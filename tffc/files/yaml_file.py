@@ -55,12 +55,14 @@ _Loader.yaml_constructors = {
     None: yaml.SafeLoader.yaml_constructors[None],
 } | {_tag(name): yaml.SafeLoader.yaml_constructors[_tag(name)] for name in TAGS}
 
-_Loader.yaml_implicit_resolvers = {
+# PyYAML's tables of types are untyped.
+_loader: Any = _Loader
+_loader.yaml_implicit_resolvers = {
     first: [pair for pair in pairs if pair[0] not in (_tag("int"), _tag("float"))]
     for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver(_tag("int"), re.compile(r"[-+]?[0-9]+\Z"), list("-+0123456789"))
-_Loader.add_implicit_resolver(
+_loader.add_implicit_resolver(_tag("int"), re.compile(r"[-+]?[0-9]+\Z"), list("-+0123456789"))
+_loader.add_implicit_resolver(
     _tag("float"), re.compile(f"(?:{FRACTION.pattern})\\Z"), list("-+0123456789.")
 )
 

@@ -102,7 +102,7 @@ PLANTED = (
     ),
     Planted(
         "linking",
-        "sequences.py",
+        "operand.py",
         "places = sorted(range(len(kind)), key=named.__getitem__) if named else range(len(kind))",
         "places = range(len(kind))",
         PROVE,

@@ -22,6 +22,7 @@ SHARED = {
     "tffc.operations",
     "tffc.printable",
     "tffc.proto",
+    "tffc.source_text",
     "tffc.trampoline",
     "tffc.values",
 }

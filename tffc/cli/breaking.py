@@ -85,7 +85,8 @@ def lines_at(revision: str, path: str) -> list[str]:
     file = pathlib.Path(path).resolve()
     try:
         commit = _commit(file.parent, revision)
-        return _git(file.parent, "show", f"{commit}:./{file.name}").decode().splitlines()
+        shown = _git(path, file.parent, "show", f"{commit}:./{file.name}")
+        return shown.decode().splitlines()
     except (LoadError, UnicodeDecodeError):
         return file.read_text(errors="replace").splitlines() if file.is_file() else []
 
@@ -98,11 +99,12 @@ def _at_revision(revision: str, source: str, form: str) -> Node:
     """
     path, _, name = source.partition(":")
     folder = pathlib.Path(path).resolve()
-    root = _git(folder.parent, "rev-parse", "--show-toplevel").decode().strip()
+    top = _git("the repository", folder.parent, "rev-parse", "--show-toplevel")
+    root = top.decode().strip()
     commit = _commit(folder.parent, revision)
     with tempfile.TemporaryDirectory() as scratch:
         archive = pathlib.Path(scratch, "archive.tar")
-        archive.write_bytes(_git(pathlib.Path(root), "archive", "--format=tar", commit))
+        archive.write_bytes(_git(revision, pathlib.Path(root), "archive", "--format=tar", commit))
         tree = pathlib.Path(scratch, "tree")
         with tarfile.open(archive) as tar:
             tar.extractall(tree, filter=_inside)
@@ -118,7 +120,8 @@ def _at_revision(revision: str, source: str, form: str) -> Node:
 def _commit(folder: pathlib.Path, revision: str) -> str:
     """Return the digest of a revision, which no other command of git takes for an option."""
     named = f"{revision}^{{commit}}"
-    return _git(folder, "rev-parse", "--verify", "--end-of-options", named).decode().strip()
+    command = ("rev-parse", "--verify", "--end-of-options", named)
+    return _git(revision, folder, *command).decode().strip()
 
 
 def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
@@ -130,7 +133,8 @@ def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
         return None
 
 
-def _git(folder: pathlib.Path, *args: str) -> bytes:
+def _git(what: str, folder: pathlib.Path, *args: str) -> bytes:
+    """Return what git prints; errors say that `what` cannot be read."""
     try:
         return subprocess.run(
             ("git", "-C", str(folder), *args), capture_output=True, check=True
@@ -139,7 +143,7 @@ def _git(folder: pathlib.Path, *args: str) -> bytes:
         said = getattr(error, "stderr", b"") or str(error).encode()
         raise LoadError(
             "E858",
-            f"cannot read {args[-1]} from git: {said.decode(errors='replace').strip()}",
+            f"cannot read {what} from git: {said.decode(errors='replace').strip()}",
             help="give git:REF with a revision of the repository that B is in",
         ) from None
 

@@ -36,7 +36,7 @@ def test_a_short_night(tmp_path: pathlib.Path) -> None:
     names = ("reader-hlo", "reader-graph", "messages")
     only = (f"--only={name}" for name in names)
     done = run_python(
-        "-m", "tests.nightly", "--minutes=0.1", "--seed=3", f"--keep={tmp_path}", *only, cwd=ROOT
+        "-m", "tests.nightly", "--minutes=0.06", "--seed=3", f"--keep={tmp_path}", *only, cwd=ROOT
     )
     assert done.returncode == 0, done.stdout + done.stderr
     head, line, *rows = [row.strip("| ").split(" | ") for row in done.stdout.splitlines()]

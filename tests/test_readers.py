@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import functools
 import pathlib
 from collections.abc import Iterator, Mapping
 from typing import TypeGuard
@@ -119,15 +120,17 @@ def test_what_is_no_fault_of_the_input_passes(error: Exception) -> None:
 def test_every_interpreter_is_behind_a_boundary() -> None:
     outside = {
         f"{path.relative_to(ROOT)}: {name}"
-        for path in sources()
+        for path, module in sources().items()
         if str(path.relative_to(ROOT / "tffc")) not in ELSEWHERE
-        for name in unguarded(ast.parse(path.read_text()))
+        for name in unguarded(module)
     }
     assert sorted(outside) == []
 
 
-def sources() -> list[pathlib.Path]:
-    return sorted((ROOT / "tffc").rglob("*.py"))
+@functools.cache
+def sources() -> dict[pathlib.Path, ast.Module]:
+    """Return the syntax trees of all modules."""
+    return {path: ast.parse(path.read_text()) for path in sorted((ROOT / "tffc").rglob("*.py"))}
 
 
 def unguarded(module: ast.Module) -> Iterator[str]:
@@ -211,7 +214,7 @@ def test_every_reader_of_data_has_a_boundary() -> None:
 
 
 def test_every_reader_is_a_target_of_the_fuzzer() -> None:
-    kinds = {kind for path in sources() for kind in _kinds(ast.parse(path.read_text()))}
+    kinds = {kind for module in sources().values() for kind in _kinds(module)}
     tried = {kind for target in TARGETS.values() for kind in target.kinds}
     assert sorted(kinds - tried) == []
     assert sorted(tried - kinds) == []

@@ -104,6 +104,7 @@ def missed(calls: list[Recorded]) -> Iterator[str]:
                 yield f"{mode}, output {output}, exchange {number}"
 
 
+@pytest.mark.slow
 def test_operations_that_the_table_describes() -> None:
     described = sorted(set(CALLS) & set(read_table(TABLE)))
     assert len(described) > 40

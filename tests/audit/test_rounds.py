@@ -12,6 +12,7 @@ from tests.audit.generated_rounds import Pick, round_of
 from tests.audit.rounds_trial import outcome_of, try_one
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.data())
 def test_what_changes_a_channel_is_named(data: Any) -> None:

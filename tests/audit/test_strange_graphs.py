@@ -198,6 +198,7 @@ def handles(size: int) -> Any:
     return graph
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [variables, calls, shifts, merges, files, handles])
 def test_work_grows_in_step(shape: Callable[[int], Any]) -> None:
     graphs = [shape(size) for size in SIZES]

@@ -318,6 +318,7 @@ def _replaced(node: Node, sections: dict[Compiled, str]) -> Node | None:
     return traced(sections[node], node.type.result)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(with_inputs(mixed(rounds())))
 def test_generated_map_reduce_forms(case: tuple[Node, Any, list[Any]]) -> None:

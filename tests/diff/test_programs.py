@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tffc.diff.programs import differences, is_same
 from tffc.ir.notation import parse
 
@@ -19,6 +21,7 @@ def test_names_do_not_matter() -> None:
     assert not is_same(parse("(x: int32 -> <x,1>)"), parse("(x: int32 -> <1,x>)"))
 
 
+@pytest.mark.slow
 def test_one_binding_among_many() -> None:
     first, second = parse(chain(2000)), parse(chain(2000, extra=1000))
     (found,) = differences({"c": first}, {"c": second})

@@ -142,6 +142,7 @@ def test_a_server_that_keeps_everything_sees_what_any_vectors_of_that_sum_would_
     assert again.run() == total
 
 
+@pytest.mark.slow
 def test_two_vectors_cannot_be_told_apart_by_what_is_sent() -> None:
     """An attacker who sees a masked vector guesses which of two it hides; as often right as not.
 

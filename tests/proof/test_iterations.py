@@ -157,6 +157,7 @@ def test_one_iteration(make: Any, use: Any) -> None:
     assert prove(program, "mapreduce", components).answer is Answer.PROVED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", AGAIN.values(), ids=AGAIN)
 @pytest.mark.parametrize("make", STEADY.values(), ids=STEADY)
 def test_iterations_that_give_the_same_elements(make: Any, use: Any) -> None:

@@ -3,10 +3,11 @@
     python -m tests.nightly [--minutes M] [--seed S] [--keep FOLDER] [--only NAME]
     python -m tests.nightly --again FOLDER/NAME-SEED-CASE
 
-The time is divided between everything in `tests.hostile.long`; where Atheris is installed, a
-quarter of it goes to the fuzzer that is guided by coverage.  Of each case that fails, FOLDER keeps
-a folder with what it said and, where it is one file, its input; `--again` tries such a case again.
-Prints the rows of the table in `docs/security.md`, and ends with status 1 if a case failed.
+The time is divided between everything in `tests.hostile.long` and `SCRIPTS`; where Atheris is
+installed, a quarter of it goes to the fuzzer that is guided by coverage.  Of each case that fails,
+FOLDER keeps a folder with what it said and, where it is one file, its input; `--again` tries such a
+case again.  Prints the rows of the table in `docs/security.md`, and ends with status 1 if anything
+failed.
 """
 
 from __future__ import annotations
@@ -18,9 +19,17 @@ import pathlib
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 
 from tests.hostile.long import GENERATORS, Found, Generator, run_cases
 from tests.processes import ROOT
+
+SCRIPTS = {
+    "signals to commands": ("tests.hostile.signals", "--kills=3"),
+    "commands on a full disk": ("tests.hostile.signals", "--full=2"),
+    "texts of one piece, again and again": ("tests.hostile.reading_times",),
+}
+"""What is run as a whole, and reports what is wrong itself."""
 
 HEADS = ("what", "cases", "read", "ended with a defect or hung")
 ENDLESS = 10**12
@@ -61,18 +70,45 @@ def fuzz_for(name: str, seconds: float, keep: pathlib.Path) -> int:
     return len(set(keep.iterdir()) - before - {folder})
 
 
+def run_script(name: str, seconds: float, seed: int, keep: pathlib.Path) -> bool:
+    """Run a script for a time at most; keep what it says, and return whether it failed."""
+    module, *options = SCRIPTS[name]
+    if options:
+        options.append(f"--seed={seed}")
+    command = [sys.executable, "-m", module, *options]
+    log = keep / f"{name.replace(' ', '-').replace(',', '')}-{seed}.txt"
+    keep.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as said:
+        try:
+            code = subprocess.run(
+                command, cwd=ROOT, stdout=said, stderr=said, timeout=seconds, check=False
+            ).returncode
+        except subprocess.TimeoutExpired:
+            row(name, f"{seconds:.0f} s", "", "not at its end")
+            return False
+    row(name, "all", "", "some" if code else "none")
+    if not code:
+        log.unlink()
+    return code != 0
+
+
 def row(*cells: object) -> None:
     # What the script is for.
     print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
-def night(minutes: float, seed: int, keep: pathlib.Path, names: list[str]) -> bool:
+def night(
+    minutes: float, seed: int, keep: pathlib.Path, names: list[str], scripts: Iterable[str] = ()
+) -> bool:
     """Try everything for a time; return whether a case failed."""
+    scripts = list(scripts)
     has_coverage = importlib.util.find_spec("atheris") is not None
     guided = [name.removeprefix("reader-") for name in names if name.startswith("reader-")]
     seconds = minutes * 60
     share = seconds / 4 / len(guided) if has_coverage and guided else 0
     seconds -= share * len(guided)
+    each = seconds / 4 / len(scripts) if scripts else 0
+    seconds -= each * len(scripts)
     row(*HEADS)
     row(*("---" for _ in HEADS))
     failed = 0
@@ -80,6 +116,8 @@ def night(minutes: float, seed: int, keep: pathlib.Path, names: list[str]) -> bo
         found = try_for(name, GENERATORS[name], seconds / len(names), seed, keep)
         row(name, f"{found.next:,}", f"{found.read:,}", len(found.failed) or "none")
         failed += len(found.failed)
+    for name in scripts:
+        failed += run_script(name, each, seed, keep)
     for name in guided if share else ():
         count = fuzz_for(name, share, keep)
         row(f"{name}, guided by coverage", f"{share:.0f} s", "", count or "none")
@@ -99,7 +137,8 @@ def main() -> int:
         return int(try_again(options.again))
     seed = options.seed or int(datetime.date.today().strftime("%Y%m%d"))
     names = options.only or list(GENERATORS)
-    return int(night(options.minutes, seed, options.keep.absolute(), names))
+    scripts = () if options.only else SCRIPTS
+    return int(night(options.minutes, seed, options.keep.absolute(), names, scripts))
 
 
 if __name__ == "__main__":

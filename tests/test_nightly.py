@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import time
+from typing import Any
 
 import pytest
 
@@ -58,6 +59,16 @@ def test_what_fails_is_kept_and_tried_again(tmp_path: pathlib.Path) -> None:
     for number, fails in ((4, "True"), (3, "False")):
         again = run_python("-c", FAILING, str(tmp_path / f"failing-7-{number}"), "again", cwd=ROOT)
         assert again.stdout.split() == [fails], again.stderr
+
+
+def test_scripts(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    scripts = {"fails": ("tests.none_such",), "waits": ("http.server",), "ends": ("this",)}
+    monkeypatch.setattr(nightly, "SCRIPTS", scripts)
+    assert nightly.night(0.2, 3, tmp_path, [], scripts)
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[-1] for row in rows] == ["some", "not at its end", "none"]
+    assert "No module named tests.none_such" in (tmp_path / "fails-3.txt").read_text()
+    assert not (tmp_path / "ends-3.txt").exists()
 
 
 def test_the_night_has_everything_that_is_long() -> None:

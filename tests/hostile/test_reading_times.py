@@ -101,7 +101,7 @@ QUICK = ("typed text", "messages", "passes", "paths of patterns", "names of call
 """Readers that take a moment for all pieces."""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("reader", QUICK)
 def test_no_reader_takes_longer_and_longer(reader: str) -> None:
     assert list(reading_times.slow_texts(2**14, reader)) == []

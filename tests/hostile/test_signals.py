@@ -8,8 +8,6 @@ from tests.hostile import signals
 from tests.processes import ROOT, run_python
 from tffc.cli.application import COMMANDS
 
-pytestmark = pytest.mark.slow
-
 FEW = ("--light", "--only=parse", "--only=data pack", "--only=golden update")
 
 
@@ -17,6 +15,7 @@ def test_all_commands_are_in_the_table() -> None:
     assert {case.arguments.split()[0] for case in signals.COMMANDS.values()} == set(COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", ["--kills=1", "--full=1"])
 def test_a_few_commands(trials: str) -> None:
     done = run_python("-m", "tests.hostile.signals", *FEW, trials, cwd=ROOT)

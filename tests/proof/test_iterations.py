@@ -129,7 +129,7 @@ def test_elements_that_are_computed_once(make: Any, use: Any) -> None:
     assert prove(program, "mapreduce", components).answer is Answer.PROVED
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("use", [*AGAIN.values(), *ONCE.values()], ids=[*AGAIN, *ONCE])
 @pytest.mark.parametrize("make", UNSTEADY.values(), ids=UNSTEADY)
 def test_other_forms(make: Any, use: Any) -> None:
@@ -375,7 +375,7 @@ SEEDED = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("parts", SEEDED)
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 def test_a_form_computes_what_the_program_does(parts: Any, form: str) -> None:

@@ -15,7 +15,7 @@ def test_all_commands_are_in_the_table() -> None:
     assert {case.arguments.split()[0] for case in signals.COMMANDS.values()} == set(COMMANDS)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("trials", ["--kills=1", "--full=1"])
 def test_a_few_commands(trials: str) -> None:
     done = run_python("-m", "tests.hostile.signals", *FEW, trials, cwd=ROOT)

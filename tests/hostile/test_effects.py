@@ -181,11 +181,11 @@ def test_what_attributes_say(
     ("urls", "found"),
     [
         ([b"grpc://example.org:1"], ["network"]),
-        ([b"file:///tmp/x"], ["files"]),
+        ([b"file:///srv/x"], ["files"]),
         ([b"grpc://a", b"file://b"], ["files", "network"]),
         ([b"memcbk://a"], ["files", "network"]),
-        ([b"/tmp/x"], ["files", "network"]),
-        ([b"FILE:///tmp/x"], ["files", "network"]),
+        ([b"/srv/x"], ["files", "network"]),
+        ([b"FILE:///srv/x"], ["files", "network"]),
     ],
 )
 def test_addresses_of_debuggers(

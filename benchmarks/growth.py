@@ -122,16 +122,21 @@ def call(nodes: Any, name: str, function: str, edge: str) -> str:
     return name
 
 
-def chain(size: int) -> Node:
-    """Nodes in a row."""
+def row(size: int, add: Callable[[Any, int, str], str]) -> Node:
+    """A round that maps a graph of nodes in a row; `add` adds the next one after the last."""
 
     def build(graph: Any) -> str:
         last = "x"
         for i in range(size):
-            last = node(graph.node, f"n{i}", "Neg", last)
+            last = add(graph, i, last)
         return last
 
     return graph_round(build)
+
+
+def chain(size: int) -> Node:
+    """Nodes in a row."""
+    return row(size, lambda graph, i, last: node(graph.node, f"n{i}", "Neg", last))
 
 
 def fan(size: int) -> Node:
@@ -148,14 +153,7 @@ def fan(size: int) -> Node:
 
 def ladder(size: int) -> Node:
     """Nodes that each use the one before twice."""
-
-    def build(graph: Any) -> str:
-        last = "x"
-        for i in range(size):
-            last = node(graph.node, f"n{i}", "AddV2", last, last)
-        return last
-
-    return graph_round(build)
+    return row(size, lambda graph, i, last: node(graph.node, f"n{i}", "AddV2", last, last))
 
 
 def body(size: int) -> Node:
@@ -171,14 +169,12 @@ def body(size: int) -> Node:
 def calls(size: int) -> Node:
     """A function that is called many times, in a row."""
 
-    def build(graph: Any) -> str:
-        called(graph, "f", 1)
-        last = "x"
-        for i in range(size):
-            last = call(graph.node, f"n{i}", "f", last)
-        return last
+    def add(graph: Any, i: int, last: str) -> str:
+        if i == 0:
+            called(graph, "f", 1)
+        return call(graph.node, f"n{i}", "f", last)
 
-    return graph_round(build)
+    return row(size, add)
 
 
 def nested(size: int) -> Node:
@@ -198,14 +194,11 @@ def nested(size: int) -> Node:
 def library(size: int) -> Node:
     """Many functions, each called once."""
 
-    def build(graph: Any) -> str:
-        last = "x"
-        for i in range(size):
-            called(graph, f"f{i}", 1)
-            last = call(graph.node, f"n{i}", f"f{i}", last)
-        return last
+    def add(graph: Any, i: int, last: str) -> str:
+        called(graph, f"f{i}", 1)
+        return call(graph.node, f"n{i}", f"f{i}", last)
 
-    return graph_round(build)
+    return row(size, add)
 
 
 def controls(size: int) -> Node:

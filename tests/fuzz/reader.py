@@ -9,11 +9,13 @@ import pathlib
 import random
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tests.fuzz.mutations import damaged_bytes, damaged_text
+from tffc.data.location import open_data
 from tffc.errors import TffcError
+from tffc.ir import Type
 
 
 class Reader(NamedTuple):
@@ -39,6 +41,37 @@ def damage_rest(generator: random.Random, data: bytes) -> bytes:
 def damage_text(generator: random.Random, data: bytes) -> bytes:
     """Change words."""
     return damaged_text(generator, [data.decode(errors="replace")]).encode(errors="replace")
+
+
+def damage_file(texts: bytes) -> Callable[[random.Random, bytes], bytes]:
+    """Return what changes one of several files: all but the first byte, which chooses the file and
+    is in `texts` if that is a text."""
+
+    def damage(generator: random.Random, data: bytes) -> bytes:
+        change = damage_text if data[:1] and data[0] in texts else damage_bytes
+        return data[:1] + change(generator, data[1:])
+
+    return damage
+
+
+def read_any(locations: Iterable[str], types: Iterable[Type]) -> bool:
+    """Read every client of data, opened in each way, as a value of each type; return whether all
+    of one way and type were read."""
+    types = list(types)
+    return True in [_is_read(location, type) for location in locations for type in types]
+
+
+def _is_read(location: str, type: Type) -> bool:
+    try:
+        data = open_data(location)
+        data.kinds()
+        source = data.typed(type)
+        for client in source.clients:
+            source.check(client)
+            source.read(client)
+    except TffcError as error:
+        return refused(error)
+    return True
 
 
 def refused(error: TffcError) -> bool:

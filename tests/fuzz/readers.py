@@ -23,7 +23,15 @@ from tests.fuzz import (
     table_readers,
 )
 from tests.fuzz.mutations import CHANGES
-from tests.fuzz.reader import Reader, damage_bytes, damage_rest, damage_text, folder, refused
+from tests.fuzz.reader import (
+    Reader,
+    damage_bytes,
+    damage_rest,
+    damage_text,
+    folder,
+    read_any,
+    refused,
+)
 from tests.fuzz.targets import (
     check_message,
     check_node,
@@ -36,8 +44,6 @@ from tests.fuzz.targets import (
 from tests.hostile.bundles import seeds as seed_bundles
 from tests.records import example, framed
 from tffc.backends.bundle.bundle import MANIFEST, read_bundle
-from tffc.data.location import open_data
-from tffc.data.source import DataSet
 from tffc.errors import TffcError
 from tffc.ir import SequenceType, StructType, TensorType, Type
 from tffc.ir.notation import parse
@@ -93,7 +99,7 @@ def read_npz(data: bytes) -> bool:
         content = _zipped(False, {"0.lengths.npy": lengths, "0.bytes.npy": strings})
     place = folder("data")
     (place / "ada.npz").write_bytes(content)
-    return _read_all(f"npz:{place}?max-bytes={LARGEST}")
+    return read_any([f"npz:{place}?max-bytes={LARGEST}"], TYPES)
 
 
 def read_records(data: bytes) -> bool:
@@ -105,7 +111,7 @@ def read_records(data: bytes) -> bool:
     path = folder("records") / "ada.tfrecord"
     path.write_bytes(framed(content) if kind == b"r" else content)
     locations = (f"tfrecord:{path}{options}" for options in ("", "?client=n", "?client=s"))
-    return True in [_read_all(location) for location in locations]
+    return read_any(locations, TYPES)
 
 
 def read_manifest(data: bytes) -> bool:
@@ -122,27 +128,6 @@ def _zipped(compressed: bool, members: dict[str, bytes]) -> bytes:
         for name, content in members.items():
             file.writestr(name, content)
     return held.getvalue()
-
-
-def _read_all(location: str) -> bool:
-    """Read every client as a value of each type; whether any is one."""
-    try:
-        data = open_data(location)
-        data.kinds()
-    except TffcError as error:
-        return refused(error)
-    return True in [_is_read(data, each) for each in TYPES]
-
-
-def _is_read(data: DataSet, type: Type) -> bool:
-    try:
-        source = data.typed(type)
-        for client in source.clients:
-            source.check(client)
-            source.read(client)
-    except TffcError as error:
-        return refused(error)
-    return True
 
 
 @functools.cache

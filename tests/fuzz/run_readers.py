@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import pathlib
-import random
 
-from tests.fuzz.reader import Reader, damage_bytes, damage_text, folder, refused
+from tests.fuzz.reader import (
+    Reader,
+    damage_file,
+    folder,
+    refused,
+)
 from tests.hostile.killed_runs import Runs
 from tffc.engines.metrics_file import read_rows
 from tffc.engines.observed import OBSERVED, read_observed
@@ -72,16 +76,11 @@ def _is_read(place: pathlib.Path, what: int) -> bool:
     return True
 
 
-def _damage(generator: random.Random, data: bytes) -> bytes:
-    damage = damage_bytes if data[:1] == b"\5" else damage_text
-    return data[:1] + damage(generator, data[1:])
-
-
 READERS = {
     "run": Reader(
         read_run,
         lambda: [bytes([number]) + _whole()[name] for number, name in enumerate(FILES)],
-        _damage,
+        damage_file(b"\0\1\2\3\4"),
         (
             "the record of a run",
             "a state",

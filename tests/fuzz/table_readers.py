@@ -5,17 +5,22 @@ from __future__ import annotations
 import functools
 import pathlib
 import random
-from collections.abc import Iterable
 
 import numpy as np
 
-from tests.fuzz.reader import Reader, damage_bytes, damage_text, folder, refused
+from tests.fuzz.reader import (
+    Reader,
+    damage_bytes,
+    damage_file,
+    damage_text,
+    folder,
+    read_any,
+)
 from tests.hostile.data_fuzz import TYPES, mutated_csv, parquet_files
 from tffc.data.location import open_data
 from tffc.data.pack_format import ARROW_FILE, MANIFEST
 from tffc.data.packing import write_pack
-from tffc.errors import TffcError
-from tffc.ir import StructType, TensorType, Type
+from tffc.ir import StructType, TensorType
 
 PACKED = StructType([("x", TensorType(np.float32, [None])), ("s", np.str_)])
 
@@ -24,14 +29,18 @@ def read_csv(data: bytes) -> bool:
     """Read a CSV file in each of several ways."""
     path = folder("csv") / "d.csv"
     path.write_bytes(data)
-    return _read_any(f"csv:{path}{options}" for options in ("", "?columns=x", "?delimiter=;"))
+    return read_any(
+        (f"csv:{path}{options}" for options in ("", "?columns=x", "?delimiter=;")), TYPES
+    )
 
 
 def read_parquet(data: bytes) -> bool:
     """Read a Parquet file in each of several ways."""
     path = folder("parquet") / "d.parquet"
     path.write_bytes(data)
-    return _read_any(f"parquet:{path}{options}" for options in ("", "?columns=x", "?client=n"))
+    return read_any(
+        (f"parquet:{path}{options}" for options in ("", "?columns=x", "?client=n")), TYPES
+    )
 
 
 def read_pack(data: bytes) -> bool:
@@ -41,27 +50,9 @@ def read_pack(data: bytes) -> bool:
     whole = (place / name).read_bytes()
     (place / name).write_bytes(data[1:])
     try:
-        return _read_any([f"packed:{place}"], [*TYPES, PACKED])
+        return read_any([f"packed:{place}"], [*TYPES, PACKED])
     finally:
         (place / name).write_bytes(whole)
-
-
-def _read_any(locations: Iterable[str], types: Iterable[Type] = TYPES) -> bool:
-    """Read every client in each way as a value of each type; whether any is one."""
-    return True in [_is_read(location, type) for location in locations for type in types]
-
-
-def _is_read(location: str, type: Type) -> bool:
-    try:
-        data = open_data(location)
-        data.kinds()
-        source = data.typed(type)
-        for client in source.clients:
-            source.check(client)
-            source.read(client)
-    except TffcError as error:
-        return refused(error)
-    return True
 
 
 @functools.cache
@@ -78,11 +69,6 @@ def _seed_packs() -> list[bytes]:
     return [b"\0" + (_pack() / MANIFEST).read_bytes(), b"\1" + (_pack() / ARROW_FILE).read_bytes()]
 
 
-def _damage_pack(generator: random.Random, data: bytes) -> bytes:
-    damage = damage_text if data[:1] == b"\0" else damage_bytes
-    return data[:1] + damage(generator, data[1:])
-
-
 READERS = {
     "csv": Reader(
         read_csv,
@@ -91,5 +77,7 @@ READERS = {
         ("a CSV file", "a table of clients"),
     ),
     "parquet": Reader(read_parquet, parquet_files, damage_bytes, ("Parquet files",)),
-    "pack": Reader(read_pack, _seed_packs, _damage_pack, ("a pack", "the manifest of a pack")),
+    "pack": Reader(
+        read_pack, _seed_packs, damage_file(b"\0"), ("a pack", "the manifest of a pack")
+    ),
 }

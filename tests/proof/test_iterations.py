@@ -82,13 +82,20 @@ AGAIN = {
 }
 
 
-def round_of(make: Any, use: Any) -> Any:
-    """A round whose clients hand a sequence on, and sum what they make of it."""
+def work_of(make: Any, use: Any) -> Any:
+    """Clients' work that hands a sequence on."""
     handed_on = section(make)
 
     @tff.federated_computation(NUMBERS)
     def work(data: Any) -> Any:
         return use(handed_on(data))
+
+    return work
+
+
+def round_of(make: Any, use: Any) -> Any:
+    """A round whose clients hand a sequence on, and sum what they make of it."""
+    work = work_of(make, use)
 
     @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(NUMBERS))
     def round_(state: Any, data: Any) -> Any:
@@ -134,11 +141,7 @@ def test_elements_that_are_computed_once(make: Any, use: Any) -> None:
 @pytest.mark.parametrize("make", UNSTEADY.values(), ids=UNSTEADY)
 def test_other_forms(make: Any, use: Any) -> None:
     assert proof_of(make, use, "distribute-aggregate").answer is Answer.PROVED
-    handed_on = section(make)
-
-    @tff.federated_computation(NUMBERS)
-    def work(data: Any) -> Any:
-        return use(handed_on(data))
+    work = work_of(make, use)
 
     @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(NUMBERS))
     def round_(state: Any, data: Any) -> Any:

@@ -87,17 +87,9 @@ class VaryingSequences:
     def _before(self, roots: Mapping[int, str], others: Iterable[str]) -> dict[str, int]:
         """Return the nodes that only one of the sequences needs, and nothing else in the result, so
         that they run before its elements are computed."""
-        owners: dict[str, int] = {}
+        owners, again = _owners(roots, self._behind)
         several = [name for name in others if name in self._own]
-        for position, root in roots.items():
-            stack = [root]
-            while stack:
-                name = stack.pop()
-                if name not in owners:
-                    owners[name] = position
-                    stack.extend(self._behind(name))
-                elif owners[name] != position:
-                    several.append(name)
+        several += [name for name, _ in again]
         for name in reached(several, self._behind):
             owners.pop(name, None)
         return owners
@@ -115,21 +107,15 @@ class VaryingSequences:
         Each node behind them belongs to the first one that it is behind of.
         """
         sharing: set[int] = set()
-        owners: dict[str, int] = {}
+        owners, again = _owners(roots, lambda name: self._inside(name, VARIANT, RESOURCE))
 
         def is_shared(name: str) -> bool:
             types = _types(self._own[name])
             return name in reaching or RESOURCE in types or None in types
 
-        for position, root in roots.items():
-            stack = [root]
-            while stack:
-                name = stack.pop()
-                if name not in owners:
-                    owners[name] = position
-                    stack.extend(self._inside(name, VARIANT, RESOURCE))
-                elif owners[name] != position and is_shared(name):
-                    sharing |= {position, owners[name]}
+        for name, position in again:
+            if is_shared(name):
+                sharing |= {position, owners[name]}
         for name in self._own:
             if name not in owners and name not in initial:
                 for inner in self._inside(name, VARIANT, RESOURCE):
@@ -137,6 +123,25 @@ class VaryingSequences:
                     if owner is not None and owner != before.get(name) and is_shared(inner):
                         sharing.add(owner)
         return sharing
+
+
+def _owners(
+    roots: Mapping[int, str], inside: Callable[[str], Iterable[str]]
+) -> tuple[dict[str, int], list[tuple[str, int]]]:
+    """Return the position of the first root that each node is behind of; and the nodes that are
+    behind of another one too, with its position."""
+    owners: dict[str, int] = {}
+    again: list[tuple[str, int]] = []
+    for position, root in roots.items():
+        stack = [root]
+        while stack:
+            name = stack.pop()
+            if name not in owners:
+                owners[name] = position
+                stack.extend(inside(name))
+            elif owners[name] != position:
+                again.append((name, position))
+    return owners, again
 
 
 def _initial(content: SectionContent, own: Mapping[str, Any]) -> Set[str]:

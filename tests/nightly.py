@@ -39,21 +39,21 @@ def try_for(
     name: str, generator: Generator, seconds: float, seed: int, keep: pathlib.Path
 ) -> Found:
     """Try cases of a generator for a time, and keep those that fail."""
-    found = run_cases(generator, seed, 0, ENDLESS, time.monotonic() + seconds)
-    for case, said in found.failed.items():
+    outcome = run_cases(generator, seed, 0, ENDLESS, time.monotonic() + seconds)
+    for case, said in outcome.failed.items():
         folder = keep / f"{name}-{seed}-{case}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "said.txt").write_text(said)
-        if generator.made is not None:
-            (folder / "input.bin").write_bytes(generator.made(seed, case))
-    return found
+        if generator.content is not None:
+            (folder / "input.bin").write_bytes(generator.content(seed, case))
+    return outcome
 
 
 def try_again(folder: pathlib.Path) -> bool:
     """Try a case that was kept again, and return whether it fails."""
     name, seed, case = folder.name.rsplit("-", 2)
-    found = run_cases(GENERATORS[name], int(seed), int(case), int(case) + 1)
-    return bool(found.failed)
+    outcome = run_cases(GENERATORS[name], int(seed), int(case), int(case) + 1)
+    return bool(outcome.failed)
 
 
 def fuzz_for(name: str, seconds: float, keep: pathlib.Path) -> int:
@@ -113,9 +113,9 @@ def night(
     row(*("---" for _ in HEADS))
     failed = 0
     for name in names:
-        found = try_for(name, GENERATORS[name], seconds / len(names), seed, keep)
-        row(name, f"{found.next:,}", f"{found.read:,}", len(found.failed) or "none")
-        failed += len(found.failed)
+        outcome = try_for(name, GENERATORS[name], seconds / len(names), seed, keep)
+        row(name, f"{outcome.next:,}", f"{outcome.read:,}", len(outcome.failed) or "none")
+        failed += len(outcome.failed)
     for name in scripts:
         failed += run_script(name, each, seed, keep)
     for name in guided if share else ():

@@ -22,7 +22,7 @@ from tests.hostile import long
 def run(seed, case):
     return 1 / (case % 3 - 1) < seed
 
-nightly.GENERATORS["failing"] = long.Generator(run, 9, made=lambda seed, case: b"%d" % case)
+nightly.GENERATORS["failing"] = long.Generator(run, 9, content=lambda seed, case: b"%d" % case)
 folder = pathlib.Path(sys.argv[1])
 if sys.argv[2:]:
     print(nightly.try_again(folder))

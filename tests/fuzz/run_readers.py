@@ -42,8 +42,8 @@ def _run() -> pathlib.Path:
 
 @functools.cache
 def _whole() -> dict[str, bytes]:
-    found = {name: (_run() / name) for name in FILES}
-    return {name: path.read_bytes() if path.exists() else b"" for name, path in found.items()}
+    paths = {name: (_run() / name) for name in FILES}
+    return {name: path.read_bytes() if path.exists() else b"" for name, path in paths.items()}
 
 
 def read_run(data: bytes) -> bool:

@@ -146,15 +146,15 @@ def _runs(engine: str) -> tuple[killed_runs.Runs, str, dict[str, bytes | None]]:
 class Generator(NamedTuple):
     """What makes and tries a case of a seed and a number, and how many are tried.
 
-    `prepare` is called once before, in the process that begins others, and `made` gives the input
-    of a case where it is bytes.
+    `prepare` is called once before, in the process that begins others, and `content` gives the
+    input of a case where it is bytes.
     """
 
     run: Callable[[int, int], bool]
     cases: int
     memory: int = 4 * GIB
     prepare: Callable[[], Any] = lambda: None
-    made: Callable[[int, int], bytes] | None = None
+    content: Callable[[int, int], bytes] | None = None
     at_once: int = AT_ONCE
 
 
@@ -172,13 +172,13 @@ def _seeded(name: str, run: Callable[[random.Random], bool]) -> Callable[[int, i
 def _reader(name: str) -> Generator:
     """Return what hands a reader damaged input."""
 
-    def made(seed: int, case: int) -> bytes:
+    def content(seed: int, case: int) -> bytes:
         return damaged(name, random.Random(f"reader {name} {seed} {case}"))
 
     def run(seed: int, case: int) -> bool:
-        return read_or_refuse(name, made(seed, case))
+        return read_or_refuse(name, content(seed, case))
 
-    return Generator(run, 100_000, 16 * GIB, made=made)
+    return Generator(run, 100_000, 16 * GIB, content=content)
 
 
 FEDERATIONS = {"request": 60_000, "answer": 20_000}

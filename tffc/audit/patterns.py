@@ -139,10 +139,10 @@ class _Automaton:
         for letter in path:
             if last in states and letter in ".[":
                 return True
-            found = {to for state in states for move, to in self._moves[state] if move(letter)}
-            if not found:
+            after = {to for state in states for move, to in self._moves[state] if move(letter)}
+            if not after:
                 return False
-            states = self._closed(found)
+            states = self._closed(after)
         return last in states
 
     def _closed(self, states: set[int]) -> set[int]:

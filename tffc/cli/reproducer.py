@@ -115,15 +115,15 @@ def _read_head(text: str) -> tuple[dict[str, Any], dict[str, bytes]]:
             raise ValueError(f"{name!r} is there twice, or unknown")
         else:
             fields[name] = value
-    given = tuple(filter(None, fields["given"].split(",")))
-    if not set(given) <= INVARIANTS.keys():
+    invariants = tuple(filter(None, fields["given"].split(",")))
+    if not set(invariants) <= INVARIANTS.keys():
         raise ValueError("one of the invariants is unknown")
     versions = read_json(fields["versions"])
     if not is_table(versions, is_text):
         raise ValueError("'versions' are not texts by name")
     options = {
         "passes": fields["passes"],
-        "given": given,
+        "given": invariants,
         "failure": fields["failure"],
         "versions": versions,
         "verify_each": FLAGS[fields["verify-each"]],

@@ -152,10 +152,10 @@ class PackedFolder:
         """
         batch, row = self._place(client)
         columns = [(each.array, each) for each in batch.columns]
-        found = self.unchanged(lambda: [column.one(row) for _, column in columns])
+        rows = self.unchanged(lambda: [column.one(row) for _, column in columns])
         return {
             array.name: self._checked(each, array)
-            for (array, _), each in zip(columns, found, strict=True)
+            for (array, _), each in zip(columns, rows, strict=True)
         }
 
     def by_shapes(self, clients: Sequence[str]) -> Iterator[tuple[Array, dict[str, Header]]]:
@@ -199,14 +199,14 @@ class PackedFolder:
         """
         self.check_unchanged()
         try:
-            found = read()
+            values = read()
         except _CutError:
             raise changed(self._file.path) from None
         except OSError as error:
             with reading(self._file.path):
                 raise error
         self.check_unchanged()
-        return found
+        return values
 
     def check_unchanged(self) -> None:
         """Check that the file has not changed since it was opened.
@@ -280,12 +280,12 @@ class PackedFolder:
         except (arrow.ArrowException, ValueError, OSError, struct.error, MemoryError) as error:
             raise self._damaged(str(error).partition("\n")[0]) from error
 
-    def _batch(self, found: Any, content: _Content) -> _Batch:
-        columns = iter(found.columns)
+    def _batch(self, rows: Any, content: _Content) -> _Batch:
+        columns = iter(rows.columns)
         client = next(columns)
         self._check_whole(client)
         names = [name.decode(errors="surrogateescape") for name in client.to_pylist()]
-        made: list[_Column] = []
+        read: list[_Column] = []
         for array in self.manifest.arrays:
             lists = next(columns)
             self._check_whole(lists)
@@ -294,23 +294,23 @@ class PackedFolder:
             if shapes is not None:
                 self._check_whole(shapes)
                 self._check_whole(shapes.values)
-            made.append(self._column(array, lists, shapes, content))
-        return _Batch(names, made)
+            read.append(self._column(array, lists, shapes, content))
+        return _Batch(names, read)
 
     def _column(self, array: PackedArray, lists: Any, shapes: Any, content: _Content) -> _Column:
         offsets = lists.offsets.to_numpy().copy()
         sizes = np.diff(offsets)
         if array.rank == 0:
-            found = np.empty((len(sizes), 0), np.int64)
+            all_sizes = np.empty((len(sizes), 0), np.int64)
         elif array.rank == 1:
-            found = sizes.reshape(-1, 1)
+            all_sizes = sizes.reshape(-1, 1)
         else:
-            found = shapes.values.to_numpy().copy().reshape(-1, array.rank)
+            all_sizes = shapes.values.to_numpy().copy().reshape(-1, array.rank)
         with np.errstate(all="ignore"):
-            wide = found.astype(np.float64)
+            wide = all_sizes.astype(np.float64)
             counts = wide.prod(axis=1)
             most = np.maximum(wide, 1).prod(axis=1).max(initial=0)
-        if (found < 0).any() or (counts != sizes).any():
+        if (all_sizes < 0).any() or (counts != sizes).any():
             raise self._damaged(
                 f"the shapes of the array {array.name!r} are not those of its items"
             )
@@ -321,7 +321,7 @@ class PackedFolder:
             for buffer in lists.values.buffers()[1:]
             if buffer is not None
         ]
-        return _Column(array, offsets, parts, found)
+        return _Column(array, offsets, parts, all_sizes)
 
     def _check_whole(self, array: Any) -> None:
         if array.null_count or array.offset:
@@ -430,9 +430,9 @@ class _Part:
         begin, size = start * dtype.itemsize, count * dtype.itemsize
         if begin < 0 or size < 0 or begin + size > self.size:
             raise _CutError
-        made = np.empty(count, dtype)
-        _read_into(self.file, made.view(np.uint8).data, self.begin + begin)
-        return made
+        array = np.empty(count, dtype)
+        _read_into(self.file, array.view(np.uint8).data, self.begin + begin)
+        return array
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -452,9 +452,9 @@ class _Column:
     def one(self, row: int) -> Array:
         """Return the array of one row."""
         start, end = self.offsets[row : row + 2].tolist()
-        found = self._items(start, end - start)
-        made = string_array(found) if isinstance(found, list) else found
-        return made if self.array.rank == 1 else made.reshape(self.shapes[row].tolist())
+        items = self._items(start, end - start)
+        array = string_array(items) if isinstance(items, list) else items
+        return array if self.array.rank == 1 else array.reshape(self.shapes[row].tolist())
 
     def take(self, rows: Array) -> Array:
         """Return the arrays of some rows, which have equal shapes, stacked."""
@@ -464,11 +464,11 @@ class _Column:
         if size and not is_string and (np.diff(starts) == size).all():
             # They are beside each other.
             return np.asarray(self._items(int(starts[0]), len(rows) * size)).reshape(-1, *shape)
-        made = np.empty((len(rows), size), object if is_string else self.array.kept_as)
+        arrays = np.empty((len(rows), size), object if is_string else self.array.kept_as)
         if size:
             for row, start in enumerate(starts.tolist()):
-                made[row] = self._items(start, size)
-        return made.reshape(len(rows), *shape)
+                arrays[row] = self._items(start, size)
+        return arrays.reshape(len(rows), *shape)
 
     def _items(self, start: int, count: int) -> Array | list[bytes]:
         """Return some items; raises the same errors as `_Part.read`."""

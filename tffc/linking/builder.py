@@ -180,11 +180,13 @@ class GraphBuilder:
         name = self._new(op, new_rest(op, attributes, types), edges, tuple(called))
         if called:
             self.computing.append(name)
-        made = [Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)]
+        tensors = [
+            Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)
+        ]
         if any(function.varies for function in called.values()):
-            sequences = (each for each in made if isinstance(each.type, SequenceType))
+            sequences = (each for each in tensors if isinstance(each.type, SequenceType))
             self._varying.update((each.edge, (each, None)) for each in sequences)
-        return made
+        return tensors
 
     def add_typed(self, op: str, inputs: Sequence[Tensor]) -> Tensor:
         """Return a new node of an operation whose inputs and output are of one type, which is its

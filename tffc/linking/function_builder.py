@@ -87,8 +87,8 @@ class FunctionBuilder(GraphBuilder):
         for message in messages.values():
             # Arguments exist before any node runs, so nothing has to wait for them.
             waits = [edge for edge in message.input if edge[0] == "^" and edge[1:] in messages]
-            given = [data(edge) for edge in message.input if edge[0] != "^"]
-            message.input[:] = [*given, *waits]
+            inputs = [data(edge) for edge in message.input if edge[0] != "^"]
+            message.input[:] = [*inputs, *waits]
             function.node_def.append(message)
         for index, tensor in enumerate(result):
             function.signature.output_arg.append(_argument(f"result_{index}", tensor))

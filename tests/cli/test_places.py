@@ -71,7 +71,7 @@ def test_no_command_replaces_its_input(
 
 
 def test_a_pack_is_not_packed_into_itself(run: Run, folder: pathlib.Path) -> None:
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason="an optional package")
     (folder / "data").mkdir()
     np.savez(folder / "data" / "a.npz", x=np.zeros(3))
     assert run("data", "pack", "data", "-o", "pack").code == 0
@@ -110,7 +110,7 @@ def test_nothing_is_written_behind_a_link_to_nothing(
 
 
 def test_a_pack_is_not_written_behind_a_link_to_nothing(run: Run, folder: pathlib.Path) -> None:
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason="an optional package")
     (folder / "data").mkdir()
     np.savez(folder / "data" / "a.npz", x=np.zeros(3))
     (folder / "link").symlink_to(folder / "elsewhere")

@@ -196,7 +196,7 @@ def write_many(scheme: str, folder: pathlib.Path) -> str:
 
 @pytest.mark.parametrize("scheme", ["npz", "tfrecord", "parquet"])
 def test_files_are_counted(scheme: str, tmp_path: pathlib.Path) -> None:
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason="an optional package")
     told: list[tuple[int, int, str]] = []
     location = write_many(scheme, tmp_path)
     data = open_data(location, lambda *each: told.append(each))

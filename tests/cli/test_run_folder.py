@@ -295,7 +295,7 @@ def test_logs(here: Run) -> None:
 
 
 def test_tensorboard_reads_the_metrics(here: Run, place: pathlib.Path) -> None:
-    pytest.importorskip("tensorboard")
+    pytest.importorskip("tensorboard", reason="an optional package")
     from tensorflow.python.summary.summary_iterator import summary_iterator
 
     assert here(*SAMPLED, "--rounds", "2", "--log", "tensorboard", "--out", "board").code == 0

@@ -251,7 +251,7 @@ def test_growth() -> None:
 
 
 def test_modules_of_xla() -> None:
-    pytest.importorskip("jax")
+    pytest.importorskip("jax", reason="an optional package")
     import numpy as np
 
     import tffc as tff

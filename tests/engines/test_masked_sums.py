@@ -32,7 +32,7 @@ from tffc.ir.nodes import Intrinsic
 from tffc.ir.traverse import walk
 from tffc.linking.aggregations import SECURE
 
-pytest.importorskip("cryptography")
+pytest.importorskip("cryptography", reason="an optional package")
 
 
 @tff.federated_computation(

@@ -265,7 +265,7 @@ def test_result_type(name: str) -> None:
 
 def test_results_of_keras() -> None:
     def train(x: Any) -> Any:
-        keras = pytest.importorskip("keras")
+        keras = pytest.importorskip("keras", reason="an optional package")
         layer = keras.layers.Dense(2)
         layer(x)
         return layer.trainable_variables

@@ -74,7 +74,7 @@ def test_conversion(source: object, text: str, container: type | None) -> None:
 
 
 def test_attrs() -> None:
-    attrs = pytest.importorskip("attrs")
+    attrs = pytest.importorskip("attrs", reason="an optional package")
     record = attrs.make_class("Record", ["a", "b"])
     type_ = to_type(record(np.int32, (np.float32, [1])))
     assert isinstance(type_, StructWithPythonType)

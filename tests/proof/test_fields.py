@@ -97,7 +97,7 @@ def outcome(section: Compiled) -> list[np.ndarray]:
     with tf.compat.v1.Session(graph=graph) as session:
         if content.initialize_op:
             session.run(content.initialize_op)
-        return session.run([leaf.tensor for leaf in content.result.elements])  # type: ignore[union-attr]
+        return session.run([leaf.tensor for leaf in content.result.elements])  # type: ignore[union-attr]  # structs only
 
 
 @tff.tf_computation

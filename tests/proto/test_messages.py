@@ -84,7 +84,9 @@ def test_messages_load_without_tensorflow_and_numpy() -> None:
 
 
 def test_messages_load_beside_tensorflows() -> None:
-    graph_pb2 = pytest.importorskip("tensorflow.core.framework.graph_pb2")
+    graph_pb2 = pytest.importorskip(
+        "tensorflow.core.framework.graph_pb2", reason="an optional package"
+    )
     theirs = graph_pb2.GraphDef()
     theirs.node.add(name="a", op="Placeholder").attr["dtype"].type = 3
     ours = proto.GraphDef.FromString(theirs.SerializeToString())

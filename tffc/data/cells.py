@@ -191,7 +191,7 @@ def shaped(values: np.ndarray[Any, Any], shape: Shape) -> Any:
     known = math.prod(size for size in shape if size is not None)
     if None not in shape:
         # The type checker does not see that no size is None.
-        return values.reshape(shape)[()] if values.size == known else None  # pyright: ignore[reportCallIssue, reportArgumentType]
+        return values.reshape(shape)[()] if values.size == known else None  # pyright: ignore[reportCallIssue, reportArgumentType]  # NumPy's stubs
     if known == 0 or values.size % known:
         return None
     return values.reshape([-1 if size is None else size for size in shape])

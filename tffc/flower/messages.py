@@ -151,7 +151,7 @@ class _Fields:
         if not is_count(found):
             raise malformed(f"its {name!r} is not a count")
         # `is_count` has checked the type.
-        return int(found)  # pyright: ignore[reportArgumentType]
+        return int(found)  # pyright: ignore[reportArgumentType]  # checked above
 
     def value(self) -> Any:
         rest = self._record.entries.get("rest")

@@ -163,7 +163,7 @@ def _like(part: Any, elements: list[tuple[Any, Any]]) -> Any:
             like.update(made)
             return like
         # A mapping is constructed from pairs, which the type checker does not know.
-        return type(part)((key, made[key]) for key in part)  # pyright: ignore[reportCallIssue]
+        return type(part)((key, made[key]) for key in part)  # pyright: ignore[reportCallIssue]  # any class of mapping
     if is_named_container(part):
         return type(part)(**dict(elements))
     return type(part)(value for _, value in elements)

@@ -224,7 +224,7 @@ class Value:
 def scope_of(value: Value) -> FederatedContext | None:
     """Return the innermost trace whose names the value uses; None for a closed value."""
     # The field is mangled so that it cannot clash with an element's name, hence the type: ignore.
-    return value._Value__scope  # type: ignore[attr-defined]
+    return value._Value__scope  # type: ignore[attr-defined]  # see above
 
 
 def element_struct(type: Type) -> StructType | None:

@@ -119,7 +119,7 @@ class Stacked(Sequence[Any]):
         return self._elements == list(other)
 
     # Pyright objects to None, which is how Python declares a class as not hashable.
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # Python's way to have none
 
     def __repr__(self) -> str:
         return repr(self._elements)

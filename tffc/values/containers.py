@@ -23,7 +23,7 @@ def build_container(type: StructType, values: Iterable[Any]) -> Any:
         return container(*values)
     if issubclass(container, Mapping) and len(type.fields()) == len(values):
         # Mappings are made from pairs.
-        return container(zip(type.names, values, strict=True))  # pyright: ignore[reportCallIssue]
+        return container(zip(type.names, values, strict=True))  # pyright: ignore[reportCallIssue]  # any container of the user
     if issubclass(container, (list, tuple)) and not named:
         return container(values)
     return Struct(zip(type.names, values, strict=True))

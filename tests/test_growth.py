@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 import tffc
+from benchmarks.growth import SHAPES
 from benchmarks.programs import PROGRAMS
 from tests.processes import run_python
 from tffc.backends import compile_form
@@ -257,3 +258,14 @@ def test_no_module_depends_on_the_size(
         "usage",
     }
     assert commands == {*shared, "sources", "status_line", "streams", *own}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes(shape: str) -> None:
+    """Programs of many shapes are checked and compiled in steps of their size."""
+
+    def run(size: int) -> Callable[[], Any]:
+        data = wire.to_bytes(SHAPES[shape](size))
+        return lambda: compile_form(wire.from_bytes(data), "mapreduce")
+
+    check_growth([counted(run(size)) for size in (128, 256, 512)])

@@ -13,9 +13,11 @@ failed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import importlib.util
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -30,6 +32,9 @@ SCRIPTS = {
     "texts of one piece, again and again": ("tests.hostile.reading_times",),
 }
 """What is run as a whole, and reports what is wrong itself."""
+
+WRONG = re.compile(r"wrong: [1-9]")
+"""Matches what a script says that has not come to its end and found something."""
 
 HEADS = ("what", "cases", "read", "ended with a defect or hung")
 ENDLESS = 10**12
@@ -78,18 +83,17 @@ def run_script(name: str, seconds: float, seed: int, keep: pathlib.Path) -> bool
     command = [sys.executable, "-m", module, *options]
     log = keep / f"{name.replace(' ', '-').replace(',', '')}-{seed}.txt"
     keep.mkdir(parents=True, exist_ok=True)
-    with log.open("w") as said:
-        try:
-            code = subprocess.run(
-                command, cwd=ROOT, stdout=said, stderr=said, timeout=seconds, check=False
-            ).returncode
-        except subprocess.TimeoutExpired:
-            row(name, f"{seconds:.0f} s", "", "not at its end")
-            return False
-    row(name, "all", "", "some" if code else "none")
-    if not code:
+    code: int | None = None
+    with log.open("w") as said, contextlib.suppress(subprocess.TimeoutExpired):
+        code = subprocess.run(
+            command, cwd=ROOT, stdout=said, stderr=said, timeout=seconds, check=False
+        ).returncode
+    has_failed = bool(code) or WRONG.search(log.read_text()) is not None
+    if not has_failed:
         log.unlink()
-    return code != 0
+    extent = f"{seconds:.0f} s" if code is None else "all"
+    row(name, extent, "", "some" if has_failed else "none")
+    return has_failed
 
 
 def row(*cells: object) -> None:
@@ -112,8 +116,10 @@ def night(
     row(*HEADS)
     row(*("---" for _ in HEADS))
     failed = 0
-    for name in names:
-        outcome = try_for(name, GENERATORS[name], seconds / len(names), seed, keep)
+    end = time.monotonic() + seconds
+    for number, name in enumerate(names):
+        share_left = (end - time.monotonic()) / (len(names) - number)
+        outcome = try_for(name, GENERATORS[name], share_left, seed, keep)
         row(name, f"{outcome.next:,}", f"{outcome.read:,}", len(outcome.failed) or "none")
         failed += len(outcome.failed)
     for name in scripts:

@@ -210,7 +210,7 @@ GENERATORS = {
     },
     **{
         f"kills-{engine}": Generator(functools.partial(run_kill, engine), 100, 16 * GIB)
-        for engine in ("local", "beam")
+        for engine in ("local", *(["beam"] if importlib.util.find_spec("apache_beam") else []))
     },
 }
 

@@ -14,7 +14,9 @@ import tffc as tff
 from tests.proof.edits import Draft
 from tests.proof.test_iterations import ordered, section
 from tffc.backends import compile_form
+from tffc.errors import GraphError
 from tffc.interpreter.interpreter import run
+from tffc.linking.builder import GraphBuilder
 from tffc.proof.prove import Answer, prove
 
 NUMBERS = tff.SequenceType(np.int64)
@@ -219,3 +221,44 @@ def test_a_sequence_that_is_returned_twice() -> None:
     assert len(first) == 8
     other, _, _ = run(compiled.decompile(), (8, [1]))[1]
     assert first != other
+
+
+def test_options_of_a_dataset_hold_for_its_computation_alone() -> None:
+    options = tf.data.Options()
+    options.deterministic = False
+    free = section(lambda d: d.with_options(options))
+
+    @tff.federated_computation(NUMBERS)
+    def work(data: Any) -> Any:
+        return section(ordered)(free(data)), section(ordered)(data)
+
+    with pytest.raises(GraphError, match="in any order") as refused:
+        compile_form(round_of(work), "mapreduce")
+    assert refused.value.code == "E397"
+    alone = section(lambda d: (ordered(d.with_options(options)), ordered(d)))
+    compile_form(round_of(alone), "mapreduce")
+
+
+def test_states_of_one_name_are_one() -> None:
+    """Two nodes that find one variable, each behind a sequence of its own."""
+
+    def counted(d: Any) -> Any:
+        handles = [
+            tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[], shared_name="count") for _ in range(2)
+        ]
+        start = tf.raw_ops.AssignVariableOp(resource=handles[0], value=np.int64(0))
+
+        def add(handle: Any) -> Any:
+            def next_one(x: Any) -> Any:
+                tf.raw_ops.AssignAddVariableOp(resource=handle, value=np.int64(1))
+                return x + tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.int64)
+
+            return next_one
+
+        with tf.control_dependencies([start]):
+            first = d.map(lambda x: x)
+        return first.map(add(handles[0])), first.map(add(handles[1]))
+
+    both = tff.tf_computation(counted, NUMBERS)
+    template = GraphBuilder().template(both.node)
+    assert template.varying.in_order == (0, 1)

@@ -293,7 +293,32 @@ def uses_the_number(graph: Any) -> None:
     next(node for node in graph.node if reader in node.input).input[0] = "ReduceDataset"
 
 
+def a_pass_for_each_reader(graph: Any) -> None:
+    names = nodes_of_pass(graph)
+    for node in [each for each in graph.node if each.name in names]:
+        copy = graph.node.add()
+        copy.CopyFrom(node)
+        copy.name += "_again"
+        copy.input[:] = [
+            f"{edge}_again" if edge.strip("^") in names else edge for edge in node.input
+        ]
+    readers(graph)[0].input[0] += "_again"
+
+
+def nodes_of_pass(graph: Any) -> set[str]:
+    """The nodes that compute the elements once, without the dataset."""
+    nodes = {node.name: node for node in graph.node}
+    names, pending = set[str](), [elements_of(graph).name]
+    while pending:
+        name = pending.pop()
+        if name not in names and name != source_of(graph):
+            names.add(name)
+            pending.extend(edge.strip("^") for edge in nodes[name].input)
+    return names
+
+
 EDITS = [
+    a_pass_for_each_reader,
     *(no_cache, one_reader_before, reader_of_the_cache, waits_for_no_pass, waits_for_the_cache),
     *(passes_over_the_dataset, passes_over_a_part, caches_a_part, caches_in_a_file),
     *(passes_without_check, checks_another_end, says_something_else, is_of_another_version),
@@ -316,6 +341,68 @@ def test_a_graph_that_may_compute_them_again(edit: Any, twice: Any) -> None:
     assert edited != components["work"]
     proof = prove(program, "mapreduce", {**components, "work": edited})
     assert proof.answer is not Answer.PROVED
+
+
+OUTPUTS = {
+    **dict.fromkeys(("DummyMemoryCache", "CacheDatasetV2"), "handle"),
+    **dict.fromkeys(("Const", "Identity"), "output"),
+    "DatasetCardinality": "cardinality",
+    "NotEqual": "z",
+    "ReduceDataset": "components",
+}
+"""What functions call the outputs of the operations of a pass."""
+
+
+def test_a_pass_in_a_function_that_runs_again() -> None:
+    """A function of a sequence's elements that fills a cache of its own in each call."""
+    drawn, spread = section(UNSTEADY["drawn without a seed"]), section(ordered)
+
+    @tff.federated_computation(NUMBERS)
+    def work(data: Any) -> Any:
+        sequence = drawn(data)
+
+        @tff.federated_computation(np.int64)
+        def again(x: Any) -> Any:
+            return section(ordered)(sequence)
+
+        return spread(tff.sequence_map(again, data))
+
+    @tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(NUMBERS))
+    def round_(state: Any, data: Any) -> Any:
+        return state, tff.federated_sum(tff.federated_map(work, data))
+
+    components = components_of(round_.node)
+    assert prove(round_.node, "mapreduce", components).answer is Answer.PROVED
+    draft = Draft(components["work"], random.Random(0))
+    move_pass_into_function(draft.graph)
+    edited = {**components, "work": draft.finish()}
+    assert prove(round_.node, "mapreduce", edited).answer is Answer.UNDECIDED
+
+
+def move_pass_into_function(graph: Any) -> None:
+    names = nodes_of_pass(graph)
+    elements, dataset = elements_of(graph).name, source_of(graph)
+    (user,) = [node for node in graph.node if elements in node.input]
+    place = list(user.input).index(elements)
+    user.input[place] = dataset
+    name = user.attr["f"].func.name
+    function = next(f for f in graph.library.function if f.signature.name == name)
+    # A map gives each call an element first, and what it captures after that.
+    argument = function.signature.input_arg[place].name
+    ops = {node.name: node.op for node in graph.node}
+
+    def inside(edge: str) -> str:
+        if edge == dataset:
+            return argument
+        return edge if edge.startswith("^") else f"{edge}:{OUTPUTS[ops[edge]]}:0"
+
+    for node in function.node_def:
+        node.input[:] = [inside(elements) if edge == argument else edge for edge in node.input]
+    for node in [each for each in graph.node if each.name in names]:
+        moved = function.node_def.add()
+        moved.CopyFrom(node)
+        moved.input[:] = [inside(edge) for edge in node.input]
+        graph.node.remove(node)
 
 
 def test_a_graph_without_cache(twice: Any) -> None:

@@ -46,15 +46,24 @@ def is_named_like_node(node: Any) -> bool:
     return not any(node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr)
 
 
+def state_name(node: Any) -> bytes | None:
+    """Return the name by which a node finds its state, empty for variables without one; None if it
+    finds none."""
+    if not has_named_state(node):
+        return None
+    names = [node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr]
+    own = b"" if node.op == "VarHandleOp" else node.name.encode()
+    return next((name for name in names if name), own)
+
+
 def separable(nodes: Iterable[Any]) -> list[Any]:
     """Return the nodes whose state needs no name: variables and tables whose name none of the other
     nodes uses."""
     users: dict[bytes, list[Any]] = {}
     for node in nodes:
-        if has_named_state(node):
-            names = [node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr]
-            own = b"" if node.op == "VarHandleOp" else node.name.encode()
-            users.setdefault(next((name for name in names if name), own), []).append(node)
+        name = state_name(node)
+        if name is not None:
+            users.setdefault(name, []).append(node)
     alone = [group[0] for group in users.values() if len(group) == 1]
     return [node for node in alone if node.op in {"VarHandleOp", *ANONYMOUS_TABLES}]
 

@@ -11,11 +11,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
+from tffc.errors import GraphError
 from tffc.graphdef.functions import LinkedLibrary
 from tffc.graphdef.node import port_of, reached, source
+from tffc.graphdef.state import state_name
 from tffc.linking.attributes import VARIANT
 from tffc.linking.section import SectionContent
 from tffc.operations import op_table
+from tffc.operations.effects import frees_order
 from tffc.operations.iterations import is_ordered, is_steady
 
 RESOURCE = 20
@@ -50,6 +53,7 @@ class VaryingSequences:
                 if not functions.isdisjoint(calls[name]) or (not is_call and changes(node, nodes)):
                     yield name
 
+        self._check_options(roots.values())
         users: defaultdict[str, list[str]] = defaultdict(list)
         for name in self._own:
             for inner in self._inside(name, VARIANT):
@@ -72,6 +76,25 @@ class VaryingSequences:
             before = self._before(varying_roots, others)
             sharing = self._sharing(varying_roots, reaching, initial, before)
             self.in_order = tuple(sorted(sharing))
+
+    def _check_options(self, roots: Iterable[str]) -> None:
+        """Check that no returned dataset has options that hold for what others make of it.
+
+        Raises:
+          GraphError: one has.
+        """
+        for name in reached(roots, lambda name: list(self._inside(name, VARIANT))):
+            attributes = self._own[name].attr
+            if self._own[name].op == "OptionsDataset" and frees_order(
+                attributes["serialized_options"].s
+            ):
+                raise GraphError(
+                    "E397",
+                    "a computation returns a dataset whose options let others compute its elements "
+                    "in any order",
+                    notes=(f"node {name!r} sets deterministic to False",),
+                    help="leave that option out, or use the dataset in the same computation",
+                )
 
     def _inside(self, name: str, *kinds: int) -> Iterator[str]:
         """Yield the nodes of which a node takes tensors of these types, or of an unknown type."""
@@ -122,7 +145,20 @@ class VaryingSequences:
                     owner = owners.get(inner)
                     if owner is not None and owner != before.get(name) and is_shared(inner):
                         sharing.add(owner)
+        for nodes in self._of_one_state():
+            several = {owners.get(name) for name in nodes if name in owners or name not in initial}
+            if len(several) > 1:
+                sharing.update(owner for owner in several if owner is not None)
         return sharing
+
+    def _of_one_state(self) -> Iterable[list[str]]:
+        """Return the nodes that find one state, for each name of a state."""
+        groups: defaultdict[bytes, list[str]] = defaultdict(list)
+        for name, node in self._own.items():
+            state = state_name(node)
+            if state is not None:
+                groups[state].append(name)
+        return groups.values()
 
 
 def _owners(

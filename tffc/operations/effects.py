@@ -20,9 +20,11 @@ import re
 from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
+from tffc.errors import WireError
 from tffc.operations import op_table
 from tffc.operations.bytecode import BytecodeError, operations, strings
 from tffc.proto import NodeDef
+from tffc.proto.encoding import Kind, Place, read_message, schema
 
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
 MODULE_TABLE = pathlib.Path(__file__).with_name("stablehlo.txt")
@@ -77,6 +79,10 @@ with the name follows."""
 
 KEPT = "deterministic"
 """The attribute that has a kernel keep its seed, also one that it chooses itself."""
+
+
+OPTIONS = schema(deterministic=(1, Kind.INTEGER))
+"""A field of the options of a dataset: whether its operations give elements in order."""
 
 
 class Address(NamedTuple):
@@ -320,7 +326,18 @@ def _seeds(node: Any) -> list[Any]:
 def _is_unordered(attributes: Any) -> bool:
     if "sloppy" in attributes and attributes["sloppy"].b:
         return True
+    if "serialized_options" in attributes and frees_order(attributes["serialized_options"].s):
+        return True
     return "deterministic" in attributes and attributes["deterministic"].s == b"false"
+
+
+def frees_order(options: bytes) -> bool:
+    """Tell whether serialized options of a dataset let operations give elements in any order."""
+    try:
+        said = read_message(options, Place(0, len(options)), OPTIONS)
+    except WireError:
+        return True
+    return said.get("deterministic", 1) == 0
 
 
 def _constant(edge: str, nodes: Mapping[str, Any]) -> int | bytes | None:

@@ -80,6 +80,8 @@ class Comparison:
                     raise Undecided(DIFFERS)
                 stack.append((terms.children[one][0], other))
                 continue
+            if labels[0] == ELEMENTS and not self._iterations.at_one_depth(one, other):
+                raise Undecided(DIFFERS)
             if labels[0] != labels[1]:
                 raise Mismatch(leaf, one, other, "other operations")
             if len(terms.children[one]) != len(terms.children[other]):
@@ -103,6 +105,8 @@ class Comparison:
                 stack.append((terms.children[one][0], other))
                 continue
             run, copy = terms.origins.get(one), terms.origins.get(other)
+            if terms.labels[one] == ELEMENTS and not self._iterations.at_one_depth(one, other):
+                return False
             if (
                 terms.labels[one] != terms.labels[other]
                 or len(terms.children[one]) != len(terms.children[other])

@@ -33,6 +33,7 @@ class Iterations:
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._depths: dict[int, int] = {}
+        self._pass_depths: dict[int, int] = {}
         self._iterated: set[int] = set()
         self._again: set[int] = set()
         self._steady: set[int] = set()
@@ -44,6 +45,24 @@ class Iterations:
         if terms.labels[dataset] == ELEMENTS or self._is_steady(dataset, self._steady):
             return dataset
         return terms.value(ELEMENTS, (dataset,), fails=False)
+
+    def computed_by_pass(self, dataset: int, depth: int) -> int:
+        """Return the elements of a dataset that a pass computes at a place of this depth.
+
+        Raises:
+          Undecided: another pass computes them too.
+        """
+        elements = self.elements(dataset)
+        if elements != dataset:
+            if elements in self._pass_depths:
+                raise Undecided(DIFFERS)
+            self._pass_depths[elements] = depth
+        return elements
+
+    def at_one_depth(self, one: int, other: int) -> bool:
+        """Tell whether elements of the program are computed as often as those that a pass of the
+        form computes."""
+        return other not in self._pass_depths or self._pass_depths[other] == self._depths.get(one)
 
     def handed(self, kinds: Sequence[Type], results: Sequence[int], depth: int) -> tuple[int, ...]:
         """Return what a computation hands to others, which runs at a place of this depth: of a

@@ -272,7 +272,7 @@ class Sections:
         if self._of_program is not None and not any(map(over.is_of, declared)):
             raise Undecided("a type that the program does not declare", "of a sequence's elements")
         self._plan(over.function, run.library)
-        return self.iterations.elements(dataset)
+        return self.iterations.computed_by_pass(dataset, run.place.depth)
 
     def _step(
         self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: Run

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import pathlib
 import subprocess
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.cli.conftest import ROUND, Run
+from tests.hostile.graphs import hlo
+from tests.processes import run_python
+from tffc.ir import wire
 
 LIST = "count:\n  target: round.py\n  forms: [mapreduce]\n"
 
@@ -31,6 +35,11 @@ def bundle(run: Run, folder: pathlib.Path) -> pathlib.Path:
 def contents(folder: pathlib.Path) -> dict[str, bytes]:
     files = (path for path in folder.rglob("*") if path.is_file() and ".lock" not in path.name)
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def fresh(folder: pathlib.Path, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own."""
+    return run_python("-m", "tffc", *words, cwd=folder, **options)
 
 
 # Inputs.
@@ -68,6 +77,138 @@ def test_no_command_replaces_its_input(
     assert ran.code == 1, ran
     assert "error[E863]" in ran.stderr
     assert contents(bundle) == before
+
+
+@pytest.fixture
+def helper(folder: pathlib.Path) -> pathlib.Path:
+    """Let the module import a module and a package, and read a file."""
+    (folder / "helper.py").write_text("ONE = 1\n")
+    (folder / "package").mkdir()
+    (folder / "package" / "__init__.py").write_text("")
+    (folder / "package" / "inner.py").write_text("TWO = 2\n")
+    (folder / "settings.json").write_text("{}")
+    imports = "import json, pathlib, helper, package.inner\njson.load(open('settings.json'))\n"
+    (folder / "round.py").write_text(imports + ROUND)
+    return folder
+
+
+@pytest.mark.parametrize("compiled_before", [False, True])
+@pytest.mark.parametrize(
+    "file",
+    ["helper.py", "package/__init__.py", "package/inner.py", "settings.json"],
+)
+def test_modules_are_inputs(helper: pathlib.Path, file: str, compiled_before: bool) -> None:
+    if compiled_before:
+        assert fresh(helper, "trace", "round.py", "-o", "p.pb").returncode == 0
+    before = contents(helper)
+    ran = fresh(helper, "trace", "round.py", "-o", file)
+    assert (ran.returncode, "error[E863]" in ran.stderr) == (1, True), ran.stderr
+    after = contents(helper)
+    assert {name: after[name] for name in before} == before
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/0"])
+def test_standard_input_is_an_input(bundle: pathlib.Path, name: str) -> None:
+    before = contents(bundle)
+    with (bundle / "p.pb").open("rb") as stdin:
+        ran = fresh(bundle, "explore", name, "-o", "p.pb", stdin=stdin)
+    assert (ran.returncode, "error[E863]" in ran.stderr) == (1, True), ran.stderr
+    assert contents(bundle) == before
+
+
+@pytest.fixture
+def data(folder: pathlib.Path) -> pathlib.Path:
+    (folder / "data").mkdir()
+    np.savez(folder / "s.npz", **{"0": np.int32(0)})
+    for client in "ab":
+        np.savez(folder / "data" / f"{client}.npz", **{"0": np.int32(1)})
+    return folder
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        ("--state-out", "b/manifest.json"),
+        ("--state-out", "data/a.npz"),
+        ("--state-out", "data/b.npz", "--clients-per-round", "1"),
+        ("--state-in", "s.npz", "--state-out", "s.npz"),
+        ("--plot", "plot.svg"),
+        ("--report", "report.html"),
+    ],
+    ids=" ".join,
+)
+def test_a_run_does_not_replace_its_inputs(
+    run: Run, bundle: pathlib.Path, data: pathlib.Path, outputs: tuple[str, ...]
+) -> None:
+    words = ("run", "b", "--data", "data", "--rounds", "2")
+    if "--state-in" not in outputs:
+        words = (*words, "--state-in", "s.npz")
+    os.link(data / "data" / "a.npz", data / "plot.svg")
+    (data / "report.html").symlink_to("b/manifest.json")
+    before = contents(data)
+    ran = run(*words, *outputs)
+    assert (ran.code, "error[E863]" in ran.stderr) == (1, True), ran
+    assert contents(data) == before
+
+
+def test_a_report_does_not_replace_the_run(
+    run: Run, bundle: pathlib.Path, data: pathlib.Path
+) -> None:
+    words = ("run", "b", "--data", "data", "--rounds", "2", "--state-in", "s.npz")
+    assert run(*words, "--out", "of").code == 0
+    before = contents(data)
+    for file in ("state.npz", "metrics.jsonl", "run.json"):
+        ran = run("report", "of", "-o", f"of/{file}")
+        assert (ran.code, "error[E863]" in ran.stderr) == (1, True), ran
+    assert contents(data) == before
+    for _ in range(2):
+        assert run("report", "of", "-o", "of/report.html").code == 0
+
+
+@pytest.fixture
+def with_section(folder: pathlib.Path) -> pathlib.Path:
+    """The folder of a program that has a compiled section."""
+    (folder / "p.pb").write_bytes(wire.to_bytes(hlo({1: "x", 2: "parameter"})))
+    return folder
+
+
+def test_steps_are_not_printed_over_the_program(run: Run, bundle: pathlib.Path) -> None:
+    words = ("opt", "--passes", "call-dominant", "--print-after", "call-dominant")
+    assert run(*words, "p.pb", "--print-dir", "steps").code == 0
+    step = min((bundle / "steps").glob("*.sexpr"))
+    before = contents(bundle)
+    ran = run(*words, os.path.join("steps", step.name), "--print-dir", "steps")
+    assert (ran.code, "error[E863]" in ran.stderr) == (1, True), ran
+    assert contents(bundle) == before
+
+
+def test_links_among_steps_and_sections_are_replaced(run: Run, with_section: pathlib.Path) -> None:
+    bundle = with_section
+    words = ("opt", "--passes", "call-dominant", "--print-after", "call-dominant")
+    words = (*words, "p.pb", "--print-dir", "steps")
+    assert run(*words).code == 0
+    expected = contents(bundle / "steps")
+    mine = bundle / "mine"
+    for name in expected:
+        mine.write_text("mine")
+        (bundle / "steps" / name).unlink()
+        (bundle / "steps" / name).symlink_to(mine)
+    assert run(*words).code == 0
+    assert mine.read_text() == "mine"
+    assert contents(bundle / "steps") == expected
+    assert not any(path.is_symlink() for path in (bundle / "steps").rglob("*"))
+
+
+def test_sections_that_are_there_stay(run: Run, with_section: pathlib.Path) -> None:
+    bundle = with_section
+    printed = run("print", "p.pb", "--style", "typed", "--sections", "s").stdout
+    (bundle / "p.sexpr").write_text(printed)
+    (bundle / "s").rename(bundle / "sections")
+    assert run("print", "p.pb", "--style", "typed", "--sections", "s").code == 0
+    times = {path: path.stat().st_mtime_ns for path in (bundle / "sections").iterdir()}
+    ran = run("print", "p.sexpr", "--style", "typed", "--sections", "sections")
+    assert (ran.code, ran.stdout) == (0, printed)
+    assert {path: path.stat().st_mtime_ns for path in times} == times
 
 
 def test_a_pack_is_not_packed_into_itself(run: Run, folder: pathlib.Path) -> None:
@@ -128,12 +269,44 @@ def test_goldens_are_not_written_behind_links(run: Run, folder: pathlib.Path, pl
     if (folder / "elsewhere").is_dir():
         (folder / "elsewhere" / "mine.txt").write_text("kept")
     source = folder / "round.py"
-    source.write_text(ROUND.replace("1", "2"))
+    source.write_text(ROUND.replace("int32", "int64"))
     before = contents(folder / "elsewhere") or {"": (folder / "elsewhere").read_bytes()}
     ran = run("golden", "update")
     after = contents(folder / "elsewhere") or {"": (folder / "elsewhere").read_bytes()}
     assert after == before
     assert (ran.code, "[E864]" in ran.stderr) == (1, True) or place != "count"
+
+
+@pytest.mark.parametrize("place", ["round.py", "count/round.py", "programs/round.py"])
+def test_golden_does_not_remove_programs(run: Run, folder: pathlib.Path, place: str) -> None:
+    source = folder / "golden" / place
+    source.parent.mkdir(parents=True)
+    (folder / "round.py").rename(source)
+    (folder / "golden" / "golden.yaml").write_text(LIST.replace("round.py", f"golden/{place}"))
+    before = contents(folder)
+    ran = run("golden", "update")
+    assert source.read_text() == ROUND
+    if place == "count/round.py":
+        assert (ran.code, "error[E863]" in ran.stderr) == (1, True), ran
+        assert contents(folder) == before
+    else:
+        assert ran.code == 0
+        assert run("golden", "check").code == 0
+
+
+@pytest.mark.parametrize("place", ["count", "count/mapreduce"])
+def test_reviews_do_not_follow_links(run: Run, folder: pathlib.Path, place: str) -> None:
+    (folder / "golden").mkdir()
+    (folder / "golden" / "golden.yaml").write_text(LIST)
+    assert run("golden", "update").code == 0
+    (folder / "golden" / place).rename(folder / "elsewhere")
+    (folder / "golden" / place).symlink_to(folder / "elsewhere")
+    source = folder / "round.py"
+    source.write_text(ROUND.replace("int32", "int64"))
+    before = contents(folder / "elsewhere")
+    ran = run("golden", "review", input=b"a\n" * 20)
+    assert (ran.code, "[E864]" in ran.stderr) == (1, True), ran
+    assert contents(folder / "elsewhere") == before
 
 
 # Revisions of git.

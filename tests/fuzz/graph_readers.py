@@ -1,4 +1,4 @@
-"""Readers of what a section holds: graphs of TensorFlow and modules of HLO."""
+"""Readers of what a section holds: graphs of TensorFlow, options of datasets and modules of HLO."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from tests.hostile.graphs import hlo
 from tffc.errors import TffcError
 from tffc.graphdef.reading import check_graph, read_graph
 from tffc.ir.wire import read_xla
+from tffc.operations.effects import is_deterministic
 from tffc.operations.hlo import foreign_calls, instructions
 
 
@@ -24,6 +25,12 @@ def read_module(data: bytes) -> bool:
     return True
 
 
+def read_options(data: bytes) -> bool:
+    """Read the options of a dataset."""
+    is_deterministic(data)
+    return True
+
+
 def _seed_modules() -> list[bytes]:
     modules = [read_xla(hlo({1: "x", 2: "parameter"}, {1: "y", 2: "custom-call", 28: "f"}).payload)]
     for payload in seed_sections().values():
@@ -34,7 +41,12 @@ def _seed_modules() -> list[bytes]:
     return sorted({content for each in modules for content in (each.hlo_module, each.stablehlo)})
 
 
+def _seed_options() -> list[bytes]:
+    return [b"", b"\x08\x00", b"\x08\x01\x12\x02\x08\x01", b"\x08"]
+
+
 READERS = {
     "graph": Reader(read_a_graph, seed_graphs, damage_bytes, ("a graph of TensorFlow",)),
     "hlo": Reader(read_module, _seed_modules, damage_bytes, ("a module of HLO",)),
+    "options": Reader(read_options, _seed_options, damage_bytes, ("the options of a dataset",)),
 }

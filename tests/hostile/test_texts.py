@@ -57,6 +57,12 @@ YAML = {
     "a set": "!!set {a}",
     "an object": "!!python/object:os.system {}",
     "a date": "2026-13-01",
+    "half of a character": r'"\uD800"',
+    "half of a character in a key": r'a: [{"b\uDFFF": 1}]',
+    "a character after the last one": r'"\UFFFFFFFF"',
+    "an infinite number": "1.0e999",
+    "a long fraction": f"1.{'0' * 70}",
+    "an integer as a fraction, too long": f"!!float {'1' * 400}.0",
 }
 
 
@@ -64,6 +70,29 @@ YAML = {
 def test_yaml_that_does_not_fit(text: str) -> None:
     with pytest.raises(yaml.YAMLError):
         read_yaml(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("a: 1\na: 2", "a"),
+        ("a: [{b: 1, c: 2, b: 3}]", "b"),
+        ("true: 1\nyes: 2", "yes"),
+        ("1: a\n01: b", "01"),
+        ("1: a\n1.0: b", "1.0"),
+        ("~: a\nnull: b", "null"),
+        ("2026-01-01: a\n2026-01-01: b", "2026-01-01"),
+    ],
+)
+def test_repeated_keys(text: str, key: str) -> None:
+    repeated = read_yaml(text).repeated
+    assert repeated is not None
+    assert repeated.value == key
+
+
+def test_a_merged_key_is_not_repeated() -> None:
+    document = read_yaml("base: &base {a: 1}\nother: {<<: *base, a: 2}")
+    assert (document.content["other"], document.repeated) == ({"a": 2}, None)
 
 
 @pytest.mark.parametrize(

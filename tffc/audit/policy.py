@@ -293,11 +293,11 @@ def read_policy(path: pathlib.Path) -> Policy:
     """
     import yaml
 
-    from tffc.files.yaml_file import MAX_BYTES, read_yaml, repeated_key
+    from tffc.files.yaml_file import MAX_BYTES, read_yaml
 
     try:
         data = read_named(path, MAX_BYTES)
-        content, root = read_yaml(data.decode())
+        content, root, twice = read_yaml(data.decode())
     except OSError as error:
         raise PolicyError(
             "E970",
@@ -311,7 +311,6 @@ def read_policy(path: pathlib.Path) -> Policy:
             notes=(str(error),),
             help="fix the error in the note; tffc audit --help shows a policy",
         ) from None
-    twice = repeated_key(root)
     if twice is not None:
         span = Span(str(path), twice.start_mark.line + 1, twice.start_mark.column)
         raise PolicyError(

@@ -12,7 +12,7 @@ from tffc.cli.progress import shown
 from tffc.cli.streams import READER_GONE, ReaderGone
 from tffc.cli.usage import Commands
 from tffc.debug import start_debugging
-from tffc.files.reading import forget_read
+from tffc.files import inputs
 from tffc.version import VERSION
 
 COMMANDS = {
@@ -65,7 +65,7 @@ class Application(Commands):
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         begin_command()
-        forget_read()
+        inputs.begin()
         try:
             with no_substitutes():
                 return super().make_context(*args, **kwargs)

@@ -10,13 +10,14 @@ import click
 
 from tffc.cli.diagnostics import show_error
 from tffc.cli.flags import facts_of
-from tffc.cli.output import check_is_no_input, counted, say, show_json, show_line
+from tffc.cli.output import counted, say, show_json, show_line
 from tffc.cli.progress import index_step, step
 from tffc.cli.runnable import data_type
 from tffc.data.location import open_data
 from tffc.data.packing import check_pack_target, write_pack
 from tffc.data.source import DataSet, Fit, fit
 from tffc.errors import DataError, abridge
+from tffc.files.inputs import check_no_input
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import SequenceType
 
@@ -46,7 +47,7 @@ def pack(source: str, out: pathlib.Path, program: str | None, force: bool) -> No
     check_pack_target(out, replace=force)
     data = open_data(source, index_step(source))
     type = None if program is None else data_type(program)
-    check_is_no_input(out)
+    check_no_input(out)
     write_pack(data, type, out, progress=step("packing", "clients"))
     say(f"packed {counted(len(data.clients), 'client')} into {out}")
 

@@ -97,7 +97,6 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
     """
     from tffc.files.atomic import write_file
 
-    check_is_no_input(path)
     try:
         write_file(path, content)
     except OSError as error:
@@ -108,22 +107,6 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
             if error.errno == errno.ENXIO
             else "give a path in an existing, writable folder, on a disk with enough space",
         ) from None
-
-
-def check_is_no_input(path: pathlib.Path) -> None:
-    """Check that a command does not replace a file that it has read.
-
-    Raises:
-      LoadError: it would.
-    """
-    from tffc.files.reading import was_read
-
-    if was_read(path):
-        raise LoadError(
-            "E863",
-            f"{path} was read by this command, which would replace it",
-            help="name another file or folder",
-        )
 
 
 def write_computation(out: str, program: Node) -> None:

@@ -15,8 +15,9 @@ from tffc.cli.output import say
 from tffc.cli.reproducer import Reproducer
 from tffc.cli.sources import sections_beside
 from tffc.cli.timings import Timings
-from tffc.errors import LoadError, NotationError, PipelineError, TffcError
-from tffc.files.reading import write_over
+from tffc.errors import LoadError, PipelineError, TffcError
+from tffc.files.atomic import replace_file, write_file
+from tffc.files.inputs import check_no_input
 from tffc.ir.nodes import Node
 from tffc.ir.notation import formatted, typed, write_sections
 from tffc.passes import Pipeline
@@ -107,7 +108,8 @@ class PassInstrumentation:
         try:
             self.print_dir.mkdir(parents=True, exist_ok=True)
             write_sections(program, sections_beside(path))
-            write_over(path, (typed(program) + "\n").encode())
+            check_no_input(path)
+            replace_file(path, (typed(program) + "\n").encode(), is_shared=True)
         except OSError as error:
             raise LoadError(
                 "E386",
@@ -133,8 +135,8 @@ class PassInstrumentation:
         )
         try:
             path = self.reproducer or pathlib.Path(made.file_name)
-            write_over(path, made.encode().encode())
-        except (OSError, NotationError) as failed:
+            write_file(path, made.encode().encode())
+        except (OSError, TffcError) as failed:
             say(f"no reproducer was written: {failed}")
         else:
             say(f"wrote {path}; replay with `tffc opt --reproduce {path}`")

@@ -30,6 +30,7 @@ from tffc.engines.run_identity import RunIdentity
 from tffc.engines.state import State, read_state, write_state
 from tffc.errors import DataError
 from tffc.files import atomic
+from tffc.files.inputs import check_no_input
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import Type
 from tffc.near import near_file
@@ -80,8 +81,13 @@ class OutputOptions:
         ):
             if path is not None and path.suffix != suffix:
                 raise click.UsageError(f"{writes}, whose name ends in {suffix}, not {path}")
-        for path in (state_out, self.plot, self.report):
+        for path in self.files:
             _check_folder(path)
+
+    @property
+    def files(self) -> list[pathlib.Path]:
+        """The files outside of the folder of the run."""
+        return [path for path in (self.state_out, self.plot, self.report) if path is not None]
 
 
 class RunOutputs:
@@ -93,6 +99,7 @@ class RunOutputs:
     Raises:
       click.UsageError: clients have outputs, and there is no folder for them.
       DataError: the state to start from cannot be read.
+      LoadError: a file would replace what the command has read.
     """
 
     def __init__(
@@ -114,6 +121,8 @@ class RunOutputs:
             if file != options.state_in:
                 say(f"starts from {file}, the state of that run")
             self._given = read_state(file, process.state_type, process.program)
+        for path in options.files:
+            check_no_input(path)
         self._folder = None
         if options.out is not None:
             self._folder = RunFolder(options.out, process, evaluation)
@@ -248,9 +257,9 @@ def _write(path: pathlib.Path, text: str) -> None:
         ) from error
 
 
-def _check_folder(path: pathlib.Path | None) -> None:
+def _check_folder(path: pathlib.Path) -> None:
     """Check that the folder of an output file exists, before any round has run for it."""
-    if path is not None and not path.parent.is_dir():
+    if not path.parent.is_dir():
         raise DataError(
             "E857",
             f"cannot write {path}: there is no folder {path.parent}",

@@ -6,6 +6,7 @@ a message, and cannot be reported.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
@@ -104,9 +105,12 @@ def read_stdin(limit: int) -> bytes:
       LoadError: it cannot be read, or is longer.
     """
     # Imported late: few commands need it.
+    from tffc.files.inputs import remember_status
     from tffc.files.reading import read_all
 
     try:
+        with contextlib.suppress(OSError, ValueError):  # what tests put there has no descriptor
+            remember_status(os.fstat(sys.stdin.fileno()))
         return read_all(sys.stdin.buffer, limit)
     except OSError as error:
         raise LoadError(

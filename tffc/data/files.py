@@ -10,6 +10,7 @@ from collections.abc import Generator
 from typing import BinaryIO
 
 from tffc.errors import DataError
+from tffc.files.inputs import remember
 from tffc.files.reading import Identity, check_within, find_regular, open_regular
 from tffc.near import near_file
 
@@ -94,6 +95,8 @@ def expand(path: str, suffixes: tuple[str, ...], *, follow_links: bool = False) 
         for each in found:
             with reading(each):
                 check_within(each, folder)
+    for each in found:
+        remember(each)
     return sorted(found)
 
 

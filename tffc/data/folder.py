@@ -22,6 +22,7 @@ from tffc.data.files import reading
 from tffc.data.npz import ArrayPlace, NpzFile, open_npz, read_places
 from tffc.data.source import Indexing, Origin, TypedClients, no_indexing
 from tffc.errors import DataError, reader
+from tffc.files.inputs import remember_status
 from tffc.files.reading import Identity
 from tffc.ir.dtypes import DType
 from tffc.ir.types import Type
@@ -164,9 +165,11 @@ def _identity(folder: pathlib.Path, name: str) -> Identity | None:
     """Return the identity of a file, or None if it cannot be found, which is reported when it is
     read."""
     try:
-        return Identity.of(os.stat(os.path.join(folder, name)))
+        status = os.stat(os.path.join(folder, name))
     except OSError:
         return None
+    remember_status(status)
+    return Identity.of(status)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from tffc.engines.metrics import MetricsRow
 from tffc.engines.metrics_file import Extent, read_rows
 from tffc.engines.observed import Observed, read_observed
-from tffc.engines.run_folder import METRICS
+from tffc.engines.run_folder import FILES, FOLDERS, METRICS
 from tffc.engines.run_identity import RunIdentity
 from tffc.engines.run_record import (
     RUN,
@@ -21,6 +21,7 @@ from tffc.engines.run_record import (
     sha256,
 )
 from tffc.errors import DataError, reader
+from tffc.files.inputs import remember
 from tffc.files.reading import read_regular
 
 LONGEST_METRICS = 2**31
@@ -55,6 +56,8 @@ class RunReport:
 def read_report(folder: pathlib.Path) -> RunReport:
     """Return the report of the run in a folder, even while the run continues.
 
+    All files of the run count as read.
+
     Raises:
       DataError: there is no run, or its files were changed or cannot be read.
     """
@@ -73,6 +76,8 @@ def read_report(folder: pathlib.Path) -> RunReport:
             content = b""
     if Extent(len(content), sha256(content)) != record.metrics:
         raise altered(file, "does not hold the rows that the run wrote")
+    for path in (*FILES, *(p for each in FOLDERS for p in (folder / each).rglob("*"))):
+        remember(folder / path)
     seen = read_observed(folder)
     rows = read_rows(file, content)
     known = {row.round: seen[row.round] for row in rows if row.round in seen}

@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import BinaryIO, TypeAlias
 
 from tffc.files import locks
+from tffc.files.inputs import check_no_input
 from tffc.files.reading import write_over
 
 LEFTOVER = re.compile(r"\.tffc-[0-9a-f]{16}\.(new|old|lock)")
@@ -34,6 +35,7 @@ def write_file(path: pathlib.Path, content: bytes) -> None:
     """Replace the file at `path`; anything there that is not a regular file is written to instead.
 
     Raises:
+      LoadError: the command has read it.
       OSError: the file cannot be written; it is as it was.
     """
     # Check this before resolving links: a pipe that a shell passes as /dev/fd/63 resolves to no
@@ -41,6 +43,7 @@ def write_file(path: pathlib.Path, content: bytes) -> None:
     if path.exists() and not path.is_file():
         write_over(path, content)
         return
+    check_no_input(path)
     replace_file(_target(path), content, is_shared=True)
 
 
@@ -87,8 +90,10 @@ def write_folder(path: pathlib.Path, files: Mapping[str, Content]) -> None:
     """Replace the folder at `path` by one with these files, given by their relative paths.
 
     Raises:
+      LoadError: the command has read a file in it.
       OSError: the folder cannot be written; it is as it was.
     """
+    check_no_input(path)
     write_folders({path: files})
 
 

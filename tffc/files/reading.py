@@ -7,12 +7,13 @@ These functions open regular files only, and read no more than the caller allows
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import functools
 import os
 import stat
 from typing import BinaryIO, NamedTuple
+
+from tffc.files.inputs import check_no_input, remember_status
 
 KINDS = {
     stat.S_IFREG: "a file",
@@ -30,9 +31,6 @@ CHUNK = 2**20
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 """The file in which Linux has an identifier of the current boot."""
-
-_read: set[tuple[int, int]] = set()
-"""The devices and inodes of the files that were opened for reading."""
 
 HANDED_OVER = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 """The names of files that were opened before and passed on by the shell."""
@@ -135,34 +133,11 @@ def open_regular(
     try:
         status = os.fstat(descriptor)
         _check_kind(status)
-        _read.add((status.st_dev, status.st_ino))
+        remember_status(status)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
-
-
-def remember(path: str | os.PathLike[str]) -> None:
-    """Count a file that another reader opens, such as Python's of modules, as read."""
-    with contextlib.suppress(OSError):
-        status = os.stat(path)
-        _read.add((status.st_dev, status.st_ino))
-
-
-def forget_read() -> None:
-    """Count no file as read from now on, at the beginning of a command."""
-    _read.clear()
-
-
-def was_read(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path leads to a file that was read, or to a folder that has one."""
-    if os.path.isdir(path):
-        return any(was_read(os.path.join(path, name)) for name in os.listdir(path))
-    try:
-        status = os.stat(path)
-    except OSError:
-        return False
-    return (status.st_dev, status.st_ino) in _read
 
 
 def read_regular(
@@ -192,6 +167,7 @@ def read_named(path: str | os.PathLike[str], limit: int) -> bytes:
     if not os.fspath(path).startswith(HANDED_OVER):
         return read_regular(path, limit)
     with open(path, "rb") as file:
+        remember_status(os.fstat(file.fileno()))
         return read_all(file, limit)
 
 
@@ -222,8 +198,10 @@ def write_over(path: str | os.PathLike[str], content: bytes) -> None:
     A FIFO, such as the shell's for `>(command)`, must have a reader already; it is not waited for.
 
     Raises:
+      LoadError: the command has read it.
       OSError: it cannot be written.
     """
+    check_no_input(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o666)

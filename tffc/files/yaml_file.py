@@ -7,6 +7,7 @@ digits: those of YAML 1.1 to base 2, 8, 16 and 60 are texts here.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, NamedTuple
 
@@ -21,9 +22,14 @@ MAX_NODES = 100_000
 
 INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 FRACTION = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
+LONGEST_FRACTION = 60
+"""The most characters of a number with a decimal point."""
 
-TAGS = "null", "bool", "str", "seq", "map", "timestamp"
-"""The tags, besides those of numbers, that have a meaning."""
+TAGS = "null", "bool", "seq", "map", "timestamp"
+"""The tags, besides those of texts and numbers, that have a meaning."""
+
+MERGE = "tag:yaml.org,2002:merge"
+"""The tag of the key `<<`, which is no value."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -33,7 +39,18 @@ class _Loader(yaml.SafeLoader):
         return int(self._matching(node, INTEGER, "an integer of at most 30 digits"))
 
     def read_fraction(self, node: Any) -> float:
-        return float(self._matching(node, FRACTION, "a number with a decimal point"))
+        text = self._matching(node, FRACTION, "a number with a decimal point")
+        if len(text) > LONGEST_FRACTION or math.isinf(float(text)):
+            raise yaml.constructor.ConstructorError(
+                problem=f"a finite number of at most {LONGEST_FRACTION} characters was expected",
+                problem_mark=node.start_mark,
+            )
+        return float(text)
+
+    def read_text(self, node: Any) -> str:
+        text: str = self.construct_scalar(node)
+        text.encode()  # which refuses halves of characters
+        return text
 
     def _matching(self, node: Any, pattern: re.Pattern[str], expected: str) -> str:
         text = node.value if isinstance(node, yaml.ScalarNode) else ""
@@ -51,6 +68,7 @@ def _tag(name: str) -> str:
 _Loader.yaml_constructors = {
     _tag("int"): _Loader.read_integer,
     _tag("float"): _Loader.read_fraction,
+    _tag("str"): _Loader.read_text,
     # Any other tag is refused by this one.
     None: yaml.SafeLoader.yaml_constructors[None],
 } | {_tag(name): yaml.SafeLoader.yaml_constructors[_tag(name)] for name in TAGS}
@@ -68,11 +86,12 @@ _loader.add_implicit_resolver(
 
 
 class Document(NamedTuple):
-    """The value of a text, and its root node, which knows the line of each part; None if it is
-    empty."""
+    """The value of a text; its root node, which knows the line of each part, None if it is empty;
+    and the first key that occurs twice in one mapping."""
 
     content: Any
     root: yaml.Node | None
+    repeated: yaml.ScalarNode | None
 
 
 def read_yaml(text: str) -> Document:
@@ -82,35 +101,37 @@ def read_yaml(text: str) -> Document:
       yaml.YAMLError: it is not YAML, is nested too deep, expands to too much, or has a scalar that
         does not fit its type, such as a date in month 13.
     """
-    loader: Any = _Loader(text)
     try:
+        loader: Any = _Loader(text)
         root = loader.get_single_node()
-        if root is not None:
-            _check_size(root)
-        return Document(None if root is None else loader.construct_document(root), root)
+        if root is None:
+            return Document(None, None, None)
+        _check_size(root)
+        repeated = _repeated_key(loader, root)  # before merging keys changes the nodes
+        return Document(loader.construct_document(root), root, repeated)
     except RecursionError:
         raise yaml.YAMLError("it is nested too deep") from None
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ArithmeticError, ValueError, LookupError, TypeError, AttributeError) as error:
         # PyYAML passes on Python's own errors, such as for a number of too many digits.
         raise yaml.YAMLError(f"a value is not what it says: {error}") from None
-    finally:
-        loader.dispose()
 
 
-def repeated_key(root: yaml.Node | None) -> yaml.ScalarNode | None:
-    """Return the first key that occurs twice in one mapping, at any depth."""
+def _repeated_key(loader: Any, root: yaml.Node) -> yaml.ScalarNode | None:
+    """Return the first key that occurs twice in one mapping, at any depth; keys are the same if
+    they stand for equal values of Python, as `yes` and `true` do."""
     seen: set[int] = set()
-    stack = [] if root is None else [root]
+    stack = [root]
     while stack:
         node = stack.pop()
         if id(node) in seen:
             continue
         seen.add(id(node))
-        keys: set[str] = set()
+        keys: set[Any] = set()
         for key in _keys(node):
-            if key.value in keys:
+            value = key.value if key.tag == MERGE else loader.construct_object(key)
+            if value in keys:
                 return key
-            keys.add(key.value)
+            keys.add(value)
         stack.extend(reversed(_children(node)))
     return None
 

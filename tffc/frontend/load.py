@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias
 
 from tffc.compat.install import install_unless_loaded
 from tffc.errors import LanguageTypeError, LoadError, Span, TffcError
-from tffc.files.reading import remember
+from tffc.files.inputs import remember, remembering_opened
 from tffc.frameworks.tensorflow.load import quiet_import
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described
@@ -126,7 +126,7 @@ def import_source(source: str) -> ModuleType:
         raise _no_file(source)
     folder = folder_of(source)
     try:
-        with importing_from(folder), steady_seeds():
+        with importing_from(folder), steady_seeds(), remembering_opened():
             return _execute(source) if is_path(source) else _import(source)
     except (TffcError, KeyboardInterrupt):
         raise

@@ -39,12 +39,12 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
     """
     import yaml
 
-    from tffc.files.yaml_file import MAX_BYTES, read_yaml, repeated_key
+    from tffc.files.yaml_file import MAX_BYTES, read_yaml
 
     path = folder / LIST
     try:
         text = read_named(path, MAX_BYTES).decode()
-        content, root = read_yaml(text)
+        content, _, twice = read_yaml(text)
     except OSError as error:
         raise GoldenError(
             "E800",
@@ -53,7 +53,6 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise GoldenError("E801", f"{path} is not YAML", notes=(str(error),)) from None
-    twice = repeated_key(root)
     if twice is not None:
         raise GoldenError(
             "E813",

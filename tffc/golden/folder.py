@@ -13,6 +13,7 @@ from tffc.diff.programs import called_at
 from tffc.diff.unified import unified
 from tffc.errors import GoldenError
 from tffc.files import atomic
+from tffc.files.inputs import check_no_input, was_read
 from tffc.golden.examples import LIST
 from tffc.golden.printing import PROGRAM, SECTIONS, Files
 from tffc.printable import printable
@@ -26,10 +27,12 @@ class FileDifference:
     """A golden file that differs from the current output; `golden` or `printed` is None if that
     side lacks the file.
 
-    `called` are lines about where the changed sections are called in the user's source.
+    `folder` is that of the example.  `called` are lines about where the changed sections are called
+    in the user's source.
     """
 
     path: pathlib.Path
+    folder: pathlib.Path
     golden: str | None
     printed: str | None
     called: tuple[str, ...] = ()
@@ -57,8 +60,17 @@ class FileDifference:
         return 1 + len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
     def accept(self) -> None:
-        """Write the current output to the file; if there is none, remove the file."""
+        """Write the current output to the file; if there is none, remove the file.
+
+        Raises:
+          GoldenError: the file, or a folder of the example, is a link.
+          LoadError: the command has read the file.
+        """
+        inside = self.path.relative_to(self.folder)
+        for parent in inside.parents:
+            check_no_link(self.folder / parent)
         check_no_link(self.path)
+        check_no_input(self.path)
         if self.printed is None:
             self.path.unlink()
         else:
@@ -101,7 +113,7 @@ def differences(
             before, after = golden.get(path), files.get(path)
             if before != after and not (path == SECTIONS and lacks_sections):
                 called = _called(before, files) if path == SECTIONS else ()
-                yield FileDifference(folder / name / path, before, after, called)
+                yield FileDifference(folder / name / path, folder / name, before, after, called)
 
 
 def _called(before: str | None, files: Mapping[str, str]) -> tuple[str, ...]:
@@ -122,11 +134,15 @@ def _section_names(text: str) -> Iterator[str]:
 def orphans(folder: pathlib.Path, names: Iterable[str]) -> list[Orphan]:
     """Return the entries of the folder that belong to no example with these names.
 
-    Hidden files and a README are allowed.
+    Hidden files and a README are allowed, and what the command has read: it belongs to an example.
     """
     known = {LIST, *names}
     entries = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [Orphan(path) for path in entries if path.name not in known and not _is_kept(path)]
+    return [
+        Orphan(path)
+        for path in entries
+        if path.name not in known and not _is_kept(path) and not was_read(path)
+    ]
 
 
 def is_golden(folder: pathlib.Path) -> bool:
@@ -152,6 +168,7 @@ def write(folder: pathlib.Path, printed: Printed) -> None:
 
     Raises:
       GoldenError: they cannot be written, and are unchanged.
+      LoadError: the command has read one of their files; all are unchanged.
     """
     encoded = {
         folder / name: {path: content.encode() for path, content in files.items()}
@@ -159,6 +176,7 @@ def write(folder: pathlib.Path, printed: Printed) -> None:
     }
     for name in printed:
         check_no_link(folder / name)
+        check_no_input(folder / name)
     try:
         atomic.write_folders(encoded)
     except OSError as error:

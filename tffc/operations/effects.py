@@ -20,7 +20,7 @@ import re
 from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
-from tffc.errors import WireError
+from tffc.errors import WireError, reader
 from tffc.operations import op_table
 from tffc.operations.bytecode import BytecodeError, operations, strings
 from tffc.proto import NodeDef
@@ -334,10 +334,19 @@ def _is_unordered(attributes: Any) -> bool:
 def frees_order(options: bytes) -> bool:
     """Tell whether serialized options of a dataset let operations give elements in any order."""
     try:
-        said = read_message(options, Place(0, len(options)), OPTIONS)
+        return not is_deterministic(options)
     except WireError:
         return True
-    return said.get("deterministic", 1) == 0
+
+
+@reader("the options of a dataset", WireError)
+def is_deterministic(options: bytes) -> bool:
+    """Tell whether serialized options of a dataset keep the order of its elements, as is usual.
+
+    Raises:
+      WireError: the options are malformed.
+    """
+    return read_message(options, Place(0, len(options)), OPTIONS).get("deterministic", 1) != 0
 
 
 def _constant(edge: str, nodes: Mapping[str, Any]) -> int | bytes | None:

@@ -176,7 +176,7 @@ class _YamlReader:
         from tffc.files.yaml_file import read_yaml
 
         try:
-            content, root = read_yaml(text)
+            content, root, _ = read_yaml(text)
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             span = None if mark is None else Span(self.source, mark.line + 1, mark.column)

@@ -22,13 +22,14 @@ from tffc.cli.options import (
     refuse_without_effect,
     size_option,
 )
-from tffc.cli.output import check_is_no_input, counted, say, show_text
+from tffc.cli.output import counted, say, show_text
 from tffc.cli.pass_instrumentation import PassInstrumentation
 from tffc.cli.pipeline_choice import read_pipeline
 from tffc.cli.progress import step
 from tffc.cli.sources import read_computation, read_round
 from tffc.effects.consent import check_can_run
 from tffc.errors import OversizeError
+from tffc.files.inputs import check_no_input
 from tffc.ir.nodes import Node
 from tffc.ir.notation import typed
 from tffc.passes import Pipeline
@@ -135,7 +136,7 @@ def compile_command(
         program = dataclasses.replace(program, initialize=first)
     for file in out.iterdir() if out.is_dir() else ():
         if file.name != MANIFEST:  # which was read to check that a bundle is replaced
-            check_is_no_input(file)
+            check_no_input(file)
     bundle = bundle_of(program, form, compiled)
     if prove:
         from tffc.cli.prove import proved

@@ -8,7 +8,9 @@ import pathlib
 from collections.abc import Iterator, Mapping
 
 from tffc.errors import NotationError
-from tffc.files.reading import read_regular, write_over
+from tffc.files.atomic import replace_file
+from tffc.files.inputs import check_no_input
+from tffc.files.reading import read_regular
 from tffc.ir.nodes import Compiled, Node
 from tffc.ir.traverse import walk
 from tffc.ir.wire.python_functions import check_may_leave
@@ -31,13 +33,27 @@ def write_sections(node: Node, folder: pathlib.Path) -> None:
     """Write each section of a program to a file named `DIGEST.pb` in the folder, which is made if
     there are any.
 
+    A link in the place of a section is replaced, not followed.
+
     Raises:
+      LoadError: the command has read what it would replace.
+      OSError: a section cannot be written.
       LanguageValueError: the program calls functions of Python, which cannot leave this process.
     """
     check_may_leave(node)
     for key, payload in sections(node).items():
         folder.mkdir(parents=True, exist_ok=True)
-        write_over(folder / f"{key}.pb", payload)
+        file = folder / f"{key}.pb"
+        if not _holds(file, payload):
+            check_no_input(file)
+            replace_file(file, payload, is_shared=True)
+
+
+def _holds(file: pathlib.Path, payload: bytes) -> bool:
+    try:
+        return not file.is_symlink() and read_regular(file, len(payload)) == payload
+    except OSError:
+        return False
 
 
 class SectionFolder(Mapping[str, bytes]):

@@ -1,0 +1,105 @@
+"""The files that a command has read, which it does not replace.
+
+A command counts as read every regular file that it opens, all files of its data sets, and what the
+user's modules import and open.  What TensorFlow opens itself is not known.  Only commands count:
+who calls tffc from Python may replace what was read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+from collections.abc import Generator
+from typing import Any
+
+from tffc.errors import LoadError
+
+_read: set[tuple[int, int]] | None = None
+"""The devices and inodes of the files that the command has read; None without a command."""
+
+_is_listening = False
+"""Whether files that any code opens are counted."""
+
+
+def begin() -> None:
+    """Count no file as read from now on, at the beginning of a command."""
+    global _read
+    _read = set()
+
+
+def remember(path: str | os.PathLike[str]) -> None:
+    """Count a file as read."""
+    if _read is not None:
+        with contextlib.suppress(OSError, ValueError):
+            remember_status(os.stat(path))
+
+
+def remember_status(status: os.stat_result) -> None:
+    """Count the regular file with this status as read."""
+    if _read is not None and stat.S_ISREG(status.st_mode):
+        _read.add((status.st_dev, status.st_ino))
+
+
+@contextlib.contextmanager
+def remembering_opened() -> Generator[None]:
+    """Count as read what is opened for reading in the context, and the modules imported there."""
+    global _is_listening
+    if _read is None:
+        yield
+        return
+    _listen()
+    modules = set(sys.modules)
+    before, _is_listening = _is_listening, True
+    try:
+        yield
+    finally:
+        _is_listening = before
+        # The source of a module is not opened if Python has compiled it before.
+        for name in sys.modules.keys() - modules:
+            file = getattr(sys.modules[name], "__file__", None)
+            if isinstance(file, str):
+                remember(file)
+
+
+_hooks: list[Any] = []
+
+
+def _listen() -> None:
+    """Hear of every file that this process opens; Python cannot end that."""
+    if not _hooks:
+        _hooks.append(_hear)
+        sys.addaudithook(_hear)
+
+
+def _hear(event: str, arguments: tuple[Any, ...]) -> None:
+    if _is_listening and event == "open":
+        path, _, flags = arguments
+        if isinstance(path, (str, bytes)) and flags & os.O_ACCMODE != os.O_WRONLY:
+            remember(os.fsdecode(path))
+
+
+def was_read(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path leads to a file that was read, or to a folder that has one."""
+    if os.path.isdir(path):
+        return any(was_read(os.path.join(path, name)) for name in os.listdir(path))
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return _read is not None and (status.st_dev, status.st_ino) in _read
+
+
+def check_no_input(path: str | os.PathLike[str]) -> None:
+    """Check that a command does not replace what it has read.
+
+    Raises:
+      LoadError: it would.
+    """
+    if _read and was_read(path):
+        raise LoadError(
+            "E863",
+            f"{os.fspath(path)} was read by this command, which would replace it",
+            help="name another file or folder",
+        )

@@ -31,7 +31,7 @@ from tffc.ir.traverse import rewrite, walk
 LARGEST = 30_000
 """Rounds are at most so many bytes, so that many can be tried."""
 
-EXPORTED = 20
+EXPORTED = 100
 """Of so many bundles one is exported, which loads TensorFlow and takes far longer."""
 
 TRACING = """\
@@ -52,10 +52,12 @@ for example in read_examples(pathlib.Path("golden")):
 
 
 class Round:
-    """A round, its form, and its sections of TensorFlow."""
+    """A round, its form, its sections of TensorFlow, and how often it is tried: each round gets
+    the same time."""
 
     def __init__(self, form: str, node: Node) -> None:
         self.form = form
+        self.weight = 1 / len(wire.to_bytes(node))
         self.node = node
         sections = {each.payload: each for each in walk(node) if isinstance(each, Compiled)}
         self.sections = [each for each in sections.values() if each.kind == "tensorflow"]
@@ -76,7 +78,7 @@ def rounds() -> list[Round]:
 
 def damaged_round(generator: random.Random) -> tuple[Round, Node]:
     """Return a round, and it with another graph or other bindings in one of its sections."""
-    whole = generator.choice(rounds())
+    (whole,) = generator.choices(rounds(), [each.weight for each in rounds()])
     section = generator.choice(whole.sections)
     payload = section.payload
     if generator.random() < 0.9:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import sys
 import time
 from typing import Any
 
@@ -22,7 +23,13 @@ from tests.hostile import long
 def run(seed, case):
     return 1 / (case % 3 - 1) < seed
 
-nightly.GENERATORS["failing"] = long.Generator(run, 9, content=lambda seed, case: b"%d" % case)
+def content(seed, case):
+    return b"%d" % case
+
+def read(data):
+    return run(7, int(data))
+
+nightly.GENERATORS["failing"] = long.Generator(run, 9, content=content, read=read)
 folder = pathlib.Path(sys.argv[1])
 if sys.argv[2:]:
     print(nightly.try_again(folder))
@@ -56,9 +63,55 @@ def test_what_fails_is_kept_and_tried_again(tmp_path: pathlib.Path) -> None:
     assert kept == {f"failing-7-{n}/{name}" for n in (1, 4) for name in ("said.txt", "input.bin")}
     assert "ZeroDivisionError" in (tmp_path / "failing-7-1" / "said.txt").read_text()
     assert (tmp_path / "failing-7-4" / "input.bin").read_bytes() == b"4"
-    for number, fails in ((4, "True"), (3, "False")):
-        again = run_python("-c", FAILING, str(tmp_path / f"failing-7-{number}"), "again", cwd=ROOT)
+    for content, fails in ((b"4", "True"), (b"3", "False"), (None, "True")):
+        file = tmp_path / "failing-7-4" / "input.bin"
+        file.unlink() if content is None else file.write_bytes(content)
+        again = run_python("-c", FAILING, str(tmp_path / "failing-7-4"), "again", cwd=ROOT)
         assert again.stdout.split() == [fails], again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--again", "none-such-3-4"], "is not a case that a night kept"),
+        (["--again", "signals-to-commands-3.txt"], "is not a case that a night kept"),
+        (["--again", "coverage-none_such-crash-0a"], "is not a case that a night kept"),
+        (["--seed=-1"], "a seed is a number from 0"),
+        (["--seed=x"], "invalid"),
+    ],
+)
+def test_mistakes(tmp_path: pathlib.Path, arguments: list[str], said: str) -> None:
+    for name in ("signals-to-commands-3.txt", "coverage-none_such-crash-0a"):
+        (tmp_path / name).write_text("")
+    if arguments[0] == "--again":
+        arguments[1] = str(tmp_path / arguments[1])
+    done = run_python("-m", "tests.nightly", *arguments, cwd=ROOT)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_an_input_of_the_fuzzer_is_tried_again(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "coverage-graph-crash-0aff"
+    file.write_bytes(b"\x0a")
+    assert not nightly.try_again(file)
+
+
+def test_a_fuzzer_that_cannot_begin_is_counted(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(nightly.os.environ, "PYTHONPATH", str(tmp_path))
+    (tmp_path / "atheris.py").write_text("raise ImportError('not today')")
+    assert nightly.fuzz_for("graph", 1, 7, tmp_path) == 1
+    assert "not today" in (tmp_path / "coverage-graph-7.txt").read_text()
+
+
+def test_what_a_script_began_ends_with_it(tmp_path: pathlib.Path) -> None:
+    began = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]]).wait()"
+    writes = "import time, pathlib, sys; time.sleep(4); pathlib.Path('x').touch()"
+    command = [sys.executable, "-c", began, f"import os; os.chdir({str(tmp_path)!r}); {writes}"]
+    assert nightly._run(command, tmp_path / "log", 1.5) is None
+    time.sleep(5)
+    assert not (tmp_path / "x").exists()
 
 
 def test_scripts(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

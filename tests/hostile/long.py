@@ -146,8 +146,8 @@ def _runs(engine: str) -> tuple[killed_runs.Runs, str, dict[str, bytes | None]]:
 class Generator(NamedTuple):
     """What makes and tries a case of a seed and a number, and how many are tried.
 
-    `prepare` is called once before, in the process that begins others, and `content` gives the
-    input of a case where it is bytes.
+    `prepare` is called once before, in the process that begins others.  Where the input of a case
+    is bytes, `content` gives it and `read` tries it.
     """
 
     run: Callable[[int, int], bool]
@@ -155,6 +155,7 @@ class Generator(NamedTuple):
     memory: int = 4 * GIB
     prepare: Callable[[], Any] = lambda: None
     content: Callable[[int, int], bytes] | None = None
+    read: Callable[[bytes], bool] | None = None
     at_once: int = AT_ONCE
 
 
@@ -178,7 +179,8 @@ def _reader(name: str) -> Generator:
     def run(seed: int, case: int) -> bool:
         return read_or_refuse(name, content(seed, case))
 
-    return Generator(run, 100_000, 16 * GIB, content=content)
+    read = functools.partial(read_or_refuse, name)
+    return Generator(run, 100_000, 16 * GIB, content=content, read=read)
 
 
 FEDERATIONS = {"request": 60_000, "answer": 20_000}

@@ -150,6 +150,30 @@ def test_no_cache_is_needed(run: Run, module: str, tmp_path: pathlib.Path) -> No
     assert printed == "round  output\n    1       7\n"
 
 
+@pytest.mark.parametrize("parent", [0, 1], ids=["tffc", "the cache"])
+def test_a_folder_that_others_can_exchange_is_no_cache(run: Run, module: str, parent: int) -> None:
+    args = (f"{module}:counting", "--data", "data", "--rounds", "1")
+    table(run, *args)
+    (name,) = cached()
+    folder = cache_folder().parents[parent]
+    for mode, is_used in ((0o777, False), (0o1777, parent == 1), (0o775, False), (0o755, True)):
+        folder.chmod(mode)
+        os.utime(cache_folder() / name, (1, 1))
+        table(run, *args)
+        assert ((cache_folder() / name).stat().st_mtime != 1) == is_used
+
+
+def test_a_link_is_no_cache(run: Run, module: str, tmp_path: pathlib.Path) -> None:
+    args = (f"{module}:counting", "--data", "data", "--rounds", "1")
+    table(run, *args)
+    (name,) = cached()
+    cache_folder().rename(tmp_path / "elsewhere")
+    cache_folder().symlink_to(tmp_path / "elsewhere")
+    os.utime(cache_folder() / name, (1, 1))
+    table(run, *args)
+    assert (cache_folder() / name).stat().st_mtime == 1
+
+
 def test_a_folder_that_others_can_write_to_is_no_cache(run: Run, module: str) -> None:
     args = (f"{module}:counting", "--data", "data", "--rounds", "1")
     first = table(run, *args)

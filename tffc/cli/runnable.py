@@ -193,8 +193,15 @@ def cache_folder() -> pathlib.Path:
 
 
 def _is_private(folder: pathlib.Path) -> bool:
-    """Return whether only this user and the administrator can write to a folder."""
-    return _is_only_ours(folder.stat())
+    """Return whether only this user and the administrator can write to the folder of the cache, or
+    put another one in its place."""
+    own = [each.lstat() for each in (folder, folder.parent)]
+    base = folder.parent.parent.stat()  # which may be a link
+    return (
+        all(stat.S_ISDIR(each.st_mode) and _is_only_ours(each) for each in own)
+        # Nobody else renames what is in a folder like /tmp.
+        and (bool(base.st_mode & stat.S_ISVTX) or _is_only_ours(base))
+    )
 
 
 def _is_private_inside(path: pathlib.Path) -> bool:

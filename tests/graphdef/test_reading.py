@@ -186,6 +186,20 @@ def test_names_that_are_there_twice(text: str, code: str) -> None:
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize("name", ["", "y:0", "^y", ":"])
+def test_names_that_edges_cannot_have(name: str) -> None:
+    argument = "signature { name: 'f' input_arg { name: '%s' type: DT_INT32 } }"
+    for text in (
+        node(name, "NoOp"),
+        function("f", node(name, "NoOp"), result="a"),
+        function(name, result="a"),
+        f"library {{ function {{ {argument.replace('%s', name)} }} }}",
+    ):
+        with pytest.raises(GraphError, match="is no name") as caught:
+            check_graph(graph(text))
+        assert caught.value.code == "E331"
+
+
 def test_a_node_that_claims_to_have_many_outputs() -> None:
     many = node("y", "Unpack", "x", more=attribute("num", f"i: {2**62}"))
     with pytest.raises(GraphError, match="more than 4194304 outputs"):

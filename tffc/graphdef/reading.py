@@ -1,10 +1,10 @@
 """Reading of graphs that anybody may have written, checked where they are read.
 
 Whoever walks over a graph that was read here may rely on this, in the graph and in each function of
-its library: names are unique, whatever an edge names exists, nodes have as many inputs as their
-operations take, functions return what their signatures say, no node depends on itself except
-through a loop of TensorFlow 1, and no function calls itself.  TensorFlow refuses other graphs too,
-or crashes.
+its library: names are unique and edges can have them, whatever an edge names exists, nodes have as
+many inputs as their operations take, functions return what their signatures say, no node depends on
+itself except through a loop of TensorFlow 1, and no function calls itself.  TensorFlow refuses
+other graphs too, or crashes.
 """
 
 from __future__ import annotations
@@ -91,7 +91,18 @@ class _Scope:
             names: set[str] = set()
             twice = next(n.name for n in nodes if n.name in names or names.add(n.name))
             raise GraphError("E306", f"the graph has two nodes named {twice!r}", notes=self.notes)
+        for name in self.nodes:
+            self.check_name(name)
         self._counts = {name: self._outputs_of(node) for name, node in self.nodes.items()}
+
+    def check_name(self, name: str) -> None:
+        """Check that edges can name a node, argument or function.
+
+        Raises:
+          GraphError: they cannot.
+        """
+        if not name or ":" in name or name.startswith("^"):
+            raise _malformed(f"{name!r} is no name", self.notes)
 
     @property
     def output_count(self) -> int:
@@ -162,6 +173,8 @@ class _FunctionScope(_Scope):
         self._function = function
         self._arguments = {argument.name for argument in function.signature.input_arg}
         self.notes = (f"in the function {function.signature.name!r} of its library",)
+        for name in (function.signature.name, *self._arguments):
+            self.check_name(name)
         super().__init__(function.node_def, functions)
         if not self._arguments.isdisjoint(self.nodes):
             raise _malformed("a node and an argument have one name", self.notes)

@@ -239,6 +239,29 @@ def test_options_of_a_dataset_hold_for_its_computation_alone() -> None:
     compile_form(round_of(alone), "mapreduce")
 
 
+def cached_draws(data: Any) -> Any:
+    cached = data.map(lambda x: x + draw()).cache()
+    return cached, ordered(cached)
+
+
+def test_caches_that_iterations_may_share() -> None:
+    def round_with(work: Any) -> Any:
+        @tff.federated_computation(NUMBERS)
+        def whole(data: Any) -> Any:
+            sequence, inside = work(data)
+            return section(ordered)(sequence), inside
+
+        return round_of(whole)
+
+    with pytest.raises(GraphError, match="caches and also iterates") as refused:
+        compile_form(round_with(section(cached_draws)), "mapreduce")
+    assert refused.value.code == "E398"
+    compiled = compile_form(round_with(section(tf.function(cached_draws))), "mapreduce")
+    outside, inside = run(compiled.decompile(), ((), [[1, 2, 3]]))[1]
+    assert outside == inside
+    compile_form(round_with(section(lambda d: (d.cache(), ordered(d.cache())))), "mapreduce")
+
+
 def test_states_of_one_name_are_one() -> None:
     """Two nodes that find one variable, each behind a sequence of its own."""
 

@@ -76,6 +76,7 @@ class VaryingSequences:
             before = self._before(varying_roots, others)
             sharing = self._sharing(varying_roots, reaching, initial, before)
             self.in_order = tuple(sorted(sharing))
+        self._check_caches((roots[i] for i in self.in_order), reaching)
 
     def _check_options(self, roots: Iterable[str]) -> None:
         """Check that no returned dataset has options that hold for what others make of it.
@@ -94,6 +95,27 @@ class VaryingSequences:
                     "in any order",
                     notes=(f"node {name!r} sets deterministic to False",),
                     help="leave that option out, or use the dataset in the same computation",
+                )
+
+    def _check_caches(self, roots: Iterable[str], reaching: Set[str]) -> None:
+        """Check that no cache is behind sequences that share what may change.
+
+        Each iteration of a `CacheDataset` may fill a cache of its own, or read that of another one:
+        TensorFlow decides by what runs at the same time.  Functions of TensorFlow have another
+        operation, `CacheDatasetV2`, whose caches are tensors.
+
+        Raises:
+          GraphError: there is one.
+        """
+        for name in reached(roots, lambda name: list(self._inside(name, VARIANT))):
+            if self._own[name].op == "CacheDataset" and name in reaching:
+                raise GraphError(
+                    "E398",
+                    "a computation returns a dataset that it caches and also iterates over itself, "
+                    "whose elements may differ in each iteration",
+                    notes=(f"node {name!r} is the cache",),
+                    help="put the body of the computation in a function that is decorated with "
+                    "tf.function: then both read one cache",
                 )
 
     def _inside(self, name: str, *kinds: int) -> Iterator[str]:

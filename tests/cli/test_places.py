@@ -119,9 +119,9 @@ def test_standard_input_is_an_input(bundle: pathlib.Path, name: str) -> None:
 @pytest.fixture
 def data(folder: pathlib.Path) -> pathlib.Path:
     (folder / "data").mkdir()
-    np.savez(folder / "s.npz", **{"0": np.int32(0)})
-    for client in "ab":
-        np.savez(folder / "data" / f"{client}.npz", **{"0": np.int32(1)})
+    for file, number in (("s", 0), ("data/a", 1), ("data/b", 1)):
+        arrays: dict[str, Any] = {"0": np.int32(number)}
+        np.savez(folder / f"{file}.npz", **arrays)
     return folder
 
 

@@ -195,7 +195,7 @@ def test_names_that_edges_cannot_have(name: str) -> None:
         function(name, result="a"),
         f"library {{ function {{ {argument.replace('%s', name)} }} }}",
     ):
-        with pytest.raises(GraphError, match="is no name") as caught:
+        with pytest.raises(GraphError, match="cannot be a name") as caught:
             check_graph(graph(text))
         assert caught.value.code == "E331"
 

@@ -29,7 +29,7 @@ TAGS = "null", "bool", "seq", "map", "timestamp"
 """The tags, besides those of texts and numbers, that have a meaning."""
 
 MERGE = "tag:yaml.org,2002:merge"
-"""The tag of the key `<<`, which is no value."""
+"""The tag of the key `<<`, which merges another mapping."""
 
 
 class _Loader(yaml.SafeLoader):

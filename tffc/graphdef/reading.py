@@ -102,7 +102,7 @@ class _Scope:
           GraphError: they cannot.
         """
         if not name or ":" in name or name.startswith("^"):
-            raise _malformed(f"{name!r} is no name", self.notes)
+            raise _malformed(f"{name!r} cannot be a name", self.notes)
 
     @property
     def output_count(self) -> int:

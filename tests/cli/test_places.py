@@ -13,6 +13,7 @@ import pytest
 from tests.cli.conftest import ROUND, Run
 from tests.hostile.graphs import hlo
 from tests.processes import run_python
+from tffc.files import inputs
 from tffc.ir import wire
 
 LIST = "count:\n  target: round.py\n  forms: [mapreduce]\n"
@@ -163,6 +164,26 @@ def test_a_report_does_not_replace_the_run(
     assert contents(data) == before
     for _ in range(2):
         assert run("report", "of", "-o", "of/report.html").code == 0
+
+
+def test_an_output_may_have_the_inode_of_a_file_that_was_removed(folder: pathlib.Path) -> None:
+    before = inputs._read
+    try:
+        inputs.begin()
+        for number in range(50):
+            path = folder / str(number)
+            path.write_text("")
+            inputs.remember(path)
+            assert inputs.was_read(path)
+            os.link(path, folder / f"link-{number}")
+            assert inputs.was_read(folder / f"link-{number}")
+            path.unlink()
+            (folder / f"link-{number}").unlink()
+            (folder / "output").write_text("")
+            assert not inputs.was_read(folder / "output")
+            (folder / "output").unlink()
+    finally:
+        inputs._read = before
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ def read_stdin(limit: int) -> bytes:
 
     try:
         with contextlib.suppress(OSError, ValueError):  # what tests put there has no descriptor
-            remember_status(os.fstat(sys.stdin.fileno()))
+            remember_status(os.fstat(sys.stdin.fileno()), "/dev/stdin")
         return read_all(sys.stdin.buffer, limit)
     except OSError as error:
         raise LoadError(

@@ -164,11 +164,12 @@ class NpzFolder:
 def _identity(folder: pathlib.Path, name: str) -> Identity | None:
     """Return the identity of a file, or None if it cannot be found, which is reported when it is
     read."""
+    path = os.path.join(folder, name)
     try:
-        status = os.stat(os.path.join(folder, name))
+        status = os.stat(path)
     except OSError:
         return None
-    remember_status(status)
+    remember_status(status, path)
     return Identity.of(status)
 
 

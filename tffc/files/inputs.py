@@ -12,12 +12,29 @@ import os
 import stat
 import sys
 from collections.abc import Generator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tffc.errors import LoadError
 
-_read: set[tuple[int, int]] | None = None
-"""The devices and inodes of the files that the command has read; None without a command."""
+
+class _Input(NamedTuple):
+    """A file that was read: when its inode changed last, in nanoseconds, and its paths.
+
+    The inode of a file that was removed may become that of another one, such as an output.
+    """
+
+    changed: int
+    paths: set[str]
+
+    def has(self, status: os.stat_result) -> bool:
+        """Return whether a file with its inode and this status is still the file that was read."""
+        return status.st_ctime_ns == self.changed or any(
+            _is_at(path, status) for path in self.paths
+        )
+
+
+_read: dict[tuple[int, int], _Input] | None = None
+"""The files that the command has read, by their devices and inodes; None without a command."""
 
 _is_listening = False
 """Whether files that any code opens are counted."""
@@ -26,20 +43,21 @@ _is_listening = False
 def begin() -> None:
     """Count no file as read from now on, at the beginning of a command."""
     global _read
-    _read = set()
+    _read = {}
 
 
 def remember(path: str | os.PathLike[str]) -> None:
     """Count a file as read."""
     if _read is not None:
         with contextlib.suppress(OSError, ValueError):
-            remember_status(os.stat(path))
+            remember_status(os.stat(path), path)
 
 
-def remember_status(status: os.stat_result) -> None:
-    """Count the regular file with this status as read."""
+def remember_status(status: os.stat_result, path: str | os.PathLike[str]) -> None:
+    """Count the regular file at `path`, with this status, as read."""
     if _read is not None and stat.S_ISREG(status.st_mode):
-        _read.add((status.st_dev, status.st_ino))
+        key = status.st_dev, status.st_ino
+        _read.setdefault(key, _Input(status.st_ctime_ns, set())).paths.add(os.path.abspath(path))
 
 
 @contextlib.contextmanager
@@ -88,7 +106,15 @@ def was_read(path: str | os.PathLike[str]) -> bool:
         status = os.stat(path)
     except OSError:
         return False
-    return _read is not None and (status.st_dev, status.st_ino) in _read
+    candidate = None if _read is None else _read.get((status.st_dev, status.st_ino))
+    return candidate is not None and candidate.has(status)
+
+
+def _is_at(path: str, status: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), status)
+    except OSError:
+        return False
 
 
 def check_no_input(path: str | os.PathLike[str]) -> None:

@@ -133,7 +133,7 @@ def open_regular(
     try:
         status = os.fstat(descriptor)
         _check_kind(status)
-        remember_status(status)
+        remember_status(status, path)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -167,7 +167,7 @@ def read_named(path: str | os.PathLike[str], limit: int) -> bytes:
     if not os.fspath(path).startswith(HANDED_OVER):
         return read_regular(path, limit)
     with open(path, "rb") as file:
-        remember_status(os.fstat(file.fileno()))
+        remember_status(os.fstat(file.fileno()), path)
         return read_all(file, limit)
 
 

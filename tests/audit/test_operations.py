@@ -135,6 +135,7 @@ def numbers(rng: random.Random, shape: Any) -> Any:
     return np.array(np.full(shape, rng.randrange(9)), np.float32)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("state", STATES)
 def test_state(state: str) -> None:

@@ -12,6 +12,7 @@ from tests.audit.generated_rounds import Pick, round_of
 from tests.audit.rounds_trial import outcome_of, try_one
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(st.data())

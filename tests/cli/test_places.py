@@ -132,7 +132,7 @@ def data(folder: pathlib.Path) -> pathlib.Path:
         ("--state-out", "b/manifest.json"),
         ("--state-out", "data/a.npz"),
         ("--state-out", "data/b.npz", "--clients-per-round", "1"),
-        ("--state-in", "s.npz", "--state-out", "s.npz"),
+        ("--state-in", "s.npz", "--state-out", "also-s.npz"),
         ("--plot", "plot.svg"),
         ("--report", "report.html"),
     ],
@@ -145,6 +145,7 @@ def test_a_run_does_not_replace_its_inputs(
     if "--state-in" not in outputs:
         words = (*words, "--state-in", "s.npz")
     os.link(data / "data" / "a.npz", data / "plot.svg")
+    (data / "also-s.npz").symlink_to("s.npz")
     (data / "report.html").symlink_to("b/manifest.json")
     before = contents(data)
     ran = run(*words, *outputs)

@@ -108,6 +108,7 @@ def test_what_is_in_the_folder(here: Run, tmp_path: pathlib.Path) -> None:
         assert rows[1] == {**about, "metrics": {"output": output["0"]}}
 
 
+@pytest.mark.long
 def test_resuming_after_kills_gives_what_an_undisturbed_run_gives(place: pathlib.Path) -> None:
     tffc(place, *SAMPLED, "--rounds", "150", "--out", "whole")
     command = [sys.executable, "-m", "tffc", *SAMPLED, "--rounds", "150", "--out", "killed"]

@@ -177,6 +177,7 @@ def traced_in_a_process(folder: pathlib.Path, names: str, seed: str, *run: str) 
     return pickle.loads(out.read_bytes())
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.tensorflow
 @pytest.mark.parametrize(

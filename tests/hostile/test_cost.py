@@ -512,6 +512,7 @@ def test_long_texts_are_aligned_whatever_their_lines_are() -> None:
     assert len(aligned(before, after)) == 20_000
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_numbers_of_parts_have_an_end() -> None:
     program = parse(doubling.struct_tower(20_000))

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 START = """
 import os, signal, sys, time, weakref
 import click
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores
 from tffc.cli import interrupts, main
 from tffc.cli.application import application
 

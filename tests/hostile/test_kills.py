@@ -15,6 +15,7 @@ def printed(script: str, *arguments: str) -> str:
     return ran.stdout
 
 
+@pytest.mark.long
 def test_runs_killed_at_each_change() -> None:
     count, _, rest = printed("killed_runs", "local").partition(" ")
     assert rest == "killed, wrong: []\n"

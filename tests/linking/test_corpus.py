@@ -66,6 +66,7 @@ def attempt(section: Compiled, argument: Any) -> Any:
         return type(error)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_linked_sections_give_what_they_give_alone() -> None:
     """One section of each kind, that is, of each count of operations."""

@@ -142,6 +142,7 @@ def test_ways_to_draw(way: Callable[[Any], Any]) -> None:
         validate(program.node, CASES[:1], default_pipeline(), form)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("way", [in_functions, of_a_generator])

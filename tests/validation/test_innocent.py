@@ -52,6 +52,7 @@ NOISY = with_cases(rounds(secure=True, noisy=True))
 NOISY_BROADCASTS = with_cases(broadcast_rounds(noisy=True))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=10)

@@ -30,7 +30,7 @@ from tffc.engines.run_identity import RunIdentity
 from tffc.engines.state import State, read_state, write_state
 from tffc.errors import DataError
 from tffc.files import atomic
-from tffc.files.inputs import check_no_input
+from tffc.files.inputs import check_no_input, forget
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import Type
 from tffc.near import near_file
@@ -121,6 +121,8 @@ class RunOutputs:
             if file != options.state_in:
                 say(f"starts from {file}, the state of that run")
             self._given = read_state(file, process.state_type, process.program)
+            if options.state_out == file:
+                forget(file)
         for path in options.files:
             check_no_input(path)
         self._folder = None

@@ -60,6 +60,14 @@ def remember_status(status: os.stat_result, path: str | os.PathLike[str]) -> Non
         _read.setdefault(key, _Input(status.st_ctime_ns, set())).paths.add(os.path.abspath(path))
 
 
+def forget(path: str | os.PathLike[str]) -> None:
+    """Count a file as not read: one that the command was asked to replace by what comes of it."""
+    if _read is not None:
+        with contextlib.suppress(OSError):
+            status = os.stat(path)
+            _read.pop((status.st_dev, status.st_ino), None)
+
+
 @contextlib.contextmanager
 def remembering_opened() -> Generator[None]:
     """Count as read what is opened for reading in the context, and the modules imported there."""

@@ -317,7 +317,7 @@ def main(first: int, largest: int, shape: tuple[str, ...], names: tuple[str, ...
     for kind in shape or SHAPES:
         with tempfile.TemporaryDirectory() as folder:
             series = Series(kind, first, largest, pathlib.Path(folder))
-            for name in COMMANDS if not names else (n for n in COMMANDS if n in names):
+            for name in (each for each in COMMANDS if each in (names or COMMANDS)):
                 runs = 0
                 while runs < RUNS or (series.per_doubling(name) > LIMIT and runs < MOST_RUNS):
                     series.measure(name)

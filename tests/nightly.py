@@ -95,16 +95,21 @@ def fuzz_for(name: str, seconds: float, seed: int, keep: pathlib.Path) -> int:
     """
     keep.mkdir(parents=True, exist_ok=True)
     folder = keep / f"coverage-{name}"
-    for old in keep.glob(f"coverage-{name}-*"):  # that were kept before, perhaps for the same input
-        old.unlink()
+    before = _times(keep, name)
     limit = f"-max_total_time={max(int(seconds), 1)}"
     command = [sys.executable, "-m", "tests.fuzz.coverage", name, str(folder), limit]
     log = keep / f"coverage-{name}-{seed}.txt"
     code = _run(command, log, seconds + LAST_INPUT)
-    kept = [path for path in keep.glob(f"coverage-{name}-*") if path != log]
-    if code == 0 and not kept:
+    count = len(_times(keep, name) - before)
+    if code == 0 and not count:
         log.unlink()
-    return len(kept) or int(code != 0)
+    return count or int(code != 0)
+
+
+def _times(keep: pathlib.Path, name: str) -> set[tuple[str, int]]:
+    """Return the inputs that the fuzzer of a reader kept, and when it wrote each last."""
+    files = ((path, GUIDED.fullmatch(path.name)) for path in keep.iterdir())
+    return {(p.name, p.stat().st_mtime_ns) for p, kept in files if kept and kept["name"] == name}
 
 
 def _run(command: list[str], log: pathlib.Path, seconds: float) -> int | None:
@@ -178,8 +183,8 @@ def night(
 
 def _natural(text: str) -> int:
     number = int(text)
-    if not 0 <= number < 2**63:
-        raise argparse.ArgumentTypeError("a seed is a number from 0 to 2**63 - 1")
+    if not 0 <= number < 10**18:
+        raise argparse.ArgumentTypeError("a seed is a number from 0, of at most 18 digits")
     return number
 
 

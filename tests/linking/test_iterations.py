@@ -239,9 +239,16 @@ def test_options_of_a_dataset_hold_for_its_computation_alone() -> None:
     compile_form(round_of(alone), "mapreduce")
 
 
+def both(data: Any) -> Any:
+    return data, ordered(data)
+
+
+def after(varying: Any) -> Any:
+    return lambda data: both(varying(data))
+
+
 def cached_draws(data: Any) -> Any:
-    cached = data.map(lambda x: x + draw()).cache()
-    return cached, ordered(cached)
+    return both(data.map(lambda x: x + draw()).cache())
 
 
 def test_caches_that_iterations_may_share() -> None:
@@ -253,9 +260,17 @@ def test_caches_that_iterations_may_share() -> None:
 
         return round_of(whole)
 
-    with pytest.raises(GraphError, match="caches and also iterates") as refused:
+    with pytest.raises(GraphError, match="a cache that may have another reader") as refused:
         compile_form(round_with(section(cached_draws)), "mapreduce")
     assert refused.value.code == "E398"
+    for varying in (
+        lambda d: d.shuffle(9).cache(),
+        lambda d: d.shuffle(9).cache().map(lambda x: x + 1),
+        lambda d: d.map(lambda x: x + draw()).cache().repeat(2),
+    ):
+        work = section(after(varying))
+        with pytest.raises(GraphError, match="a cache that may have another reader"):
+            compile_form(round_with(work), "mapreduce")
     compiled = compile_form(round_with(section(tf.function(cached_draws))), "mapreduce")
     outside, inside = run(compiled.decompile(), ((), [[1, 2, 3]]))[1]
     assert outside == inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import os
@@ -30,7 +31,7 @@ from tffc.engines.run_identity import RunIdentity
 from tffc.engines.state import State, read_state, write_state
 from tffc.errors import DataError
 from tffc.files import atomic
-from tffc.files.inputs import check_no_input, forget
+from tffc.files.inputs import check_no_input, replaceable
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import Type
 from tffc.near import near_file
@@ -120,9 +121,9 @@ class RunOutputs:
             file = find_state(options.state_in)
             if file != options.state_in:
                 say(f"starts from {file}, the state of that run")
-            self._given = read_state(file, process.state_type, process.program)
-            if options.state_out == file:
-                forget(file)
+            goes_on = options.state_out == file
+            with replaceable() if goes_on else contextlib.nullcontext():
+                self._given = read_state(file, process.state_type, process.program)
         for path in options.files:
             check_no_input(path)
         self._folder = None

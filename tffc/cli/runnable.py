@@ -39,6 +39,9 @@ from tffc.ir.types import FunctionType, StructType, Type
 from tffc.ir.wire.python_functions import has_python_functions
 from tffc.version import VERSION
 
+ADMINISTRATOR, OTHERS_WRITE = 0, stat.S_IWGRP | stat.S_IWOTH
+"""The user who may do anything, and the permissions of all but the owner to write."""
+
 KEPT = 50
 """The most bundles that the cache keeps."""
 
@@ -199,8 +202,9 @@ def _is_private(folder: pathlib.Path) -> bool:
     base = folder.parent.parent.stat()  # which may be a link
     return (
         all(stat.S_ISDIR(each.st_mode) and _is_only_ours(each) for each in own)
-        # Nobody else renames what is in a folder like /tmp.
-        and (bool(base.st_mode & stat.S_ISVTX) or _is_only_ours(base))
+        and base.st_uid in (os.geteuid(), ADMINISTRATOR)
+        # In a folder like /tmp, others rename only what is theirs.
+        and bool(base.st_mode & stat.S_ISVTX or not base.st_mode & OTHERS_WRITE)
     )
 
 
@@ -215,7 +219,7 @@ def _is_private_inside(path: pathlib.Path) -> bool:
 
 
 def _is_only_ours(status: os.stat_result) -> bool:
-    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid == os.geteuid() and not status.st_mode & OTHERS_WRITE
 
 
 def _is_of(bundle: Bundle, program: Program, form: str) -> bool:

@@ -119,7 +119,7 @@ def write_pack(
 
     try:
         # The manifest is last, for it says how large the other file is.
-        atomic.write_folders({path: {ARROW_FILE: write, MANIFEST: write_manifest}})
+        atomic.write_folder(path, {ARROW_FILE: write, MANIFEST: write_manifest})
     except OSError as error:
         raise DataError(
             "E697",

@@ -11,6 +11,7 @@ from tffc.errors import ExportError
 from tffc.export.saved_model import FILE
 from tffc.export.tflite import SUFFIX
 from tffc.files import atomic
+from tffc.files.inputs import check_no_input
 
 MODELS = re.compile(rf"{re.escape(FILE)}|[^/]*{re.escape(SUFFIX)}")
 """The files that a folder of models may hold."""
@@ -61,7 +62,9 @@ def write_exported(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
 
     Raises:
       ExportError: it cannot be written, and is unchanged.
+      LoadError: the command has read a file in it.
     """
+    check_no_input(path)
     try:
         atomic.write_folder(path, files)
     except OSError as error:

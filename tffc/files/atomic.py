@@ -89,11 +89,11 @@ Content: TypeAlias = bytes | Callable[[BinaryIO], None]
 def write_folder(path: pathlib.Path, files: Mapping[str, Content]) -> None:
     """Replace the folder at `path` by one with these files, given by their relative paths.
 
+    What the command has read there is replaced too: callers know whether that is meant.
+
     Raises:
-      LoadError: the command has read a file in it.
       OSError: the folder cannot be written; it is as it was.
     """
-    check_no_input(path)
     write_folders({path: files})
 
 

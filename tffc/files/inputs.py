@@ -12,6 +12,7 @@ import os
 import stat
 import sys
 from collections.abc import Generator
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from tffc.errors import LoadError
@@ -60,12 +61,16 @@ def remember_status(status: os.stat_result, path: str | os.PathLike[str]) -> Non
         _read.setdefault(key, _Input(status.st_ctime_ns, set())).paths.add(os.path.abspath(path))
 
 
-def forget(path: str | os.PathLike[str]) -> None:
-    """Count a file as not read: one that the command was asked to replace by what comes of it."""
-    if _read is not None:
-        with contextlib.suppress(OSError):
-            status = os.stat(path)
-            _read.pop((status.st_dev, status.st_ino), None)
+@contextlib.contextmanager
+def replaceable() -> Generator[None]:
+    """Do not count what is read in the context: the command was asked to replace it by what comes
+    of it."""
+    global _read
+    before, _read = _read, None
+    try:
+        yield
+    finally:
+        _read = before
 
 
 @contextlib.contextmanager
@@ -83,8 +88,10 @@ def remembering_opened() -> Generator[None]:
     finally:
         _is_listening = before
         # The source of a module is not opened if Python has compiled it before.
-        for name in sys.modules.keys() - modules:
-            file = getattr(sys.modules[name], "__file__", None)
+        for name in set(sys.modules) - modules:
+            # Asking a module for an attribute may load it, or others.
+            module = sys.modules.get(name)
+            file = vars(module).get("__file__") if isinstance(module, ModuleType) else None
             if isinstance(file, str):
                 remember(file)
 
@@ -107,9 +114,13 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def was_read(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path leads to a file that was read, or to a folder that has one."""
+    """Return whether a path leads to a file that was read, or to a folder that has one.
+
+    Links in the folder lead out of it, so folders behind them are not searched.
+    """
     if os.path.isdir(path):
-        return any(was_read(os.path.join(path, name)) for name in os.listdir(path))
+        files = (os.path.join(at, name) for at, _, names in os.walk(path) for name in names)
+        return any(map(was_read, files))
     try:
         status = os.stat(path)
     except OSError:

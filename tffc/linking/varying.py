@@ -98,7 +98,7 @@ class VaryingSequences:
                 )
 
     def _check_caches(self, roots: Iterable[str], reaching: Set[str]) -> None:
-        """Check that no cache is behind sequences that share what may change.
+        """Check that no cache is behind sequences that may share what changes.
 
         Each iteration of a `CacheDataset` may fill a cache of its own, or read that of another one:
         TensorFlow decides by what runs at the same time.  Functions of TensorFlow have another
@@ -111,11 +111,11 @@ class VaryingSequences:
             if self._own[name].op == "CacheDataset" and name in reaching:
                 raise GraphError(
                     "E398",
-                    "a computation returns a dataset that it caches and also iterates over itself, "
-                    "whose elements may differ in each iteration",
+                    "a computation returns a dataset behind a cache that may have another reader, "
+                    "and whose elements may differ in each iteration",
                     notes=(f"node {name!r} is the cache",),
                     help="put the body of the computation in a function that is decorated with "
-                    "tf.function: then both read one cache",
+                    "tf.function: then all read one cache",
                 )
 
     def _inside(self, name: str, *kinds: int) -> Iterator[str]:

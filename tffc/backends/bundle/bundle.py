@@ -144,7 +144,7 @@ def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -
     check_target(path, replace=replace)
     files = bundle.encode()
     try:
-        atomic.write_folders({path: files})
+        atomic.write_folder(path, files)
     except OSError as error:
         raise BundleError(
             "E600",

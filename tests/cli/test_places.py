@@ -132,6 +132,9 @@ def data(folder: pathlib.Path) -> pathlib.Path:
         ("--state-out", "b/manifest.json"),
         ("--state-out", "data/a.npz"),
         ("--state-out", "data/b.npz", "--clients-per-round", "1"),
+        ("--state-out", "data/b.npz", "--clients-per-round", "1", "--skip-bad-clients"),
+        ("--state-out", "data/a.npz", "--clients-per-round", "1", "--skip-bad-clients"),
+        ("--data", "data", "--state-in", "data/a.npz", "--state-out", "data/a.npz"),
         ("--state-in", "s.npz", "--state-out", "also-s.npz"),
         ("--plot", "plot.svg"),
         ("--report", "report.html"),
@@ -151,6 +154,32 @@ def test_a_run_does_not_replace_its_inputs(
     ran = run(*words, *outputs)
     assert (ran.code, "error[E863]" in ran.stderr) == (1, True), ran
     assert contents(data) == before
+
+
+def test_a_state_goes_on_in_its_file(run: Run, bundle: pathlib.Path, data: pathlib.Path) -> None:
+    words = ("run", "b", "--data", "data", "--rounds", "1", "--state-out", "s.npz")
+    for name in ("s.npz", "./s.npz"):
+        before = (data / "s.npz").read_bytes()
+        assert run(*words, "--state-in", name).code == 0
+        assert (data / "s.npz").read_bytes() != before
+
+
+def test_the_state_of_a_kept_run_is_an_input(
+    run: Run, bundle: pathlib.Path, data: pathlib.Path
+) -> None:
+    words = ("run", "b", "--data", "data", "--rounds", "1")
+    assert run(*words, "--state-in", "s.npz", "--out", "of").code == 0
+    before = contents(data)
+    ran = run(*words, "--state-in", "of", "--state-out", "of/state.npz")
+    assert (ran.code, "error[E863]" in ran.stderr) == (1, True), ran
+    assert contents(data) == before
+
+
+def test_links_in_a_folder_are_not_searched(folder: pathlib.Path) -> None:
+    for name in ("one", "two"):
+        (folder / "golden" / "count").mkdir(parents=True, exist_ok=True)
+        (folder / "golden" / "count" / name).symlink_to(folder / "golden" / "count")
+    assert not inputs.was_read(folder / "golden")
 
 
 def test_a_report_does_not_replace_the_run(

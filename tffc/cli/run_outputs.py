@@ -121,7 +121,7 @@ class RunOutputs:
             file = find_state(options.state_in)
             if file != options.state_in:
                 say(f"starts from {file}, the state of that run")
-            goes_on = options.state_out == file
+            goes_on = options.state_out == options.state_in
             with replaceable() if goes_on else contextlib.nullcontext():
                 self._given = read_state(file, process.state_type, process.program)
         for path in options.files:

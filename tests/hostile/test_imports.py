@@ -79,6 +79,8 @@ LOADED = {
     "a confusing object": CONFUSING + ROUND,
     "a lazy module": b"import sys, types\nclass Lazy(types.ModuleType):\n"
     b"    __dict__ = property(lambda self: 1 / 0)\nsys.modules['lazy'] = Lazy('lazy')\n" + ROUND,
+    "strange events": b"import sys\nsys.audit('open', 1)\nsys.audit('open', 'x', 0, None)\n"
+    + ROUND,
     "no path": b"import sys\nsys.path = None\n" + ROUND,
     "no finders": b"import sys\nsys.meta_path.clear()\n" + ROUND,
     "no stdout": b"import sys\nsys.stdout = None\n" + ROUND,

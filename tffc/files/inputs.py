@@ -8,11 +8,12 @@ who calls tffc from Python may replace what was read.
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib.util
 import os
 import stat
 import sys
 from collections.abc import Generator
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from tffc.errors import LoadError
@@ -75,42 +76,34 @@ def replaceable() -> Generator[None]:
 
 @contextlib.contextmanager
 def remembering_opened() -> Generator[None]:
-    """Count as read what is opened for reading in the context, and the modules imported there."""
+    """Count as read what any code opens for reading in the context, imported modules included."""
     global _is_listening
-    if _read is None:
-        yield
-        return
     _listen()
-    modules = set(sys.modules)
-    before, _is_listening = _is_listening, True
+    before, _is_listening = _is_listening, _read is not None
     try:
         yield
     finally:
         _is_listening = before
-        # The source of a module is not opened if Python has compiled it before.
-        for name in set(sys.modules) - modules:
-            # Asking a module for an attribute may load it, or others.
-            module = sys.modules.get(name)
-            file = vars(module).get("__file__") if isinstance(module, ModuleType) else None
-            if isinstance(file, str):
-                remember(file)
 
 
-_hooks: list[Any] = []
-
-
+@functools.cache
 def _listen() -> None:
     """Hear of every file that this process opens; Python cannot end that."""
-    if not _hooks:
-        _hooks.append(_hear)
-        sys.addaudithook(_hear)
+    sys.addaudithook(_hear)
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if _is_listening and event == "open":
-        path, _, flags = arguments
-        if isinstance(path, (str, bytes)) and flags & os.O_ACCMODE != os.O_WRONLY:
-            remember(os.fsdecode(path))
+    if not _is_listening or event != "open":
+        return
+    match arguments:
+        case (str() | bytes() as name, _, int(flags)) if flags & os.O_ACCMODE != os.O_WRONLY:
+            path = os.fsdecode(name)
+            remember(path)
+            if path.endswith(".pyc"):  # of a module that Python has compiled before
+                with contextlib.suppress(ValueError, NotImplementedError):
+                    remember(importlib.util.source_from_cache(path))
+        case _:
+            pass  # a file that was opened before, or an event of somebody else
 
 
 def was_read(path: str | os.PathLike[str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import functools
 import pathlib
 import re
 
@@ -18,6 +19,7 @@ ADDED = ROOT / "tffc" / "cli" / "flags.py"
 """What the command line adds to errors that others raise, by their codes."""
 
 
+@functools.cache
 def raised() -> collections.Counter[str]:
     """How often each code stands in the package as a string of its own."""
     found: collections.Counter[str] = collections.Counter()
@@ -29,25 +31,22 @@ def raised() -> collections.Counter[str]:
     return found
 
 
-RAISED = raised()
-
-
 def test_every_code_has_a_page_and_every_page_a_code() -> None:
-    assert codes() == sorted(RAISED)
+    assert codes() == sorted(raised())
 
 
 def test_options_are_added_to_codes_that_there_are() -> None:
-    assert set(OPTIONS) <= set(RAISED)
+    assert set(OPTIONS) <= set(raised())
 
 
 def test_a_code_stands_at_one_condition() -> None:
-    assert {code: count for code, count in RAISED.items() if count > 1} == {}
+    assert {code: count for code, count in raised().items() if count > 1} == {}
 
 
 def test_every_code_is_met_by_a_test() -> None:
     texts = (path.read_text() for path in sorted((ROOT / "tests").rglob("*")) if is_test(path))
     met = {code for text in texts for code in CODE.findall(text)}
-    assert sorted(set(RAISED) - met) == []
+    assert sorted(set(raised()) - met) == []
 
 
 def is_test(path: pathlib.Path) -> bool:

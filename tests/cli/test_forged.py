@@ -52,7 +52,13 @@ FORMS = {"mapreduce": "adds", "distribute-aggregate": "adds", "broadcast": "keep
 Forge = Callable[..., str]
 
 
-@pytest.fixture(params=FORMS)
+@pytest.fixture(
+    params=[
+        "mapreduce",
+        pytest.param("distribute-aggregate", marks=pytest.mark.slow),
+        pytest.param("broadcast", marks=pytest.mark.slow),
+    ]
+)
 def form(request: pytest.FixtureRequest) -> str:
     """A form."""
     return request.param

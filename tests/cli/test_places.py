@@ -93,6 +93,7 @@ def helper(folder: pathlib.Path) -> pathlib.Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled_before", [False, True])
 @pytest.mark.parametrize(
     "file",

@@ -137,7 +137,7 @@ def fold(data: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("length", [0, 1, 7])
+@pytest.mark.parametrize("length", [pytest.param(0, marks=pytest.mark.slow), 1, 7])
 @pytest.mark.parametrize("name", [*GATHERED, *OTHERS])
 def test_elements_come_in_their_order(name: str, length: int) -> None:
     tf = load_tensorflow()

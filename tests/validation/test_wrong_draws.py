@@ -218,17 +218,15 @@ PASSES: dict[str, tuple[Any, Change]] = {
 }
 
 
-def slow_but_for(quick: str, faults: Mapping[str, tuple[Any, Any]]) -> list[Any]:
-    """Return the names of faults; those of the largest program are slow, but for one."""
+def names(faults: Mapping[str, tuple[Any, Any]]) -> list[Any]:
+    """Return the names of faults; those of the largest program are slow."""
     return [
-        pytest.param(
-            name, marks=[pytest.mark.slow] * (program is noise_everywhere and name != quick)
-        )
+        pytest.param(name, marks=[pytest.mark.slow] * (program is noise_everywhere))
         for name, (program, _) in faults.items()
     ]
 
 
-@pytest.mark.parametrize("fault", slow_but_for("noise dropped", PASSES))
+@pytest.mark.parametrize("fault", names(PASSES))
 def test_wrong_pass(fault: str) -> None:
     program, change = PASSES[fault]
     wrong = Pipeline("planted", (PassStep(Pass("wrong", change)),))
@@ -312,7 +310,7 @@ FORMS: dict[str, tuple[Any, Callable[[MapReduceForm], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("fault", slow_but_for("noise in work changed", FORMS))
+@pytest.mark.parametrize("fault", names(FORMS))
 def test_wrong_form(fault: str) -> None:
     program, tamper = FORMS[fault]
 

@@ -267,12 +267,9 @@ def _candidates(module: ModuleType) -> dict[str, Candidate]:
         if _is_a(value, Computation, IterativeProcess) and id(value) not in seen:
             seen.add(id(value))
             found[name] = value
-    held = _held_elsewhere(module)
-    own = {
-        name: value
-        for name, value in found.items()
-        if id(value) not in held or _traced_in(value) == module.__name__
-    }
+    foreign = {id(value) for value in found.values() if _traced_in(value) != module.__name__}
+    imported = foreign & _held_elsewhere(module) if foreign else foreign
+    own = {name: value for name, value in found.items() if id(value) not in imported}
     return _paired(_without_parts(own or found))
 
 

@@ -280,13 +280,17 @@ class Series:
                 times[index] = min(times[index], seconds(COMMANDS[name]))
 
     def per_doubling(self, name: str) -> float:
-        """Return the largest factor of a command's time for a message of twice the bytes."""
+        """Return the largest factor of a command's time for a message of twice the bytes.
+
+        It is NaN if there is only one message.
+        """
         steps = zip(
             itertools.pairwise(self.times[name]), itertools.pairwise(self.bytes), strict=True
         )
-        return max(
+        factors = (
             2 ** (math.log(b / a) / math.log(after / before)) for (a, b), (before, after) in steps
         )
+        return max(factors, default=math.nan)
 
 
 def seconds(command: str) -> float:
@@ -317,6 +321,8 @@ def main(first: int, largest: int, shape: tuple[str, ...], names: tuple[str, ...
     for kind in shape or SHAPES:
         with tempfile.TemporaryDirectory() as folder:
             series = Series(kind, first, largest, pathlib.Path(folder))
+            if "compile" not in (names or COMMANDS):
+                series.measure("compile")  # for the commands that read a bundle
             for name in (each for each in COMMANDS if each in (names or COMMANDS)):
                 runs = 0
                 while runs < RUNS or (series.per_doubling(name) > LIMIT and runs < MOST_RUNS):

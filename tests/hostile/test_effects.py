@@ -313,6 +313,32 @@ def test_in_gradients_and_in_functions_that_nobody_calls() -> None:
     assert outside_uses(section(graph)) == (Use("unknown", "Abort", (), ("unused", "end")),)
 
 
+@pytest.mark.parametrize(
+    ("chain", "end"),
+    [
+        ((), "ReadFile"),
+        (("Identity",), "ReadFile"),
+        (("StringJoin",), "ReadFile"),
+        (("Identity", "IdentityN"), "MatchingFiles"),
+        ((), "Vendor>Custom"),
+        (("Pack",), "Vendor>Custom"),
+    ],
+)
+def test_what_a_function_that_nobody_calls_is_given_is_unknown(
+    chain: tuple[str, ...], end: str
+) -> None:
+    graph = new_graph()
+    body = add_function(graph, "unused", "n")
+    edge = "n"
+    for number, op in enumerate(chain):
+        add(body, f"step{number}", op, [edge])
+        edge = f"step{number}:output:0"
+    add(body, "end", end, [edge])
+    (use,) = outside_uses(section(graph))
+    assert (use.operation, use.constants, use.path) == (end, (), ("unused", "end"))
+    assert use.computed is (end != "Vendor>Custom")
+
+
 def test_a_function_is_not_believed_its_name() -> None:
     graph = new_graph()
     add_function(graph, "ReadFile", "n")

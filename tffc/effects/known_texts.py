@@ -213,7 +213,11 @@ class KnownTexts:
             yield None
             return
         number = names.index(source(place.edge))
-        for caller, node in self._callers[place.function]:
+        callers = self._callers.get(place.function)
+        if not callers:  # what is passed to a function that nothing calls cannot be known
+            yield None
+            return
+        for caller, node in callers:
             yield from self._passed(caller, node, place, number, len(names))
 
     def _passed(

@@ -118,6 +118,7 @@ def test_channel_names_what_changes_it(each: Case) -> None:
         assert [name for name in listed if name.startswith("data")] == [each.named]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", CASES, ids=str)
 def test_value_changes_the_result(each: Case) -> None:
     node = computation(each).node

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pathlib
+import shutil
 import subprocess
 from typing import Any
 
@@ -91,6 +93,23 @@ def helper(folder: pathlib.Path) -> pathlib.Path:
     imports = "import json, pathlib, helper, package.inner\njson.load(open('settings.json'))\n"
     (folder / "round.py").write_text(imports + ROUND)
     return folder
+
+
+def test_a_module_in_machine_code_is_an_input(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = importlib.util.find_spec("_opcode")
+    if known is None or known.origin is None or not os.path.isfile(known.origin):
+        pytest.skip("this Python has the module built in")
+    file = tmp_path / os.path.basename(known.origin)
+    shutil.copyfile(known.origin, file)
+    monkeypatch.setattr(inputs, "_read", None)
+    inputs.begin()
+    with inputs.remembering_opened():
+        spec = importlib.util.spec_from_file_location(file.name.split(".")[0], file)
+        assert spec is not None
+        importlib.util.module_from_spec(spec)
+    assert inputs.was_read(file)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import linecache
 import os
 import pathlib
 import sys
+import types
 from collections.abc import Iterator
 
 import pytest
@@ -74,6 +75,20 @@ def test_tffc_is_not_ours_where_its_own_checkout_is_the_folder() -> None:
     own = OwnModules(str(pathlib.Path(__file__).parents[2]))
     load(name)
     assert not any("former_names" in file for file in own.files())
+
+
+def test_a_module_that_raises_is_not_ours(
+    folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Raising(types.ModuleType):
+        def __getattribute__(self, name: str) -> object:
+            raise ZeroDivisionError(name)
+
+    own = OwnModules(str(folder / "inside"))
+    monkeypatch.setitem(sys.modules, "raising", Raising("raising"))
+    monkeypatch.setitem(sys.modules, "an object", object())  # type: ignore[arg-type]  # as a module may do to itself
+    load("own_one")
+    assert own.files() == {str(folder / "inside" / "own_one.py")}
 
 
 def test_lines_are_read_anew(folder: pathlib.Path) -> None:

@@ -81,6 +81,20 @@ LOADED = {
     b"    __dict__ = property(lambda self: 1 / 0)\nsys.modules['lazy'] = Lazy('lazy')\n" + ROUND,
     "strange events": b"import sys\nsys.audit('open', 1)\nsys.audit('open', 'x', 0, None)\n"
     + ROUND,
+    "no name": ROUND + b"del __name__\n",
+    "a name of its own": ROUND
+    + b"class Name:\n    def __eq__(self, other):\n        1 / 0\n    __ne__ = __eq__\n"
+    b"__name__ = Name()\n",
+    "names that are no texts": ROUND + b"globals()[5] = 7\n",
+    "a process without its parts": ROUND
+    + b"class Process(tff.templates.IterativeProcess):\n    def __init__(self):\n        pass\n"
+    b"process = Process()\n",
+    "a process that raises": ROUND
+    + b"class Process(tff.templates.IterativeProcess):\n    def __init__(self):\n        pass\n"
+    b"    next = initialize = property(lambda self: 1 / 0)\nprocess = Process()\n",
+    "a computation without its parts": ROUND
+    + b"class Its(tff.Computation):\n    def __init__(self):\n        pass\nits = Its()\n",
+    "a computation of nowhere": ROUND + b"total.__module__ = 5\n",
     "no path": b"import sys\nsys.path = None\n" + ROUND,
     "no finders": b"import sys\nsys.meta_path.clear()\n" + ROUND,
     "no stdout": b"import sys\nsys.stdout = None\n" + ROUND,

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from tffc.data.source import Origin, TypedClients
 from tffc.errors import DataError, LanguageTypeError
 from tffc.frontend.load import find_attribute, import_source, split_target
+from tffc.frontend.own_modules import namespace
 from tffc.frontend.source import is_defect, keep_users_frames, original_words
 from tffc.ir.type_parts import leaves
 from tffc.ir.types import SequenceType, Type
@@ -37,18 +38,21 @@ class PythonValues:
 
     def __init__(self, what: str, values: Any) -> None:
         self.target = what
-        clients = _ClientDatasets(values) if is_client_data(values) else values
+        is_data = _call(lambda: is_client_data(values), f"the clients of {what}")
+        clients = _ClientDatasets(values) if is_data else values
         names = _call(lambda: _names(clients), f"the clients of {what}")
         if not names:
             raise DataError(
                 "E689",
-                f"{what} gives {describe(values)}, expected a mapping with a value for each client",
+                f"{what} gives {_described(values, what)}, "
+                "expected a mapping with a value for each client",
             )
         for client in names:
             if not isinstance(client, str):
                 raise DataError(
                     "E690",
-                    f"{what} gives a client {describe(client)}, expected names that are strings",
+                    f"{what} gives a client {_described(client, what)}, "
+                    "expected names that are strings",
                 )
             if not _can_be_encoded(client):
                 raise DataError(
@@ -62,7 +66,7 @@ class PythonValues:
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`; describes the value of the first client."""
         client = self.clients[0]
-        return {client: describe(self.value(client))}
+        return {client: _described(self.value(client), f"the data of client {client}")}
 
     def origin(self) -> Origin:
         """See `DataSet`; it is in no file."""
@@ -94,9 +98,9 @@ class PythonFunction(PythonValues):
     def __init__(self, target: str) -> None:
         source, name = split_target(target)
         module = import_source(source)
-        found = _attribute(module, name) if name else None
+        found = _call(lambda: _attribute(module, name), target) if name else None
         what, values = target, found
-        if not is_client_data(found):
+        if not _call(lambda: is_client_data(found), target):
             if not callable(found):
                 raise DataError(
                     "E688",
@@ -204,8 +208,8 @@ def _attribute(module: ModuleType, name: str) -> Any:
 
 def _functions(module: ModuleType) -> list[str]:
     """Return the public names of the callables in a module."""
-    public = (item for item in vars(module).items() if not item[0].startswith("_"))
-    return [name for name, value in public if callable(value)]
+    names = (item for item in namespace(module).items() if type(item[0]) is str)
+    return [name for name, value in names if not name.startswith("_") and callable(value)]
 
 
 def _call(function: Callable[[], T], what: str) -> T:
@@ -217,6 +221,11 @@ def _call(function: Callable[[], T], what: str) -> T:
         raise
     except BaseException as error:
         raise _raised(what, error) from error
+
+
+def _described(value: Any, what: str) -> str:
+    """Return what an object is, for an error; `what` makes it."""
+    return _call(lambda: describe(value), what)
 
 
 def _raised(what: str, error: BaseException) -> DataError:

@@ -78,8 +78,11 @@ def replaceable() -> Generator[None]:
 def remembering_opened() -> Generator[None]:
     """Count as read what any code opens for reading in the context, imported modules included."""
     global _is_listening
+    if _read is None:
+        yield
+        return
     _listen()
-    before, _is_listening = _is_listening, _read is not None
+    before, _is_listening = _is_listening, True
     try:
         yield
     finally:
@@ -93,17 +96,23 @@ def _listen() -> None:
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if not _is_listening or event != "open":
+    if not _is_listening:
         return
-    match arguments:
-        case (str() | bytes() as name, _, int(flags)) if flags & os.O_ACCMODE != os.O_WRONLY:
-            path = os.fsdecode(name)
+    match event, arguments:
+        case "open", (str() | bytes() as name, _, int(flags)):
+            if flags & os.O_ACCMODE != os.O_WRONLY:
+                _remember_opened(os.fsdecode(name))
+        case "import", (str(), str() as path, *_):  # a module in machine code, which C opens
             remember(path)
-            if path.endswith(".pyc"):  # of a module that Python has compiled before
-                with contextlib.suppress(ValueError, NotImplementedError):
-                    remember(importlib.util.source_from_cache(path))
         case _:
             pass  # a file that was opened before, or an event of somebody else
+
+
+def _remember_opened(path: str) -> None:
+    remember(path)
+    if path.endswith(".pyc"):  # of a module that Python has compiled before
+        with contextlib.suppress(ValueError, NotImplementedError):
+            remember(importlib.util.source_from_cache(path))
 
 
 def was_read(path: str | os.PathLike[str]) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType
 from types import FunctionType as PythonFunction
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 from tffc.compat.install import install_unless_loaded
 from tffc.errors import LanguageTypeError, LoadError, Span, TffcError
@@ -27,11 +27,12 @@ from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described
 from tffc.frontend.import_failures import import_failure
 from tffc.frontend.import_state import importing_from
-from tffc.frontend.own_modules import folder_of, is_path
+from tffc.frontend.own_modules import folder_of, is_path, namespace
 from tffc.frontend.seeds import steady_seeds
 from tffc.frontend.source import class_name, entry_point, exception_text, keep_users_frames
 from tffc.frontend.templates import IterativeProcess
 from tffc.frontend.templates.rounds import round_of
+from tffc.ir import Node
 from tffc.near import did_you_mean, near_file
 
 
@@ -152,7 +153,7 @@ def _import(name: str) -> ModuleType:
             help=_module_help(name),
         ) from None
     module = sys.modules[name]
-    if os.path.isdir(name) and module.__file__ is None:
+    if os.path.isdir(name) and namespace(module).get("__file__", name) is None:
         # To Python, any folder is a (namespace) package.
         raise _no_file(name)
     return module
@@ -207,7 +208,7 @@ def _compiled(loader: SourceFileLoader) -> CodeType:
 
 
 def _is_from(module: object, path: str) -> bool:
-    file = getattr(module, "__file__", None)
+    file = namespace(module).get("__file__")
     return isinstance(file, str) and os.path.abspath(file) == os.path.abspath(path)
 
 
@@ -263,14 +264,27 @@ def _candidates(module: ModuleType) -> dict[str, Candidate]:
     """
     found: dict[str, Candidate] = {}
     seen: set[int] = set()
-    for name, value in vars(module).items():
-        if _is_a(value, Computation, IterativeProcess) and id(value) not in seen:
+    for name, value in namespace(module).items():
+        if type(name) is str and _is_candidate(value) and id(value) not in seen:
             seen.add(id(value))
             found[name] = value
-    foreign = {id(value) for value in found.values() if _traced_in(value) != module.__name__}
+    foreign = {id(value) for value in found.values() if _traced_in(value) != _name_of(module)}
+    # Other modules have very many objects, which are asked for only if one of these may be theirs.
     imported = foreign & _held_elsewhere(module) if foreign else foreign
     own = {name: value for name, value in found.items() if id(value) not in imported}
     return _paired(_without_parts(own or found))
+
+
+def _is_candidate(value: object) -> TypeGuard[Candidate]:
+    """Return whether an object is a computation or a process, and whole: a class of the user's may
+    leave out what the constructor of ours sets, or raise when it is asked for that."""
+    if not _is_a(value, Computation, IterativeProcess):
+        return False
+    try:
+        parts = (value.initialize, value.next) if isinstance(value, IterativeProcess) else (value,)
+        return all(isinstance(part, Computation) and isinstance(part.node, Node) for part in parts)
+    except Exception:  # noqa: BLE001 - a class of the user's raises what it likes
+        return False
 
 
 def _is_a(value: object, *classes: type) -> bool:
@@ -279,22 +293,23 @@ def _is_a(value: object, *classes: type) -> bool:
     return issubclass(type(value), classes)
 
 
-def _traced_in(value: Candidate) -> str:
-    """Return the name of the module that defines the traced function."""
-    return (value.next if isinstance(value, IterativeProcess) else value).__module__
+def _traced_in(value: Candidate) -> str | None:
+    """Return the name of the module that defines the traced function, if that says it."""
+    computation = value.next if isinstance(value, IterativeProcess) else value
+    name = inspect.getattr_static(computation, "__module__", None)
+    return name if type(name) is str else None
+
+
+def _name_of(module: object) -> str | None:
+    """Return what a module calls itself, if that is a name."""
+    name = namespace(module).get("__name__")
+    return name if type(name) is str else None
 
 
 def _held_elsewhere(module: ModuleType) -> set[int]:
     """Return the ids of all objects that other modules have names for."""
     others = [other for other in list(sys.modules.values()) if other is not module]
-    return {
-        id(value) for other in others if _is_a(other, ModuleType) for value in _values_of(other)
-    }
-
-
-def _values_of(module: ModuleType) -> list[object]:
-    # Not what a lazy module makes of its `__dict__`.
-    return list(vars(ModuleType)["__dict__"].__get__(module).values())
+    return {id(value) for other in others for value in list(namespace(other).values())}
 
 
 def _paired(found: dict[str, Candidate]) -> dict[str, Candidate]:
@@ -344,7 +359,7 @@ def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: s
     except Exception as error:
         keep_users_frames(error)
         raise import_failure(source, error) from error
-    if _is_a(value, Computation, IterativeProcess):
+    if _is_candidate(value):
         return _loaded(name, value)
     if _is_a(value, PolymorphicComputation):
         raise LoadError(
@@ -373,12 +388,12 @@ def _how_to_make_one(name: str, value: Any) -> str:
 
 
 def _no_candidate(module: ModuleType, source: str) -> LoadError:
-    values = vars(module).items()
+    values = [item for item in namespace(module).items() if type(item[0]) is str]
     polymorphic = [name for name, each in values if _is_a(each, PolymorphicComputation)]
     functions = [
         name
         for name, each in values
-        if _is_a(each, PythonFunction) and each.__module__ == module.__name__
+        if _is_a(each, PythonFunction) and each.__globals__ is namespace(module)
     ]
     notes = []
     if polymorphic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import linecache
@@ -9,6 +10,7 @@ import os
 import sys
 import sysconfig
 from types import ModuleType
+from typing import Any
 
 
 def is_path(source: str) -> bool:
@@ -21,6 +23,15 @@ def folder_of(source: str) -> str:
     return os.path.dirname(os.path.abspath(source)) if is_path(source) else os.getcwd()
 
 
+def namespace(module: object) -> dict[Any, Any]:
+    """Return a module's names with their objects; none if it has put another object in its place.
+
+    It is not what a lazy module makes of its `__dict__`.
+    """
+    is_module = issubclass(type(module), ModuleType)
+    return vars(ModuleType)["__dict__"].__get__(module) if is_module else {}
+
+
 class OwnModules:
     """The modules in a folder that are imported from now on, except installed packages."""
 
@@ -30,8 +41,8 @@ class OwnModules:
 
     def files(self) -> set[str]:
         """Return the files of the modules that are imported now."""
-        found = (getattr(module, "__file__", None) for module in self._modules().values())
-        return {os.path.abspath(file) for file in found if file is not None}
+        files = (namespace(module).get("__file__") for module in self._modules().values())
+        return {os.path.abspath(file) for file in files if file is not None}
 
     def forget(self) -> None:
         """Unload the modules and their cached source lines, so that they are imported again."""
@@ -49,11 +60,13 @@ class OwnModules:
         }
 
     def _is_own(self, module: ModuleType) -> bool:
-        place = getattr(module, "__file__", None)
+        names = namespace(module)
+        place, name = names.get("__file__"), names.get("__name__")
         if place is None:
             # A namespace package has no file, only the paths of its modules.
-            place = next(iter(getattr(module, "__path__", ())), None)
-        if not isinstance(place, str) or module.__name__.partition(".")[0] == "tffc":
+            with contextlib.suppress(Exception):  # of a module that has put another object there
+                place = next(iter(names.get("__path__", ())), None)
+        if type(place) is not str or type(name) is not str or name.partition(".")[0] == "tffc":
             return False
         place = os.path.abspath(place)
         return place.startswith(self.folder.rstrip(os.sep) + os.sep) and not any(

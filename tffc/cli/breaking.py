@@ -107,7 +107,9 @@ def _at_revision(revision: str, source: str, form: str) -> Node:
         archive.write_bytes(_git(revision, pathlib.Path(root), "archive", "--format=tar", commit))
         tree = pathlib.Path(scratch, "tree")
         with tarfile.open(archive) as tar:
-            tar.extractall(tree, filter=_inside)
+            entries = [each for entry in tar if (each := _inside(entry, str(tree)))]
+            tar.extraction_filter = lambda entry, _: entry  # they are filtered already
+            tar.extractall(tree, entries)
         old = tree / folder.relative_to(root)
         if old.is_dir() or path.endswith((".pb", *TEXTS)):
             return read_round_or_bundle(str(old), form)[0]
@@ -126,7 +128,14 @@ def _commit(folder: pathlib.Path, revision: str) -> str:
 
 def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
     """Return an entry of an archive as it is unpacked; None for one that leads out of the folder,
-    such as an absolute link, or is a device."""
+    such as an absolute link, or is a device.
+
+    Python before 3.11.4 cannot tell where links lead: there, none is unpacked.
+    """
+    if not hasattr(tarfile, "data_filter"):
+        path = pathlib.PurePath(member.name)
+        is_inside = not path.is_absolute() and ".." not in path.parts
+        return member if is_inside and (member.isfile() or member.isdir()) else None
     try:
         return tarfile.data_filter(member, folder)
     except tarfile.FilterError:

@@ -192,18 +192,18 @@ def _execute(path: str) -> ModuleType:
 
 def _compiled(loader: SourceFileLoader) -> CodeType:
     data = loader.get_data(loader.path)
+    # Python does not say where a null byte is; the first line stands for other failures.
+    line = data[: max(0, data.find(b"\0"))].count(b"\n") + 1
     try:
         return loader.source_to_code(data, loader.path)
     except SyntaxError as error:
         if error.filename:
             raise
-        # Python does not say where.
-        line = data[: max(0, data.find(b"\0"))].count(b"\n") + 1
         reason, span = error.msg, Span(loader.path, line)
     except (MemoryError, RecursionError):
         reason, span = "it is nested too deeply for Python", None
     except Exception as error:  # noqa: BLE001  (codecs raise what they like)
-        reason, span = f"{class_name(error)}: {exception_text(error)}", Span(loader.path, 1)
+        reason, span = f"{class_name(error)}: {exception_text(error)}", Span(loader.path, line)
     raise _not_python(reason, span)
 
 

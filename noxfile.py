@@ -31,11 +31,11 @@ CORNERS = [COMBINATIONS[0], COMBINATIONS[-1]]
 BY = ("python", "tensorflow", "protobuf", "numpy")
 
 CORE = (
-    "tests/ir",
+    "tests/language",
     "tests/passes",
     "tests/backends",
     "tests/linking",
-    "tests/interpreter",
+    "tests/runtime/interpreter",
     "tests/cli",
 )
 

@@ -5,7 +5,7 @@ python -m benchmarks.federation [ROUNDS] [--stock]
 A SuperLink and three SuperNodes with TLS, node authentication and warm workers run the rounds.
 Printed are the seconds of a round after the first three, beside those of the local engine in one
 process, and the processor seconds of each kind of process, a round.  With `--stock` the nodes are
-Flower's own, and not `tffc.flower.supernode`.
+Flower's own, and not `tffc.deploy.flower.supernode`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import click
 
 import tffc
 from benchmarks.sides import ROOT
-from tests.flower.processes import SUPERNODE, Federation, rows, started
+from tests.deploy.flower.processes import SUPERNODE, Federation, rows, started
 from tests.shell import Shell
 
 PROGRAM = ROOT / "examples/digits/federated_averaging.py"
@@ -35,10 +35,10 @@ KINDS = {
     "flower-superlink": "server: SuperLink",
     "flwr-serverapp": "server: its app, which runs tffc",
     "flower-supernode": "nodes: SuperNodes",
-    "tffc.flower.supernode": "nodes: SuperNodes",
-    "tffc.flower.worker": "nodes: workers of tffc",
+    "tffc.deploy.flower.supernode": "nodes: SuperNodes",
+    "tffc.deploy.flower.worker": "nodes: workers of tffc",
     "flower-superexec": "nodes and server: SuperExecs, which start processes",
-    "tffc.flower.superexec": "nodes and server: SuperExecs, which start processes",
+    "tffc.deploy.flower.superexec": "nodes and server: SuperExecs, which start processes",
     "multiprocessing": "nodes: processes of messages, which are forked",
 }
 

@@ -28,12 +28,12 @@ import click
 from click.testing import CliRunner
 
 from tffc.cli.application import application
-from tffc.errors import OversizeError
-from tffc.ir import Node, wire
-from tffc.ir.notation import parse
-from tffc.ir.notation.section_folder import digest
-from tffc.ir.wire import TensorBinding, TensorFlowSection, write_tensorflow
-from tffc.proto import GraphDef
+from tffc.graphs.proto import GraphDef
+from tffc.language import Node, wire
+from tffc.language.notation import parse
+from tffc.language.notation.section_folder import digest
+from tffc.language.wire import TensorBinding, TensorFlowSection, write_tensorflow
+from tffc.support.errors import OversizeError
 
 FIRST = 1024
 RUNS, MOST_RUNS = 3, 9

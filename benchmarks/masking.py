@@ -20,7 +20,7 @@ import click
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tffc.flower.masked_steps import (
+from tffc.deploy.flower.masked_steps import (
     MaskedStep,
     attempt_of,
     pack_keys,
@@ -31,11 +31,11 @@ from tffc.flower.masked_steps import (
     unpack_keys,
     unpack_table,
 )
-from tffc.flower.messages import MASKED, Reply, Request
-from tffc.masking.keys import PrivateKey
-from tffc.masking.participant import Participant
-from tffc.masking.terms import Confirmation, Demands, Terms
-from tffc.masking.vectors import Segment
+from tffc.deploy.flower.messages import MASKED, Reply, Request
+from tffc.runtime.masking.keys import PrivateKey
+from tffc.runtime.masking.participant import Participant
+from tffc.runtime.masking.terms import Confirmation, Demands, Terms
+from tffc.runtime.masking.vectors import Segment
 
 SIZE = 100_000
 MODULUS = 2**32

@@ -26,11 +26,11 @@ from benchmarks.rounds.tffc_side import packed
 from benchmarks.rounds.workloads import WORKLOADS
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
-from tffc.engines.engine import Batching, Cohort
-from tffc.engines.local import LocalEngine
-from tffc.engines.process import Process
-from tffc.engines.ray import RayEngine
-from tffc.engines.table import share_cores
+from tffc.deploy.ray.engine import RayEngine
+from tffc.runtime.engines.engine import Batching, Cohort
+from tffc.runtime.engines.local import LocalEngine
+from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.table import share_cores
 
 WORKERS = 2
 

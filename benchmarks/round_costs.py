@@ -22,14 +22,14 @@ from typing import Any
 import click
 
 from tffc.backends.forms.steps import TupleAggregation
-from tffc.data.location import open_source
-from tffc.data.source import ClientSource
-from tffc.engines.api import load
-from tffc.engines.beam import BeamEngine
-from tffc.engines.beam_shipment import ROUND, Shipment, write_file
-from tffc.engines.encoding import decode, encode
-from tffc.engines.engine import Cohort
-from tffc.engines.process import Process
+from tffc.deploy.beam.engine import BeamEngine
+from tffc.deploy.beam.shipment import ROUND, Shipment, write_file
+from tffc.runtime.data.location import open_source
+from tffc.runtime.data.source import ClientSource
+from tffc.runtime.engines.api import load
+from tffc.runtime.engines.encoding import decode, encode
+from tffc.runtime.engines.engine import Cohort
+from tffc.runtime.engines.process import Process
 
 SAMPLE = 200
 """How many clients, or merges, are measured."""
@@ -37,7 +37,7 @@ SAMPLE = 200
 BUNDLE = 1000
 """How many clients a runner is assumed to give a worker at once."""
 
-START = "import sys; from tffc.engines.beam_shipment import unload; unload(sys.argv[1])"
+START = "import sys; from tffc.deploy.beam.shipment import unload; unload(sys.argv[1])"
 
 
 @dataclasses.dataclass(frozen=True)

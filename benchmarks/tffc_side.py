@@ -17,17 +17,14 @@ from benchmarks import averaging
 from benchmarks.by_hand import ByHand
 from benchmarks.clock import seconds
 from benchmarks.programs import PROGRAMS
+from tffc.assurance.proof.prove import Answer, Proof, prove
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.stages import assign_stages
-from tffc.data.location import open_source
-from tffc.data.source import ClientSource
-from tffc.engines.engine import Cohort
-from tffc.engines.local import LocalEngine
-from tffc.engines.process import Process
-from tffc.ir import wire
-from tffc.ir.nodes import (
+from tffc.graphs.proto import GraphDef
+from tffc.language import wire
+from tffc.language.nodes import (
     Binding,
     Block,
     Compiled,
@@ -37,14 +34,17 @@ from tffc.ir.nodes import (
     Selection,
     StructNode,
 )
-from tffc.ir.notation import compact, typed
-from tffc.ir.notation import parse as parse_text
-from tffc.ir.size import tree_size
-from tffc.ir.types import StructType, TensorType, at_clients, at_server
-from tffc.ir.verify import verify
+from tffc.language.notation import compact, typed
+from tffc.language.notation import parse as parse_text
+from tffc.language.size import tree_size
+from tffc.language.types import StructType, TensorType, at_clients, at_server
+from tffc.language.verify import verify
 from tffc.passes.table import default_pipeline
-from tffc.proof.prove import Answer, Proof, prove
-from tffc.proto import GraphDef
+from tffc.runtime.data.location import open_source
+from tffc.runtime.data.source import ClientSource
+from tffc.runtime.engines.engine import Cohort
+from tffc.runtime.engines.local import LocalEngine
+from tffc.runtime.engines.process import Process
 
 
 class Side:

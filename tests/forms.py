@@ -11,10 +11,10 @@ from tffc.backends.forms.broadcast import BroadcastForm
 from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
 from tffc.backends.forms.form import struct_of
 from tffc.backends.forms.map_reduce import MapReduceForm
-from tffc.frameworks.sections import run_section
-from tffc.interpreter.interpreter import EMPTY, Interpreter
-from tffc.ir import FunctionType, Node, StructType, TensorType, Type
-from tffc.trampoline import run
+from tffc.language import FunctionType, Node, StructType, TensorType, Type
+from tffc.runtime.frameworks.sections import run_section
+from tffc.runtime.interpreter.interpreter import EMPTY, Interpreter
+from tffc.support.trampoline import run
 
 
 def run_mapreduce(form: MapReduceForm, state: Any, clients: Sequence[Any]) -> Any:

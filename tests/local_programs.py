@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tffc.ir import (
+from tffc.language import (
     Binding,
     Block,
     Call,
@@ -36,8 +36,8 @@ from tffc.ir import (
     Type,
     to_array,
 )
-from tffc.ir.scope import free_names
-from tffc.ir.traverse import contains
+from tffc.language.scope import free_names
+from tffc.language.traverse import contains
 from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.attributes import type_attribute
 from tffc.linking.builder import GraphBuilder

@@ -1,11 +1,11 @@
-"""`python -m tests.mutation ROOM`: makes small faults in a room, and tells which no test notices.
+"""`python -m tests.mutation PACKAGE`: makes small faults, and tells which no test notices.
 
 A fault is one change of one expression: a comparison turned round, a condition negated, a constant
 changed, an `and` made an `or`, a statement left out.  Each is made in a copy of the checkout, where
-the tests of the room run until one fails.
+the tests of the package run until one fails.
 
-`python -m tests.mutation --planted [ROOM]` makes the faults of `tests/planted.py` instead, and
-tells who sees each: the quick tests of its room, `tffc verify` and `tffc prove`.
+`python -m tests.mutation --planted [PACKAGE]` makes the faults of `tests/planted.py` instead, and
+tells who sees each: the quick tests of its package, `tffc verify` and `tffc prove`.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ TESTS = {
             "tests/hostile/test_cost.py",
         ),
     ),
-    "forms": ("tffc/backends/forms", ("tests/backends", "tests/engines/test_corpus.py")),
-    "proof": ("tffc/proof", ("tests/proof", "tests/cli/test_prove.py")),
+    "forms": ("tffc/backends/forms", ("tests/backends", "tests/runtime/engines/test_corpus.py")),
+    "proof": ("tffc/assurance/proof", ("tests/assurance/proof", "tests/cli/test_prove.py")),
 }
-"""The rooms with the tests that are to notice faults in them."""
+"""The packages with the tests that are to notice faults in them."""
 
 SECONDS = 900
 """After these, tests that still run have noticed a fault: it hangs."""
@@ -153,15 +153,15 @@ def _changed(node: ast.AST) -> Iterator[ast.AST]:
 
 
 @click.command()
-@click.argument("room", type=click.Choice([*TESTS, "linking", "graphdef"]), required=False)
-@click.option("--planted", is_flag=True, help="Make the planted faults, of all rooms by default.")
+@click.argument("package", type=click.Choice([*TESTS, "linking", "graphdef"]), required=False)
+@click.option("--planted", is_flag=True, help="Make the planted faults, by default of all.")
 @click.option("--skip-tests", is_flag=True, help="Of planted faults, try verify and prove alone.")
 @click.option("--skip-programs", is_flag=True, help="Of planted faults, run the tests alone.")
 @click.option("--count", default=40, show_default=True, help="How many faults are made.")
 @click.option("--seed", default=0, show_default=True, help="Decides which.")
 @click.option("--only", metavar="MODULE.py", help="In this module alone.")
 def main(
-    room: str | None,
+    package: str | None,
     planted: bool,
     skip_tests: bool,
     skip_programs: bool,
@@ -169,13 +169,13 @@ def main(
     seed: int,
     only: str | None,
 ) -> None:
-    """Make faults in a room, and print those that its tests do not notice."""
+    """Make faults in a package, and print those that its tests do not notice."""
     if planted:
-        chosen = [each for each in PLANTED if room in (None, each.room)]
+        chosen = [each for each in PLANTED if package in (None, each.package)]
         sys.exit(plant(chosen, tests=not skip_tests, programs=not skip_programs))
-    if room not in TESTS:
-        raise click.UsageError("name a room, or add --planted")
-    folder, tests = TESTS[room]
+    if package not in TESTS:
+        raise click.UsageError("name a package, or add --planted")
+    folder, tests = TESTS[package]
     paths = [path for path in sorted((ROOT / folder).rglob("*.py")) if only in (None, path.name)]
     possible = [fault for path in paths for fault in faults(path)]
     chosen = random.Random(seed).sample(possible, min(count, len(possible)))
@@ -210,7 +210,7 @@ def plant(faults: list[Planted], *, tests: bool, programs: bool) -> str | None:
             fault.apply(checkout)
             expected = {"tests"} if tests else set()
             seen: dict[str, str] = {}
-            if tests and not passes(checkout, QUICK_TESTS[fault.room]):
+            if tests and not passes(checkout, QUICK_TESTS[fault.package]):
                 seen["tests"] = "tests"
             if programs:
                 expected |= set(fault.seen_by)

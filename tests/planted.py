@@ -1,7 +1,7 @@
 """Faults planted in linking, graphdef, forms and passes, and who is to see each.
 
 Each is one change of a text that stands once in a module.  `python -m tests.mutation --planted`
-makes them one by one in a copy of the checkout, and runs there the quick tests of the room, and
+makes them one by one in a copy of the checkout, and runs there the quick tests of the package, and
 `tffc verify` and `tffc prove` on the programs of `tests/planted_programs.py`.
 """
 
@@ -14,29 +14,29 @@ from tests.processes import ROOT
 
 QUICK_TESTS = {
     "linking": ("tests/linking",),
-    "graphdef": ("tests/graphdef", "tests/ir/test_fingerprint.py"),
+    "graphdef": ("tests/graphs", "tests/language/test_fingerprint.py"),
     "forms": ("tests/backends",),
     "passes": ("tests/passes",),
 }
-"""The quick tests of each room."""
+"""The quick tests of each package."""
 
 FOLDERS = {
     "linking": "tffc/linking",
-    "graphdef": "tffc/graphdef",
+    "graphdef": "tffc/graphs",
     "forms": "tffc/backends/forms",
     "passes": "tffc/passes",
 }
 
 
 class Planted(NamedTuple):
-    """A fault: the text of a module of a room that is changed, and into what.
+    """A fault: the text of a module of a package that is changed, and into what.
 
     `seen_by` are those of `verify` and `prove` that are to see it, in one of the programs.  Neither
     sees what changes no compiled program: fingerprints, passes beside the default pipeline, and
     what no traced program has, such as names bound twice, and programs that are refused.
     """
 
-    room: str
+    package: str
     module: str
     before: str
     after: str
@@ -44,11 +44,11 @@ class Planted(NamedTuple):
 
     @property
     def path(self) -> pathlib.Path:
-        return ROOT / FOLDERS[self.room] / self.module
+        return ROOT / FOLDERS[self.package] / self.module
 
     def __str__(self) -> str:
         shown = " ".join(self.before.split())
-        return f"{self.room}/{self.module}: {shown} -> {' '.join(self.after.split())}"
+        return f"{self.package}/{self.module}: {shown} -> {' '.join(self.after.split())}"
 
     def apply(self, checkout: pathlib.Path) -> None:
         """Make the fault in a copy of the checkout."""

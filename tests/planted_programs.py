@@ -19,8 +19,8 @@ from click.testing import CliRunner
 
 import tffc as tff
 from tffc.cli.application import application
-from tffc.frameworks.tensorflow.load import load_tensorflow
-from tffc.ir import wire
+from tffc.language import wire
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 
 NONE = tff.types.at_server(())
 PAIR = tff.types.at_server((np.float32, np.float32))

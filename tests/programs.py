@@ -37,7 +37,7 @@ from tests.local_programs import (
     is_numeric,
 )
 from tests.passes.write_sections import draw as random_number
-from tffc.ir import (
+from tffc.language import (
     CLIENTS,
     SERVER,
     Binding,
@@ -61,8 +61,8 @@ from tffc.ir import (
     at_server,
     to_array,
 )
-from tffc.ir.traverse import contains
-from tffc.ir.types import Placement
+from tffc.language.traverse import contains
+from tffc.language.types import Placement
 
 
 def member_types() -> st.SearchStrategy[Type]:

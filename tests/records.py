@@ -7,8 +7,8 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tffc import proto
-from tffc.data.crc32c import masked_crc32c
+from tffc.graphs import proto
+from tffc.runtime.data.crc32c import masked_crc32c
 
 
 def example(features: Mapping[str, Any]) -> bytes:

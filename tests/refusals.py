@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tffc.errors import TffcError
+from tffc.support.errors import TffcError
 
 
 def refusal(

@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 MODULES = sorted((ROOT / "tffc").rglob("*.py"))
 ENTRY = ("__init__", "__main__")
-"""What a user imports or runs: it hands names on from any room, each when it is first used."""
+"""What a user imports or runs: it hands names on from any package, each when it is first used."""
 
 
 @functools.cache
@@ -41,52 +41,51 @@ def imports(path: pathlib.Path) -> Iterator[str]:
                 yield node.module
 
 
-def room(path: pathlib.Path) -> str:
-    """The room that a file of the package belongs to."""
+def package(path: pathlib.Path) -> str:
+    """The package of tffc that a file belongs to."""
     return path.relative_to(ROOT / "tffc").with_suffix("").parts[0]
 
 
-def imported_rooms() -> dict[str, set[str]]:
-    """The other rooms that each room imports."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for path in MODULES:
-        if room(path) not in ENTRY:
-            found[room(path)] |= {name.split(".")[1] for name in imports(path) if "tffc." in name}
-    return {importer: imported - {importer} for importer, imported in found.items()}
+def drawn_packages() -> list[str]:
+    """The packages of the picture, from the top."""
+    picture = PAGE.split("```text\ncli", 1)[1].split("```", 1)[0]
+    return [line.split()[0] for line in f"cli{picture}".splitlines() if line.strip()]
 
 
-def drawn_layers() -> list[list[str]]:
-    """The rooms of each layer of the picture, from the top."""
-    picture = PAGE.split("```text\n", 1)[1].split("```", 1)[0]
-    lines = (line for line in picture.splitlines() if line.strip(" │"))
-    return [re.split(r"\s{2,}", line.strip())[0].split(" · ") for line in lines]
+def test_every_package_is_drawn_once() -> None:
+    assert sorted(drawn_packages()) == sorted({package(path) for path in MODULES} - set(ENTRY))
 
 
-def test_every_room_is_drawn_once() -> None:
-    drawn = sorted(name for layer in drawn_layers() for name in layer)
-    assert drawn == sorted({room(path) for path in MODULES} - set(ENTRY))
-
-
-def test_rooms_import_only_from_layers_below() -> None:
-    height = {name: -depth for depth, layer in enumerate(drawn_layers()) for name in layer}
+def test_packages_import_only_from_those_below() -> None:
+    order = drawn_packages()
     upward = [
-        f"{importer} imports {imported}"
-        for importer, rooms in imported_rooms().items()
-        for imported in rooms
-        if height[imported] >= height[importer]
+        f"{module} imports {target}"
+        for module, targets in imported_modules().items()
+        for target in targets
+        if order.index(target.split(".")[1]) < order.index(module.split(".")[1])
     ]
     assert upward == []
 
 
-def test_the_table_tells_who_imports_whom() -> None:
-    order = [name for layer in drawn_layers() for name in layer]
-    found = imported_rooms()
-    rows = [
-        f"| {name} | {', '.join(sorted(found.get(name, ()), key=order.index)) or 'nothing'} |"
-        for name in order
-    ]
-    table = "\n".join(rows)
-    assert table in PAGE, f"the page should say:\n{table}"
+JUDGES = {
+    "tffc.assurance.proof": ("language", "graphs", "support"),
+    "tffc.runtime.interpreter": ("runtime.frameworks", "language", "graphs", "support"),
+    "tffc.runtime.frameworks": ("language", "graphs", "support"),
+}
+"""Packages that say what is right, and all that they may import."""
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+def test_judges_share_little_with_the_judged(judge: str) -> None:
+    allowed = (f"{judge}.", *(f"tffc.{name}." for name in JUDGES[judge]))
+    shared = {
+        target
+        for module, targets in imported_modules().items()
+        if module.startswith(judge)
+        for target in targets
+        if not f"{target}.".startswith(allowed)
+    }
+    assert shared == set()
 
 
 def test_the_walk_leads_through_files_that_there_are() -> None:
@@ -97,8 +96,11 @@ def test_the_walk_leads_through_files_that_there_are() -> None:
 
 
 LATE = {
-    ("tffc.ir.nodes", "tffc.ir.notation.structural_text"): "a node says itself how it is drawn",
-    ("tffc.ir.nodes", "tffc.ir.wire"): "a node gives its message itself",
+    (
+        "tffc.language.nodes",
+        "tffc.language.notation.structural_text",
+    ): "a node says itself how it is drawn",
+    ("tffc.language.nodes", "tffc.language.wire"): "a node gives its message itself",
 }
 """Imports inside functions that close a cycle, and why they do."""
 
@@ -110,7 +112,7 @@ def module_name(path: pathlib.Path) -> str:
 
 def imported_modules() -> dict[str, set[str]]:
     """The modules of the package that each imports, also inside functions and for types only."""
-    inner = {module_name(path): path for path in MODULES if room(path) not in ENTRY}
+    inner = {module_name(path): path for path in MODULES if package(path) not in ENTRY}
     found: dict[str, set[str]] = {}
     for name, path in inner.items():
         targets = set(imports(path))
@@ -133,17 +135,18 @@ def test_modules_import_one_another_in_no_circle() -> None:
 
 
 WORDS_OF_THEIR_OWN = {
-    "audit": "it speaks of the same things to people who read no code",
-    "proof": "it says again what others say, and shares no code with them",
+    "tffc.assurance.audit": "it speaks of the same things to people who read no code",
+    "tffc.assurance.proof": "it says again what others say, and shares no code with them",
 }
-"""Rooms whose classes may be called as those of others, and why."""
+"""Packages whose classes may be called as those of others, and why."""
 
 
 def test_no_two_classes_share_a_name() -> None:
     homes: dict[str, list[str]] = defaultdict(list)
+    own = tuple(WORDS_OF_THEIR_OWN)
     for path in MODULES:
         for node in nodes(path):
-            if isinstance(node, ast.ClassDef) and room(path) not in WORDS_OF_THEIR_OWN:
+            if isinstance(node, ast.ClassDef) and not module_name(path).startswith(own):
                 homes[node.name].append(module_name(path))
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
@@ -153,9 +156,9 @@ def test_no_two_classes_share_a_name() -> None:
     [
         ("click", "cli/"),
         ("rich", "cli/"),
-        ("pytest", "golden/"),
-        ("cryptography", "masking/"),
-        ("flwr", "flower/"),
+        ("pytest", "assurance/golden/"),
+        ("cryptography", "runtime/masking/"),
+        ("flwr", "deploy/flower/"),
         ("tensorflow", ""),
         ("jax", ""),
     ],
@@ -170,18 +173,18 @@ def test_libraries_stay_where_they_belong(library: str, homes: str) -> None:
 
 
 OPTIONS_OF_OTHERS = {
-    "audit/policy.py": "a whole command, tffc audit --help",
-    "compat/finder.py": "pip's options",
-    "export/keras.py": "still an option of tffc export",
-    "engines/beam.py": "Beam's options",
-    "engines/beam_transforms.py": "Beam's options",
-    "engines/ray.py": "the options of the engine, given as text",
-    "engines/table.py": "the options of engines, given as text",
-    "flower/bundle_file.py": "a whole command, tffc export --to flower",
-    "flower/node.py": "options of Flower's commands",
-    "flower/settings.py": "options of Flower's commands",
-    "golden/pytest_plugin.py": "pytest's options",
-    "proto/generate.py": "protoc's options",
+    "assurance/audit/policy.py": "a whole command, tffc audit --help",
+    "tff/finder.py": "pip's options",
+    "deploy/export/keras.py": "still an option of tffc export",
+    "deploy/beam/engine.py": "Beam's options",
+    "deploy/beam/transforms.py": "Beam's options",
+    "deploy/ray/engine.py": "the options of the engine, given as text",
+    "runtime/engines/table.py": "the options of engines, given as text",
+    "deploy/flower/bundle_file.py": "a whole command, tffc export --to flower",
+    "deploy/flower/node.py": "options of Flower's commands",
+    "deploy/flower/settings.py": "options of Flower's commands",
+    "assurance/golden/pytest_plugin.py": "pytest's options",
+    "graphs/proto/generate.py": "protoc's options",
 }
 """Modules outside of `cli` whose texts name options, and whose options these are."""
 
@@ -190,23 +193,11 @@ def test_the_library_names_no_option_of_the_command_line() -> None:
     found: set[str] = set()
     for path in MODULES:
         documented = {id(node.value) for node in nodes(path) if isinstance(node, ast.Expr)}
-        for node in nodes(path) if room(path) != "cli" else ():
+        for node in nodes(path) if package(path) != "cli" else ():
             if isinstance(node, ast.Constant) and id(node) not in documented:
                 if re.search(r"(?<![\w-])--[a-z]", str(node.value)):
                     found.add(path.relative_to(ROOT / "tffc").as_posix())
     assert found == set(OPTIONS_OF_OTHERS)
-
-
-def test_every_code_belongs_to_one_module() -> None:
-    homes: dict[str, set[str]] = defaultdict(set)
-    # What the command line adds to errors is said by their codes.
-    added = ROOT / "tffc" / "cli" / "flags.py"
-    for path in MODULES:
-        for node in nodes(path) if path != added else ():
-            if isinstance(node, ast.Constant) and re.fullmatch(r"E\d{3}", str(node.value)):
-                homes[str(node.value)].add(path.name)
-    assert homes
-    assert {code: found for code, found in homes.items() if len(found) > 1} == {}
 
 
 LONGEST_FILE = 600

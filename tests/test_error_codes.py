@@ -12,7 +12,7 @@ import pytest
 
 from tests.processes import ROOT
 from tffc.cli.flags import OPTIONS
-from tffc.explanations import ROOMS, codes, index, read_page
+from tffc.support.explanations import SUBJECTS, codes, index, read_page
 
 CODE = re.compile(r"E\d{3}")
 ADDED = ROOT / "tffc" / "cli" / "flags.py"
@@ -61,7 +61,7 @@ def test_page(code: str) -> None:
     assert blank == ""
     assert page.title
     assert not page.title.endswith(".")
-    assert code[:2] in ROOMS
+    assert code[:2] in SUBJECTS
     assert max(map(len, lines)) <= 100
     assert page.text.endswith("\n")
     assert page.text.count("```") % 2 == 0
@@ -69,5 +69,5 @@ def test_page(code: str) -> None:
 
 def test_index() -> None:
     assert (ROOT / "docs" / "errors.md").read_text() == index(), (
-        "write it again: python -m tffc.explanations > docs/errors.md"
+        "write it again: python -m tffc.support.explanations > docs/errors.md"
     )

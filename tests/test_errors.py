@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tffc.errors import LanguageTypeError
+from tffc.support.errors import LanguageTypeError
 
 
 def test_text() -> None:

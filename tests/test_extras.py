@@ -75,7 +75,8 @@ USES = {
     "parquet": COMPILE + WRITE_PARQUET + READ_PARQUET,
     "ray": f"{COMPILE}{ROUND} --engine ray --engine-options --workers=1",
     "tensorboard": f"{COMPILE}{ROUND} --out run --log tensorboard\nls run/tensorboard/events*",
-    "test": "pytest --collect-only -q && pytest -n2 tests/ir/test_types.py tests/cli/test_light.py",
+    "test": "pytest --collect-only -q && "
+    "pytest -n2 tests/language/test_types.py tests/cli/test_light.py",
 }
 """What each extra is for, tried in a copy of the checkout; nothing at all for the empty one."""
 

@@ -25,12 +25,12 @@ from benchmarks.programs import PROGRAMS
 from tests.processes import run_python
 from tffc.backends import compile_form
 from tffc.cli.collector import collector_paused
-from tffc.ir import wire
-from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, StructNode
-from tffc.ir.notation import compact, formatted, parse, typed
-from tffc.ir.types import TensorType
-from tffc.ir.verify import verify
+from tffc.language import wire
+from tffc.language.dtypes import DType
+from tffc.language.nodes import Binding, Block, Lambda, Node, Reference, Selection, StructNode
+from tffc.language.notation import compact, formatted, parse, typed
+from tffc.language.types import TensorType
+from tffc.language.verify import verify
 from tffc.passes.table import default_pipeline
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ def test_a_fault_changes_one_place_to_python(fault: Planted) -> None:
 
 
 def test_there_are_forty_and_some_in_each_room() -> None:
-    rooms = collections.Counter(fault.room for fault in PLANTED)
-    assert set(rooms) == set(QUICK_TESTS)
-    assert min(rooms.values()) >= 10
+    packages = collections.Counter(fault.package for fault in PLANTED)
+    assert set(packages) == set(QUICK_TESTS)
+    assert min(packages.values()) >= 10
     assert len(set(PLANTED)) >= 40

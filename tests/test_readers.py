@@ -14,9 +14,9 @@ import pytest
 
 from tests.fuzz.readers import READERS as TARGETS
 from tests.processes import ROOT
-from tffc.data.location import SCHEMES
-from tffc.data.source import TypedClients
-from tffc.errors import DataError, WireError, kind_read_by, reader
+from tffc.runtime.data.location import SCHEMES
+from tffc.runtime.data.source import TypedClients
+from tffc.support.errors import DataError, WireError, kind_read_by, reader
 
 INTERPRETERS = frozenset(
     {
@@ -41,34 +41,34 @@ PEER = "what another process of the same run has written"
 MEMORY = "what the node remembers of a sum, which only its own process writes"
 PART = "a part of what a reader in another module reads"
 ELSEWHERE: Mapping[str, str] = {
-    "engines/batching/retrace.py": OWN,
-    "engines/beam_shipment.py": PEER,
-    "engines/encoding.py": PEER,
-    "engines/metrics.py": PART,
-    "engines/shipment.py": PEER,
-    "export/saved_model.py": OWN,
-    "export/signatures.py": OWN,
-    "export/tflite.py": OWN,
-    "files/strict_json.py": PART,
-    "flower/masked_node.py": MEMORY,
-    "flower/warm.py": PEER,
-    "frameworks/tensorflow/runner.py": OWN,
+    "runtime/batching/retrace.py": OWN,
+    "deploy/beam/shipment.py": PEER,
+    "runtime/engines/encoding.py": PEER,
+    "runtime/runs/metrics.py": PART,
+    "runtime/engines/shipment.py": PEER,
+    "deploy/export/saved_model.py": OWN,
+    "deploy/export/signatures.py": OWN,
+    "deploy/export/tflite.py": OWN,
+    "support/files/strict_json.py": PART,
+    "deploy/flower/masked_node.py": MEMORY,
+    "deploy/flower/warm.py": PEER,
+    "runtime/frameworks/tensorflow/runner.py": OWN,
     "frontend/computation.py": OWN,
     "frontend/tensorflow_call.py": OWN,
     "frontend/type_queries.py": OWN,
-    "golden/steadiness.py": PEER,
-    "graphdef/functions.py": OWN,
-    "ir/nodes.py": OWN,
-    "ir/notation/lexer.py": PART,
-    "ir/wire/arrays.py": PART,
+    "assurance/golden/steadiness.py": PEER,
+    "graphs/functions.py": OWN,
+    "language/nodes.py": OWN,
+    "language/notation/lexer.py": PART,
+    "language/wire/arrays.py": PART,
     "linking/function_builder.py": OWN,
     "linking/iterations.py": OWN,
-    "masking/participant.py": MEMORY,
-    "proof/attributes.py": OWN,
-    "proof/passes.py": OWN,
-    "proto/__init__.py": "a table of tffc's own",
-    "proto/messages.py": PART,
-    "validation/stand_ins.py": OWN,
+    "runtime/masking/participant.py": MEMORY,
+    "assurance/proof/attributes.py": OWN,
+    "assurance/proof/passes.py": OWN,
+    "graphs/proto/__init__.py": "a table of tffc's own",
+    "graphs/proto/messages.py": PART,
+    "assurance/validation/stand_ins.py": OWN,
 }
 """The modules that interpret bytes outside of a reader, and why they may."""
 

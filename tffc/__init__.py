@@ -7,7 +7,7 @@ the names, both for type checkers and for this module.
 
 from __future__ import annotations
 
-from tffc.version import VERSION
+from tffc.support.version import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def __getattr__(name: str) -> Any:
 
     if name == "__all__":
         value: Any = sorted(_homes())
-    elif name in importlib.import_module("tffc.compat.names").LIBRARIES:
-        value = importlib.import_module("tffc.compat.install").library(name)
+    elif name in importlib.import_module("tffc.tff.names").LIBRARIES:
+        value = importlib.import_module("tffc.tff.install").library(name)
     elif name.startswith("__") or name not in _homes():
         return _former(name)
     else:
@@ -58,7 +58,7 @@ def _former(name: str) -> Any:
 
     found = None
     if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is None:
-        found = importlib.import_module("tffc.frontend.former_names").find(name)
+        found = importlib.import_module("tffc.tff.former_names").find(name)
     if found is None:
         raise _unknown(name)
     return found
@@ -71,10 +71,10 @@ def _unknown(name: str) -> AttributeError:
     if name.startswith("__") or importlib.util.find_spec(f"{__name__}.{name}") is not None:
         # Python looks up dunder names in every module, and a submodule's name before importing it.
         return AttributeError(message)
-    from tffc.errors import MissingElementError
-    from tffc.frontend import types
-    from tffc.frontend.source import user_span
-    from tffc.near import did_you_mean_by
+    from tffc.runtime.user_code.source import user_span
+    from tffc.support.errors import MissingElementError
+    from tffc.support.near import did_you_mean_by
+    from tffc.tff import types
 
     places = {"IterativeProcess": "templates.IterativeProcess"}
     places |= {each: f"types.{each}" for each in dir(types) if not each.startswith("_")}

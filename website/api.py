@@ -14,17 +14,17 @@ TITLES = {
 """The pages of the names right in `tff`, and the modules that these are from."""
 
 NAMESPACES = {
-    "tff.types": "tffc.frontend.types",
-    "tff.structure": "tffc.frontend.structure",
+    "tff.types": "tffc.tff.types",
+    "tff.structure": "tffc.tff.structure",
     "tff.templates": "tffc.frontend.templates",
-    "tff.tensorflow": "tffc.frontend.tensorflow",
-    "tff.jax": "tffc.frontend.jax",
-    "tff.framework": "tffc.frontend.framework",
-    "tff.test": "tffc.frontend.test",
+    "tff.tensorflow": "tffc.tff.tensorflow",
+    "tff.jax": "tffc.tff.jax",
+    "tff.framework": "tffc.tff.framework",
+    "tff.test": "tffc.tff.test",
     "tff.backends": "tffc.backends",
-    "tff.backends.mapreduce": "tffc.backends.mapreduce",
-    "tff.backends.native": "tffc.backends.native",
-    "tff.backends.test": "tffc.backends.test",
+    "tff.backends.mapreduce": "tffc.tff.backends.mapreduce",
+    "tff.backends.native": "tffc.tff.backends.native",
+    "tff.backends.test": "tffc.tff.backends.test",
 }
 """The names that stand for modules, and the modules."""
 

@@ -2,8 +2,8 @@
 
 A file of the site has the path that it has in the repository, so links between pages, errors,
 examples and code lead where they lead there.  Pages stand elsewhere only in their addresses:
-`docs/running.md` is `running.html`, `tffc/explanations/E101.md` is `errors/E101.html`.  What pages
-link to outside of these, such as an example, becomes a page that shows it.
+`docs/running.md` is `running.html`, `tffc/support/explanations/E101.md` is `errors/E101.html`.
+What pages link to outside of these, such as an example, becomes a page that shows it.
 
 The reference of the API is written from `tffc/__init__.pyi` and the docstrings, which are read and
 not imported.

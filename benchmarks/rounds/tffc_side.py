@@ -16,14 +16,14 @@ from benchmarks.rounds.measured import Make, Measured, Round
 from benchmarks.rounds.workloads import WORKLOADS, Arrays, clients_of
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
-from tffc.data.groups import ValuesInMemory
-from tffc.data.location import open_data, open_source
-from tffc.data.packing import write_pack
-from tffc.data.source import ClientSource
-from tffc.engines.engine import Batching, Cohort
-from tffc.engines.local import LocalEngine
-from tffc.engines.process import Process
-from tffc.engines.table import share_cores
+from tffc.runtime.data.groups import ValuesInMemory
+from tffc.runtime.data.location import open_data, open_source
+from tffc.runtime.data.packing import write_pack
+from tffc.runtime.data.source import ClientSource
+from tffc.runtime.engines.engine import Batching, Cohort
+from tffc.runtime.engines.local import LocalEngine
+from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.table import share_cores
 
 Open = Callable[[str, pathlib.Path, Process], ClientSource]
 

@@ -13,7 +13,7 @@ import tempfile
 import numpy as np
 
 import tffc
-from tffc.engines.process import Process
+from tffc.runtime.engines.process import Process
 
 HERE = pathlib.Path(__file__).parent
 

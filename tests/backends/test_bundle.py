@@ -14,9 +14,9 @@ import pytest
 
 from tests.refusals import refusal
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
-from tffc.errors import BundleError, WireError
-from tffc.ir import Compiled, Lambda, Literal, Node, Reference, TensorType, to_array
+from tffc.language import Compiled, Lambda, Literal, Node, Reference, TensorType, to_array
 from tffc.linking.builder import GraphBuilder
+from tffc.support.errors import BundleError, WireError
 
 
 def identity(name: str = "x") -> Node:

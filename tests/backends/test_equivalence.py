@@ -19,15 +19,15 @@ from tffc.backends.forms.broadcast import BroadcastForm
 from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.map_reduce import MapReduceForm
-from tffc.errors import FormError
-from tffc.interpreter.interpreter import run
-from tffc.ir import FederatedType, Node, SequenceType, StructType, Type
-from tffc.ir.invariants import CALL_DOMINANT, CLOSED
-from tffc.ir.type_parts import leaves, local_type
-from tffc.ir.verify import verify
-from tffc.ir.wire import from_bytes, to_bytes
+from tffc.language import FederatedType, Node, SequenceType, StructType, Type
+from tffc.language.invariants import CALL_DOMINANT, CLOSED
+from tffc.language.type_parts import leaves, local_type
+from tffc.language.values.concrete import flatten, to_python, to_value
+from tffc.language.verify import verify
+from tffc.language.wire import from_bytes, to_bytes
 from tffc.passes import call_dominant
-from tffc.values.concrete import flatten, to_python, to_value
+from tffc.runtime.interpreter.interpreter import run
+from tffc.support.errors import FormError
 
 
 @st.composite

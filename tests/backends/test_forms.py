@@ -12,15 +12,25 @@ import pytest
 
 import tffc as tff
 from tests.refusals import refusal
+from tffc.assurance.diff.programs import is_same
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import FORMS, assemble
-from tffc.diff.programs import is_same
-from tffc.errors import FormError, VerificationError
-from tffc.ir import Block, Call, Compiled, DType, FunctionType, Intrinsic, Lambda, Node, TensorType
-from tffc.ir.notation import parse
-from tffc.ir.wire import TensorBinding, XlaSection, write_xla
+from tffc.language import (
+    Block,
+    Call,
+    Compiled,
+    DType,
+    FunctionType,
+    Intrinsic,
+    Lambda,
+    Node,
+    TensorType,
+)
+from tffc.language.notation import parse
+from tffc.language.wire import TensorBinding, XlaSection, write_xla
 from tffc.passes.local_processing import extract_local_processing
+from tffc.support.errors import FormError, VerificationError
 
 STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
 INTEGER = TensorType(DType.INT32)

@@ -9,8 +9,8 @@ import pytest
 
 import tffc as tff
 from tests.refusals import refusal
-from tffc.errors import LanguageTypeError
-from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.support.errors import LanguageTypeError
 
 load_tensorflow()
 mapreduce: Any = tff.backends.mapreduce

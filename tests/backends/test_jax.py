@@ -23,28 +23,28 @@ from tests.backends.test_equivalence import (
     result_of,
     with_inputs,
 )
-from tests.engines.sources import Values
 from tests.forms import run_broadcast, run_mapreduce
 from tests.local_programs import BINARY, binary_section
 from tests.programs import broadcast_rounds, rounds
+from tests.runtime.engines.sources import Values
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.broadcast import BroadcastForm
 from tffc.backends.forms.map_reduce import MapReduceForm
-from tffc.effects.outside import outside_uses
-from tffc.engines.engine import Cohort
-from tffc.engines.local import LocalEngine
-from tffc.engines.process import Process
-from tffc.engines.sections import run_section
-from tffc.errors import GraphError, LanguageTypeError
-from tffc.export.saved_model import FILE, saved_model
-from tffc.frameworks.sections import load_section
-from tffc.interpreter.interpreter import run
-from tffc.ir import Compiled, FunctionType, Node, StructType, TensorType, Type
-from tffc.ir.traverse import rewrite, walk
-from tffc.ir.type_parts import leaves
+from tffc.deploy.export.saved_model import FILE, saved_model
+from tffc.language import Compiled, FunctionType, Node, StructType, TensorType, Type
+from tffc.language.traverse import rewrite, walk
+from tffc.language.type_parts import leaves
+from tffc.language.values.concrete import to_python
 from tffc.linking.inspect import inspect, is_pure
-from tffc.values.concrete import to_python
+from tffc.runtime.effects.outside import outside_uses
+from tffc.runtime.engines.engine import Cohort
+from tffc.runtime.engines.local import LocalEngine
+from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.sections import run_section
+from tffc.runtime.frameworks.sections import load_section
+from tffc.runtime.interpreter.interpreter import run
+from tffc.support.errors import GraphError, LanguageTypeError
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'tffc[jax]'"

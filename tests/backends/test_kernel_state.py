@@ -17,9 +17,9 @@ import tensorflow
 import tffc as tff
 from tests.refusals import refusal
 from tffc.backends import compile_form
-from tffc.engines.sections import EngineInterpreter
-from tffc.errors import GraphError
-from tffc.interpreter.interpreter import invoke, run
+from tffc.runtime.engines.sections import EngineInterpreter
+from tffc.runtime.interpreter.interpreter import invoke, run
+from tffc.support.errors import GraphError
 
 tf: Any = tensorflow
 FLOATS = tff.SequenceType(np.float32)

@@ -7,8 +7,8 @@ import pytest
 
 import tffc as tff
 from tests.refusals import refusal
-from tffc.backends import mapreduce
-from tffc.errors import FormError, LanguageTypeError
+from tffc.support.errors import FormError, LanguageTypeError
+from tffc.tff.backends import mapreduce
 
 STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
 
@@ -127,7 +127,7 @@ def test_local_processing() -> None:
 
 
 def _value():
-    from tffc.ir import Literal, TensorType, to_array
+    from tffc.language import Literal, TensorType, to_array
 
     return Literal(to_array(1), TensorType(np.int32))
 

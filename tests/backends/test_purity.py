@@ -9,14 +9,14 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
+from tffc.assurance.validation import validate
+from tffc.assurance.validation.arguments import cases
 from tffc.backends import compile_form
-from tffc.errors import FormError
-from tffc.ir.nodes import Lambda, Node
-from tffc.ir.notation import parse
-from tffc.ir.traverse import rewrite
+from tffc.language.nodes import Lambda, Node
+from tffc.language.notation import parse
+from tffc.language.traverse import rewrite
 from tffc.passes.table import default_pipeline
-from tffc.validation import validate
-from tffc.validation.arguments import cases
+from tffc.support.errors import FormError
 
 STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
 FORMS = ["mapreduce", "distribute-aggregate"]

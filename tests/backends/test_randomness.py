@@ -11,7 +11,7 @@ import tensorflow as tf
 import tffc as tff
 from tests.distribution import FAR, distance
 from tffc.backends import compile_form
-from tffc.interpreter.interpreter import run
+from tffc.runtime.interpreter.interpreter import run
 
 RUNS = 1000
 STATE, DATA = tff.types.at_server(np.float32), tff.types.at_clients(np.float32)

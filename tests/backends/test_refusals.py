@@ -10,9 +10,7 @@ import tensorflow as tf
 
 import tffc as tff
 from tffc.backends import compile_form
-from tffc.errors import FormError, Span, VerificationError
-from tffc.interpreter.interpreter import run
-from tffc.ir import (
+from tffc.language import (
     CLIENTS,
     SERVER,
     Call,
@@ -33,6 +31,8 @@ from tffc.ir import (
 )
 from tffc.passes import parse_passes
 from tffc.passes.table import PASSES, all_passes
+from tffc.runtime.interpreter.interpreter import run
+from tffc.support.errors import FormError, Span, VerificationError
 
 INT = TensorType(DType.INT32)
 STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)

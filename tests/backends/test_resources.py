@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import tffc as tff
 from tffc.backends import compile_form
-from tffc.interpreter.interpreter import run
+from tffc.runtime.interpreter.interpreter import run
 
 STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tests import planted_programs as programs
-from tests.engines.sources import Values
+from tests.runtime.engines.sources import Values
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
-from tffc.engines.engine import Cohort
-from tffc.engines.local import LocalEngine
-from tffc.engines.process import Process
-from tffc.interpreter.interpreter import run
+from tffc.runtime.engines.engine import Cohort
+from tffc.runtime.engines.local import LocalEngine
+from tffc.runtime.engines.process import Process
+from tffc.runtime.interpreter.interpreter import run
 
 F = np.float32
 N = np.int32

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.programs import rounds
 from tests.refusals import refusal
 from tffc.backends import compile_form
-from tffc.errors import FormError, TffcError
-from tffc.ir import Intrinsic, Node
-from tffc.ir.intrinsics import INTRINSICS
-from tffc.ir.nodes import Compiled
-from tffc.ir.notation import parse
-from tffc.ir.traverse import rewrite, walk
+from tffc.language import Intrinsic, Node
+from tffc.language.intrinsics import INTRINSICS
+from tffc.language.nodes import Compiled
+from tffc.language.notation import parse
+from tffc.language.traverse import rewrite, walk
+from tffc.support.errors import FormError, TffcError
 
 FORMS = ["mapreduce", "broadcast", "distribute-aggregate"]
 SUM = "({int32}@CLIENTS -> int32@SERVER)"

@@ -34,12 +34,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tests.compat.wheel import ABSENT
 from tests.processes import ROOT
 from tests.recorded import differences
 from tests.shell import Ended, Shell, forget_modules, write_installed
+from tests.tff.wheel import ABSENT
 from tffc.cli.application import application
-from tffc.compat import finder
+from tffc.tff import finder
 
 DOCS = ROOT / "docs"
 PAGES = (

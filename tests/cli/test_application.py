@@ -12,7 +12,7 @@ from tests.cli.conftest import ROUND, Run
 from tests.processes import run_python
 from tffc.backends.forms.kinds import FORMS
 from tffc.cli.application import application
-from tffc.version import VERSION
+from tffc.support.version import VERSION
 
 
 def test_version(run: Run) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.conftest import Run
-from tffc.audit import policy as policies
+from tffc.assurance.audit import policy as policies
 
 ROUND = """\
 import collections

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tffc.cli.collector import collector_paused
-from tffc.ir import wire
-from tffc.ir.nodes import Reference, StructNode
-from tffc.ir.types import TensorType
+from tffc.language import wire
+from tffc.language.nodes import Reference, StructNode
+from tffc.language.types import TensorType
 
 
 @pytest.fixture(autouse=True)

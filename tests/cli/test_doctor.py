@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tffc.cli.commands.doctor import Needed, packages
-from tffc.version import VERSION
+from tffc.support.version import VERSION
 
 
 def test_requirements_are_compared_with_what_is_installed() -> None:

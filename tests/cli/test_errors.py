@@ -11,13 +11,13 @@ import pytest
 import tffc
 from tests.cli.conftest import ROUND, Run
 from tffc.backends.forms.kinds import FORMS
-from tffc.explanations import read_page
-from tffc.frontend.exception_hints import (
+from tffc.runtime.user_code.exception_hints import (
     CALL_THE_MODEL,
     MAKE_OUTSIDE,
     WRITE_THE_LOOP,
     likely_mistake,
 )
+from tffc.support.explanations import read_page
 
 Write = Callable[[str, str], pathlib.Path]
 

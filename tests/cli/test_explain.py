@@ -8,8 +8,8 @@ from click.testing import CliRunner
 from tests.cli.conftest import Run
 from tffc.cli.application import application
 from tffc.cli.diagnostics import render
-from tffc.errors import TffcError
-from tffc.explanations import codes, read_page
+from tffc.support.errors import TffcError
+from tffc.support.explanations import codes, read_page
 
 
 @pytest.mark.parametrize("written", ["E471", "e471", "471"])

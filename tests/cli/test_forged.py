@@ -14,10 +14,10 @@ import tensorflow as tf
 import tffc as tff
 from tests.cli.conftest import Run
 from tests.explorer.test_page import Reader
-from tffc.audit import bundles
+from tffc.assurance.audit import bundles
+from tffc.assurance.proof.prove import Answer, Proof
 from tffc.backends.bundle.bundle import Bundle, read_bundle, write_bundle
-from tffc.ir import Compiled
-from tffc.proof.prove import Answer, Proof
+from tffc.language import Compiled
 
 MODULE = """\
 import collections
@@ -216,9 +216,9 @@ def test_effects_are_those_of_the_components(
 
 def writing(bundle: Bundle) -> Bundle:
     """Return a bundle whose clients' work also writes a file."""
-    from tffc.ir import Compiled
-    from tffc.ir.wire import read_tensorflow, write_tensorflow
-    from tffc.proto import GraphDef
+    from tffc.graphs.proto import GraphDef
+    from tffc.language import Compiled
+    from tffc.language.wire import read_tensorflow, write_tensorflow
 
     work = bundle.components["work"]
     assert isinstance(work, Compiled)

@@ -8,7 +8,7 @@ import pathlib
 import pytest
 
 from tests.cli.conftest import ROUND, Run
-from tffc.ir import wire
+from tffc.language import wire
 
 
 @pytest.fixture(autouse=True)

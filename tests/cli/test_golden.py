@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.cli.conftest import ROUND, Ran, Run
-from tffc.ir.notation import parse
+from tffc.language.notation import parse
 from tffc.passes import Pass
 from tffc.passes.table import PASSES
 

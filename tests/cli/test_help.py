@@ -20,7 +20,7 @@ from tests.cli.pages import DOCS
 from tests.shell import Shell
 from tffc.cli.application import application
 from tffc.cli.reproducer import Reproducer
-from tffc.ir.notation import parse
+from tffc.language.notation import parse
 
 ROOT = DOCS.parent
 MEAN = "examples/temperature/temperature.py:mean_temperature"

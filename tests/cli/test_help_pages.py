@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tffc.cli.commands import help as help_module
-from tffc.explanations import read_page
+from tffc.support.explanations import read_page
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 

@@ -14,8 +14,8 @@ from tests.cli import textmate
 from tests.cli.terminal import COLOR, on_terminal, seen
 from tests.processes import ROOT
 from tffc.cli.lexer import NotationLexer, colored
-from tffc.ir.nodes import Node
-from tffc.ir.notation import compact, formatted, parse, structural, typed
+from tffc.language.nodes import Node
+from tffc.language.notation import compact, formatted, parse, structural, typed
 
 GOLDENS = sorted((ROOT / "golden").rglob("*.sexpr"))
 NOTATION = (ROOT / "docs" / "notation.md").read_text()

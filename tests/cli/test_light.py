@@ -10,11 +10,11 @@ import pytest
 
 import tffc as tff
 from tests.cli.conftest import ROUND, Run
-from tests.operations.artifacts import artifact
+from tests.graphs.operations.artifacts import artifact
 from tests.processes import run_python
 from tffc.cli.application import COMMANDS
-from tffc.ir import Compiled, FunctionType
-from tffc.ir.wire import TensorBinding, XlaSection, write_xla
+from tffc.language import Compiled, FunctionType
+from tffc.language.wire import TensorBinding, XlaSection, write_xla
 
 HEAVY = ("tensorflow", "jax", "rich", "hypothesis", "pytest")
 
@@ -61,7 +61,7 @@ def round_of_xla() -> bytes:
     ("code", "also_absent"),
     [
         ("import tffc", ("numpy", "google", "click")),
-        ("import tffc.ir", ("numpy", "google", "click")),
+        ("import tffc.language", ("numpy", "google", "click")),
         (command("--help"), ("numpy", "google", "yaml")),
         (command("print", "x.pb", "--sexpr"), ("numpy", "yaml")),
         (command("show", "x.npz"), ()),

@@ -9,8 +9,8 @@ import re
 import pytest
 
 from tests.cli.conftest import ROUND, Run
-from tffc.ir import Lambda, Node, wire
-from tffc.ir.nodes import Block
+from tffc.language import Lambda, Node, wire
+from tffc.language.nodes import Block
 from tffc.passes import Pass
 from tffc.passes.table import PASSES
 

@@ -24,10 +24,10 @@ from tests.cli.pages import (
     rendered,
     unheld,
 )
-from tests.compat.wheel import needs_wheel
-from tests.engines.test_beam import needs_beam
-from tests.engines.test_ray import needs_ray
+from tests.deploy.test_beam import needs_beam
+from tests.deploy.test_ray import needs_ray
 from tests.shell import Shell
+from tests.tff.wheel import needs_wheel
 from tffc.cli.application import application
 
 needs_jax = pytest.mark.skipif(

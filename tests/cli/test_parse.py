@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.processes import ENVIRONMENT, ROOT
-from tffc.ir import wire
+from tffc.language import wire
 
 
 def test_there_and_back(run: Run, tmp_path: pathlib.Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 from tests.cli.conftest import ROUND, Run
 from tests.hostile.graphs import hlo
 from tests.processes import run_python
-from tffc.files import inputs
-from tffc.ir import wire
+from tffc.language import wire
+from tffc.support.files import inputs
 
 LIST = "count:\n  target: round.py\n  forms: [mapreduce]\n"
 

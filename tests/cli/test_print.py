@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import ROUND, Run
 from tests.processes import ENVIRONMENT
-from tffc.ir import wire
+from tffc.language import wire
 
 COMPACT = (
     "(count_arg -> (let fc_count_symbol_0=federated_sum(count_arg[1]) "

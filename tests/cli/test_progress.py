@@ -17,7 +17,7 @@ from tests.cli.terminal import on_terminal, seen
 from tests.records import write_records
 from tffc.cli import step_line
 from tffc.cli.status_line import DRAW, ERASE, StatusLine
-from tffc.data.location import open_data
+from tffc.runtime.data.location import open_data
 
 Write = Callable[[str, str], pathlib.Path]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import ROUND, Run
-from tffc.version import VERSION
+from tffc.support.version import VERSION
 
 POLICY = (
     "protection: system\nleast-clients: 5\nnever-leave: [{pattern: data.user, optional: true}]\n"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tffc.cli.round_table import RoundTable
-from tffc.engines.rounds import Round
-from tffc.engines.state import State
-from tffc.ir import SequenceType, to_type
+from tffc.language import SequenceType, to_type
+from tffc.runtime.engines.rounds import Round
+from tffc.runtime.runs.state import State
 
 
 def shown(type: Any, *outputs: Any, last: int | None = None) -> list[str]:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import ROUND, Run
-from tests.engines.test_beam import needs_beam
-from tffc.engines.observed import OBSERVED
+from tests.deploy.test_beam import needs_beam
+from tffc.runtime.runs.observed import OBSERVED
 
 PERSONAL = """
 

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from tests.cli.conftest import Run
 from tests.processes import ENVIRONMENT, ROOT, run_python
 from tffc.cli.application import application
-from tffc.engines.observed import OBSERVED
+from tffc.runtime.runs.observed import OBSERVED
 
 pytestmark = pytest.mark.slow
 

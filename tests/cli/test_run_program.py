@@ -15,7 +15,7 @@ import tffc
 from tests.cli.conftest import Run
 from tests.refusals import refusal
 from tffc.cli.runnable import KEPT, cache_folder
-from tffc.errors import LanguageValueError
+from tffc.support.errors import LanguageValueError
 
 MODULE = """\
 import collections

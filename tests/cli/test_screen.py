@@ -16,7 +16,7 @@ from tests.cli.test_help import COMMANDS
 from tffc.cli import screen
 from tffc.cli.application import application
 from tffc.cli.screen import cells, cut, wrapped, wrapped_lines
-from tffc.ir.notation import parse, typed
+from tffc.language.notation import parse, typed
 
 Write = Callable[[str, str], pathlib.Path]
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Run
-from tffc.data.arrays import ArrayLayout
-from tffc.data.identity import SourceIdentity
-from tffc.data.npz import encode_npz
-from tffc.engines.metrics_file import Extent
-from tffc.engines.rounds import Sampling
-from tffc.engines.run_identity import RunIdentity
-from tffc.engines.run_record import RunRecord, encode_source, sha256
-from tffc.engines.state import State, encode_state
-from tffc.ir import to_type
+from tffc.language import to_type
+from tffc.runtime.data.arrays import ArrayLayout
+from tffc.runtime.data.identity import SourceIdentity
+from tffc.runtime.data.npz import encode_npz
+from tffc.runtime.engines.rounds import Sampling
+from tffc.runtime.runs.metrics_file import Extent
+from tffc.runtime.runs.run_identity import RunIdentity
+from tffc.runtime.runs.run_record import RunRecord, encode_source, sha256
+from tffc.runtime.runs.state import State, encode_state
 
 MODEL = [("weights", (np.float32, [10, 2])), ("bias", np.float32)]
 STATE = to_type([("model", MODEL), ("names", (np.str_, [2]))])

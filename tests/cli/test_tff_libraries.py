@@ -12,8 +12,8 @@ import pytest
 
 import tffc as tff
 from tests.cli.conftest import Run
-from tests.compat.wheel import needs_wheel
-from tffc.engines.process import Process
+from tests.tff.wheel import needs_wheel
+from tffc.runtime.engines.process import Process
 
 pytestmark = [
     pytest.mark.slow,

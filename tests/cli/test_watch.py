@@ -21,7 +21,7 @@ from tests.cli.terminal import open_terminal
 from tests.processes import ENVIRONMENT
 from tffc.cli import watch as watching
 from tffc.cli.watch import watch
-from tffc.errors import LoadError
+from tffc.support.errors import LoadError
 
 INTERRUPTED = 130
 

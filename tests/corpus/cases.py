@@ -15,8 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tffc.ir import Node
-from tffc.ir.wire import from_bytes
+from tffc.language import Node
+from tffc.language.wire import from_bytes
 
 ROOT = os.environ.get("TFFC_CORPUS")
 MISSING = "TFFC_CORPUS does not name a folder of recorded computations"

@@ -25,10 +25,10 @@ from tffc.backends import compile_form, compile_initialize
 from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import FORMS
-from tffc.errors import TffcError
-from tffc.ir import Call, FunctionType, Intrinsic, Lambda, at_server
-from tffc.ir.traverse import walk
-from tffc.ir.wire import to_bytes
+from tffc.language import Call, FunctionType, Intrinsic, Lambda, at_server
+from tffc.language.traverse import walk
+from tffc.language.wire import to_bytes
+from tffc.support.errors import TffcError
 
 PEER = os.environ.get("TFFC_PEER_PYTHON")
 WORKER = pathlib.Path(__file__).with_name("replay_worker.py")

@@ -27,13 +27,13 @@ from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import FORMS
 from tffc.backends.forms.map_reduce import MapReduceForm
-from tffc.errors import TffcError
-from tffc.ir import FunctionType, Lambda, StructType, TensorType, Type
-from tffc.ir.notation import parse
-from tffc.ir.notation.lexer import quoted
-from tffc.ir.type_parts import local_type
-from tffc.ir.wire import from_bytes, to_bytes
-from tffc.values.concrete import Federated, to_python, to_value
+from tffc.language import FunctionType, Lambda, StructType, TensorType, Type
+from tffc.language.notation import parse
+from tffc.language.notation.lexer import quoted
+from tffc.language.type_parts import local_type
+from tffc.language.values.concrete import Federated, to_python, to_value
+from tffc.language.wire import from_bytes, to_bytes
+from tffc.support.errors import TffcError
 
 NAME = re.compile(r"([^<>(){},=\s]+)=")
 GOOD = ("same", "ours", "none")

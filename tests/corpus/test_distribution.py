@@ -10,9 +10,9 @@ import pytest
 from tests.corpus.cases import MISSING, Case, cases
 from tests.corpus.table import result_of_round
 from tests.distribution import FAR, distance
-from tests.interpreter.rounds import as_recorded, by_position
+from tests.runtime.interpreter.rounds import as_recorded, by_position
 from tffc.backends import compile_form
-from tffc.interpreter.interpreter import run
+from tffc.runtime.interpreter.interpreter import run
 
 CLOCKS = {"hist_distinct_arity3", "hist_no_noise_secure"}
 """Cases whose results tell the time."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import tffc as tff
-from tffc.ir import Compiled, DType, Node, StructType, TensorType
-from tffc.ir.array import to_array
+from tffc.language import Compiled, DType, Node, StructType, TensorType
+from tffc.language.array import to_array
 from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.builder import GraphBuilder
 

@@ -14,13 +14,13 @@ from tests.explorer.browser import DESK, PHONE, Explored
 from tests.explorer.conftest import ROUND, Describe
 from tests.explorer.pages import NAMES, ROOT, write_pages
 from tests.explorer.test_page import HOSTILE
-from tffc.audit.audit import Audit
-from tffc.audit.policy import Policy, violations
-from tffc.audit.report import Report
+from tffc.assurance.audit.audit import Audit
+from tffc.assurance.audit.policy import Policy, violations
+from tffc.assurance.audit.report import Report
 from tffc.cli.sources import read_round
-from tffc.errors import LanguageTypeError, Span
 from tffc.explorer.description import Older, refusal
 from tffc.explorer.page import page
+from tffc.support.errors import LanguageTypeError, Span
 
 pytestmark = [
     pytest.mark.slow,

@@ -20,19 +20,19 @@ from tests.explorer import programs
 from tests.explorer.conftest import LATE, ROUND, Describe
 from tests.explorer.pages import ROOT
 from tests.programs import broadcast_rounds, rounds
-from tffc.audit.audit import Audit, audit
-from tffc.audit.breaking import changes
-from tffc.audit.bundles import program_digests
-from tffc.audit.policy import Policy, violations
-from tffc.audit.report import Report, document
+from tffc.assurance.audit.audit import Audit, audit
+from tffc.assurance.audit.breaking import changes
+from tffc.assurance.audit.bundles import program_digests
+from tffc.assurance.audit.policy import Policy, violations
+from tffc.assurance.audit.report import Report, document
 from tffc.backends import compile_form
 from tffc.cli.sources import read_round
-from tffc.errors import LanguageTypeError, Span, TffcError
 from tffc.explorer.description import Older, describe, refusal
 from tffc.explorer.page import page
-from tffc.ir import Node, StructType, wire
+from tffc.language import Node, StructType, wire
 from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.builder import GraphBuilder
+from tffc.support.errors import LanguageTypeError, Span, TffcError
 
 
 def picture(found: dict[str, Any]) -> Iterator[str]:

@@ -143,8 +143,8 @@ def run(computation: Any) -> None:
 
 
 if __name__ == "__main__":
-    from tffc.frontend.load import import_source
-    from tffc.ir.wire import to_bytes
+    from tffc.language.wire import to_bytes
+    from tffc.runtime.user_code.modules import import_source
 
     written = import_source(__file__).ALL
     for each in written.values() if sys.argv[2:] else ():

@@ -10,7 +10,7 @@ import pytest
 
 import tffc as tff
 from tests.refusals import refusal
-from tffc.errors import LanguageTypeError
+from tffc.support.errors import LanguageTypeError
 
 INTS, FLOATS, NOTHING = map(tff.types.at_clients, (np.int32, np.float32, []))
 fc: Any = tff.federated_computation

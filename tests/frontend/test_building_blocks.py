@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc import ir
-from tffc.errors import TffcError
-from tffc.frontend.cardinalities import infer_cardinalities
+from tffc import language as ir
+from tffc.support.errors import TffcError
+from tffc.tff.cardinalities import infer_cardinalities
 
 F: Any = tff.framework
 INT = tff.to_type(np.int32)

@@ -12,8 +12,8 @@ import pytest
 import tffc as tff
 from tests.frontend.computations import traced
 from tests.refusals import error_without_place
-from tffc.errors import ContextError, TffcError
 from tffc.frontend.computation import Computation
+from tffc.support.errors import ContextError, TffcError
 
 fc = tff.federated_computation
 Clients, Server = tff.types.at_clients, tff.types.at_server
@@ -500,7 +500,7 @@ def test_errors_in_a_message_are_at_the_line_that_reads_it() -> None:
 
 
 def test_only_functions_are_computations() -> None:
-    from tffc.ir import Reference, TensorType
+    from tffc.language import Reference, TensorType
 
     with pytest.raises(TypeError) as caught:
         Computation.from_node(Reference("x", TensorType(np.int32)))

@@ -13,8 +13,8 @@ import pytest
 import tffc as tff
 from tests.frontend.computations import Pair, Point, traced
 from tests.refusals import error_without_place
-from tffc.errors import TffcError
 from tffc.frontend.conversion import infer_type
+from tffc.support.errors import TffcError
 
 fc = tff.federated_computation
 INT = np.int32

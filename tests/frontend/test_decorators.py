@@ -12,8 +12,8 @@ import pytest
 
 import tffc as tff
 from tests.refusals import error_without_place
-from tffc.errors import TffcError
 from tffc.frontend.computation import PolymorphicComputation
+from tffc.support.errors import TffcError
 
 fc = tff.federated_computation
 PAIR = [("x", np.int32), ("y", np.float32)]
@@ -278,7 +278,7 @@ def test_returned_none_names_the_function_and_its_line() -> None:
 
 
 def tff_error() -> Any:
-    from tffc.errors import TffcError
+    from tffc.support.errors import TffcError
 
     return TffcError
 

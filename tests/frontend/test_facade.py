@@ -8,7 +8,7 @@ import pytest
 
 import tffc as tff
 from tests.processes import run_python
-from tffc.backends import mapreduce
+from tffc.tff.backends import mapreduce
 
 
 @pytest.mark.parametrize("name", dir(tff))

@@ -11,8 +11,8 @@ import pytest
 
 import tffc
 import tffc as tff
-from tffc.errors import LanguageTypeError
-from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.support.errors import LanguageTypeError
 
 tffc.install_as_tensorflow_federated()
 

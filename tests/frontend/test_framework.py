@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.errors import LanguageTypeError
+from tffc.support.errors import LanguageTypeError
 
 double = tff.federated_computation(lambda x: (x, x), np.int32)
 framework = tff.framework

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.errors import LanguageValueError
+from tffc.support.errors import LanguageValueError
 
 jax = pytest.importorskip("jax", reason="needs tffc[jax]")
 io_callback = pytest.importorskip("jax.experimental", reason="needs tffc[jax]").io_callback

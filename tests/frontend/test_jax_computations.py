@@ -15,9 +15,9 @@ import pytest
 import tffc as tff
 from tests.frontend.computations import Pair
 from tests.refusals import error_without_place
-from tffc.errors import MissingExtraError, TffcError
-from tffc.ir import Compiled
-from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, read_xla
+from tffc.language import Compiled
+from tffc.language.wire import SectionBinding, StructBinding, TensorBinding, read_xla
+from tffc.support.errors import MissingExtraError, TffcError
 
 jc = tff.jax.computation
 INT, FLOAT = np.int32, np.float32

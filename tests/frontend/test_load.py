@@ -13,8 +13,9 @@ import pytest
 
 import tffc
 from tests.refusals import refusal
-from tffc.errors import LanguageTypeError, LoadError
-from tffc.frontend.load import Loaded, load, split_target
+from tffc.frontend.load import Loaded, load
+from tffc.runtime.user_code.modules import split_target
+from tffc.support.errors import LanguageTypeError, LoadError
 
 HEADER = """\
 import numpy as np

@@ -10,7 +10,7 @@ import pytest
 
 import tffc as tff
 from tests.refusals import error_without_place
-from tffc.errors import ContextError
+from tffc.support.errors import ContextError
 
 fc = tff.federated_computation
 Clients, Server, Sequence = tff.types.at_clients, tff.types.at_server, tff.SequenceType

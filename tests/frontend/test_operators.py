@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.ir import Block, Call, Lambda
+from tffc.language import Block, Call, Lambda
 
 fc = tff.federated_computation
 Clients, Server, Sequence = tff.types.at_clients, tff.types.at_server, tff.SequenceType

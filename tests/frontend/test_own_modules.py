@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tffc.frontend.own_modules import OwnModules, folder_of
+from tffc.runtime.user_code.own_modules import OwnModules, folder_of
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def load(name: str) -> object:
 def test_modules_of_the_folder_are_imported_anew(folder: pathlib.Path) -> None:
     own = OwnModules(str(folder / "inside"))
     names = ("own_one", "own_space.own_two", "own_package.own_three")
-    others = ("other_one", "json.tool", "tffc.version")
+    others = ("other_one", "json.tool", "tffc.support.version")
     before = {name: load(name) for name in (*names, *others)}
     files = {os.path.relpath(file, folder) for file in own.files()}
     assert files == {
@@ -70,7 +70,7 @@ def test_what_was_imported_before_is_not_ours(folder: pathlib.Path) -> None:
 
 
 def test_tffc_is_not_ours_where_its_own_checkout_is_the_folder() -> None:
-    name = "tffc.frontend.former_names"
+    name = "tffc.tff.former_names"
     sys.modules.pop(name, None)
     own = OwnModules(str(pathlib.Path(__file__).parents[2]))
     load(name)

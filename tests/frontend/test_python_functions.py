@@ -15,11 +15,11 @@ import tensorflow as tf
 import tffc as tff
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle, write_bundle
-from tffc.engines.shipment import bundle_to_bytes
-from tffc.errors import LanguageValueError
-from tffc.ir import wire
-from tffc.ir.notation import write_sections
-from tffc.ir.wire.python_functions import FUNCTIONS
+from tffc.language import wire
+from tffc.language.notation import write_sections
+from tffc.language.wire.python_functions import FUNCTIONS
+from tffc.runtime.engines.shipment import bundle_to_bytes
+from tffc.support.errors import LanguageValueError
 
 INT = np.int32
 

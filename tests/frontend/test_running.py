@@ -14,7 +14,7 @@ import pytest
 import tffc as tff
 from tests.frontend.computations import Point
 from tests.refusals import error_without_place
-from tffc.errors import ExecutionError
+from tffc.support.errors import ExecutionError
 
 fc, tfc = tff.federated_computation, tff.tf_computation
 Clients, Server = tff.types.at_clients, tff.types.at_server

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from tests.processes import ENVIRONMENT, run_python
-from tffc.errors import LoadError
-from tffc.frontend.load import import_source
+from tffc.runtime.user_code.modules import import_source
+from tffc.support.errors import LoadError
 
 LAYERS = pathlib.Path(__file__).with_name("keras_layers.py")
 

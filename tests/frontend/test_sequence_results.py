@@ -11,8 +11,8 @@ import pytest
 
 import tffc as tff
 from tests.refusals import error_without_place
-from tffc.errors import TffcError
-from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.support.errors import TffcError
 
 tf = load_tensorflow()
 computation: Any = tff.tensorflow.computation

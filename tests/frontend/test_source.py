@@ -13,9 +13,9 @@ import pytest
 
 import tffc as tff
 from tests.processes import run_python
-from tffc.errors import TffcError
 from tffc.frontend.load import load
-from tffc.ir import Block, Lambda
+from tffc.language import Block, Lambda
+from tffc.support.errors import TffcError
 
 fc = tff.federated_computation
 Clients = tff.types.at_clients

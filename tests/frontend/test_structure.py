@@ -11,7 +11,7 @@ import pytest
 
 import tffc as tff
 from tests.frontend.computations import Point
-from tffc.errors import TffcError
+from tffc.support.errors import TffcError
 
 s = tff.structure
 OrderedDict = collections.OrderedDict

@@ -9,7 +9,7 @@ import pytest
 
 import tffc as tff
 from tests.refusals import error_without_place
-from tffc.errors import LanguageTypeError
+from tffc.support.errors import LanguageTypeError
 
 fc = tff.federated_computation
 Server, Clients = tff.types.at_server, tff.types.at_clients

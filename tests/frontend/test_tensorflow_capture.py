@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.errors import ContextError, ExecutionError, TffcError
-from tffc.frameworks.tensorflow.load import load_tensorflow
-from tffc.ir import Compiled
-from tffc.ir.types import StructType
-from tffc.ir.wire import (
+from tffc.graphs.proto import GraphDef
+from tffc.language import Compiled
+from tffc.language.types import StructType
+from tffc.language.wire import (
     SectionBinding,
     SequenceBinding,
     StructBinding,
@@ -25,7 +24,8 @@ from tffc.ir.wire import (
     read_tensorflow,
     write_tensorflow,
 )
-from tffc.proto import GraphDef
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.support.errors import ContextError, ExecutionError, TffcError
 
 tf = load_tensorflow()
 tfc = tff.tf_computation

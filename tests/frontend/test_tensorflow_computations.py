@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.backends import mapreduce
-from tffc.ir.notation import compact, formatted, structural
+from tffc.language.notation import compact, formatted, structural
+from tffc.tff.backends import mapreduce
 
 fc, tfc = tff.federated_computation, tff.tf_computation
 Clients, Server = tff.types.at_clients, tff.types.at_server
 
-PRINTED_FORMS = pathlib.Path(__file__).parents[1] / "ir" / "printed_forms.txt"
+PRINTED_FORMS = pathlib.Path(__file__).parents[1] / "language" / "printed_forms.txt"
 
 
 def simple() -> Any:

@@ -6,19 +6,19 @@ import numpy as np
 
 import tffc as tff
 from tests.refusals import refusal
-from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.frontend.type_checks import (
     SumIncompatibleError,
     check_federated_type,
     check_is_structure_of_floats,
     check_is_sum_compatible,
 )
-from tffc.frontend.type_instances import (
+from tffc.frontend.type_queries import uri_to_placement_literal
+from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.tff.type_instances import (
     UnassignableConcreteTypesError,
     check_all_abstract_types_are_bound,
     check_concrete_instance_of,
 )
-from tffc.frontend.type_queries import uri_to_placement_literal
 
 INTEGER = tff.to_type(np.int32)
 VARIABLE = tff.AbstractType("T")

@@ -10,8 +10,8 @@ import pytest
 
 import tffc as tff
 from tests.refusals import refusal
-from tffc.errors import LanguageTypeError, LanguageValueError
-from tffc.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.support.errors import LanguageTypeError, LanguageValueError
 
 tf = load_tensorflow()
 INT, FLOAT = np.int32, np.float32

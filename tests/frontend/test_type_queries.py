@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frontend.type_queries import (
     PlacementLiteral,
     contains_federated_types,
     transform_type_postorder,
 )
-from tffc.ir.types import Type
+from tffc.language.types import Type
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 
 NESTED = tff.to_type(OrderedDict(a=np.int32, b=[np.float32] * 2))
 ROUND = tff.FunctionType(tff.types.at_server(NESTED), tff.SequenceType(np.int32))

@@ -9,12 +9,12 @@ import numpy as np
 
 from tests.fuzz.reader import Reader, damage_bytes, damage_text, folder, refused
 from tests.hostile.bundles import seeds as seed_bundles
-from tffc.engines.encoding import encode
-from tffc.errors import TffcError
-from tffc.flower.bundle_file import decode_bundle_file, encode_bundle_file, named_files
-from tffc.flower.messages import OPEN, Record, Reply, Request, read_name
-from tffc.flower.past import FILE, history_of, remembered
-from tffc.masking.history import History
+from tffc.deploy.flower.bundle_file import decode_bundle_file, encode_bundle_file, named_files
+from tffc.deploy.flower.messages import OPEN, Record, Reply, Request, read_name
+from tffc.deploy.flower.past import FILE, history_of, remembered
+from tffc.runtime.engines.encoding import encode
+from tffc.runtime.masking.history import History
+from tffc.support.errors import TffcError
 
 ABOUT = {"program": "0" * 64, "round": 1, "attempt": "a", "clients": 2, "skipped": 0, "error": ""}
 ARRAYS = [np.arange(4, dtype=np.int32), np.ones((2, 3), np.float32), np.array([True])]

@@ -7,9 +7,9 @@ import pathlib
 from tests.fuzz.reader import Reader, damage_text, folder
 from tests.fuzz.targets import seed_programs
 from tests.processes import ROOT
-from tffc.audit.policy import read_policy
+from tffc.assurance.audit.policy import read_policy
+from tffc.assurance.golden.examples import read_examples
 from tffc.cli.reproducer import Reproducer, decode_reproducer
-from tffc.golden.examples import read_examples
 from tffc.passes.pipeline_text import parse_passes
 from tffc.passes.table import all_passes, read_pipeline
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tests.fuzz.reader import Reader, damage_bytes
 from tests.fuzz.targets import seed_graphs, seed_sections
 from tests.hostile.graphs import hlo
-from tffc.errors import TffcError
-from tffc.graphdef.reading import check_graph, read_graph
-from tffc.ir.wire import read_xla
-from tffc.operations.effects import is_deterministic
-from tffc.operations.hlo import foreign_calls, instructions
+from tffc.graphs.operations.effects import is_deterministic
+from tffc.graphs.operations.hlo import foreign_calls, instructions
+from tffc.graphs.reading import check_graph, read_graph
+from tffc.language.wire import read_xla
+from tffc.support.errors import TffcError
 
 
 def read_a_graph(data: bytes) -> bool:

@@ -9,9 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tffc.errors import WireError
-from tffc.ir.intrinsics import INTRINSICS
-from tffc.proto.encoding import (
+from tffc.graphs.proto.encoding import (
     LENGTH,
     VARINT,
     Place,
@@ -21,6 +19,8 @@ from tffc.proto.encoding import (
     skip_value,
     varint,
 )
+from tffc.language.intrinsics import INTRINSICS
+from tffc.support.errors import WireError
 
 WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 VOCABULARY = (

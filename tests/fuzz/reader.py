@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tests.fuzz.mutations import damaged_bytes, damaged_text
-from tffc.data.location import open_data
-from tffc.errors import TffcError
-from tffc.ir import Type
+from tffc.language import Type
+from tffc.runtime.data.location import open_data
+from tffc.support.errors import TffcError
 
 
 class Reader(NamedTuple):

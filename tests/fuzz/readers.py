@@ -44,10 +44,10 @@ from tests.fuzz.targets import (
 from tests.hostile.bundles import seeds as seed_bundles
 from tests.records import example, framed
 from tffc.backends.bundle.bundle import MANIFEST, read_bundle
-from tffc.errors import TffcError
-from tffc.ir import SequenceType, StructType, TensorType, Type
-from tffc.ir.notation import parse
-from tffc.ir.wire import from_bytes, type_from_bytes
+from tffc.language import SequenceType, StructType, TensorType, Type
+from tffc.language.notation import parse
+from tffc.language.wire import from_bytes, type_from_bytes
+from tffc.support.errors import TffcError
 
 CORPUS = pathlib.Path(__file__).with_name("corpus")
 """A file for each reader, with one input a line in hexadecimal digits."""

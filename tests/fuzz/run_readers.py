@@ -13,14 +13,14 @@ from tests.fuzz.reader import (
     refused,
 )
 from tests.hostile.killed_runs import Runs
-from tffc.engines.metrics_file import read_rows
-from tffc.engines.observed import OBSERVED, read_observed
-from tffc.engines.report import read_report
-from tffc.engines.run_folder import METRICS
-from tffc.engines.run_record import BATCHING, RUN, SOURCE, read_batching, read_record
-from tffc.engines.state import read_state, read_type
-from tffc.errors import TffcError
-from tffc.ir import TensorType
+from tffc.language import TensorType
+from tffc.runtime.runs.metrics_file import read_rows
+from tffc.runtime.runs.observed import OBSERVED, read_observed
+from tffc.runtime.runs.report import read_report
+from tffc.runtime.runs.run_folder import METRICS
+from tffc.runtime.runs.run_record import BATCHING, RUN, SOURCE, read_batching, read_record
+from tffc.runtime.runs.state import read_state, read_type
+from tffc.support.errors import TffcError
 
 STATE = "state.npz"
 FILES = (RUN, SOURCE, BATCHING, OBSERVED, METRICS, STATE)

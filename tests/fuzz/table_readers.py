@@ -17,10 +17,10 @@ from tests.fuzz.reader import (
     read_any,
 )
 from tests.hostile.data_fuzz import TYPES, mutated_csv, parquet_files
-from tffc.data.location import open_data
-from tffc.data.pack_format import ARROW_FILE, MANIFEST
-from tffc.data.packing import write_pack
-from tffc.ir import StructType, TensorType
+from tffc.language import StructType, TensorType
+from tffc.runtime.data.location import open_data
+from tffc.runtime.data.pack_format import ARROW_FILE, MANIFEST
+from tffc.runtime.data.packing import write_pack
 
 PACKED = StructType([("x", TensorType(np.float32, [None])), ("s", np.str_)])
 

@@ -16,15 +16,14 @@ from tests.fuzz.mutations import (
     rewritten_text,
 )
 from tests.fuzz.reader import refused
-from tests.ir.test_fingerprint import example
-from tests.ir.test_notation import programs
-from tests.ir.test_typed import FORMS
-from tffc.errors import TffcError
-from tffc.ir import Compiled, Node, TensorType, Type
-from tffc.ir.fingerprint import fingerprint
-from tffc.ir.notation import compact, formatted, parse, sections, structural, typed
-from tffc.ir.traverse import walk
-from tffc.ir.wire import (
+from tests.language.test_fingerprint import example
+from tests.language.test_notation import programs
+from tests.language.test_typed import FORMS
+from tffc.language import Compiled, Node, TensorType, Type
+from tffc.language.fingerprint import fingerprint
+from tffc.language.notation import compact, formatted, parse, sections, structural, typed
+from tffc.language.traverse import walk
+from tffc.language.wire import (
     TensorBinding,
     TensorFlowSection,
     from_bytes,
@@ -34,6 +33,7 @@ from tffc.ir.wire import (
     type_to_bytes,
     write_tensorflow,
 )
+from tffc.support.errors import TffcError
 
 LARGEST_SEED = 20_000
 """Seeds are at most so many bytes, so that many can be tried."""

@@ -32,10 +32,10 @@ from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import MANIFEST, Bundle
 from tffc.cli.application import application
 from tffc.cli.failures import DEFECT
-from tffc.errors import TffcError
-from tffc.ir import Node, to_array, wire
-from tffc.ir.notation import parse
+from tffc.language import Node, to_array, wire
+from tffc.language.notation import parse
 from tffc.linking.builder import GraphBuilder
+from tffc.support.errors import TffcError
 
 TIMEOUT_SECONDS = 60
 

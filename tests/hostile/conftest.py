@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from tffc.files.reading import this_machine
+from tffc.support.files.reading import this_machine
 
 SECONDS = 30
 """How much processor time is allowed; only what does not end takes so much."""

@@ -21,12 +21,12 @@ from tests.hostile.data_fuzz import FILES, ROW, arrays, mutated_file, read
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
 from tffc.cli.application import application
-from tffc.data.location import open_source
-from tffc.engines.process import Process
-from tffc.engines.state import State, encode_state
-from tffc.errors import TffcError
-from tffc.ir import SequenceType
-from tffc.ir.notation import parse
+from tffc.language import SequenceType
+from tffc.language.notation import parse
+from tffc.runtime.data.location import open_source
+from tffc.runtime.engines.process import Process
+from tffc.runtime.runs.state import State, encode_state
+from tffc.support.errors import TffcError
 
 TYPE = SequenceType(ROW)
 PROGRAM = f"""

@@ -30,9 +30,9 @@ import pyarrow.parquet as pq
 
 from tests.fuzz.mutations import damaged_bytes
 from tests.records import example, framed
-from tffc.data.location import open_data, open_source
-from tffc.errors import DataError
-from tffc.ir import SequenceType, StructType, TensorType, Type
+from tffc.language import SequenceType, StructType, TensorType, Type
+from tffc.runtime.data.location import open_data, open_source
+from tffc.support.errors import DataError
 
 FINE, REFUSED, DEFECT = "fine", "data error", "DEFECT"
 

@@ -22,22 +22,22 @@ import numpy as np
 import tensorflow as tf
 
 import tffc as tff
-from tests.engines.programs import every_aggregation, personal, process_of
-from tests.engines.sources import Values
-from tests.flower.federation import make_node
+from tests.deploy.flower.federation import make_node
 from tests.fuzz.mutations import CHANGES, damaged_bytes
-from tffc.engines.encoding import decode, encode
-from tffc.engines.engine import Cohort
-from tffc.engines.process import Process
-from tffc.errors import TffcError
-from tffc.explanations import has_page
-from tffc.flower.asking import Arrival, TooFewError
-from tffc.flower.engine import FlowerEngine, Nodes
-from tffc.flower.messages import Record, Reply, Request
-from tffc.flower.node import Node
-from tffc.flower.settings import RunSettings
-from tffc.flower.tasks import UNFORESEEN, Memory
-from tffc.values.concrete import Federated
+from tests.runtime.engines.programs import every_aggregation, personal, process_of
+from tests.runtime.engines.sources import Values
+from tffc.deploy.flower.asking import Arrival, TooFewError
+from tffc.deploy.flower.engine import FlowerEngine, Nodes
+from tffc.deploy.flower.messages import Record, Reply, Request
+from tffc.deploy.flower.node import Node
+from tffc.deploy.flower.settings import RunSettings
+from tffc.deploy.flower.tasks import UNFORESEEN, Memory
+from tffc.language.values.concrete import Federated
+from tffc.runtime.engines.encoding import decode, encode
+from tffc.runtime.engines.engine import Cohort
+from tffc.runtime.engines.process import Process
+from tffc.support.errors import TffcError
+from tffc.support.explanations import has_page
 
 NAMES = tuple(f"silo-{n}" for n in range(5))
 CANARY = 777
@@ -515,7 +515,7 @@ def _replayed(at: int) -> Callable[[str, str, Record], Record]:
 
 def _check_output(federation: Federation, result: Any, nodes: int, foreign: bool) -> None:
     """The output has the program's type; it is that of the honest nodes if nobody else is in it."""
-    from tffc.values.concrete import to_value
+    from tffc.language.values.concrete import to_value
 
     output = to_value(result.output, federation.process.output_type)
     if not foreign:
@@ -538,7 +538,7 @@ def _expected(at: int, nodes: int) -> bytes:
 
 def run_flower_record(generator: random.Random) -> bool:
     """Hand a node what it reads from a changed record of Flower's, if it can be read at all."""
-    from tffc.flower.records import from_flower, to_flower
+    from tffc.deploy.flower.records import from_flower, to_flower
 
     at = generator.randrange(len(federations()))
     kind, _, memory, record, _ = generator.choice(honest(at))
@@ -567,7 +567,8 @@ def _change_content(generator: random.Random, content: Any) -> None:
             name = generator.choice([*about, "more"])
             about[name] = generator.choice([each for each in STRANGE if each is not None])
         case 4 | 5 if isinstance(about, ConfigRecord) and isinstance(about.get("shapes"), list):
-            shapes: Any = [str(each) for each in about["shapes"]]
+            listed: Any = about["shapes"]
+            shapes: Any = [str(each) for each in listed]
             shapes.insert(generator.randrange(len(shapes) + 1), generator.choice(CLAIMED_SHAPES))
             del shapes[generator.randrange(len(shapes))]
             about["shapes"] = shapes

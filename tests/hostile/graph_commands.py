@@ -24,9 +24,9 @@ from tests.hostile.graph_damage import damaged_graph
 from tests.processes import ROOT, run_python
 from tffc.cli.application import application
 from tffc.cli.failures import DEFECT
-from tffc.errors import TffcError
-from tffc.ir import Compiled, Node, wire
-from tffc.ir.traverse import rewrite, walk
+from tffc.language import Compiled, Node, wire
+from tffc.language.traverse import rewrite, walk
+from tffc.support.errors import TffcError
 
 LARGEST = 30_000
 """Rounds are at most so many bytes, so that many can be tried."""
@@ -36,10 +36,10 @@ EXPORTED = 100
 
 TRACING = """\
 import json, pathlib, sys
-from tffc.errors import TffcError
+from tffc.support.errors import TffcError
 from tffc.frontend.load import load
-from tffc.golden.examples import read_examples
-from tffc.ir import wire
+from tffc.assurance.golden.examples import read_examples
+from tffc.language import wire
 
 for example in read_examples(pathlib.Path("golden")):
     try:

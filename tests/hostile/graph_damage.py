@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from tffc.operations import op_table
-from tffc.proto import GraphDef
+from tffc.graphs.operations import op_table
+from tffc.graphs.proto import GraphDef
 
 CHANGES = (1, 1, 1, 2, 3)
 """The numbers of changes to a graph, one of which is chosen."""

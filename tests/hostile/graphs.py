@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tffc import proto
-from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, TensorType
-from tffc.ir.wire import TensorBinding, TensorFlowSection, XlaSection, write_tensorflow, write_xla
-from tffc.operations import op_table
-from tffc.proto.encoding import content_field, string_field
+from tffc.graphs import proto
+from tffc.graphs.operations import op_table
+from tffc.graphs.proto.encoding import content_field, string_field
+from tffc.language.dtypes import DType
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType, TensorType
+from tffc.language.wire import (
+    TensorBinding,
+    TensorFlowSection,
+    XlaSection,
+    write_tensorflow,
+    write_xla,
+)
 
 INT = TensorType(DType.INT32)
 

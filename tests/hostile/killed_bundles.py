@@ -19,7 +19,7 @@ import numpy as np
 
 from tests.hostile.kills import every_kill
 from tffc.backends.bundle.bundle import Bundle, read_bundle, write_bundle
-from tffc.ir import Lambda, Reference, TensorType
+from tffc.language import Lambda, Reference, TensorType
 
 
 def bundle(name: str) -> Bundle:

@@ -25,14 +25,14 @@ import tffc as tff
 from tests.hostile.kills import contents, every_kill, is_killed
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
-from tffc.data.identity import source_identity
-from tffc.data.location import open_source
-from tffc.engines.process import Process
-from tffc.engines.rounds import Sampling, run_rounds
-from tffc.engines.run_folder import RunFolder
-from tffc.engines.run_identity import RunIdentity
-from tffc.engines.state import State
-from tffc.engines.table import make_engine
+from tffc.runtime.data.identity import source_identity
+from tffc.runtime.data.location import open_source
+from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.engines.table import make_engine
+from tffc.runtime.runs.run_folder import RunFolder
+from tffc.runtime.runs.run_identity import RunIdentity
+from tffc.runtime.runs.state import State
 
 ROUNDS, CLIENTS, CHANGES = 3, 4, 60
 
@@ -91,7 +91,7 @@ def random_kills(runs: Runs, count: int, seed: int) -> Iterator[int]:
 def main(engine: str, count: str = "", seed: str = "") -> None:
     """Print how many runs of an engine were killed, and what is wrong."""
     if engine == "beam":
-        import tffc.engines.beam_transforms  # noqa: F401 - once, and not in every process
+        import tffc.deploy.beam.transforms  # noqa: F401 - once, and not in every process
     with tempfile.TemporaryDirectory() as place, contextlib.chdir(place):
         runs = Runs(engine)
         whole = runs.left("whole")

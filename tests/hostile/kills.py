@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tffc.engines.observed import OBSERVED
+from tffc.runtime.runs.observed import OBSERVED
 
 CHANGES = frozenset(
     {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "fcntl.flock", "ctypes.dlsym"}

@@ -56,10 +56,10 @@ from tests.hostile import (
 from tests.hostile.kills import is_killed
 from tffc.backends import compile_form
 from tffc.backends.forms.kinds import FORMS
-from tffc.errors import TffcError
-from tffc.ir import FunctionType, Node
-from tffc.ir.notation import parse
-from tffc.ir.wire import from_bytes, to_bytes
+from tffc.language import FunctionType, Node
+from tffc.language.notation import parse
+from tffc.language.wire import from_bytes, to_bytes
+from tffc.support.errors import TffcError
 
 GIB = 2**30
 SECONDS = 30
@@ -135,7 +135,7 @@ def run_kill(engine: str, seed: int, case: int) -> bool:
 def _runs(engine: str) -> tuple[killed_runs.Runs, str, dict[str, bytes | None]]:
     """What runs rounds in a folder, and what an undisturbed run leaves there."""
     if engine == "beam":
-        import tffc.engines.beam_transforms  # noqa: F401 - once, and not in every process
+        import tffc.deploy.beam.transforms  # noqa: F401 - once, and not in every process
     place = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, place)
     with contextlib.chdir(place):

@@ -25,13 +25,13 @@ from unittest import mock
 import numpy as np
 
 from tests.hostile.tampered_runs import TEXTS, VALUES, parts
-from tffc.data import packed, packing
-from tffc.data.groups import read_groups
-from tffc.data.location import open_data, open_source
-from tffc.data.packed import PackedFolder
-from tffc.data.packing import write_pack
-from tffc.errors import DataError, TffcError
-from tffc.ir import SequenceType, Type, to_type
+from tffc.language import SequenceType, Type, to_type
+from tffc.runtime.data import packed, packing
+from tffc.runtime.data.groups import read_groups
+from tffc.runtime.data.location import open_data, open_source
+from tffc.runtime.data.packed import PackedFolder
+from tffc.runtime.data.packing import write_pack
+from tffc.support.errors import DataError, TffcError
 
 TYPES: Sequence[Type] = (
     to_type(collections.OrderedDict(x=(np.float32, [None, 2]), n=np.int32, s=np.str_)),

@@ -17,21 +17,21 @@ from typing import Any
 
 import yaml
 
-from tffc.audit.patterns import Pattern
+from tffc.assurance.audit.patterns import Pattern
+from tffc.assurance.golden.cases import read_cases
 from tffc.cli.lexer import NotationLexer
 from tffc.cli.screen import wrapped
-from tffc.data.location import open_data
-from tffc.errors import TffcError, abridge
-from tffc.files.strict_json import read_json
-from tffc.files.yaml_file import read_yaml
-from tffc.frameworks.tensorflow.runner import _first_line
-from tffc.frontend.exception_hints import likely_mistake
-from tffc.golden.cases import read_cases
-from tffc.ir.notation import parse
-from tffc.operations.effects import calls_python
+from tffc.graphs.operations.effects import calls_python
+from tffc.language.notation import parse
 from tffc.passes.pipeline_text import parse_passes, parse_pipeline
 from tffc.passes.table import PASSES
-from tffc.printable import printable_lines
+from tffc.runtime.data.location import open_data
+from tffc.runtime.frameworks.tensorflow.runner import _first_line
+from tffc.runtime.user_code.exception_hints import likely_mistake
+from tffc.support.errors import TffcError, abridge
+from tffc.support.files.strict_json import read_json
+from tffc.support.files.yaml_file import read_yaml
+from tffc.support.printable import printable_lines
 
 READERS: dict[str, Callable[[str], Any]] = {
     "typed text": lambda text: parse(text, {}),

@@ -34,7 +34,7 @@ import numpy as np
 
 from tests.hostile.kills import contents
 from tests.processes import ROOT
-from tffc.files.atomic import is_leftover
+from tffc.support.files.atomic import is_leftover
 
 PROGRAM = """
 import numpy as np

@@ -27,8 +27,8 @@ from tests.hostile.kills import contents
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle, write_bundle
 from tffc.cli.application import application
-from tffc.ir import Node
-from tffc.ir.notation import parse
+from tffc.language import Node
+from tffc.language.notation import parse
 
 PROGRAM = """
 (arg: <int32@SERVER,{int32}@CLIENTS> -> (let

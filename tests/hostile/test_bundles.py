@@ -13,14 +13,14 @@ import pytest
 
 from tests.hostile.bundles import VALUES, run_case, seeds
 from tests.refusals import refusal
+from tffc.assurance.golden.examples import read_examples
 from tffc.backends.bundle.bundle import MANIFEST, check_target, read_bundle
 from tffc.backends.bundle.manifest import decode_manifest
 from tffc.backends.forms.kinds import assemble
-from tffc.errors import BundleError, FormError, GoldenError, NotationError, PipelineError
-from tffc.files.reading import TooLargeError, read_all, read_named, read_regular
-from tffc.golden.examples import read_examples
-from tffc.ir.notation import SectionFolder, parse
+from tffc.language.notation import SectionFolder, parse
 from tffc.passes.table import read_pipeline
+from tffc.support.errors import BundleError, FormError, GoldenError, NotationError, PipelineError
+from tffc.support.files.reading import TooLargeError, read_all, read_named, read_regular
 
 CASES = 60
 

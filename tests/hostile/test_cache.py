@@ -15,7 +15,7 @@ import pytest
 from tests.hostile.kills import contents
 from tests.processes import ENVIRONMENT
 from tffc.cli.runnable import KEPT, cache_folder, read_runnable
-from tffc.files import atomic
+from tffc.support.files import atomic
 
 FORM = "distribute-aggregate"
 

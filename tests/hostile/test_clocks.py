@@ -21,11 +21,11 @@ from tests.hostile.kills import contents
 from tests.hostile.tampered_runs import GO_ON, prepared, ran
 from tffc.cli import watch as watching
 from tffc.cli.runnable import cache_folder
-from tffc.data.location import open_source
-from tffc.engines import engine
-from tffc.engines.batching.planner import _quotient
-from tffc.errors import DataError
-from tffc.ir import TensorType
+from tffc.language import TensorType
+from tffc.runtime.batching.planner import _quotient
+from tffc.runtime.data.location import open_source
+from tffc.runtime.engines import engine
+from tffc.support.errors import DataError
 
 YEARS = 365 * 24 * 3600 * 10**9
 AGES = {

@@ -10,25 +10,18 @@ import pytest
 from click.testing import CliRunner
 
 from tests.hostile import doubling
+from tffc.assurance.diff.alignment import aligned
+from tffc.assurance.validation.arguments import usual_trials
+from tffc.assurance.validation.bounded import Bounded
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.application import application
-from tffc.diff.alignment import aligned
-from tffc.errors import (
-    GraphError,
-    NotationError,
-    TffcError,
-    ValidationError,
-    VerificationError,
-    WireError,
-)
-from tffc.interpreter.interpreter import EMPTY, run
-from tffc.ir import calls, wire
-from tffc.ir.alpha import canonical
-from tffc.ir.dtypes import DType
-from tffc.ir.environment import Environment
-from tffc.ir.invariants import INVARIANTS
-from tffc.ir.nodes import (
+from tffc.language import calls, wire
+from tffc.language.alpha import canonical
+from tffc.language.dtypes import DType
+from tffc.language.environment import Environment
+from tffc.language.invariants import INVARIANTS
+from tffc.language.nodes import (
     Binding,
     Block,
     Call,
@@ -39,19 +32,26 @@ from tffc.ir.nodes import (
     Selection,
     StructNode,
 )
-from tffc.ir.notation import compact, formatted, parse, sections, structural, typed
-from tffc.ir.notation.type_parser import parse_type
-from tffc.ir.size import MAX_SIZE, max_size, size_limit
-from tffc.ir.type_parts import leaves
-from tffc.ir.types import StructType, TensorType, Type, at_clients, at_server
-from tffc.ir.verify import holding, verify
+from tffc.language.notation import compact, formatted, parse, sections, structural, typed
+from tffc.language.notation.type_parser import parse_type
+from tffc.language.size import MAX_SIZE, max_size, size_limit
+from tffc.language.type_parts import leaves
+from tffc.language.types import StructType, TensorType, Type, at_clients, at_server
+from tffc.language.verify import holding, verify
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Tensor
-from tffc.near import MOST_NAMES, near_names
 from tffc.passes import call_dominant
-from tffc.trampoline import run as run_task
-from tffc.validation.arguments import usual_trials
-from tffc.validation.bounded import Bounded
+from tffc.runtime.interpreter.interpreter import EMPTY, run
+from tffc.support.errors import (
+    GraphError,
+    NotationError,
+    TffcError,
+    ValidationError,
+    VerificationError,
+    WireError,
+)
+from tffc.support.near import MOST_NAMES, near_names
+from tffc.support.trampoline import run as run_task
 
 pytestmark = pytest.mark.usefixtures("hang")
 

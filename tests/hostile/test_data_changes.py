@@ -15,9 +15,9 @@ import pytest
 
 from tests.records import write_records
 from tests.refusals import refusal
-from tffc.data.location import open_source
-from tffc.errors import DataError
-from tffc.ir import SequenceType, TensorType
+from tffc.language import SequenceType, TensorType
+from tffc.runtime.data.location import open_source
+from tffc.support.errors import DataError
 
 READINGS = SequenceType(TensorType(np.float32))
 ROWS = [("ada", 1.0), ("bob", 100.0)]

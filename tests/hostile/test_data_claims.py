@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.records import example, framed
-from tffc.data.location import open_data, open_source
-from tffc.data.source import check_all
-from tffc.errors import DataError
-from tffc.ir import SequenceType, TensorType, Type
+from tffc.language import SequenceType, TensorType, Type
+from tffc.runtime.data.location import open_data, open_source
+from tffc.runtime.data.source import check_all
+from tffc.support.errors import DataError
 
 READINGS = SequenceType(TensorType(np.float32))
 WORDS = SequenceType(TensorType(np.str_))
@@ -196,7 +196,7 @@ def test_a_bomb() -> None:
 
 
 def test_what_is_large_and_is_not_compressed_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tffc.data.compressed.MAX_BYTES", 1000)
+    monkeypatch.setattr("tffc.runtime.data.compressed.MAX_BYTES", 1000)
     batch = SequenceType(TensorType(np.float32, [None]))
     np.savez("d/ada.npz", np.ones((2, 1000), np.float32))
     assert len(open_source("d", batch).read("ada")) == 2
@@ -329,7 +329,7 @@ def test_advice_about_what_is_no_table(text: bytes, advice: str) -> None:
 
 
 def test_a_file_of_one_line_is_not_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tffc.data.csv_file.LONGEST_LINE", 100)
+    monkeypatch.setattr("tffc.runtime.data.csv_file.LONGEST_LINE", 100)
     error = refusal(write_csv("client,degrees\nada," + "1" * 100 + "\n"))
     assert error.message == "d.csv:2: this is not CSV in UTF-8: a line has more than 100 bytes"
 
@@ -399,7 +399,7 @@ def test_rows_that_are_compressed_are_counted(
     location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They cost nothing to send, and each is looked at."""
-    monkeypatch.setattr("tffc.data.compressed.MAX_ROWS", 9_000)
+    monkeypatch.setattr("tffc.runtime.data.compressed.MAX_ROWS", 9_000)
     pathlib.Path("d.csv.gz").write_bytes(gzip.compress(b"client,degrees\na,1\n" + b"\n" * 9_000))
     clients = pa.array(["a"] * 9_001).dictionary_encode()
     write_parquet(clients, pa.array(np.zeros(9_001, np.float32)), row_group_size=3_000)

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 
 from tests.processes import ROOT
 from tffc.cli.application import application
-from tffc.data.location import open_source
-from tffc.data.source import check_all
-from tffc.errors import DataError, LoadError
-from tffc.ir import SequenceType, StructType, TensorType, Type
+from tffc.language import SequenceType, StructType, TensorType, Type
+from tffc.runtime.data.location import open_source
+from tffc.runtime.data.source import check_all
+from tffc.support.errors import DataError, LoadError
 
 READINGS = SequenceType(TensorType(np.float32))
 TENSOR = TensorType(np.float32, None)

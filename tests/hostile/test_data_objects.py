@@ -6,8 +6,8 @@ import pathlib
 
 import pytest
 
-from tffc.data.python_function import PythonFunction
-from tffc.errors import DataError
+from tffc.runtime.data.python_function import PythonFunction
+from tffc.support.errors import DataError
 
 CLIENTS = """
 class Lacking:

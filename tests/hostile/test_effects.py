@@ -24,20 +24,20 @@ from tests.hostile.graphs import (
     reading,
     section,
 )
-from tffc.backends import mapreduce
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.application import application
-from tffc.effects.consent import check_consent, find_outside
-from tffc.effects.outside import Use, outside_uses
-from tffc.engines.process import Process
-from tffc.engines.state import State
-from tffc.engines.table import make_engine
-from tffc.errors import ConsentError, LanguageValueError
 from tffc.frontend.computation import Computation
 from tffc.frontend.load import load
-from tffc.ir import wire
-from tffc.ir.nodes import Compiled
-from tffc.operations import effects, op_table
+from tffc.graphs.operations import effects, op_table
+from tffc.language import wire
+from tffc.language.nodes import Compiled
+from tffc.runtime.effects.consent import check_consent, find_outside
+from tffc.runtime.effects.outside import Use, outside_uses
+from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.table import make_engine
+from tffc.runtime.runs.state import State
+from tffc.support.errors import ConsentError, LanguageValueError
+from tffc.tff.backends import mapreduce
 
 REFUSAL = """\
 error[E705]: `{name}` reads or writes files, and nobody has consented to that: ReadFile 'secret'

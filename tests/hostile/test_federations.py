@@ -12,16 +12,16 @@ import pytest
 
 from tests.hostile import federations
 from tests.hostile.federations import NAMES, Here, changed_record, honest, round_of
-from tests.masking.sums import Sum
-from tffc.engines.encoding import decode, encode
-from tffc.errors import ExecutionError
-from tffc.flower.engine import FlowerEngine
-from tffc.flower.masked_steps import MOST_PARTICIPANTS, pack_table, unpack_table
-from tffc.flower.messages import Record, Reply, Request, program_digest
-from tffc.flower.settings import RunSettings
-from tffc.flower.store import read_digests
-from tffc.masking.aggregator import Aggregator
-from tffc.masking.terms import Keys
+from tests.runtime.masking.sums import Sum
+from tffc.deploy.flower.engine import FlowerEngine
+from tffc.deploy.flower.masked_steps import MOST_PARTICIPANTS, pack_table, unpack_table
+from tffc.deploy.flower.messages import Record, Reply, Request, program_digest
+from tffc.deploy.flower.settings import RunSettings
+from tffc.deploy.flower.store import read_digests
+from tffc.runtime.engines.encoding import decode, encode
+from tffc.runtime.masking.aggregator import Aggregator
+from tffc.runtime.masking.terms import Keys
+from tffc.support.errors import ExecutionError
 
 OPEN, SIZED, ALONE = 0, 6, 7
 """Places of federations."""

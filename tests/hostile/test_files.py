@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tffc.files.reading import Identity, TooLargeError, open_regular, read_regular
+from tffc.support.files.reading import Identity, TooLargeError, open_regular, read_regular
 
 
 def make_fifo(path: pathlib.Path) -> None:

@@ -18,15 +18,15 @@ from tests.hostile.graphs import add, add_function, new_graph, section
 from tests.hostile.graphs import hlo as instructions
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle, write_bundle
-from tffc.effects.consent import KINDS, check_consent
-from tffc.effects.outside import outside_uses
-from tffc.engines.process import Process
-from tffc.errors import ConsentError, ExecutionError, GraphError
-from tffc.frameworks.sections import run_section
-from tffc.ir import Compiled, wire
-from tffc.ir.wire import XlaSection, read_xla, write_xla
-from tffc.operations import hlo
-from tffc.operations.effects import Effect, effect_of_module
+from tffc.graphs.operations import hlo
+from tffc.graphs.operations.effects import Effect, effect_of_module
+from tffc.language import Compiled, wire
+from tffc.language.wire import XlaSection, read_xla, write_xla
+from tffc.runtime.effects.consent import KINDS, check_consent
+from tffc.runtime.effects.outside import outside_uses
+from tffc.runtime.engines.process import Process
+from tffc.runtime.frameworks.sections import run_section
+from tffc.support.errors import ConsentError, ExecutionError, GraphError
 
 ALL = ("--allow-effects", "files,network,python,unknown")
 CALLED = "calls a function that is not in it and stayed in the process that traced it: "

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from tffc.cli.diagnostics import render, report, traceback_text
-from tffc.compat.finder import CompatFinder
-from tffc.compat.install import install_as_tensorflow_federated
-from tffc.errors import LoadError, TffcError
 from tffc.frontend.load import load
+from tffc.support.errors import LoadError, TffcError
+from tffc.tff.finder import CompatFinder
+from tffc.tff.install import install_as_tensorflow_federated
 
 ROUND = b"""
 import numpy as np

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tffc.engines.metrics import CsvStream, MetricsRow, curves, row_of
-from tffc.engines.rounds import Round
-from tffc.engines.state import State
-from tffc.ir import SequenceType, StructType, TensorType, to_type
-from tffc.ir.dtypes import DType
+from tffc.language import SequenceType, StructType, TensorType, to_type
+from tffc.language.dtypes import DType
+from tffc.runtime.engines.rounds import Round
+from tffc.runtime.runs.metrics import CsvStream, MetricsRow, curves, row_of
+from tffc.runtime.runs.state import State
 
 FLOAT = TensorType(np.float32)
 NESTED = StructType.of(("loss",), (FLOAT,))

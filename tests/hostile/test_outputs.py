@@ -17,8 +17,8 @@ from tests.cli.conftest import EXPLAIN, ROUND
 from tests.hostile.doubling import PLUS, function_tower
 from tests.processes import ENVIRONMENT
 from tffc.cli.application import application
-from tffc.errors import LoadError
-from tffc.files.atomic import write_file
+from tffc.support.errors import LoadError
+from tffc.support.files.atomic import write_file
 
 pytestmark = pytest.mark.slow
 
@@ -124,8 +124,8 @@ def write_state(folder: pathlib.Path) -> None:
     import numpy as np
 
     from tffc.backends.bundle.bundle import read_bundle
-    from tffc.engines import state
-    from tffc.engines.process import Process
+    from tffc.runtime.engines.process import Process
+    from tffc.runtime.runs import state
 
     process = Process(read_bundle(folder / "bundle"))
     first = state.State(np.int32(0), process.program, 0)

@@ -13,15 +13,15 @@ import pytest
 import yaml
 
 import tffc as tff
+from tests.assurance.proof.edits import Draft
 from tests.fuzz.mutations import damaged_text
 from tests.hostile.bundles import VALUES
-from tests.proof.edits import Draft
-from tffc.audit.policy import EXCEPTION, FIELDS, read_policy
+from tffc.assurance.audit.policy import EXCEPTION, FIELDS, read_policy
+from tffc.assurance.proof.prove import Answer, Proof, prove
 from tffc.backends import compile_form
-from tffc.errors import PolicyError
-from tffc.ir import Compiled
-from tffc.ir.size import size_limit
-from tffc.proof.prove import Answer, Proof, prove
+from tffc.language import Compiled
+from tffc.language.size import size_limit
+from tffc.support.errors import PolicyError
 
 POLICY = """\
 operators: [federated_secure_sum_bitwidth, federated_mean]

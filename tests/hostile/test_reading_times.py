@@ -9,14 +9,14 @@ import pytest
 
 from tests.hostile import reading_times
 from tests.refusals import refusal
-from tffc.audit.patterns import TOKEN, Pattern
+from tffc.assurance.audit.patterns import TOKEN, Pattern
 from tffc.cli.lexer import NotationLexer
-from tffc.errors import NotationError, PipelineError
-from tffc.frameworks.tensorflow.runner import _failed_node, _first_line
-from tffc.ir.notation import parse
-from tffc.operations.effects import calls_python
+from tffc.graphs.operations.effects import calls_python
+from tffc.language.notation import parse
 from tffc.passes.pipeline_text import parse_passes
 from tffc.passes.table import PASSES
+from tffc.runtime.frameworks.tensorflow.runner import _failed_node, _first_line
+from tffc.support.errors import NotationError, PipelineError
 
 EXPRESSIONS = {
     "first_steps": r"(?:.*\.)?",

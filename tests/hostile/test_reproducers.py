@@ -13,9 +13,9 @@ from tests.fuzz.targets import seed_programs
 from tests.refusals import refusal
 from tffc.cli.commands.opt import _read_reproducer
 from tffc.cli.reproducer import Reproducer, decode_reproducer
-from tffc.errors import PipelineError, TffcError, VerificationError
-from tffc.ir import Node
-from tffc.ir.notation import parse, sections
+from tffc.language import Node
+from tffc.language.notation import parse, sections
+from tffc.support.errors import PipelineError, TffcError, VerificationError
 
 PASSES = "unique-names,call-dominant"
 TWICE = "(x: int32 -> (let y=x in (let y=y in y)))"

@@ -19,20 +19,20 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tests.engines.programs import process_of
 from tests.hostile.kills import contents
 from tests.refusals import refusal
+from tests.runtime.engines.programs import process_of
 from tffc.backends.bundle.bundle import Bundle
-from tffc.data.identity import source_identity
-from tffc.data.location import open_source
-from tffc.engines.local import LocalEngine
-from tffc.engines.process import Process
-from tffc.engines.rounds import Sampling, run_rounds
-from tffc.engines.run_folder import FILES, FOLDERS, RunFolder
-from tffc.engines.run_identity import RunIdentity, differences
-from tffc.engines.state import State, read_state
-from tffc.errors import DataError
-from tffc.ir import Literal, Node, TensorType, to_array
+from tffc.language import Literal, Node, TensorType, to_array
+from tffc.runtime.data.identity import source_identity
+from tffc.runtime.data.location import open_source
+from tffc.runtime.engines.local import LocalEngine
+from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.runs.run_folder import FILES, FOLDERS, RunFolder
+from tffc.runtime.runs.run_identity import RunIdentity, differences
+from tffc.runtime.runs.state import State, read_state
+from tffc.support.errors import DataError
 
 FORM = "distribute-aggregate"
 AT_SERVER, AT_CLIENTS = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
@@ -461,7 +461,7 @@ def test_there_is_nothing_of_later_rounds(setting: Setting, name: str) -> None:
 
 HOLDING = """\
 import os, pathlib, sys
-from tffc.files import locks
+from tffc.support.files import locks
 held = locks.take(pathlib.Path("run/run.lock"), wait=False)
 os.write(held.descriptor, b"process 7 on there\\n")
 print("held", flush=True)

@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 
-from tffc.engines.scratch import KEPT, LOCK, scratch_folder, temporary_files_in
+from tffc.runtime.engines.scratch import KEPT, LOCK, scratch_folder, temporary_files_in
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def test_nothing_stays(root: pathlib.Path) -> None:
 
 HOLDING = """
 import os, signal, sys, tempfile
-from tffc.engines.scratch import scratch_folder
+from tffc.runtime.engines.scratch import scratch_folder
 tempfile.tempdir = sys.argv[1]
 with scratch_folder() as folder:
     open(os.path.join(folder, "kept"), "w").close()

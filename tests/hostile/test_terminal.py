@@ -19,12 +19,7 @@ from tffc.backends import compile_form
 from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import render
 from tffc.cli.round_table import RoundTable
-from tffc.engines.metrics import CsvStream, MetricsRow
-from tffc.engines.plot import plot
-from tffc.engines.rounds import Round
-from tffc.engines.state import State
-from tffc.errors import BundleError, FormError, LoadError, Span, TffcError, VerificationError
-from tffc.ir import (
+from tffc.language import (
     Binding,
     Block,
     Call,
@@ -42,11 +37,23 @@ from tffc.ir import (
     to_array,
     wire,
 )
-from tffc.ir.invariants import CLOSED, UNIQUE_NAMES
-from tffc.ir.notation import compact, formatted, parse, sections, structural, typed
-from tffc.ir.types import AbstractType
-from tffc.ir.verify import verify
-from tffc.printable import printable, printable_lines
+from tffc.language.invariants import CLOSED, UNIQUE_NAMES
+from tffc.language.notation import compact, formatted, parse, sections, structural, typed
+from tffc.language.types import AbstractType
+from tffc.language.verify import verify
+from tffc.runtime.engines.rounds import Round
+from tffc.runtime.runs.metrics import CsvStream, MetricsRow
+from tffc.runtime.runs.plot import plot
+from tffc.runtime.runs.state import State
+from tffc.support.errors import (
+    BundleError,
+    FormError,
+    LoadError,
+    Span,
+    TffcError,
+    VerificationError,
+)
+from tffc.support.printable import printable, printable_lines
 
 HOSTILE = (
     "\x1b[31mred",

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import yaml
 
-from tffc.files.strict_json import NotJsonError, encode_json, read_json
-from tffc.files.yaml_file import read_yaml
-from tffc.ir import TensorType
-from tffc.ir.notation import parse
-from tffc.ir.wire import from_bytes, to_bytes, type_to_bytes
+from tffc.language import TensorType
+from tffc.language.notation import parse
+from tffc.language.wire import from_bytes, to_bytes, type_to_bytes
+from tffc.support.files.strict_json import NotJsonError, encode_json, read_json
+from tffc.support.files.yaml_file import read_yaml
 
 JSON = {
     "a large integer": ("1" + "0" * 400, "an integer has more than 64 bits"),

@@ -6,11 +6,11 @@ import functools
 import os
 import pathlib
 
-from tffc.errors import TffcError
-from tffc.ir.nodes import Compiled
-from tffc.ir.traverse import walk
-from tffc.ir.wire import from_bytes
+from tffc.language.nodes import Compiled
+from tffc.language.traverse import walk
+from tffc.language.wire import from_bytes
 from tffc.linking.section import read_section
+from tffc.support.errors import TffcError
 
 
 @functools.cache

@@ -10,9 +10,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tensorflow
 
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
-from tffc.ir.wire import (
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.language.wire import (
     SectionBinding,
     SequenceBinding,
     StructBinding,

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tffc.ir.calls import uri_of
-from tffc.ir.nodes import Call, Lambda, Node
-from tffc.ir.notation import parse
-from tffc.ir.types import Type
+from tffc.language.calls import uri_of
+from tffc.language.nodes import Call, Lambda, Node
+from tffc.language.notation import parse
+from tffc.language.types import Type
 from tffc.linking.aggregations import PLAIN
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tests.linking.sections import link, run, struct
-from tffc.errors import GraphError, LanguageTypeError
-from tffc.ir.dtypes import DType
-from tffc.ir.types import SequenceType, StructType, TensorType, Type
+from tffc.language.dtypes import DType
+from tffc.language.types import SequenceType, StructType, TensorType, Type
 from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.builder import GraphBuilder
+from tffc.support.errors import GraphError, LanguageTypeError
 
 INT = TensorType(DType.INT32)
 FLOAT = TensorType(DType.FLOAT32)

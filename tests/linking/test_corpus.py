@@ -10,10 +10,10 @@ import pytest
 
 from tests.linking.corpus import sections
 from tests.linking.sections import flat, graph_of, link, run, struct, tf
-from tffc.ir import type_parts
-from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.language import type_parts
+from tffc.language.dtypes import DType
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.linking.inspect import inspect, is_pure
 from tffc.linking.operand import rebuild
 

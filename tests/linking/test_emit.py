@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tffc.ir.nodes import Lambda
-from tffc.ir.notation import parse
-from tffc.ir.types import StructType
+from tffc.language.nodes import Lambda
+from tffc.language.notation import parse
+from tffc.language.types import StructType
 from tffc.linking.emit import Emitter
 from tffc.linking.operand import elements_of
 

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from tests.linking.sections import calling, link, section_of, struct, tf, tf1, trace
-from tffc import proto
-from tffc.errors import GraphError
-from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, SequenceType, TensorType
-from tffc.ir.wire import TensorBinding, XlaSection, write_xla
+from tffc.graphs import proto
+from tffc.graphs.operations.effects import Effect
+from tffc.graphs.proto.encoding import content_field, string_field
+from tffc.language.dtypes import DType
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType, SequenceType, TensorType
+from tffc.language.wire import TensorBinding, XlaSection, write_xla
 from tffc.linking import sequences
 from tffc.linking.inspect import inspect, is_pure, result_dependencies
-from tffc.operations.effects import Effect
-from tffc.proto.encoding import content_field, string_field
+from tffc.support.errors import GraphError
 
 INT = TensorType(DType.INT32)
 FLOAT = TensorType(DType.FLOAT32)

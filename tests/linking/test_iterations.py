@@ -11,13 +11,13 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
-from tests.proof.edits import Draft
-from tests.proof.test_iterations import ordered, section
+from tests.assurance.proof.edits import Draft
+from tests.assurance.proof.test_iterations import ordered, section
+from tffc.assurance.proof.prove import Answer, prove
 from tffc.backends import compile_form
-from tffc.errors import GraphError
-from tffc.interpreter.interpreter import run
 from tffc.linking.builder import GraphBuilder
-from tffc.proof.prove import Answer, prove
+from tffc.runtime.interpreter.interpreter import run
+from tffc.support.errors import GraphError
 
 NUMBERS = tff.SequenceType(np.int64)
 CLIENTS = [[1, 2, 3, 4, 5], [3, 1], []]

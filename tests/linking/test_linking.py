@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from tests.linking.sections import graph_of, leaves, link, run, section_of, struct, tf, tf1, trace
-from tffc import proto
-from tffc.ir.array import Array, to_array
-from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
-from tffc.ir.wire import TensorFlowSection, read_tensorflow, write_tensorflow
+from tffc.graphs import proto
+from tffc.language.array import Array, to_array
+from tffc.language.dtypes import DType
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.language.wire import TensorFlowSection, read_tensorflow, write_tensorflow
 from tffc.linking.builder import GraphBuilder, Operand
 
 INT = TensorType(DType.INT32)
@@ -446,8 +446,8 @@ import sys
 from tffc.linking import inspect, sequences
 from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.builder import GraphBuilder
-from tffc.ir.dtypes import DType
-from tffc.ir.types import SequenceType, TensorType
+from tffc.language.dtypes import DType
+from tffc.language.types import SequenceType, TensorType
 
 kind = TensorType(DType.INT32)
 builder = GraphBuilder()

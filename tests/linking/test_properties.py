@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.linking.sections import graph_of, link, run, struct, tf, trace
-from tffc.ir.array import to_array
-from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import TensorType
+from tffc.language.array import to_array
+from tffc.language.dtypes import DType
+from tffc.language.nodes import Compiled
+from tffc.language.types import TensorType
 from tffc.linking.arithmetic import GraphArithmetic
 
 INT = TensorType(DType.INT32)

@@ -8,14 +8,13 @@ import pytest
 
 from tests.hostile.graphs import add, add_function
 from tests.linking.sections import link, struct
-from tffc import proto
-from tffc.audit.sections import SectionWalk
-from tffc.errors import GraphError, WireError
-from tffc.frameworks.tensorflow.graph_content import UnreadableGraph, read_graph
-from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
-from tffc.ir.wire import (
+from tffc.assurance.audit.sections import SectionWalk
+from tffc.graphs import proto
+from tffc.graphs.operations.effects import OVERWRITING
+from tffc.language.dtypes import DType
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType, SequenceType, TensorType, Type
+from tffc.language.wire import (
     SectionBinding,
     SequenceBinding,
     StructBinding,
@@ -25,7 +24,8 @@ from tffc.ir.wire import (
 )
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import leaf_types
-from tffc.operations.effects import OVERWRITING
+from tffc.runtime.frameworks.tensorflow.graph_content import UnreadableGraph, read_graph
+from tffc.support.errors import GraphError, WireError
 
 INT = TensorType(DType.INT32)
 FLOAT = TensorType(DType.FLOAT32)

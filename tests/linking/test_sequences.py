@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from tests.linking.sections import calling, graph_of, link, run, section_of, struct, tf, tf1, trace
-from tffc import proto
-from tffc.errors import GraphError, LanguageTypeError
-from tffc.graphdef.state import ANONYMOUS
-from tffc.ir.array import to_array
-from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import SequenceType, TensorType
+from tffc.graphs import proto
+from tffc.graphs.state import ANONYMOUS
+from tffc.language.array import to_array
+from tffc.language.dtypes import DType
+from tffc.language.nodes import Compiled
+from tffc.language.types import SequenceType, TensorType
 from tffc.linking import sequences
 from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.sequences import sequence_of_slices
+from tffc.support.errors import GraphError, LanguageTypeError
 
 INT = TensorType(DType.INT32)
 FLOAT = TensorType(DType.FLOAT32)
@@ -308,7 +308,7 @@ def test_strings_and_growing_shapes() -> None:
 
 
 def to_array_of_strings() -> Any:
-    from tffc.ir.array import Array
+    from tffc.language.array import Array
 
     return Array(DType.STRING, (1,), (b"start",))
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.operations.artifacts import artifact
-from tffc.errors import ExecutionError, FormError, GraphError, TffcError
-from tffc.ir.dtypes import DType
-from tffc.ir.fingerprint import fingerprint
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, StructType, TensorType, Type
-from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
+from tests.graphs.operations.artifacts import artifact
+from tffc.graphs.proto.encoding import content_field, string_field
+from tffc.language.dtypes import DType
+from tffc.language.fingerprint import fingerprint
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType, StructType, TensorType, Type
+from tffc.language.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.inspect import inspect, is_pure
 from tffc.linking.section import read_section
 from tffc.linking.xla import tensorflow_section
-from tffc.proto.encoding import content_field, string_field
+from tffc.support.errors import ExecutionError, FormError, GraphError, TffcError
 
 INT = TensorType(DType.INT32)
 VECTOR = TensorType(DType.FLOAT32, (2,))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.refusals import refusal
-from tffc.errors import VerificationError
-from tffc.ir import (
+from tffc.language import (
     Binding,
     Block,
     Call,
@@ -23,10 +22,11 @@ from tffc.ir import (
     Type,
     to_array,
 )
-from tffc.ir.invariants import CALL_DOMINANT, CLOSED, UNIQUE_NAMES
-from tffc.ir.notation import compact
-from tffc.ir.verify import verify
+from tffc.language.invariants import CALL_DOMINANT, CLOSED, UNIQUE_NAMES
+from tffc.language.notation import compact
+from tffc.language.verify import verify
 from tffc.passes import call_dominant
+from tffc.support.errors import VerificationError
 
 INT = TensorType(DType.INT32)
 UNARY = FunctionType(INT, INT)

@@ -7,10 +7,10 @@ import pathlib
 import pytest
 
 from tests.refusals import refusal
-from tffc.errors import PipelineError
-from tffc.golden.cases import PassCase, read_cases
-from tffc.ir.notation import SectionFolder
+from tffc.assurance.golden.cases import PassCase, read_cases
+from tffc.language.notation import SectionFolder
 from tffc.passes.table import all_passes
+from tffc.support.errors import PipelineError
 
 PASSES = all_passes()
 FOLDER = pathlib.Path(__file__).parent

@@ -7,11 +7,11 @@ import pathlib
 import pytest
 
 from tests.processes import ROOT
+from tffc.assurance.golden.examples import Example, read_examples
+from tffc.assurance.golden.printing import Recipe, print_program
 from tffc.frontend.load import load
-from tffc.golden.examples import Example, read_examples
-from tffc.golden.printing import Recipe, print_program
-from tffc.ir.nodes import Node
-from tffc.ir.verify import holding
+from tffc.language.nodes import Node
+from tffc.language.verify import holding
 from tffc.passes import Pass
 from tffc.passes.table import all_passes, default_pipeline
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tffc.errors import VerificationError
-from tffc.ir import wire
-from tffc.ir.notation import parse
+from tffc.language import wire
+from tffc.language.notation import parse
 from tffc.passes import Pass, Pipeline, instruments
 from tffc.passes.pipeline import PassStep
+from tffc.support.errors import VerificationError
 
 PROGRAM, OTHER = parse("(x: int32 -> x)"), parse("(x: int32 -> 1)")
 

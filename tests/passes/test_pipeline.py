@@ -7,12 +7,12 @@ import textwrap
 import pytest
 
 from tests.refusals import refusal
-from tffc.errors import PassError, PipelineError, VerificationError
-from tffc.ir import DType, Lambda, Node, Reference, StructNode, TensorType
-from tffc.ir.invariants import CALL_DOMINANT, NO_SELECT, UNIQUE_NAMES
+from tffc.language import DType, Lambda, Node, Reference, StructNode, TensorType
+from tffc.language.invariants import CALL_DOMINANT, NO_SELECT, UNIQUE_NAMES
 from tffc.passes import PASSES, Pass, Pipeline, parse_passes, parse_pipeline
 from tffc.passes.pipeline import Finished, PassStep, observing
 from tffc.passes.table import default_pipeline
+from tffc.support.errors import PassError, PipelineError, VerificationError
 
 INT = TensorType(DType.INT32)
 IDENTITY = Lambda("x", INT, Reference("x", INT))

@@ -12,10 +12,10 @@ from collections.abc import Callable
 import pytest
 
 from tests.refusals import refusal
-from tffc.errors import PipelineError
-from tffc.golden.cases import read_cases
+from tffc.assurance.golden.cases import read_cases
 from tffc.passes import PASSES, parse_passes, with_plugins
 from tffc.passes.table import all_passes
+from tffc.support.errors import PipelineError
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "pass_package"
 

@@ -16,18 +16,18 @@ from hypothesis import strategies as st
 
 from tests.corpus import cases as recorded
 from tests.programs import rounds, values
-from tffc.interpreter.interpreter import run
-from tffc.ir import FunctionType, Lambda, Node, StructNode, StructType
-from tffc.ir.invariants import CALL_DOMINANT, INVARIANTS
-from tffc.ir.notation import formatted
-from tffc.ir.traverse import rewrite
-from tffc.ir.type_parts import local_type
-from tffc.ir.verify import first_violation, holding
+from tffc.assurance.validation.compare import first_difference
+from tffc.language import FunctionType, Lambda, Node, StructNode, StructType
+from tffc.language.invariants import CALL_DOMINANT, INVARIANTS
+from tffc.language.notation import formatted
+from tffc.language.traverse import rewrite
+from tffc.language.type_parts import local_type
+from tffc.language.verify import first_violation, holding
 from tffc.passes import Pipeline, parse_passes
 from tffc.passes.instruments import verify_step
 from tffc.passes.pipeline import Finished
 from tffc.passes.table import all_passes
-from tffc.validation.compare import first_difference
+from tffc.runtime.interpreter.interpreter import run
 
 PASSES = all_passes()
 STEPS = (*PASSES, "unique-names{stem=v}")

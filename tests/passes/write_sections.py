@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pathlib
 
-from tffc.ir import Array, Compiled, DType, StructNode, StructType, TensorType
-from tffc.ir.notation import typed, write_sections
+from tffc.language import Array, Compiled, DType, StructNode, StructType, TensorType
+from tffc.language.notation import typed, write_sections
 from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.attributes import type_attribute
 from tffc.linking.builder import GraphBuilder

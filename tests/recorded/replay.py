@@ -24,12 +24,19 @@ import numpy as np
 
 import tffc as tff
 from tests.recorded import programs, record
-from tffc.errors import TffcError
-from tffc.interpreter.interpreter import run
-from tffc.ir import Node
-from tffc.ir.types import FederatedType, FunctionType, SequenceType, StructType, TensorType, Type
-from tffc.validation.arguments import Maker, Numbers
-from tffc.values.concrete import Federated, to_value
+from tffc.assurance.validation.arguments import Maker, Numbers
+from tffc.language import Node
+from tffc.language.types import (
+    FederatedType,
+    FunctionType,
+    SequenceType,
+    StructType,
+    TensorType,
+    Type,
+)
+from tffc.language.values.concrete import Federated, to_value
+from tffc.runtime.interpreter.interpreter import run
+from tffc.support.errors import TffcError
 
 PEER_SIDE = pathlib.Path(__file__).with_name("peer_side.py")
 CLIENTS = 3

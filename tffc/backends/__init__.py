@@ -15,9 +15,9 @@ MODULES = frozenset({"mapreduce", "native", "reference", "test"})
 
 
 def __getattr__(name: str) -> Any:
-    """Return a module or function of this room, which is imported on first use."""
+    """Return a module of TFF's names or a function of the compiler, imported on first use."""
     if name in MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return importlib.import_module(f"tffc.tff.backends.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.compiler"), name)

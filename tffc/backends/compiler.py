@@ -8,15 +8,15 @@ from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import FORMS, load_form
 from tffc.backends.forms.signatures import is_placed
 from tffc.backends.forms.stages import assign_stages
-from tffc.errors import FormError, PipelineError
-from tffc.ir.invariants import CALL_DOMINANT, NO_SELECT, check_no_select
-from tffc.ir.nodes import Compiled, Lambda, Node
-from tffc.ir.types import SERVER, FunctionType
-from tffc.ir.verify import verify
+from tffc.language.invariants import CALL_DOMINANT, NO_SELECT, check_no_select
+from tffc.language.nodes import Compiled, Lambda, Node
+from tffc.language.types import SERVER, FunctionType
+from tffc.language.verify import verify
 from tffc.passes import Pipeline
 from tffc.passes.local_processing import extract_local_processing
 from tffc.passes.pipeline import Observer, OnFailure, nearest
 from tffc.passes.table import default_pipeline
+from tffc.support.errors import FormError, PipelineError
 
 
 def compile_form(

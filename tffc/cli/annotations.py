@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pathlib
 
-from tffc.errors import shown_path
-from tffc.printable import printable, printable_lines
+from tffc.support.errors import shown_path
+from tffc.support.printable import printable, printable_lines
 
 _ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _ESCAPES_IN_PROPERTIES = {**_ESCAPES, ":": "%3A", ",": "%2C"}

@@ -11,9 +11,9 @@ from tffc.cli.interrupts import begin_command, exit_code, no_substitutes, tell_i
 from tffc.cli.progress import shown
 from tffc.cli.streams import READER_GONE, ReaderGone
 from tffc.cli.usage import Commands
-from tffc.debug import start_debugging
-from tffc.files import inputs
-from tffc.version import VERSION
+from tffc.support.debug import start_debugging
+from tffc.support.files import inputs
+from tffc.support.version import VERSION
 
 COMMANDS = {
     "init": "Write a small starter project.",

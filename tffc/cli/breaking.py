@@ -11,19 +11,19 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from tffc.audit.breaking import Breaks, Change, changes
-from tffc.audit.bundles import read_for_audit
-from tffc.audit.report import source_name
-from tffc.audit.sarif import Finding, Run, analyzed, sarif
-from tffc.audit.text import place
+from tffc.assurance.audit.breaking import Breaks, Change, changes
+from tffc.assurance.audit.bundles import read_for_audit
+from tffc.assurance.audit.report import source_name
+from tffc.assurance.audit.sarif import Finding, Run, analyzed, sarif
+from tffc.assurance.audit.text import place
+from tffc.assurance.proof.prove import Answer
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.annotations import annotation
 from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
 from tffc.cli.sources import TEXTS, read_computation, read_round_or_bundle
-from tffc.errors import LoadError, shown_path
-from tffc.ir.nodes import Node
-from tffc.proof.prove import Answer
+from tffc.language.nodes import Node
+from tffc.support.errors import LoadError, shown_path
 
 BROKEN = 2
 """The exit code if a change breaks something in `--fail-on`."""

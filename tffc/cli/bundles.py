@@ -6,11 +6,11 @@ from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.form import Form
 from tffc.cli.sources import Program
-from tffc.errors import FormError
-from tffc.ir.assignability import difference_notes
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import FunctionType, StructType, Type
-from tffc.version import VERSION
+from tffc.language.assignability import difference_notes
+from tffc.language.type_parts import local_type
+from tffc.language.types import FunctionType, StructType, Type
+from tffc.support.errors import FormError
+from tffc.support.version import VERSION
 
 
 def bundle_of(program: Program, kind: str, form: Form) -> Bundle:

@@ -7,17 +7,18 @@ import contextlib
 from collections.abc import Generator, Mapping, Sequence
 
 from tffc.cli.output import say
-from tffc.effects import consent
-from tffc.effects.consent import ComponentUse, find_outside, kinds_of
-from tffc.errors import ConsentError, TffcError
-from tffc.ir.nodes import Node
+from tffc.language.nodes import Node
+from tffc.runtime.effects import consent
+from tffc.runtime.effects.consent import ComponentUse, find_outside, kinds_of
+from tffc.support.errors import ConsentError, TffcError
 
 MOST_TOLD = 3
 """The most operations that the note names."""
 
 
 def check_consent(programs: Mapping[str, Node], allowed: frozenset[str]) -> None:
-    """Check consent as `tffc.effects.consent.check_consent` does; errors name the option."""
+    """Check consent as `tffc.runtime.effects.consent.check_consent` does; errors name the
+    option."""
     with naming_the_option():
         consent.check_consent(programs, allowed)
 

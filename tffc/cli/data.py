@@ -13,13 +13,13 @@ from tffc.cli.flags import facts_of
 from tffc.cli.output import counted, say, show_json, show_line
 from tffc.cli.progress import index_step, step
 from tffc.cli.runnable import data_type
-from tffc.data.location import open_data
-from tffc.data.packing import check_pack_target, write_pack
-from tffc.data.source import DataSet, Fit, fit
-from tffc.errors import DataError, abridge
-from tffc.files.inputs import check_no_input
-from tffc.ir.type_parts import leaves
-from tffc.ir.types import SequenceType
+from tffc.language.type_parts import leaves
+from tffc.language.types import SequenceType
+from tffc.runtime.data.location import open_data
+from tffc.runtime.data.packing import check_pack_target, write_pack
+from tffc.runtime.data.source import DataSet, Fit, fit
+from tffc.support.errors import DataError, abridge
+from tffc.support.files.inputs import check_no_input
 
 MOST_ERRORS = 10
 """The most clients whose errors are shown."""

@@ -20,9 +20,9 @@ import click
 
 from tffc.cli.flags import help_of
 from tffc.cli.screen import AMBER, BLUE, RED, cells, colors, width_of, wrapped
-from tffc.errors import LONGEST_LINE, LoadError, Span, TffcError, abridge, excerpt
-from tffc.frontend.source import class_name
-from tffc.printable import printable, printable_lines
+from tffc.runtime.user_code.source import class_name
+from tffc.support.errors import LONGEST_LINE, LoadError, Span, TffcError, abridge, excerpt
+from tffc.support.printable import printable, printable_lines
 
 COLORS = {"error": RED, "warning": AMBER}
 
@@ -41,7 +41,7 @@ def render(
     With `explain`, the last line names the command that explains it.
     """
     # Imported late: only failures need it.
-    from tffc.explanations import has_page
+    from tffc.support.explanations import has_page
 
     help = help_of(error)
     gutter = " " * (0 if error.span is None else len(str(error.span.line)))

@@ -17,15 +17,15 @@ from tffc.cli.progress import start_tensorflow, step
 from tffc.cli.proving import refuse_forged
 from tffc.cli.sources import read_program
 from tffc.cli.verify import ask_to_run
-from tffc.engines.run_folder import find_state
-from tffc.engines.state import read_state, read_type
-from tffc.errors import ExportError
-from tffc.export.saved_model import DEFAULT, FILE, saved_model
-from tffc.export.signatures import missing
-from tffc.export.target import check_target, write_exported
-from tffc.export.tflite import SUFFIX, lite_models
-from tffc.export.trained import StatePart, bind_part, find_part
-from tffc.ir.nodes import Node
+from tffc.deploy.export.saved_model import DEFAULT, FILE, saved_model
+from tffc.deploy.export.signatures import missing
+from tffc.deploy.export.target import check_target, write_exported
+from tffc.deploy.export.tflite import SUFFIX, lite_models
+from tffc.deploy.export.trained import StatePart, bind_part, find_part
+from tffc.language.nodes import Node
+from tffc.runtime.runs.run_folder import find_state
+from tffc.runtime.runs.state import read_state, read_type
+from tffc.support.errors import ExportError
 
 
 def export(
@@ -74,7 +74,7 @@ def _export_app(
         raise click.UsageError("an app starts from the first state: omit --state and --part")
     refuse_without_effect("an app holds the whole bundle", "partial")
     refuse_without_effect("consent is given when the app runs", "allow_effects")
-    from tffc.flower import app_folder
+    from tffc.deploy.flower import app_folder
 
     step(f"reading {source}")
     bundle = read_bundle(pathlib.Path(source))
@@ -137,7 +137,7 @@ def _export_keras(
     Raises:
       TffcError: the function, the state or the model is refused.
     """
-    from tffc.export import keras
+    from tffc.deploy.export import keras
 
     if out.suffix != keras.SUFFIX:
         raise click.UsageError(
@@ -184,7 +184,7 @@ def _write_models(
 ) -> None:
     """Write components to a folder as models of a kind, `saved_model` or `tflite`, and report it.
 
-    `tffc.export.signatures` describes `bare_names`.
+    `tffc.deploy.export.signatures` describes `bare_names`.
 
     Raises:
       ExportError: no component can be exported or, unless `partial`, one that has results cannot.

@@ -8,8 +8,8 @@ import click
 
 from tffc.cli.diagnostics import report, traceback_text
 from tffc.cli.usage import all_missing
-from tffc.errors import LoadError, TffcError
-from tffc.printable import printable_lines
+from tffc.support.errors import LoadError, TffcError
+from tffc.support.printable import printable_lines
 
 DEFECT = 70
 """The exit code for a bug of ours."""

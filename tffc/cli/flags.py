@@ -5,7 +5,7 @@ The library's own messages name no options, because callers from Python read the
 
 from __future__ import annotations
 
-from tffc.errors import Span, TffcError
+from tffc.support.errors import Span, TffcError
 
 OPTIONS = {
     "E532": "--allow-impure-duplicates allows them",

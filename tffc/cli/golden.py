@@ -10,14 +10,22 @@ from collections.abc import Iterator
 
 import click
 
+from tffc.assurance.golden.examples import print_example, read_examples
+from tffc.assurance.golden.folder import (
+    Change,
+    Files,
+    Orphan,
+    differences,
+    orphans,
+    refuse_in_ci,
+    write,
+)
 from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import report
 from tffc.cli.output import counted, say, show_styled
 from tffc.cli.progress import no_step, step
 from tffc.cli.screen import BLUE, GREEN, RED
-from tffc.errors import TffcError
-from tffc.golden.examples import print_example, read_examples
-from tffc.golden.folder import Change, Files, Orphan, differences, orphans, refuse_in_ci, write
+from tffc.support.errors import TffcError
 
 ACCEPT, WHOLE, REJECT, LEFT, QUIT = "a", "e", "r", "s", "q"
 COLORS = {"+": GREEN, "-": RED, "@": BLUE}
@@ -134,7 +142,7 @@ def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = F
 
 def _name_unsteady(examined: _Examined, folder: pathlib.Path) -> None:
     """Report which of the changed examples vary from trace to trace, and where."""
-    from tffc.golden.steadiness import unsteady
+    from tffc.assurance.golden.steadiness import unsteady
 
     step("tracing what differs again")
     changed = {_top(change, folder).name for change in examined.changes}

@@ -23,7 +23,7 @@ from pygments.token import (
     Whitespace,
 )
 
-from tffc.ir.dtypes import DType
+from tffc.language.dtypes import DType
 
 LARGEST = 1_000_000
 """Longer texts are not coloured, because that would take more than a second."""

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from tffc.cli.usage import Choice
-from tffc.errors import LanguageValueError
+from tffc.support.errors import LanguageValueError
 
 PATH = click.Path(path_type=pathlib.Path)
 
@@ -146,7 +146,7 @@ class EffectKinds(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> frozenset[str]:
-        from tffc.effects.consent import KINDS, read_kinds
+        from tffc.runtime.effects.consent import KINDS, read_kinds
 
         if isinstance(value, frozenset):
             return value
@@ -181,7 +181,7 @@ def size_option(command: Any) -> Any:
 
 def _limit_size(context: click.Context, parameter: click.Parameter, value: int | None) -> None:
     if value is not None:
-        from tffc.ir.size import size_limit
+        from tffc.language.size import size_limit
 
         context.with_resource(size_limit(value))
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tffc.cli.screen import colors, cut, has_colors, width_of, wrapped, wrapped_lines
-from tffc.errors import LoadError
-from tffc.printable import json_text, printable, printable_lines
+from tffc.support.errors import LoadError
+from tffc.support.printable import json_text, printable, printable_lines
 
 if TYPE_CHECKING:
-    from tffc.ir.nodes import Node
+    from tffc.language.nodes import Node
 
 LINES = 1000
 """How many lines are printed at once."""
@@ -95,7 +95,7 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
     Raises:
       LoadError: it cannot be written, or is an input of the command.
     """
-    from tffc.files.atomic import write_file
+    from tffc.support.files.atomic import write_file
 
     try:
         write_file(path, content)
@@ -115,7 +115,7 @@ def write_computation(out: str, program: Node) -> None:
     Raises:
       LoadError: it cannot be written.
     """
-    from tffc.ir import wire
+    from tffc.language import wire
 
     data = wire.to_bytes(program)
     if out == "-":
@@ -132,7 +132,7 @@ def write_section_folder(programs: Iterable[Node], folder: pathlib.Path) -> None
     Raises:
       LoadError: they cannot be written.
     """
-    from tffc.ir.notation import write_sections
+    from tffc.language.notation import write_sections
 
     try:
         for program in programs:

@@ -15,16 +15,16 @@ from tffc.cli.output import say
 from tffc.cli.reproducer import Reproducer
 from tffc.cli.sources import sections_beside
 from tffc.cli.timings import Timings
-from tffc.errors import LoadError, PipelineError, TffcError
-from tffc.files.atomic import replace_file, write_file
-from tffc.files.inputs import check_no_input
-from tffc.ir.nodes import Node
-from tffc.ir.notation import formatted, typed, write_sections
+from tffc.language.nodes import Node
+from tffc.language.notation import formatted, typed, write_sections
 from tffc.passes import Pipeline
 from tffc.passes.instruments import verify_roundtrip, verify_step
 from tffc.passes.pipeline import Finished, Observer, nearest
-from tffc.printable import json_text
-from tffc.version import VERSION
+from tffc.support.errors import LoadError, PipelineError, TffcError
+from tffc.support.files.atomic import replace_file, write_file
+from tffc.support.files.inputs import check_no_input
+from tffc.support.printable import json_text
+from tffc.support.version import VERSION
 
 ALL, CHANGE = "all", "change"
 

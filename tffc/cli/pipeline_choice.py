@@ -7,9 +7,9 @@ import pathlib
 
 import click
 
-from tffc.ir.invariants import CLOSED, INVARIANTS
-from tffc.ir.nodes import Node
-from tffc.ir.verify import holding, verify
+from tffc.language.invariants import CLOSED, INVARIANTS
+from tffc.language.nodes import Node
+from tffc.language.verify import holding, verify
 from tffc.passes import Pipeline, parse_passes, table
 from tffc.passes.pipeline import GIVEN
 

@@ -46,7 +46,7 @@ def start_tensorflow() -> None:
     Raises:
       ExecutionError: it is not installed.
     """
-    from tffc.frameworks.tensorflow.load import hear_prints, quiet_start
+    from tffc.runtime.frameworks.tensorflow.load import hear_prints, quiet_start
 
     step("starting TensorFlow")
     quiet_start()

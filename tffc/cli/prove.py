@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
+from tffc.assurance.proof.prove import VERSION, Proof, prove, prove_first_state, refusal
 from tffc.backends.bundle.bundle import Bundle
 from tffc.cli.progress import step
 from tffc.cli.sources import Program
-from tffc.errors import BundleError, TffcError
-from tffc.proof.prove import VERSION, Proof, prove, prove_first_state, refusal
+from tffc.support.errors import BundleError, TffcError
 
 
 def proved(bundle: Bundle, program: Program) -> Bundle:

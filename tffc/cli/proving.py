@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tffc.audit.bundles import Reading, read_for_audit
+from tffc.assurance.audit.bundles import Reading, read_for_audit
+from tffc.assurance.proof.prove import Answer
 from tffc.backends.bundle.bundle import Bundle
 from tffc.cli.output import say
 from tffc.cli.progress import step
-from tffc.ir.nodes import Node
-from tffc.printable import printable
-from tffc.proof.prove import Answer
+from tffc.language.nodes import Node
+from tffc.support.printable import printable
 
 
 def read_proved(source: str, bundle: Bundle) -> Reading:

@@ -23,11 +23,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tffc.errors import PipelineError, reader
-from tffc.files.strict_json import is_table, is_text, read_json
-from tffc.ir.invariants import INVARIANTS
-from tffc.ir.nodes import Node
-from tffc.ir.notation import parse, sections, typed
+from tffc.language.invariants import INVARIANTS
+from tffc.language.nodes import Node
+from tffc.language.notation import parse, sections, typed
+from tffc.support.errors import PipelineError, reader
+from tffc.support.files.strict_json import is_table, is_text, read_json
 
 FORMAT = "; tffc reproducer 1"
 

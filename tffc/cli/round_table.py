@@ -12,13 +12,13 @@ import numpy as np
 from tffc.cli.output import counted
 from tffc.cli.screen import cut, width_of
 from tffc.cli.value_text import LONGEST, leading_text, short_text
-from tffc.data.json_values import paths
-from tffc.engines.metrics import EVALUATION, OutputTensor, named_outputs
-from tffc.engines.rounds import Round
-from tffc.ir.type_parts import leaves
-from tffc.ir.types import SequenceType, TensorType, Type
-from tffc.printable import printable
-from tffc.values.concrete import flatten
+from tffc.language.type_parts import leaves
+from tffc.language.types import SequenceType, TensorType, Type
+from tffc.language.values.concrete import flatten
+from tffc.runtime.data.json_values import paths
+from tffc.runtime.engines.rounds import Round
+from tffc.runtime.runs.metrics import EVALUATION, OutputTensor, named_outputs
+from tffc.support.printable import printable
 
 FLOAT_WIDTH = 8
 """The least width of a column of floats; few need more."""

@@ -19,15 +19,15 @@ from tffc.cli.round_table import RoundTable
 from tffc.cli.run_outputs import OutputOptions, RunOutputs
 from tffc.cli.runnable import check_needs, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
-from tffc.data.location import open_data, open_source, read_once
-from tffc.data.source import CheckedSource, check_all
-from tffc.engines.engine import Batching, Engine
-from tffc.engines.evaluation import Evaluation
-from tffc.engines.process import Process
-from tffc.engines.rounds import Sampling, run_rounds
-from tffc.engines.table import ENGINES, make_engine, share_cores
-from tffc.errors import DataError, TffcError
-from tffc.ir.types import Type
+from tffc.language.types import Type
+from tffc.runtime.data.location import open_data, open_source, read_once
+from tffc.runtime.data.source import CheckedSource, check_all
+from tffc.runtime.engines.engine import Batching, Engine
+from tffc.runtime.engines.evaluation import Evaluation
+from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.engines.table import ENGINES, make_engine, share_cores
+from tffc.support.errors import DataError, TffcError
 
 MOST_TRIED = 20
 """The most clients that are tried for good data; if all are bad, no hint suggests skipping bad
@@ -165,7 +165,7 @@ def _open_source(data: str, type: Type, pack: pathlib.Path | None) -> CheckedSou
     share_cores(len(opened.clients))
     if pack is None:
         return read_once(opened.typed(type), type)
-    from tffc.data.packing import packed_beside
+    from tffc.runtime.data.packing import packed_beside
 
     return packed_beside(opened, type, pack, step("packing", "clients"))
 

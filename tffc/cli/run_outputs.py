@@ -14,27 +14,27 @@ import click
 
 from tffc.cli.output import say
 from tffc.cli.progress import start_tensorflow
-from tffc.data.identity import source_identity
-from tffc.data.source import CheckedSource
-from tffc.engines import metrics
-from tffc.engines.encoding import encode
-from tffc.engines.engine import Batching
-from tffc.engines.metrics import Log, MetricsRow, row_of
-from tffc.engines.observed import Observed
-from tffc.engines.plot import plot
-from tffc.engines.process import Process
-from tffc.engines.report import RunReport, read_report
-from tffc.engines.report_page import report_page
-from tffc.engines.rounds import Round, Sampling
-from tffc.engines.run_folder import TENSORBOARD, RunFolder, find_state
-from tffc.engines.run_identity import RunIdentity
-from tffc.engines.state import State, read_state, write_state
-from tffc.errors import DataError
-from tffc.files import atomic
-from tffc.files.inputs import check_no_input, replaceable
-from tffc.ir.type_parts import leaves
-from tffc.ir.types import Type
-from tffc.near import near_file
+from tffc.language.type_parts import leaves
+from tffc.language.types import Type
+from tffc.runtime.data.identity import source_identity
+from tffc.runtime.data.source import CheckedSource
+from tffc.runtime.engines.encoding import encode
+from tffc.runtime.engines.engine import Batching
+from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.rounds import Round, Sampling
+from tffc.runtime.runs import metrics
+from tffc.runtime.runs.metrics import Log, MetricsRow, row_of
+from tffc.runtime.runs.observed import Observed
+from tffc.runtime.runs.plot import plot
+from tffc.runtime.runs.report import RunReport, read_report
+from tffc.runtime.runs.report_page import report_page
+from tffc.runtime.runs.run_folder import TENSORBOARD, RunFolder, find_state
+from tffc.runtime.runs.run_identity import RunIdentity
+from tffc.runtime.runs.state import State, read_state, write_state
+from tffc.support.errors import DataError
+from tffc.support.files import atomic
+from tffc.support.files.inputs import check_no_input, replaceable
+from tffc.support.near import near_file
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -29,15 +29,15 @@ from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
 from tffc.cli.progress import step
 from tffc.cli.sources import TEXTS, Program, read_round, refuse_form_of_bundle
-from tffc.effects.consent import check_can_run
-from tffc.engines.process import Process, check_beginning, steps_of_bundle
-from tffc.errors import BundleError, ConsentError, LoadError, TffcError
-from tffc.files import atomic
-from tffc.ir import wire
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import FunctionType, StructType, Type
-from tffc.ir.wire.python_functions import has_python_functions
-from tffc.version import VERSION
+from tffc.language import wire
+from tffc.language.type_parts import local_type
+from tffc.language.types import FunctionType, StructType, Type
+from tffc.language.wire.python_functions import has_python_functions
+from tffc.runtime.effects.consent import check_can_run
+from tffc.runtime.engines.process import Process, check_beginning, steps_of_bundle
+from tffc.support.errors import BundleError, ConsentError, LoadError, TffcError
+from tffc.support.files import atomic
+from tffc.support.version import VERSION
 
 ADMINISTRATOR, OTHERS_WRITE = 0, stat.S_IWGRP | stat.S_IWOTH
 """The user who may do anything, and the permissions of all but the owner to write."""

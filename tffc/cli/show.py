@@ -15,15 +15,15 @@ from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import counted, say, show_lines, write_output
 from tffc.cli.screen import cut, width_of
 from tffc.cli.value_text import leading_text, rows
-from tffc.data import tensor_files
-from tffc.data.arrays import Field, extent
-from tffc.data.tensor_files import NamedTensor
-from tffc.engines.kept import KeptFile, is_run, open_kept, open_round
-from tffc.engines.state import About
-from tffc.errors import DataError, abridge
-from tffc.ir.types import TensorType
-from tffc.near import did_you_mean_by
-from tffc.printable import printable
+from tffc.language.types import TensorType
+from tffc.runtime.data import tensor_files
+from tffc.runtime.data.arrays import Field, extent
+from tffc.runtime.data.tensor_files import NamedTensor
+from tffc.runtime.runs.kept import KeptFile, is_run, open_kept, open_round
+from tffc.runtime.runs.state import About
+from tffc.support.errors import DataError, abridge
+from tffc.support.near import did_you_mean_by
+from tffc.support.printable import printable
 
 ROUND = re.compile(r"(?P<folder>.+):(?P<number>\d{1,18})", re.DOTALL)
 """Matches a run's folder with the number of a round."""

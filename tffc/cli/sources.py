@@ -15,13 +15,13 @@ import click
 from tffc.cli.output import say
 from tffc.cli.progress import step
 from tffc.cli.streams import read_stdin
-from tffc.errors import LoadError, WireError
-from tffc.files.reading import read_named
-from tffc.ir import wire
-from tffc.ir.nodes import Node
-from tffc.ir.notation import SectionFolder, parse
-from tffc.near import near_file
-from tffc.proto.encoding import MAX_MESSAGE
+from tffc.graphs.proto.encoding import MAX_MESSAGE
+from tffc.language import wire
+from tffc.language.nodes import Node
+from tffc.language.notation import SectionFolder, parse
+from tffc.support.errors import LoadError, WireError
+from tffc.support.files.reading import read_named
+from tffc.support.near import near_file
 
 if TYPE_CHECKING:
     from tffc.frontend.computation import Computation

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from typing import Protocol
 
 from tffc.cli.status_line import status_line
-from tffc.printable import printable
+from tffc.support.printable import printable
 
 DELAY = 0.7
 """The seconds that a command may take before its progress is shown."""

@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from tffc.cli.status_line import status_line
-from tffc.errors import LoadError
+from tffc.support.errors import LoadError
 
 READER_GONE = 128 + 13
 """The exit code of a command whose output has no reader any more, as shells report SIGPIPE."""
@@ -105,8 +105,8 @@ def read_stdin(limit: int) -> bytes:
       LoadError: it cannot be read, or is longer.
     """
     # Imported late: few commands need it.
-    from tffc.files.inputs import remember_status
-    from tffc.files.reading import read_all
+    from tffc.support.files.inputs import remember_status
+    from tffc.support.files.reading import read_all
 
     try:
         with contextlib.suppress(OSError, ValueError):  # what tests put there has no descriptor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.ir.traverse import count
+from tffc.language.traverse import count
 from tffc.passes.pipeline import Finished
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tffc.near import did_you_mean, did_you_mean_by
+from tffc.support.near import did_you_mean, did_you_mean_by
 
 
 def as_sentence(question: str | None) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tffc.data.arrays import extent
-from tffc.ir.dtypes import DType
+from tffc.language.dtypes import DType
+from tffc.runtime.data.arrays import extent
 
 Number = Callable[[Any], str]
 """Formats a floating-point number."""

@@ -8,6 +8,18 @@ from typing import Any
 
 import click
 
+from tffc.assurance.validation import Report, validate
+from tffc.assurance.validation.arguments import usual_trials
+from tffc.assurance.validation.coverage import Coverage, NothingCompared
+from tffc.assurance.validation.real_data import RealData
+from tffc.assurance.validation.sources import (
+    Arguments,
+    OwnStates,
+    begins_with,
+    gives_state,
+    takes_state,
+    text_constants,
+)
 from tffc.cli.bundles import check_first_state
 from tffc.cli.consent import check_consent
 from tffc.cli.diagnostics import show_error
@@ -17,22 +29,10 @@ from tffc.cli.output import counted, say, show_json, show_line
 from tffc.cli.pipeline_choice import for_program, read_passes, read_pipeline
 from tffc.cli.progress import start_tensorflow, step
 from tffc.cli.sources import Program, read_computation, read_program, read_round
-from tffc.errors import TffcError
-from tffc.ir.types import FunctionType
+from tffc.language.types import FunctionType
 from tffc.passes import Pipeline
 from tffc.passes.table import default_pipeline
-from tffc.validation import Report, validate
-from tffc.validation.arguments import usual_trials
-from tffc.validation.coverage import Coverage, NothingCompared
-from tffc.validation.real_data import RealData
-from tffc.validation.sources import (
-    Arguments,
-    OwnStates,
-    begins_with,
-    gives_state,
-    takes_state,
-    text_constants,
-)
+from tffc.support.errors import TffcError
 
 
 def verify(
@@ -141,7 +141,7 @@ def try_program(
 ) -> None:
     """Validate a program on the usual arguments and show the warnings.
 
-    Raises as `tffc.validation.validate` does.
+    Raises as `tffc.assurance.validation.validate` does.
     """
     start_tensorflow()
     report = validate(

@@ -120,8 +120,8 @@ class _Module(_Files):
     """The modules of a Python program, including those that an earlier version imported."""
 
     def __init__(self, source: str) -> None:
-        from tffc.frontend.load import split_target
-        from tffc.frontend.own_modules import OwnModules, folder_of
+        from tffc.runtime.user_code.modules import split_target
+        from tffc.runtime.user_code.own_modules import OwnModules, folder_of
 
         names_a_part = split_target(source)[1] is not None
         name = source.rpartition(":")[0] if names_a_part else source

@@ -7,32 +7,32 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tffc.audit.audit import SIDES, Audit, Channel, Protection, audit_round, size_of
-from tffc.audit.breaking import Change, changes
-from tffc.audit.bundles import program_digests
-from tffc.audit.names import ASSIGNED
-from tffc.audit.programs import RoundFlows, results_of, round_flows
-from tffc.audit.report import Report, document, plain
+from tffc.assurance.audit.audit import SIDES, Audit, Channel, Protection, audit_round, size_of
+from tffc.assurance.audit.breaking import Change, changes
+from tffc.assurance.audit.bundles import program_digests
+from tffc.assurance.audit.names import ASSIGNED
+from tffc.assurance.audit.programs import RoundFlows, results_of, round_flows
+from tffc.assurance.audit.report import Report, document, plain
+from tffc.assurance.diff.programs import differences
 from tffc.backends.compiler import normalized
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.stages import STATE, Half, Stage, StagedCall, StagedRound, assign_stages
-from tffc.diff.programs import differences
-from tffc.errors import TffcError
 from tffc.explorer.flowing import Flowing
 from tffc.explorer.graphs import Graphs
 from tffc.explorer.sources import SourceFiles, spans_of
 from tffc.explorer.steps import steps_of
 from tffc.explorer.texts import ProgramTexts, binding_lines, difference, lines_of
 from tffc.explorer.wiring import Part, Wire, Wiring, first_stage, is_plumbing
-from tffc.ir.calls import uri_of
-from tffc.ir.nodes import Compiled, Intrinsic, Node, StructNode
-from tffc.ir.notation import formatted
-from tffc.ir.notation.labels import section_label
-from tffc.ir.traverse import walk
-from tffc.ir.type_parts import leaves, local_type
-from tffc.ir.types import SequenceType, StructType, Type
-from tffc.version import VERSION
+from tffc.language.calls import uri_of
+from tffc.language.nodes import Compiled, Intrinsic, Node, StructNode
+from tffc.language.notation import formatted
+from tffc.language.notation.labels import section_label
+from tffc.language.traverse import walk
+from tffc.language.type_parts import leaves, local_type
+from tffc.language.types import SequenceType, StructType, Type
+from tffc.support.errors import TffcError
+from tffc.support.version import VERSION
 
 LONGEST_TYPE = 4000
 """The most characters of a type that are shown."""

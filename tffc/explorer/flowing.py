@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tffc.audit.audit import Audit
-from tffc.audit.leaves import below, gathered
-from tffc.audit.programs import Kind, RoundFlows, leaf_paths
+from tffc.assurance.audit.audit import Audit
+from tffc.assurance.audit.leaves import below, gathered
+from tffc.assurance.audit.programs import Kind, RoundFlows, leaf_paths
 from tffc.backends.forms.stages import Half, StagedRound
 from tffc.explorer.wiring import Part
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import StructType, Type
+from tffc.language.type_parts import local_type
+from tffc.language.types import StructType, Type
 
 
 class Flowing:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.diff.outline.read import outline
-from tffc.diff.outline.rows import OutlineCall, OutlineScope, Value, Values
-from tffc.errors import TffcError
-from tffc.ir.nodes import Compiled
+from tffc.assurance.diff.outline.read import outline
+from tffc.assurance.diff.outline.rows import OutlineCall, OutlineScope, Value, Values
+from tffc.language.nodes import Compiled
+from tffc.support.errors import TffcError
 
 LONGEST = 240
 """The most characters of a node's attributes that are shown."""

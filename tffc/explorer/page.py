@@ -11,8 +11,8 @@ import importlib.resources
 import json
 from typing import Any, TypeAlias
 
-from tffc.printable import printable, printable_lines
-from tffc.web_page import SHARED, web_page
+from tffc.support.printable import printable, printable_lines
+from tffc.support.web_page import SHARED, web_page
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 

@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from tffc.audit.text import report_path
-from tffc.errors import Span
-from tffc.files.reading import read_named
-from tffc.ir.nodes import Block, Lambda, Node
-from tffc.ir.traverse import walk
+from tffc.assurance.audit.text import report_path
+from tffc.language.nodes import Block, Lambda, Node
+from tffc.language.traverse import walk
+from tffc.support.errors import Span
+from tffc.support.files.reading import read_named
 
 LONGEST = 2_000_000
 """The most bytes of a file that is shown."""
@@ -27,7 +27,7 @@ class SourceFiles:
         self._code: dict[str, _Code] = {}
 
     def add(self, spans: Iterable[Span | None]) -> None:
-        """Number the files of these spans, in the order of their paths."""
+        """Give numbers to the files of these spans, in the order of their paths."""
         for file in sorted({span.file for span in spans if span is not None}):
             if file not in self._lines:
                 self._lines[file] = _read(file)

@@ -6,12 +6,12 @@ from typing import Any
 
 from tffc.backends.forms.component import ComponentBuilder
 from tffc.backends.forms.stages import StagedCall, StagedRound
-from tffc.errors import TffcError
 from tffc.explorer.graphs import Graphs
-from tffc.ir.calls import uri_of
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import Type
+from tffc.language.calls import uri_of
+from tffc.language.nodes import Compiled
+from tffc.language.types import Type
 from tffc.linking.aggregations import PLAIN, Aggregation
+from tffc.support.errors import TffcError
 
 WORDS = {
     "zero": "the total of no clients",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tffc.diff.alignment import aligned
-from tffc.errors import NotationError
-from tffc.ir.nodes import Block, Lambda, Node
-from tffc.ir.notation import formatted, typed
-from tffc.ir.notation.lexer import quoted
+from tffc.assurance.diff.alignment import aligned
+from tffc.language.nodes import Block, Lambda, Node
+from tffc.language.notation import formatted, typed
+from tffc.language.notation.lexer import quoted
 from tffc.passes.pipeline import Finished
-from tffc.printable import printable
+from tffc.support.errors import NotationError
+from tffc.support.printable import printable
 
 LONGEST = 2_000_000
 """The most characters of a text in the page; `tffc print` shows all."""

@@ -10,15 +10,15 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from tffc.audit.programs import results_of
+from tffc.assurance.audit.programs import results_of
 from tffc.backends.forms.stages import DATA, STATE, Half, Stage, StagedCall, StagedRound, Use
-from tffc.ir.calls import operands, uri_of
-from tffc.ir.intrinsics import MAPS
-from tffc.ir.nodes import Intrinsic, Lambda, Node, Reference, Selection, StructNode
-from tffc.ir.traverse import walk
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import StructType, Type
-from tffc.trampoline import Task, run
+from tffc.language.calls import operands, uri_of
+from tffc.language.intrinsics import MAPS
+from tffc.language.nodes import Intrinsic, Lambda, Node, Reference, Selection, StructNode
+from tffc.language.traverse import walk
+from tffc.language.type_parts import local_type
+from tffc.language.types import StructType, Type
+from tffc.support.trampoline import Task, run
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

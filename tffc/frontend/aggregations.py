@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.errors import LanguageTypeError, LanguageValueError
 from tffc.frontend.context import FederatedContext, federated_context
 from tffc.frontend.conversion import convert
 from tffc.frontend.operands import (
@@ -14,20 +13,15 @@ from tffc.frontend.operands import (
     federated_operand,
     function_operand,
 )
-from tffc.frontend.source import entry_point
-from tffc.frontend.type_analysis import (
-    is_averageable,
-    is_ordered,
-    is_structure_of_integers,
-)
+from tffc.frontend.type_analysis import is_averageable, is_ordered, is_structure_of_integers
 from tffc.frontend.type_checks import (
     check_is_sum_compatible,
     is_single_integer_or_matches_structure,
 )
 from tffc.frontend.value import Value, struct_value
-from tffc.ir.calls import by_position
-from tffc.ir.traverse import contains
-from tffc.ir.types import (
+from tffc.language.calls import by_position
+from tffc.language.traverse import contains
+from tffc.language.types import (
     CLIENTS,
     SERVER,
     FederatedType,
@@ -36,7 +30,9 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
-from tffc.trampoline import Task, run
+from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.support.trampoline import Task, run
 
 UNPLACED = "it must not be federated: give a constant or the result of a computation"
 """The help for a parameter of an aggregation that is placed at the server."""

@@ -16,14 +16,6 @@ import inspect
 from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
-from tffc.containers.struct import Struct
-from tffc.errors import (
-    ComputationReturnedNoneError,
-    ContextError,
-    LanguageTypeError,
-    LanguageValueError,
-    TffcError,
-)
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext, FederatedContext
 from tffc.frontend.conversion import Convertible, check_scope, convert, infer_type
@@ -32,7 +24,6 @@ from tffc.frontend.execution import context_stack
 from tffc.frontend.hints import described
 from tffc.frontend.operators import FederatedTrace
 from tffc.frontend.packing import pack
-from tffc.frontend.seeds import steady_trace
 from tffc.frontend.signature import (
     call_arguments,
     function_name,
@@ -40,12 +31,21 @@ from tffc.frontend.signature import (
     parameter_type,
     signature_of,
 )
-from tffc.frontend.source import entry_point
 from tffc.frontend.value import Value
-from tffc.ir.nodes import Call, Compiled, Node, Reference
-from tffc.ir.traverse import walk
-from tffc.ir.type_parts import without_containers
-from tffc.ir.types import FunctionType, StructType, Type, to_type
+from tffc.language.containers.struct import Struct
+from tffc.language.nodes import Call, Compiled, Node, Reference
+from tffc.language.traverse import walk
+from tffc.language.type_parts import without_containers
+from tffc.language.types import FunctionType, StructType, Type, to_type
+from tffc.runtime.user_code.seeds import steady_trace
+from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import (
+    ComputationReturnedNoneError,
+    ContextError,
+    LanguageTypeError,
+    LanguageValueError,
+    TffcError,
+)
 
 
 class Computation(Convertible):
@@ -112,7 +112,7 @@ class Computation(Convertible):
     @staticmethod
     def get_proto(computation: Computation) -> Any:
         """Return the computation as a `Computation` message; see `serialize_computation`."""
-        from tffc.proto.computation import Computation as Message
+        from tffc.graphs.proto.computation import Computation as Message
 
         return Message.FromString(serialize_computation(computation))
 
@@ -163,7 +163,7 @@ class Computation(Convertible):
         """
         if self._is_checked:
             return
-        from tffc.effects.consent import check_consent
+        from tffc.runtime.effects.consent import check_consent
 
         check_consent({"computation": self._node}, self.allow_effects or ())
         self._is_checked = True
@@ -413,7 +413,7 @@ def serialize_computation(computation: Computation) -> bytes:
             else None,
         )
     computation.check_closed("serialized")
-    from tffc.ir import wire
+    from tffc.language import wire
 
     return wire.to_bytes(computation.node)
 
@@ -434,8 +434,8 @@ def deserialize_computation(data: bytes, *, allow_effects: Collection[str] = ())
         raise LanguageTypeError(
             "E251", f"a computation is read from bytes, not from {described(data)}"
         )
-    from tffc.effects.consent import read_kinds
-    from tffc.ir import wire
+    from tffc.language import wire
+    from tffc.runtime.effects.consent import read_kinds
 
     allowed = read_kinds(allow_effects)
     return Computation.from_node(wire.from_bytes(data), allowed)

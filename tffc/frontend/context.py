@@ -11,10 +11,10 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
-from tffc.errors import ContextError, Span
-from tffc.frontend.source import user_span
-from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference
-from tffc.ir.types import Type
+from tffc.language.nodes import Binding, Block, Lambda, Node, Reference
+from tffc.language.types import Type
+from tffc.runtime.user_code.source import user_span
+from tffc.support.errors import ContextError, Span
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -14,27 +14,19 @@ import abc
 import sys
 from typing import Any, ClassVar, NamedTuple
 
-from tffc.containers.named import is_named_container, named_items
-from tffc.containers.struct import Struct
-from tffc.errors import (
-    ContextError,
-    LanguageTypeError,
-    LanguageValueError,
-    TffcError,
-    UnsupportedError,
-)
 from tffc.frontend import context as contexts
 from tffc.frontend.context import FederatedContext
 from tffc.frontend.hints import alternative, constant_fix, described, likely_fix, shown
-from tffc.frontend.source import entry_point
 from tffc.frontend.value import Value, scope_of, struct_value
 from tffc.frontend.zipping import names_fit, zip_to
-from tffc.ir import nodes
-from tffc.ir.array import infer_dtype, to_array
-from tffc.ir.nodes import Literal, Node
-from tffc.ir.shapes import shape_is_assignable
-from tffc.ir.type_base import TypeNotAssignableError
-from tffc.ir.types import (
+from tffc.language import nodes
+from tffc.language.array import infer_dtype, to_array
+from tffc.language.containers.named import is_named_container, named_items
+from tffc.language.containers.struct import Struct
+from tffc.language.nodes import Literal, Node
+from tffc.language.shapes import shape_is_assignable
+from tffc.language.type_base import TypeNotAssignableError
+from tffc.language.types import (
     FunctionType,
     Placement,
     SequenceType,
@@ -44,8 +36,16 @@ from tffc.ir.types import (
     Type,
     to_type,
 )
-from tffc.trampoline import Task, run
-from tffc.values.access import AccessPath, access_text
+from tffc.language.values.access import AccessPath, access_text
+from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import (
+    ContextError,
+    LanguageTypeError,
+    LanguageValueError,
+    TffcError,
+    UnsupportedError,
+)
+from tffc.support.trampoline import Task, run
 
 
 class Convertible(abc.ABC):

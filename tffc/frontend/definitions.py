@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any, TypeAlias
 
-from tffc.errors import Span
-from tffc.source_text import source_lines
+from tffc.support.errors import Span
+from tffc.support.source_text import source_lines
 
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 

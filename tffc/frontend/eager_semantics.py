@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any
 
-from tffc.frameworks.tensorflow.load import load_tensorflow
-from tffc.frontend.source import call_theirs, run_inside
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.user_code.source import call_theirs, run_inside
 
 _compares_by_value: ContextVar[bool] = ContextVar("tffc_compares_by_value", default=False)
 

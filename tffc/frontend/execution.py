@@ -13,12 +13,12 @@ from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any, NoReturn, Protocol, TypeAlias
 
-from tffc.containers.struct import Struct
-from tffc.errors import ContextError, LanguageTypeError, LanguageValueError
 from tffc.frontend.hints import described
-from tffc.frontend.source import entry_point
-from tffc.ir.nodes import Node
-from tffc.ir.types import FunctionType
+from tffc.language.containers.struct import Struct
+from tffc.language.nodes import Node
+from tffc.language.types import FunctionType
+from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import ContextError, LanguageTypeError, LanguageValueError
 
 
 class Invocable(Protocol):
@@ -109,8 +109,8 @@ class RuntimeErrorContext(SyncContext):
 
 
 def _interpret(comp: Invocable, arg: Any, clients: int) -> Any:
-    from tffc.frameworks.tensorflow.datasets import make_dataset
-    from tffc.interpreter import interpreter
+    from tffc.runtime.frameworks.tensorflow.datasets import make_dataset
+    from tffc.runtime.interpreter import interpreter
 
     given = _made(arg, lambda inner, value: _interpret(inner, value, clients))
     return interpreter.invoke(

@@ -7,9 +7,9 @@ import inspect
 from types import FunctionType as PythonFunction
 from typing import Any
 
-from tffc.ir.traverse import contains
-from tffc.ir.type_base import first_difference
-from tffc.ir.types import (
+from tffc.language.traverse import contains
+from tffc.language.type_base import first_difference
+from tffc.language.types import (
     CLIENTS,
     SERVER,
     FederatedType,

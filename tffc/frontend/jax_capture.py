@@ -14,26 +14,26 @@ from typing import Any
 
 import numpy as np
 
-from tffc.containers.struct import Struct
-from tffc.errors import LanguageTypeError, LanguageValueError, TffcError
-from tffc.frameworks.jax.hlo import hlo_of, load_jax, outside_calls, portable_artifact
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
 from tffc.frontend.conversion import open_container
 from tffc.frontend.definitions import definition_span, result_span
 from tffc.frontend.hints import described, instead_of
 from tffc.frontend.signature import call_arguments, passed_type
-from tffc.frontend.source import is_users_file
 from tffc.frontend.type_conversions import fill
-from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Compiled
-from tffc.ir.type_parts import leaves, without_containers
-from tffc.ir.types import FunctionType, StructWithPythonType, TensorType, Type
-from tffc.ir.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
+from tffc.graphs.operations import effects, hlo
+from tffc.graphs.proto.encoding import Place, without_fields
+from tffc.language.containers.struct import Struct
+from tffc.language.dtypes import DType
+from tffc.language.nodes import Compiled
+from tffc.language.type_parts import leaves, without_containers
+from tffc.language.types import FunctionType, StructWithPythonType, TensorType, Type
+from tffc.language.wire import SectionBinding, StructBinding, TensorBinding, XlaSection, write_xla
 from tffc.linking.operand import rebuild
-from tffc.operations import effects, hlo
-from tffc.proto.encoding import Place, without_fields
-from tffc.trampoline import Task, run
+from tffc.runtime.frameworks.jax.hlo import hlo_of, load_jax, outside_calls, portable_artifact
+from tffc.runtime.user_code.source import is_users_file
+from tffc.support.errors import LanguageTypeError, LanguageValueError, TffcError
+from tffc.support.trampoline import Task, run
 
 WIDE = (DType.INT64, DType.UINT64, DType.FLOAT64, DType.COMPLEX128)
 """Element types that JAX supports in its 64-bit mode only."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tffc.errors import LanguageTypeError
 from tffc.frontend.context import FederatedContext
 from tffc.frontend.conversion import Convertible, check_scope, convert
 from tffc.frontend.hints import alternative, described, likely_fix, move_to
 from tffc.frontend.value import Value, scope_of
 from tffc.frontend.zipping import why_not_zipped, zipped, zipped_type
-from tffc.ir import calls
-from tffc.ir.nodes import Node
-from tffc.ir.type_base import TypeNotAssignableError
-from tffc.ir.type_parts import without_containers
-from tffc.ir.types import FederatedType, FunctionType, Placement, StructType, Type
+from tffc.language import calls
+from tffc.language.nodes import Node
+from tffc.language.type_base import TypeNotAssignableError
+from tffc.language.type_parts import without_containers
+from tffc.language.types import FederatedType, FunctionType, Placement, StructType, Type
+from tffc.support.errors import LanguageTypeError
 
 
 def federated_operand(

@@ -8,27 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.containers.struct import Struct
-from tffc.errors import LanguageTypeError
 from tffc.frontend.context import FederatedContext, federated_context
 from tffc.frontend.conversion import convert
 from tffc.frontend.hints import addition_fix
-from tffc.frontend.operands import (
-    bind_call,
-    check_operand,
-    federated_operand,
-    function_operand,
-)
+from tffc.frontend.operands import bind_call, check_operand, federated_operand, function_operand
 from tffc.frontend.packing import pack
-from tffc.frontend.source import entry_point
 from tffc.frontend.type_analysis import is_numeric
 from tffc.frontend.value import Value
 from tffc.frontend.zipping import why_not_zipped, zipped, zipped_type
-from tffc.ir.calls import by_position
-from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Call
-from tffc.ir.traverse import contains
-from tffc.ir.types import (
+from tffc.language.calls import by_position
+from tffc.language.containers.struct import Struct
+from tffc.language.dtypes import DType
+from tffc.language.nodes import Call
+from tffc.language.traverse import contains
+from tffc.language.types import (
     CLIENTS,
     SERVER,
     FederatedType,
@@ -39,6 +32,8 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
+from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import LanguageTypeError
 
 
 @entry_point

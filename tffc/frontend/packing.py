@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.containers.struct import Struct
-from tffc.errors import LanguageTypeError, LanguageValueError
-from tffc.ir.types import StructType, Type
-from tffc.near import did_you_mean
+from tffc.language.containers.struct import Struct
+from tffc.language.types import StructType, Type
+from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.support.near import did_you_mean
 
 
 def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

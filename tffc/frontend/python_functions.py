@@ -10,9 +10,9 @@ import importlib
 import threading
 from typing import Any
 
-from tffc.errors import LanguageValueError, Span
-from tffc.frontend.source import is_users_file
-from tffc.ir.wire.python_functions import FUNCTIONS, CalledFunction, unknown_calls
+from tffc.language.wire.python_functions import FUNCTIONS, CalledFunction, unknown_calls
+from tffc.runtime.user_code.source import is_users_file
+from tffc.support.errors import LanguageValueError, Span
 
 
 class _Notes:

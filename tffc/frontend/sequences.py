@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.errors import LanguageTypeError
 from tffc.frontend.context import FederatedContext, federated_context
 from tffc.frontend.conversion import convert
 from tffc.frontend.operands import (
@@ -15,14 +14,15 @@ from tffc.frontend.operands import (
     function_operand,
 )
 from tffc.frontend.operators import map_value
-from tffc.frontend.source import entry_point
 from tffc.frontend.type_analysis import why_not_summable
 from tffc.frontend.type_checks import SumIncompatibleError
 from tffc.frontend.value import Value
-from tffc.ir.calls import by_position, intrinsic_call, pack
-from tffc.ir.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection
-from tffc.ir.type_parts import without_containers
-from tffc.ir.types import FederatedType, FunctionType, SequenceType, StructType, Type
+from tffc.language.calls import by_position, intrinsic_call, pack
+from tffc.language.nodes import Call, Intrinsic, Lambda, Node, Reference, Selection
+from tffc.language.type_parts import without_containers
+from tffc.language.types import FederatedType, FunctionType, SequenceType, StructType, Type
+from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import LanguageTypeError
 
 
 @entry_point

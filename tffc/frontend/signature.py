@@ -12,11 +12,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tffc.containers.struct import Struct
-from tffc.errors import LanguageTypeError
 from tffc.frontend.definitions import definition_span
-from tffc.ir.types import StructType, StructWithPythonType, Type
-from tffc.values.containers import default_container
+from tffc.language.containers.struct import Struct
+from tffc.language.types import StructType, StructWithPythonType, Type
+from tffc.language.values.containers import default_container
+from tffc.support.errors import LanguageTypeError
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.errors import LanguageValueError
-from tffc.frameworks.tensorflow.datasets import open_dataset
-from tffc.frameworks.tensorflow.load import tensor_name
 from tffc.frontend import context as contexts
 from tffc.frontend.operands import check_operand
 from tffc.frontend.tensorflow_trace import TensorFlowTrace
 from tffc.frontend.tensorflow_values import Capture, captured_tensors
 from tffc.frontend.type_conversions import fill
-from tffc.graphdef.functions import Library, LinkedLibrary, rename_calls
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
+from tffc.graphs.functions import Library, LinkedLibrary, rename_calls
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType, SequenceType, TensorType, Type
 from tffc.linking.section import read_section
-from tffc.trampoline import run
+from tffc.runtime.frameworks.tensorflow.datasets import open_dataset
+from tffc.runtime.frameworks.tensorflow.load import tensor_name
+from tffc.support.errors import LanguageValueError
+from tffc.support.trampoline import run
 
 
 def import_section(section: Compiled, signature: FunctionType, argument: Any) -> Any:

@@ -14,14 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tffc.errors import ComputationReturnedNoneError, LanguageValueError, TffcError
-from tffc.frameworks.tensorflow.load import load_tensorflow
 from tffc.frontend import context as contexts
 from tffc.frontend.definitions import result_span
 from tffc.frontend.eager_semantics import eager_semantics
 from tffc.frontend.python_functions import keep_python_functions, noting_lines
 from tffc.frontend.signature import call_arguments, function_name, passed_type
-from tffc.frontend.source import raised_span
 from tffc.frontend.tensorflow_effects import (
     free_initializers,
     release_from_placeholders,
@@ -35,11 +32,14 @@ from tffc.frontend.tensorflow_values import (
     placeholders,
     tensor_names,
 )
-from tffc.ir.nodes import Compiled
-from tffc.ir.type_parts import without_containers
-from tffc.ir.types import FunctionType, Type
-from tffc.ir.wire import SectionBinding, TensorFlowSection, write_tensorflow
-from tffc.trampoline import run
+from tffc.language.nodes import Compiled
+from tffc.language.type_parts import without_containers
+from tffc.language.types import FunctionType, Type
+from tffc.language.wire import SectionBinding, TensorFlowSection, write_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.user_code.source import raised_span
+from tffc.support.errors import ComputationReturnedNoneError, LanguageValueError, TffcError
+from tffc.support.trampoline import run
 
 SESSION_TOKEN = "session_token_tensor"
 UNSET_GRAPH_SEED = 87654321

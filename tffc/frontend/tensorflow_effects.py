@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from tffc.graphdef.functions import Library
-from tffc.graphdef.node import source
+from tffc.graphs.functions import Library
+from tffc.graphs.node import source
 
 VISIBLE_EFFECTS = frozenset({"Assert", "EagerPyFunc", "Print", "PrintV2", "PyFunc", "WriteFile"})
 """Operations whose effect is visible outside of the graph, unlike changes to its variables."""

@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tffc.errors import ContextError, Span
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
 from tffc.frontend.eager_semantics import create_variable
-from tffc.frontend.exception_hints import MAKE_OUTSIDE
-from tffc.frontend.source import entry_point, exception_text, user_span
+from tffc.runtime.user_code.exception_hints import MAKE_OUTSIDE
+from tffc.runtime.user_code.source import entry_point, exception_text, user_span
+from tffc.support.errors import ContextError, Span
 
 MAX_INITIALIZER_NAME = 50
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tffc.errors import LanguageTypeError, LanguageValueError
-from tffc.frameworks.tensorflow.datasets import open_dataset, seal_dataset
 from tffc.frontend.conversion import open_container
 from tffc.frontend.hints import instead_of
 from tffc.frontend.tensorflow_trace import made_outside
-from tffc.ir.traverse import find
-from tffc.ir.types import (
+from tffc.language.traverse import find
+from tffc.language.types import (
     FederatedType,
     FunctionType,
     PlacementType,
@@ -20,10 +18,12 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
-from tffc.ir.wire import SectionBinding, SequenceBinding, StructBinding, TensorBinding
-from tffc.trampoline import Task
-from tffc.values.access import AccessPath, access_text
-from tffc.values.containers import build_container, container_class
+from tffc.language.values.access import AccessPath, access_text
+from tffc.language.values.containers import build_container, container_class
+from tffc.language.wire import SectionBinding, SequenceBinding, StructBinding, TensorBinding
+from tffc.runtime.frameworks.tensorflow.datasets import open_dataset, seal_dataset
+from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.support.trampoline import Task
 
 DATASET_DEVICE = "/device:CPU:0"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tffc.errors import LanguageTypeError
 from tffc.frontend.hints import described
-from tffc.ir.dtypes import DType
-from tffc.ir.traverse import walk
-from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, Type
+from tffc.language.dtypes import DType
+from tffc.language.traverse import walk
+from tffc.language.types import FederatedType, SequenceType, StructType, TensorType, Type
+from tffc.support.errors import LanguageTypeError
 
 
 def why_not_summable(type: Type) -> str | None:

@@ -6,8 +6,6 @@ import collections
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-from tffc.containers.struct import Struct
-from tffc.errors import LanguageTypeError
 from tffc.frontend.conversion import infer_type
 from tffc.frontend.type_analysis import (
     check_is_type,
@@ -19,8 +17,9 @@ from tffc.frontend.type_analysis import (
     why_not_summable,
 )
 from tffc.frontend.type_queries import is_tensorflow_compatible_type, num_elements_in_shape
-from tffc.ir.traverse import walk
-from tffc.ir.types import (
+from tffc.language.containers.struct import Struct
+from tffc.language.traverse import walk
+from tffc.language.types import (
     CLIENTS,
     FederatedType,
     Placement,
@@ -29,6 +28,7 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
+from tffc.support.errors import LanguageTypeError
 
 is_average_compatible = is_averageable
 is_generic_op_compatible_type = is_structure_of_tensors

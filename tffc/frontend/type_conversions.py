@@ -6,13 +6,13 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from tffc.containers.struct import Struct
-from tffc.errors import LanguageTypeError, LanguageValueError
-from tffc.frameworks.tensorflow.load import load_tensorflow
-from tffc.ir.type_base import mismatch
-from tffc.ir.types import FederatedType, SequenceType, StructType, TensorType, Type, to_type
-from tffc.trampoline import Task, run
-from tffc.values.containers import build_container, default_container
+from tffc.language.containers.struct import Struct
+from tffc.language.type_base import mismatch
+from tffc.language.types import FederatedType, SequenceType, StructType, TensorType, Type, to_type
+from tffc.language.values.containers import build_container, default_container
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.support.trampoline import Task, run
 
 
 class TypeRelation(enum.Enum):

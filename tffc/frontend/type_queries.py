@@ -11,16 +11,16 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
-from tffc.errors import LanguageValueError
 from tffc.frontend.computation import Computation
 from tffc.frontend.type_analysis import check_is_type
 from tffc.frontend.value import Value
-from tffc.ir import wire
-from tffc.ir.shapes import to_shape
-from tffc.ir.size import written_size
-from tffc.ir.traverse import rewrite, walk
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import (
+from tffc.graphs.proto import computation
+from tffc.language import wire
+from tffc.language.shapes import to_shape
+from tffc.language.size import written_size
+from tffc.language.traverse import rewrite, walk
+from tffc.language.type_parts import local_type
+from tffc.language.types import (
     PLACEMENTS,
     FederatedType,
     Placement,
@@ -29,7 +29,7 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
-from tffc.proto import computation
+from tffc.support.errors import LanguageValueError
 
 PlacementLiteral = Placement
 """TFF's name for the class of `tff.CLIENTS` and `tff.SERVER`."""

@@ -17,21 +17,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
-from tffc.errors import LanguageTypeError, LanguageValueError, MissingElementError, OutOfRangeError
 from tffc.frontend.context import FederatedContext, federated_context, innermost
 from tffc.frontend.hints import change_fix, operator_fix
-from tffc.frontend.source import entry_point
-from tffc.ir import nodes
-from tffc.ir.calls import apply
-from tffc.ir.nodes import Lambda, Node, Reference, Selection
-from tffc.ir.types import (
-    SERVER,
-    FederatedType,
-    StructType,
-    StructWithPythonType,
-    Type,
+from tffc.language import nodes
+from tffc.language.calls import apply
+from tffc.language.nodes import Lambda, Node, Reference, Selection
+from tffc.language.types import SERVER, FederatedType, StructType, StructWithPythonType, Type
+from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import (
+    LanguageTypeError,
+    LanguageValueError,
+    MissingElementError,
+    OutOfRangeError,
 )
-from tffc.near import did_you_mean
+from tffc.support.near import did_you_mean
 
 OWN_FIELDS = frozenset({"_Value__node", "_Value__scope", "_Value__type"})
 """The attributes of a value itself, with Python's name mangling; all others are elements."""

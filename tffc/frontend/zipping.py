@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tffc.frontend.value import Value, scope_of, struct_value
-from tffc.ir.calls import zip_placed
-from tffc.ir.nodes import Binding, Block, Reference, Selection
-from tffc.ir.type_parts import distinct_leaves, local_type
-from tffc.ir.types import FederatedType, StructType, Type
-from tffc.trampoline import Task, run
+from tffc.language.calls import zip_placed
+from tffc.language.nodes import Binding, Block, Reference, Selection
+from tffc.language.type_parts import distinct_leaves, local_type
+from tffc.language.types import FederatedType, StructType, Type
+from tffc.support.trampoline import Task, run
 
 
 def zipped_type(type: Type) -> FederatedType | None:

@@ -19,10 +19,10 @@ import abc
 import dataclasses
 from typing import Any, Protocol, TypeAlias
 
-from tffc.ir.calls import operands
-from tffc.ir.nodes import Call, Node
-from tffc.ir.type_parts import distinct_leaves, local_type
-from tffc.ir.types import FunctionType, StructType, TensorType, Type
+from tffc.language.calls import operands
+from tffc.language.nodes import Call, Node
+from tffc.language.type_parts import distinct_leaves, local_type
+from tffc.language.types import FunctionType, StructType, TensorType, Type
 
 Value: TypeAlias = Any
 """A value that an arithmetic computes with: an operand of a graph or a value in memory, a struct as

@@ -8,20 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from tffc.errors import GraphError, LanguageTypeError
-from tffc.ir.dtypes import DType
-from tffc.ir.types import TensorType, Type
+from tffc.language.dtypes import DType
+from tffc.language.types import TensorType, Type
 from tffc.linking.attributes import type_attribute
 from tffc.linking.builder import GraphBuilder
-from tffc.linking.operand import (
-    Operand,
-    Tensor,
-    from_leaves,
-    leaf_types,
-    matched,
-    rebuild,
-    tensors,
-)
+from tffc.linking.operand import Operand, Tensor, from_leaves, leaf_types, matched, rebuild, tensors
+from tffc.support.errors import GraphError, LanguageTypeError
 
 ORDERED = ("int", "uint", "float")
 NUMERIC = (*ORDERED, "complex")

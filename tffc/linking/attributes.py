@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tffc.graphdef.canonical import STRUCT_CODES
-from tffc.ir.array import Array
-from tffc.ir.types import SequenceType, TensorType
-from tffc.proto import AttrValue, TensorProto, TensorShapeProto
+from tffc.graphs.canonical import STRUCT_CODES
+from tffc.graphs.proto import AttrValue, TensorProto, TensorShapeProto
+from tffc.language.array import Array
+from tffc.language.types import SequenceType, TensorType
 
 VARIANT = 21
 """TensorFlow's number for the element type of tensors that hold datasets."""

@@ -11,16 +11,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tffc.errors import GraphError
-from tffc.graphdef.functions import Function
-from tffc.graphdef.node import GraphNode, encoded, reached, source
-from tffc.ir.alpha import Names
-from tffc.ir.array import Array
-from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Compiled
-from tffc.ir.size import max_size
-from tffc.ir.types import FunctionType, SequenceType, StructType, TensorType, Type
-from tffc.ir.wire import (
+from tffc.graphs.functions import Function
+from tffc.graphs.node import GraphNode, encoded, reached, source
+from tffc.graphs.operations import op_table
+from tffc.graphs.proto import GraphDef, NodeDef, VersionDef
+from tffc.graphs.proto.encoding import content_field
+from tffc.language.alpha import Names
+from tffc.language.array import Array
+from tffc.language.dtypes import DType
+from tffc.language.nodes import Compiled
+from tffc.language.size import max_size
+from tffc.language.types import FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.language.wire import (
     SectionBinding,
     SequenceBinding,
     StructBinding,
@@ -35,18 +37,9 @@ from tffc.linking.attributes import (
     type_attribute,
 )
 from tffc.linking.iterations import Iterations, check_end, elements_once
-from tffc.linking.operand import (
-    Operand,
-    Tensor,
-    check_structure,
-    from_leaves,
-    leaf_types,
-    rebuild,
-)
+from tffc.linking.operand import Operand, Tensor, check_structure, from_leaves, leaf_types, rebuild
 from tffc.linking.template import Template
-from tffc.operations import op_table
-from tffc.proto import GraphDef, NodeDef, VersionDef
-from tffc.proto.encoding import content_field
+from tffc.support.errors import GraphError
 
 PRODUCER = 1575
 """The least version of the graphs written here, which is that of TensorFlow 2.14."""
@@ -60,7 +53,7 @@ BRANCHING = frozenset({"Switch", "RefSwitch", "Enter", "RefEnter"})
 """Operations after which a node runs in a branch or a loop."""
 
 NODE = 4
-"""How many parts a node counts that is copied from a section; see `tffc.ir.size`."""
+"""How many parts a node counts that is copied from a section; see `tffc.language.size`."""
 
 MAX_NAME = 100
 """The longest name of a parameter, in characters, however deep its type nests."""

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from tffc.errors import FormError, TffcError
-from tffc.ir.calls import describe
-from tffc.ir.intrinsics import EVALUATIONS, MAPS, PLACEMENTS_ONLY
-from tffc.ir.nodes import (
+from tffc.language.calls import describe
+from tffc.language.intrinsics import EVALUATIONS, MAPS, PLACEMENTS_ONLY
+from tffc.language.nodes import (
     Binding,
     Block,
     Call,
@@ -27,15 +26,16 @@ from tffc.ir.nodes import (
     StructNode,
     kind_of,
 )
-from tffc.ir.types import FunctionType, SequenceType
+from tffc.language.types import FunctionType, SequenceType
 from tffc.linking import sequences
 from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.function_builder import FunctionBuilder
 from tffc.linking.operand import Operand
 from tffc.linking.xla import tensorflow_section
-from tffc.printable import printable
-from tffc.trampoline import Task, run
+from tffc.support.errors import FormError, TffcError
+from tffc.support.printable import printable
+from tffc.support.trampoline import Task, run
 
 FunctionValue: TypeAlias = Lambda | Compiled | Intrinsic
 Value: TypeAlias = Operand | FunctionValue

@@ -6,17 +6,17 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from tffc.errors import GraphError
-from tffc.graphdef.functions import NAME_LENGTH, Function
-from tffc.graphdef.node import GraphNode, encoded, port_of, source
+from tffc.graphs.functions import NAME_LENGTH, Function
+from tffc.graphs.node import GraphNode, encoded, port_of, source
+from tffc.graphs.operations import op_table
+from tffc.graphs.operations.iterations import is_steady
+from tffc.graphs.operations.kernels import remembers_runs
+from tffc.graphs.proto import FunctionDef, OpDef
 from tffc.linking.attributes import shapes_attribute, type_number
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand, Tensor, rebuild
-from tffc.operations import op_table
-from tffc.operations.iterations import is_steady
-from tffc.operations.kernels import remembers_runs
-from tffc.printable import printable
-from tffc.proto import FunctionDef, OpDef
+from tffc.support.errors import GraphError
+from tffc.support.printable import printable
 
 
 class FunctionBuilder(GraphBuilder):

@@ -9,15 +9,15 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tffc.graphdef.functions import Library
-from tffc.graphdef.node import inputs_first, source
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType
-from tffc.ir.wire import read_xla
+from tffc.graphs.functions import Library
+from tffc.graphs.node import inputs_first, source
+from tffc.graphs.operations import hlo
+from tffc.graphs.operations.effects import Effect, effect_of
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType
+from tffc.language.wire import read_xla
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import SectionContent, read_section
-from tffc.operations import hlo
-from tffc.operations.effects import Effect, effect_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

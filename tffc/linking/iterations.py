@@ -17,12 +17,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from tffc.errors import GraphError
-from tffc.graphdef.functions import NAME_LENGTH, Function
-from tffc.graphdef.node import GraphNode, encoded, hash_of, source
-from tffc.ir.array import Array
-from tffc.ir.dtypes import DType
-from tffc.ir.types import SequenceType, TensorType
+from tffc.graphs.functions import NAME_LENGTH, Function
+from tffc.graphs.node import GraphNode, encoded, hash_of, source
+from tffc.graphs.operations.iterations import INFINITE, ONE_BY_ONE, WITHOUT_END
+from tffc.graphs.proto import AttrValue, FunctionDef, NameAttrList, OpDef
+from tffc.language.array import Array
+from tffc.language.dtypes import DType
+from tffc.language.types import SequenceType, TensorType
 from tffc.linking.attributes import (
     array_attribute,
     filled_attribute,
@@ -32,8 +33,7 @@ from tffc.linking.attributes import (
     types_attribute,
 )
 from tffc.linking.operand import Tensor, in_component_order, leaf_types
-from tffc.operations.iterations import INFINITE, ONE_BY_ONE, WITHOUT_END
-from tffc.proto import AttrValue, FunctionDef, NameAttrList, OpDef
+from tffc.support.errors import GraphError
 
 NUMBER = TensorType(DType.INT64)
 FUNCTION_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})

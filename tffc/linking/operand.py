@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, cast
 
-from tffc.errors import GraphError
-from tffc.ir.type_parts import check_parts, leaves
-from tffc.ir.types import SequenceType, StructType, TensorType, Type
-from tffc.ir.wire import StructBinding
+from tffc.language.type_parts import check_parts, leaves
+from tffc.language.types import SequenceType, StructType, TensorType, Type
+from tffc.language.wire import StructBinding
 from tffc.linking.attributes import type_number
+from tffc.support.errors import GraphError
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tffc.errors import GraphError
-from tffc.graphdef.node import port_of, reached, source
-from tffc.graphdef.reading import read_graph
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, SequenceType, TensorType, Type
-from tffc.ir.wire import (
+from tffc.graphs.node import port_of, reached, source
+from tffc.graphs.operations import op_table
+from tffc.graphs.operations.effects import overwriting
+from tffc.graphs.reading import read_graph
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType, SequenceType, TensorType, Type
+from tffc.language.wire import (
     SectionBinding,
     SequenceBinding,
     StructBinding,
@@ -21,8 +22,7 @@ from tffc.ir.wire import (
 )
 from tffc.linking.attributes import type_number
 from tffc.linking.operand import leaf_types, matched
-from tffc.operations import op_table
-from tffc.operations.effects import overwriting
+from tffc.support.errors import GraphError
 
 REFERENCE_TYPES = 100
 """The number of an element type plus this is the type of references to such tensors."""

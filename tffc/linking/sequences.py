@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tffc.errors import GraphError
-from tffc.ir.types import SequenceType, StructType, TensorType, Type
+from tffc.graphs.proto import AttrValue, NameAttrList
+from tffc.language.types import SequenceType, StructType, TensorType, Type
 from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.attributes import shapes_attribute, types_attribute
 from tffc.linking.builder import GraphBuilder
@@ -24,7 +24,7 @@ from tffc.linking.operand import (
     leaf_types,
     tensors,
 )
-from tffc.proto import AttrValue, NameAttrList
+from tffc.support.errors import GraphError
 
 ElementFunction: TypeAlias = Callable[[FunctionBuilder, Operand], Operand]
 """Builds a function's result from its argument, and may use operands of the graph around it through

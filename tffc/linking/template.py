@@ -6,16 +6,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tffc.graphdef.functions import Function, Library, LinkedLibrary, rename_calls
-from tffc.graphdef.node import (
-    CLASS,
-    GraphNode,
-    copied_message,
-    reached,
-    rename_colocations,
-    source,
-)
-from tffc.graphdef.state import (
+from tffc.graphs.functions import Function, Library, LinkedLibrary, rename_calls
+from tffc.graphs.node import CLASS, GraphNode, copied_message, reached, rename_colocations, source
+from tffc.graphs.state import (
     has_named_state,
     is_scoped,
     make_anonymous,
@@ -23,8 +16,8 @@ from tffc.graphdef.state import (
     scope_state,
     separable,
 )
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, SequenceType
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType, SequenceType
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import SectionContent, read_section
 from tffc.linking.varying import VaryingSequences

@@ -11,15 +11,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
-from tffc.errors import GraphError
-from tffc.graphdef.functions import LinkedLibrary
-from tffc.graphdef.node import port_of, reached, source
-from tffc.graphdef.state import state_name
+from tffc.graphs.functions import LinkedLibrary
+from tffc.graphs.node import port_of, reached, source
+from tffc.graphs.operations import op_table
+from tffc.graphs.operations.effects import frees_order
+from tffc.graphs.operations.iterations import is_ordered, is_steady
+from tffc.graphs.state import state_name
 from tffc.linking.attributes import VARIANT
 from tffc.linking.section import SectionContent
-from tffc.operations import op_table
-from tffc.operations.effects import frees_order
-from tffc.operations.iterations import is_ordered, is_steady
+from tffc.support.errors import GraphError
 
 RESOURCE = 20
 """TensorFlow's number for the element type of tensors that name a state."""

@@ -9,18 +9,18 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
-from tffc.errors import FormError, GraphError
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, TensorType, Type
-from tffc.ir.wire import SectionBinding, TensorBinding, XlaSection, bound_otherwise, read_xla
+from tffc.graphs.operations import hlo
+from tffc.graphs.operations.bytecode import BytecodeError
+from tffc.graphs.operations.effects import MODULE, effects_in_module
+from tffc.graphs.proto import AttrValue
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType, TensorType, Type
+from tffc.language.wire import SectionBinding, TensorBinding, XlaSection, bound_otherwise, read_xla
 from tffc.linking.attributes import shapes_attribute, types_attribute
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Tensor, from_leaves, leaf_types, matched, tensors
-from tffc.operations import hlo
-from tffc.operations.bytecode import BytecodeError
-from tffc.operations.effects import MODULE, effects_in_module
-from tffc.printable import printable
-from tffc.proto import AttrValue
+from tffc.support.errors import FormError, GraphError
+from tffc.support.printable import printable
 
 CONVENTION = 9
 """The version of the calling convention of XlaCallModule; TensorFlow reads it since 2.15."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.errors import VerificationError
-from tffc.ir.nodes import Node, Reference, StructNode
-from tffc.ir.size import CALL, COUNTED_BITS, GROWTH, max_size
+from tffc.language.nodes import Node, Reference, StructNode
+from tffc.language.size import CALL, COUNTED_BITS, GROWTH, max_size
 from tffc.passes.symbolic import NO_HINT, Atom, Evaluator, Frame, Hint, SymbolicClosure, Value
-from tffc.printable import printable
-from tffc.trampoline import Task, run
+from tffc.support.errors import VerificationError
+from tffc.support.printable import printable
+from tffc.support.trampoline import Task, run
 
 
 def check_calls(root: Node) -> None:

@@ -23,16 +23,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tffc.errors import VerificationError
-from tffc.ir.alpha import Names
-from tffc.ir.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, StructNode
-from tffc.ir.size import APPLICATION, CALL, max_size
-from tffc.ir.type_parts import without_containers
-from tffc.ir.types import StructType, Type
+from tffc.language.alpha import Names
+from tffc.language.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, StructNode
+from tffc.language.size import APPLICATION, CALL, max_size
+from tffc.language.type_parts import without_containers
+from tffc.language.types import StructType, Type
 from tffc.passes.drop_unused_bindings import drop_unused_bindings
 from tffc.passes.symbolic import NO_HINT, Atom, Evaluator, Frame, Hint, Pack, SymbolicClosure, Value
-from tffc.printable import printable
-from tffc.trampoline import Task, run
+from tffc.support.errors import VerificationError
+from tffc.support.printable import printable
+from tffc.support.trampoline import Task, run
 
 
 def call_dominant(root: Node) -> Node:

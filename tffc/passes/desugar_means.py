@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from tffc.ir.alpha import Names
-from tffc.ir.calls import apply, expand_calls, federated_sum, pack, uri_of, zip_placed
-from tffc.ir.invariants import MEANS
-from tffc.ir.nodes import Binding, Call, Compiled, Node, Reference
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import CLIENTS, SERVER, StructType, Type
+from tffc.language.alpha import Names
+from tffc.language.calls import apply, expand_calls, federated_sum, pack, uri_of, zip_placed
+from tffc.language.invariants import MEANS
+from tffc.language.nodes import Binding, Call, Compiled, Node, Reference
+from tffc.language.type_parts import local_type
+from tffc.language.types import CLIENTS, SERVER, StructType, Type
 from tffc.linking.aggregations import PLAIN, Mean
 from tffc.linking.emit import Emitter
 from tffc.linking.operand import Operand

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tffc.ir.invariants import is_identity_map
-from tffc.ir.nodes import Call, Node, StructNode
-from tffc.ir.traverse import rewrite
+from tffc.language.invariants import is_identity_map
+from tffc.language.nodes import Call, Node, StructNode
+from tffc.language.traverse import rewrite
 
 
 def drop_identity_maps(root: Node) -> Node:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tffc.ir.nodes import Block, Node
-from tffc.ir.scope import bound_names
-from tffc.ir.traverse import postorder
+from tffc.language.nodes import Block, Node
+from tffc.language.scope import bound_names
+from tffc.language.traverse import postorder
 
 
 def drop_unused_bindings(root: Node) -> Node:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 
-from tffc.errors import VerificationError
-from tffc.ir import wire
-from tffc.ir.nodes import Compiled, Node, Reference
-from tffc.ir.notation import parse, sections, typed
-from tffc.ir.traverse import rewrite
-from tffc.ir.type_parts import without_containers
-from tffc.ir.verify import first_violation
+from tffc.language import wire
+from tffc.language.nodes import Compiled, Node, Reference
+from tffc.language.notation import parse, sections, typed
+from tffc.language.traverse import rewrite
+from tffc.language.type_parts import without_containers
+from tffc.language.verify import first_violation
 from tffc.passes.pipeline import Finished
 from tffc.passes.strip_containers import strip_containers
+from tffc.support.errors import VerificationError
 
 
 def verify_step(finished: Finished) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tffc.errors import FormError
-from tffc.ir.nodes import Compiled, Lambda, Node, kind_of
-from tffc.ir.traverse import walk
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import FederatedType, FunctionType
-from tffc.ir.verify import verify
+from tffc.language.nodes import Compiled, Lambda, Node, kind_of
+from tffc.language.traverse import walk
+from tffc.language.type_parts import local_type
+from tffc.language.types import FederatedType, FunctionType
+from tffc.language.verify import verify
 from tffc.linking.emit import Emitter
 from tffc.passes.call_dominant import call_dominant
+from tffc.support.errors import FormError
 
 
 def extract_local_processing(node: Node) -> Compiled:

@@ -11,13 +11,22 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from tffc.ir.alpha import Names
-from tffc.ir.calls import apply, expand_calls, federated_broadcast, operands, pack, zip_placed
-from tffc.ir.invariants import SELECTS, check_no_select
-from tffc.ir.nodes import Binding, Call, Compiled, Intrinsic, Lambda, Node, Reference, Selection
-from tffc.ir.scope import free_names
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import CLIENTS, FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.language.alpha import Names
+from tffc.language.calls import apply, expand_calls, federated_broadcast, operands, pack, zip_placed
+from tffc.language.invariants import SELECTS, check_no_select
+from tffc.language.nodes import (
+    Binding,
+    Call,
+    Compiled,
+    Intrinsic,
+    Lambda,
+    Node,
+    Reference,
+    Selection,
+)
+from tffc.language.scope import free_names
+from tffc.language.type_parts import local_type
+from tffc.language.types import CLIENTS, FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.sequences import sequence_of_slices
 from tffc.passes.call_dominant import call_dominant

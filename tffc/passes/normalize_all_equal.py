@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from tffc.ir.calls import is_call_of
-from tffc.ir.nodes import Binding, Block, Compiled, Intrinsic, Lambda, Node, Reference
-from tffc.ir.traverse import contains, rewrite, walk
-from tffc.ir.type_parts import is_all_equal, not_all_equal
-from tffc.ir.types import FunctionType, Type
+from tffc.language.calls import is_call_of
+from tffc.language.nodes import Binding, Block, Compiled, Intrinsic, Lambda, Node, Reference
+from tffc.language.traverse import contains, rewrite, walk
+from tffc.language.type_parts import is_all_equal, not_all_equal
+from tffc.language.types import FunctionType, Type
 from tffc.linking.inspect import is_pure
 
 EQUAL_MAPS = frozenset({"federated_map_all_equal"})

@@ -14,10 +14,10 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from tffc.errors import PassError, PipelineError, Span, TffcError
-from tffc.ir.invariants import CLOSED
-from tffc.ir.nodes import Node
-from tffc.near import did_you_mean
+from tffc.language.invariants import CLOSED
+from tffc.language.nodes import Node
+from tffc.support.errors import PassError, PipelineError, Span, TffcError
+from tffc.support.near import did_you_mean
 
 GIVEN = (CLOSED,)
 """The invariants that hold before any pass has run; compiling checks them."""

@@ -21,8 +21,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, cast
 
-from tffc.errors import PipelineError, Span, reader
 from tffc.passes.pipeline import GIVEN, Pass, PassStep, Pipeline, TextPlace, nearest
+from tffc.support.errors import PipelineError, Span, reader
 
 KEYS = ("name", "passes")
 """The keys of a pipeline file."""
@@ -173,7 +173,7 @@ class _YamlReader:
         """Return the name of the pipeline and its entries."""
         import yaml
 
-        from tffc.files.yaml_file import read_yaml
+        from tffc.support.files.yaml_file import read_yaml
 
         try:
             content, root, _ = read_yaml(text)

@@ -14,9 +14,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tffc.errors import PipelineError
-from tffc.ir.invariants import INVARIANTS
+from tffc.language.invariants import INVARIANTS
 from tffc.passes.pipeline import Pass, nearest
+from tffc.support.errors import PipelineError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

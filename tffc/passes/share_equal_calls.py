@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import cast
 
-from tffc.ir.alpha import canonical
-from tffc.ir.intrinsics import definition_of
-from tffc.ir.nodes import Binding, Block, Call, Compiled, Data, Intrinsic, Lambda, Node, Reference
-from tffc.ir.traverse import rewrite, walk
+from tffc.language.alpha import canonical
+from tffc.language.intrinsics import definition_of
+from tffc.language.nodes import (
+    Binding,
+    Block,
+    Call,
+    Compiled,
+    Data,
+    Intrinsic,
+    Lambda,
+    Node,
+    Reference,
+)
+from tffc.language.traverse import rewrite, walk
 from tffc.linking.inspect import is_pure
 
 

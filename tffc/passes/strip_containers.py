@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from tffc.ir.nodes import Compiled, Data, Intrinsic, Lambda, Node, Reference, StructNode
-from tffc.ir.traverse import rewrite
-from tffc.ir.type_parts import without_containers
-from tffc.ir.types import Type
+from tffc.language.nodes import Compiled, Data, Intrinsic, Lambda, Node, Reference, StructNode
+from tffc.language.traverse import rewrite
+from tffc.language.type_parts import without_containers
+from tffc.language.types import Type
 
 
 def strip_containers(root: Node) -> Node:

@@ -11,13 +11,13 @@ import dataclasses
 from collections import Counter
 from typing import Any, TypeAlias
 
-from tffc.errors import Span, VerificationError
-from tffc.ir.environment import Environment
-from tffc.ir.nodes import Block, Call, Lambda, Node, Reference, Selection, StructNode
-from tffc.ir.size import APPLICATION, max_size
-from tffc.ir.types import StructType, Type
-from tffc.printable import printable
-from tffc.trampoline import Task
+from tffc.language.environment import Environment
+from tffc.language.nodes import Block, Call, Lambda, Node, Reference, Selection, StructNode
+from tffc.language.size import APPLICATION, max_size
+from tffc.language.types import StructType, Type
+from tffc.support.errors import Span, VerificationError
+from tffc.support.printable import printable
+from tffc.support.trampoline import Task
 
 
 class Frame:

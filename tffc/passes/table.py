@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 import pathlib
 
-from tffc.errors import PipelineError, reader
-from tffc.files.reading import read_named
-from tffc.ir.invariants import (
+from tffc.language.invariants import (
     CALL_DOMINANT,
     CLOSED,
     NO_CONTAINERS,
@@ -17,7 +15,6 @@ from tffc.ir.invariants import (
     NO_UNUSED_BINDINGS,
     UNIQUE_NAMES,
 )
-from tffc.near import near_file
 from tffc.passes.call_dominant import call_dominant
 from tffc.passes.desugar_means import desugar_means
 from tffc.passes.drop_identity_maps import drop_identity_maps
@@ -30,6 +27,9 @@ from tffc.passes.plugins import with_plugins
 from tffc.passes.share_equal_calls import share_equal_calls
 from tffc.passes.strip_containers import strip_containers
 from tffc.passes.unique_names import unique_names
+from tffc.support.errors import PipelineError, reader
+from tffc.support.files.reading import read_named
+from tffc.support.near import near_file
 
 PASSES = {
     each.name: each
@@ -96,7 +96,7 @@ def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipelin
     Raises:
       PipelineError: the file cannot be read, or what it says is not a pipeline.
     """
-    from tffc.files.yaml_file import MAX_BYTES  # loads PyYAML, which only a file needs
+    from tffc.support.files.yaml_file import MAX_BYTES  # loads PyYAML, which only a file needs
 
     try:
         content = read_named(path, MAX_BYTES).decode(errors="replace")

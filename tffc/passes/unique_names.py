@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tffc.ir.alpha import Names, rename_binders
-from tffc.ir.nodes import Node
-from tffc.ir.scope import free_names
+from tffc.language.alpha import Names, rename_binders
+from tffc.language.nodes import Node
+from tffc.language.scope import free_names
 
 
 def unique_names(root: Node, *, stem: str = "") -> Node:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tffc.ir import Call, Intrinsic, Node, StructNode
-from tffc.ir.calls import federated_sum
-from tffc.ir.traverse import rewrite
+from tffc.language import Call, Intrinsic, Node, StructNode
+from tffc.language.calls import federated_sum
+from tffc.language.traverse import rewrite
 from tffc.passes import Pass
 
 SECURE = frozenset({"federated_secure_sum", "federated_secure_sum_bitwidth"})

@@ -21,17 +21,17 @@ from collections.abc import Callable, Iterator, Mapping
 from tffc.backends.bundle.manifest import Manifest, by_stem, decode_manifest
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import assemble
-from tffc.errors import BundleError, NotationError, WireError, excerpt, reader
-from tffc.files import atomic
-from tffc.files.reading import read_regular
-from tffc.ir import wire
-from tffc.ir.nodes import Compiled, Node
-from tffc.ir.notation import formatted
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import FunctionType, StructType, Type
-from tffc.near import near_file
-from tffc.printable import printable
-from tffc.proto.encoding import MAX_MESSAGE
+from tffc.graphs.proto.encoding import MAX_MESSAGE
+from tffc.language import wire
+from tffc.language.nodes import Compiled, Node
+from tffc.language.notation import formatted
+from tffc.language.type_parts import local_type
+from tffc.language.types import FunctionType, StructType, Type
+from tffc.support.errors import BundleError, NotationError, WireError, excerpt, reader
+from tffc.support.files import atomic
+from tffc.support.files.reading import read_regular
+from tffc.support.near import near_file
+from tffc.support.printable import printable
 
 MANIFEST = "manifest.json"
 

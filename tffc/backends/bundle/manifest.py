@@ -20,8 +20,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from tffc.errors import BundleError, reader
-from tffc.files.strict_json import NOT_JSON, NotJsonError, encode_json, read_json
+from tffc.support.errors import BundleError, reader
+from tffc.support.files.strict_json import NOT_JSON, NotJsonError, encode_json, read_json
 
 FORMAT = (1, 0)
 """The major and minor version of the format.  A new minor version only adds keys."""

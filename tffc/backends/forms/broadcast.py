@@ -20,10 +20,10 @@ from tffc.backends.forms.round_writer import RoundWriter
 from tffc.backends.forms.signatures import check_parameters, wrong_signature
 from tffc.backends.forms.stages import Stage, StagedRound
 from tffc.backends.forms.steps import BatchSteps, ClientGraphs, RoundSteps, Runtime, Value
-from tffc.ir.calls import apply, pack, zip_placed
-from tffc.ir.nodes import Compiled, Lambda, Node
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import CLIENTS, FederatedType, StructType
+from tffc.language.calls import apply, pack, zip_placed
+from tffc.language.nodes import Compiled, Lambda, Node
+from tffc.language.type_parts import local_type
+from tffc.language.types import CLIENTS, FederatedType, StructType
 from tffc.linking.builder import GraphBuilder
 
 SIGNATURE = "(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)"

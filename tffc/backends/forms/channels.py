@@ -6,11 +6,11 @@ import dataclasses
 
 from tffc.backends.forms.component import elements, parameters
 from tffc.backends.forms.form import signature, struct
-from tffc.ir.array import Array
-from tffc.ir.dtypes import DType
-from tffc.ir.nodes import Compiled
-from tffc.ir.type_parts import leaves
-from tffc.ir.types import StructType
+from tffc.language.array import Array
+from tffc.language.dtypes import DType
+from tffc.language.nodes import Compiled
+from tffc.language.type_parts import leaves
+from tffc.language.types import StructType
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.inspect import result_dependencies
 from tffc.linking.operand import Operand, Tensor, rebuild

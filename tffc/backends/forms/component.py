@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from tffc.backends.forms.purity import Purity, left_among
 from tffc.backends.forms.stages import StagedCall, StagedRound
-from tffc.errors import TffcError
-from tffc.ir.nodes import (
+from tffc.language.nodes import (
     Binding,
     Block,
     Compiled,
@@ -19,14 +18,15 @@ from tffc.ir.nodes import (
     Selection,
     StructNode,
 )
-from tffc.ir.traverse import walk
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import StructType, Type
+from tffc.language.traverse import walk
+from tffc.language.type_parts import local_type
+from tffc.language.types import StructType, Type
 from tffc.linking.aggregations import Aggregation, Arithmetic
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.emit import Emitter, add_place
 from tffc.linking.inspect import impure_nodes
 from tffc.linking.operand import Operand
+from tffc.support.errors import TffcError
 
 
 class ComponentEmitter(Emitter):

@@ -33,12 +33,11 @@ from tffc.backends.forms.stages import (
     placement_of,
 )
 from tffc.backends.forms.steps import BatchSteps, RoundSteps, Runtime, Value
-from tffc.errors import ExecutionError, FormError
-from tffc.ir.calls import operands, pack, with_operands
-from tffc.ir.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, StructNode
-from tffc.ir.traverse import rewrite, walk
-from tffc.ir.type_parts import distinct_leaves, local_type
-from tffc.ir.types import (
+from tffc.language.calls import operands, pack, with_operands
+from tffc.language.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, StructNode
+from tffc.language.traverse import rewrite, walk
+from tffc.language.type_parts import distinct_leaves, local_type
+from tffc.language.types import (
     CLIENTS,
     SERVER,
     FederatedType,
@@ -48,6 +47,7 @@ from tffc.ir.types import (
     TensorType,
     Type,
 )
+from tffc.support.errors import ExecutionError, FormError
 
 ARGUMENTS, TEMPORARY = "intrinsic_args_from_before_comp", "intermediate_state"
 """Names of elements, as in TFF's forms: operands that another component made, and the temporary

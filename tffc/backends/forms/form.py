@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 from tffc.backends.forms.stages import StagedRound
 from tffc.backends.forms.steps import RoundSteps, Runtime
-from tffc.errors import FormError
-from tffc.ir.invariants import CLOSED, UNIQUE_NAMES
-from tffc.ir.nodes import Compiled, Lambda, Node, kind_of
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import SERVER, FunctionType, Placement, StructType, Type
-from tffc.ir.verify import verify
+from tffc.language.invariants import CLOSED, UNIQUE_NAMES
+from tffc.language.nodes import Compiled, Lambda, Node, kind_of
+from tffc.language.type_parts import local_type
+from tffc.language.types import SERVER, FunctionType, Placement, StructType, Type
+from tffc.language.verify import verify
+from tffc.support.errors import FormError
 
 
 class Side(enum.Enum):

@@ -7,13 +7,13 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tffc.errors import FormError
-from tffc.near import did_you_mean
+from tffc.support.errors import FormError
+from tffc.support.near import did_you_mean
 
 if TYPE_CHECKING:
     from tffc.backends.forms.form import Form
-    from tffc.ir.nodes import Node
-    from tffc.ir.types import Type
+    from tffc.language.nodes import Node
+    from tffc.language.types import Type
 
 
 FORMS = {
@@ -47,7 +47,7 @@ def is_round(program: Node, name: str | None = None) -> bool:
 
 def form_for(program: Node) -> str:
     """Return the default form of a round, which depends on the placement of its output."""
-    from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType
+    from tffc.language.types import CLIENTS, SERVER, FederatedType, FunctionType
 
     result = program.type.result if isinstance(program.type, FunctionType) else None
     at_clients = isinstance(result, FederatedType) and result.placement is CLIENTS
@@ -82,7 +82,7 @@ def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> 
             f"found {', '.join(components) or 'none'}",
             help="; ".join(f"{do} {', '.join(names)}" for do, names in changes.items() if names),
         )
-    from tffc.ir.types import FunctionType
+    from tffc.language.types import FunctionType
 
     if not isinstance(type_signature, FunctionType):
         raise FormError(

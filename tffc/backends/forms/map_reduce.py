@@ -48,8 +48,7 @@ from tffc.backends.forms.steps import (
     SecureSumSteps,
     Value,
 )
-from tffc.errors import FormError
-from tffc.ir.calls import (
+from tffc.language.calls import (
     apply,
     by_position,
     describe,
@@ -61,11 +60,12 @@ from tffc.ir.calls import (
     uri_of,
     zip_placed,
 )
-from tffc.ir.nodes import Call, Compiled, Intrinsic, Lambda, Node, Selection
-from tffc.ir.type_parts import leaves, local_type
-from tffc.ir.types import CLIENTS, SERVER, FunctionType, StructType, Type, at_server
+from tffc.language.nodes import Call, Compiled, Intrinsic, Lambda, Node, Selection
+from tffc.language.type_parts import leaves, local_type
+from tffc.language.types import CLIENTS, SERVER, FunctionType, StructType, Type, at_server
 from tffc.linking.aggregations import PLAIN, SECURE
 from tffc.linking.builder import GraphBuilder
+from tffc.support.errors import FormError
 
 BOUNDS = ("secure_sum_bitwidth", "secure_sum_max_input", "secure_modular_sum_modulus")
 """The components that give the bounds of secure sums."""

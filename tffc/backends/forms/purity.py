@@ -12,12 +12,12 @@ from typing import TypeAlias
 
 from tffc.backends.forms.form import Form, Side
 from tffc.backends.forms.stages import Stage, StagedCall
-from tffc.errors import FormError
-from tffc.ir.calls import describe
-from tffc.ir.nodes import Compiled
-from tffc.ir.traverse import walk
-from tffc.ir.type_parts import is_all_equal
+from tffc.language.calls import describe
+from tffc.language.nodes import Compiled
+from tffc.language.traverse import walk
+from tffc.language.type_parts import is_all_equal
 from tffc.linking.inspect import is_pure
+from tffc.support.errors import FormError
 
 Left: TypeAlias = Callable[[], frozenset[int]]
 """Gives the impure operations of a call that are left in a component.

@@ -8,11 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.ir.calls import apply, element, federated_broadcast, members, pack, zip_placed
-from tffc.ir.nodes import Binding, Block, Lambda, Node, Reference, Selection, StructNode
-from tffc.ir.type_parts import local_type
-from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, Placement, StructType, Type
-from tffc.trampoline import Task, run
+from tffc.language.calls import apply, element, federated_broadcast, members, pack, zip_placed
+from tffc.language.nodes import Binding, Block, Lambda, Node, Reference, Selection, StructNode
+from tffc.language.type_parts import local_type
+from tffc.language.types import (
+    CLIENTS,
+    SERVER,
+    FederatedType,
+    FunctionType,
+    Placement,
+    StructType,
+    Type,
+)
+from tffc.support.trampoline import Task, run
 
 
 class RoundWriter:

@@ -5,11 +5,19 @@ A refusal points at the binding that makes the wrong result, or else at the prog
 
 from __future__ import annotations
 
-from tffc.errors import FormError, Span
-from tffc.ir.assignability import difference_notes
-from tffc.ir.nodes import Block, Lambda, Node, Reference, Selection, StructNode
-from tffc.ir.type_parts import distinct_leaves, local_type
-from tffc.ir.types import CLIENTS, SERVER, FederatedType, FunctionType, Placement, StructType, Type
+from tffc.language.assignability import difference_notes
+from tffc.language.nodes import Block, Lambda, Node, Reference, Selection, StructNode
+from tffc.language.type_parts import distinct_leaves, local_type
+from tffc.language.types import (
+    CLIENTS,
+    SERVER,
+    FederatedType,
+    FunctionType,
+    Placement,
+    StructType,
+    Type,
+)
+from tffc.support.errors import FormError, Span
 
 ROUND = "(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)"
 

@@ -17,10 +17,9 @@ import enum
 import functools
 from collections.abc import Iterable, Iterator
 
-from tffc.errors import FormError, Span, excerpt
-from tffc.ir.calls import describe, operands
-from tffc.ir.intrinsics import INTRINSICS, IntrinsicDefinition, definition_of
-from tffc.ir.nodes import (
+from tffc.language.calls import describe, operands
+from tffc.language.intrinsics import INTRINSICS, IntrinsicDefinition, definition_of
+from tffc.language.nodes import (
     Binding,
     Block,
     Call,
@@ -32,11 +31,12 @@ from tffc.ir.nodes import (
     StructNode,
     kind_of,
 )
-from tffc.ir.traverse import walk
-from tffc.ir.type_parts import distinct_leaves
-from tffc.ir.types import SERVER, FederatedType, FunctionType, Placement, Type
-from tffc.near import did_you_mean
-from tffc.printable import printable
+from tffc.language.traverse import walk
+from tffc.language.type_parts import distinct_leaves
+from tffc.language.types import SERVER, FederatedType, FunctionType, Placement, Type
+from tffc.support.errors import FormError, Span, excerpt
+from tffc.support.near import did_you_mean
+from tffc.support.printable import printable
 
 
 class Stage(enum.IntEnum):

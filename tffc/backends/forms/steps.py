@@ -7,10 +7,10 @@
         r      = report(a, kept)                        for each of the aggregations
     state, output = finish(kept, reports)               once, at the server
 
-Values are as `tffc.values.concrete` describes them.  What is sent, updates, accumulators and
-reports are opaque to engines, but made of tuples, lists, NumPy values, bytes, None and `Federated`
-alone, so that they can be sent without pickling.  Steps hold no state: calls of different clients
-may run in different threads or processes, and a call may be repeated.
+Values are as `tffc.language.values.concrete` describes them.  What is sent, updates, accumulators
+and reports are opaque to engines, but made of tuples, lists, NumPy values, bytes, None and
+`Federated` alone, so that they can be sent without pickling.  Steps hold no state: calls of
+different clients may run in different threads or processes, and a call may be repeated.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from tffc.ir.nodes import Compiled, Lambda
-from tffc.ir.types import Type
+from tffc.language.nodes import Compiled, Lambda
+from tffc.language.types import Type
 
 Value: TypeAlias = Any
 """A value that only the runtime of components can read."""

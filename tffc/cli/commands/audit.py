@@ -8,12 +8,12 @@ import pathlib
 
 import click
 
-from tffc.audit import documents
-from tffc.audit.audit import audit
-from tffc.audit.bundles import audit_bundle, program_digests
-from tffc.audit.policy import read_policy
-from tffc.audit.report import Report, Verdict, judged
-from tffc.audit.text import violation_text
+from tffc.assurance.audit import documents
+from tffc.assurance.audit.audit import audit
+from tffc.assurance.audit.bundles import audit_bundle, program_digests
+from tffc.assurance.audit.policy import read_policy
+from tffc.assurance.audit.report import Report, Verdict, judged
+from tffc.assurance.audit.text import violation_text
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.options import form_option, path_option, refuse_without_effect, size_option
 from tffc.cli.output import say, write_text

@@ -11,7 +11,7 @@ from tffc.cli.options import form_option, json_option, show_repeatedly, size_opt
 from tffc.cli.output import say, show_json
 from tffc.cli.progress import step
 from tffc.cli.sources import read_round
-from tffc.errors import FormError, GraphError, VerificationError
+from tffc.support.errors import FormError, GraphError, VerificationError
 
 
 @click.command("check")

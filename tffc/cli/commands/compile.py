@@ -27,13 +27,13 @@ from tffc.cli.pass_instrumentation import PassInstrumentation
 from tffc.cli.pipeline_choice import read_pipeline
 from tffc.cli.progress import step
 from tffc.cli.sources import read_computation, read_round
-from tffc.effects.consent import check_can_run
-from tffc.errors import OversizeError
-from tffc.files.inputs import check_no_input
-from tffc.ir.nodes import Node
-from tffc.ir.notation import typed
+from tffc.language.nodes import Node
+from tffc.language.notation import typed
 from tffc.passes import Pipeline
 from tffc.passes.table import default_pipeline
+from tffc.runtime.effects.consent import check_can_run
+from tffc.support.errors import OversizeError
+from tffc.support.files.inputs import check_no_input
 
 
 @click.command("compile")

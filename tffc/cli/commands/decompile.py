@@ -9,7 +9,7 @@ import click
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.options import PATH, path_option, size_option
 from tffc.cli.output import say, write_output
-from tffc.ir import wire
+from tffc.language import wire
 
 
 @click.command("decompile")

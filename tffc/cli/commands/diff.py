@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
+from tffc.assurance.diff.programs import ProgramDifference, differences
 from tffc.cli.options import form_option, json_option, refuse_without_effect, size_option
 from tffc.cli.output import show_json, show_line, show_styled
 from tffc.cli.screen import GREEN, RED, colors
 from tffc.cli.sources import read_parts, read_round_or_bundle
 from tffc.cli.usage import all_missing
-from tffc.diff.programs import ProgramDifference, differences
-from tffc.ir import Node
-from tffc.printable import printable, printable_lines
+from tffc.language import Node
+from tffc.support.printable import printable, printable_lines
 
 
 class DiffCommand(click.Command):

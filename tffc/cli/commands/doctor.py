@@ -12,8 +12,8 @@ import click
 from packaging.requirements import Requirement
 
 from tffc.cli.options import json_option
-from tffc.printable import json_text
-from tffc.version import VERSION
+from tffc.support.printable import json_text
+from tffc.support.version import VERSION
 
 DISTRIBUTIONS = ("tffc", "tffc-reader")
 """The distributions of tffc: complete, or without TensorFlow."""

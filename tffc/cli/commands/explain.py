@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import click
 
 from tffc.cli.page import show_page
-from tffc.explanations import ROOMS, codes, read_page
-from tffc.near import near_names
+from tffc.support.explanations import SUBJECTS, codes, read_page
+from tffc.support.near import near_names
 
 CODE = re.compile(r"E\d{3}")
 
@@ -39,8 +39,8 @@ def explain_command(code: str | None) -> None:
 def _listing(known: list[str]) -> str:
     """Return all codes with the titles of their pages, grouped by subject."""
     return "\n\n".join(
-        f"{room}\n{_titles(code for code in known if code.startswith(prefix))}"
-        for prefix, room in ROOMS.items()
+        f"{subject}\n{_titles(code for code in known if code.startswith(prefix))}"
+        for prefix, subject in SUBJECTS.items()
     )
 
 
@@ -54,10 +54,10 @@ def _unknown(code: str, wanted: str, known: list[str]) -> str:
     longer = [each for each in known if each.startswith(wanted)]
     if longer:
         return f"there is no error code {code}; those that begin so are\n{_titles(longer)}"
-    room = [each for each in known if each.startswith(wanted[:2])]
-    if CODE.fullmatch(wanted) and room:
-        about = ROOMS[wanted[:2]]
-        return f"there is no error code {code}; those about {about} are {room[0]} to {room[-1]}"
+    subject = [each for each in known if each.startswith(wanted[:2])]
+    if CODE.fullmatch(wanted) and subject:
+        about, codes = SUBJECTS[wanted[:2]], f"{subject[0]} to {subject[-1]}"
+        return f"there is no error code {code}; those about {about} are {codes}"
     near = near_names(wanted, known, 2)
     if not near:
         return f"there is no error code {code}; `tffc explain` lists them all"

@@ -10,10 +10,10 @@ import pathlib
 
 import click
 
-from tffc.audit.audit import Audit
-from tffc.audit.bundles import program_digests
-from tffc.audit.policy import Policy, read_policy
-from tffc.audit.report import Report, judged, source_name
+from tffc.assurance.audit.audit import Audit
+from tffc.assurance.audit.bundles import program_digests
+from tffc.assurance.audit.policy import Policy, read_policy
+from tffc.assurance.audit.report import Report, judged, source_name
 from tffc.backends import compile_initialize
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.backends.forms.kinds import form_for
@@ -30,9 +30,9 @@ from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
 from tffc.cli.proving import read_proved
 from tffc.cli.sources import read_round, refuse_form_of_bundle
-from tffc.errors import TffcError
 from tffc.explorer.description import Description, Older, describe, refusal
 from tffc.explorer.page import page
+from tffc.support.errors import TffcError
 
 
 @click.command("explore")

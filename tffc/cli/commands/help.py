@@ -9,8 +9,8 @@ import click
 
 from tffc.cli.application import COMMANDS
 from tffc.cli.page import show_page
-from tffc.explanations import has_page, read_page
-from tffc.near import did_you_mean
+from tffc.support.explanations import has_page, read_page
+from tffc.support.near import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ import click
 
 from tffc.cli.options import PATH
 from tffc.cli.output import say
-from tffc.errors import LoadError
-from tffc.files import atomic
+from tffc.support.errors import LoadError
+from tffc.support.files import atomic
 
 TEMPLATE = pathlib.Path(__file__).parents[1] / "project"
 

@@ -19,10 +19,10 @@ from tffc.cli.pass_instrumentation import PassInstrumentation
 from tffc.cli.pipeline_choice import for_program, read_passes
 from tffc.cli.reproducer import decode_reproducer
 from tffc.cli.sources import TEXTS, read_program, read_text, read_typed, sections_beside
-from tffc.ir import wire
-from tffc.ir.nodes import Node
-from tffc.ir.notation import typed
-from tffc.ir.verify import verify
+from tffc.language import wire
+from tffc.language.nodes import Node
+from tffc.language.notation import typed
+from tffc.language.verify import verify
 from tffc.passes import Pipeline, parse_passes
 from tffc.passes.table import all_passes
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
+from tffc.assurance.golden.cases import read_cases
 from tffc.cli.options import json_option
 from tffc.cli.output import show_json
-from tffc.golden.cases import read_cases
 from tffc.passes import Pass
 from tffc.passes.pipeline import nearest
 from tffc.passes.table import all_passes
-from tffc.printable import json_text
+from tffc.support.printable import json_text
 
 
 @click.command("passes")

@@ -51,7 +51,7 @@ def print_command(
 def _print(source: str, style: str, sections: pathlib.Path | None) -> None:
     from tffc.cli.consent import tell_effects
     from tffc.cli.sources import read_parts
-    from tffc.ir import notation
+    from tffc.language import notation
 
     show = getattr(notation, style)
     parts = read_parts(source)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tffc.assurance.proof.prove import VERSION, Proof, refusal
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.backends.forms.kinds import assemble
 from tffc.cli.flags import help_of, place_of
@@ -15,7 +16,6 @@ from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
 from tffc.cli.prove import prove_both
 from tffc.cli.sources import Program, read_round
-from tffc.proof.prove import VERSION, Proof, refusal
 
 
 @click.command("prove")

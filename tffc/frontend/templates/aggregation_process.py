@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.frontend.source import entry_point
 from tffc.frontend.templates.errors import (
     AggregationNotFederatedError,
     AggregationPlacementError,
@@ -12,7 +11,8 @@ from tffc.frontend.templates.errors import (
 )
 from tffc.frontend.templates.iterative_process import signature_of
 from tffc.frontend.templates.measured_process import MeasuredProcess
-from tffc.ir.types import CLIENTS, SERVER, FederatedType, Placement, StructType, Type
+from tffc.language.types import CLIENTS, SERVER, FederatedType, Placement, StructType, Type
+from tffc.runtime.user_code.source import entry_point
 
 
 class AggregationProcess(MeasuredProcess):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from tffc.errors import Details, LanguageTypeError
+from tffc.support.errors import Details, LanguageTypeError
 
 
 class TemplateError(LanguageTypeError):

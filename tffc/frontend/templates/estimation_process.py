@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tffc.frontend.computation import Computation, federated_computation, tf_computation
-from tffc.frontend.source import entry_point
 from tffc.frontend.templates.errors import (
     EstimateNotAssignableError,
     TemplateStateNotAssignableError,
 )
 from tffc.frontend.templates.iterative_process import IterativeProcess, signature_of
-from tffc.ir.nodes import Compiled
-from tffc.ir.types import FunctionType, Type
+from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType, Type
+from tffc.runtime.user_code.source import entry_point
 
 
 class EstimationProcess(IterativeProcess):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import Computation
 from tffc.frontend.hints import described
-from tffc.frontend.source import entry_point
 from tffc.frontend.templates.errors import (
     TemplateInitFnParamNotEmptyError,
     TemplateNextFnNumArgsError,
     TemplateStateNotAssignableError,
 )
 from tffc.frontend.type_queries import contains_only
-from tffc.ir.assignability import difference_notes
-from tffc.ir.types import FederatedType, FunctionType, StructType, Type
+from tffc.language.assignability import difference_notes
+from tffc.language.types import FederatedType, FunctionType, StructType, Type
+from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import LanguageTypeError
 
 
 class IterativeProcess:

@@ -6,14 +6,14 @@ import collections
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tffc.errors import LanguageTypeError
 from tffc.frontend.computation import federated_computation
 from tffc.frontend.hints import described
 from tffc.frontend.operators import federated_zip
-from tffc.frontend.source import entry_point
 from tffc.frontend.templates.errors import TemplateNotMeasuredProcessOutputError
 from tffc.frontend.templates.iterative_process import IterativeProcess
-from tffc.ir.types import FederatedType, StructType, StructWithPythonType, Type
+from tffc.language.types import FederatedType, StructType, StructWithPythonType, Type
+from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import LanguageTypeError
 
 
 class MeasuredProcessOutput(NamedTuple):

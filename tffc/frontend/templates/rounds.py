@@ -9,7 +9,7 @@ from tffc.frontend.computation import Computation, federated_computation
 from tffc.frontend.operators import federated_zip
 from tffc.frontend.templates.iterative_process import IterativeProcess
 from tffc.frontend.templates.measured_process import MeasuredProcess
-from tffc.ir.types import CLIENTS, SERVER, FederatedType, Placement, StructType, Type
+from tffc.language.types import CLIENTS, SERVER, FederatedType, Placement, StructType, Type
 
 
 def round_of(process: IterativeProcess) -> Computation:

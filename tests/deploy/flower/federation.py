@@ -1,0 +1,134 @@
+"""A federation in this process, whose nodes can be late, dead, failing, or say anything."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.runtime.engines.sources import Values
+from tffc.backends.bundle.bundle import Bundle
+from tffc.deploy.flower.asking import Arrival
+from tffc.deploy.flower.engine import FlowerEngine
+from tffc.deploy.flower.messages import Record
+from tffc.deploy.flower.node import Node
+from tffc.deploy.flower.rounds import run_federation
+from tffc.deploy.flower.settings import NodeSettings, RunSettings
+from tffc.runtime.engines.process import Process
+
+GOOD, DOUBLED, LATE, DEAD, GONE = "good", "doubled", "late", "dead", "gone"
+FAILS, BROKEN, FLOWER, OTHER, EMPTY = "fails", "broken", "flower", "other", "empty"
+ANSWERS = (GOOD, DOUBLED)
+"""What nodes do that take part."""
+ALL = (GOOD, DOUBLED, LATE, DEAD, GONE, FAILS, BROKEN, FLOWER, OTHER, EMPTY)
+
+Plan = Callable[[int, str], str]
+"""Given the number of an attempt, from 0, and a node's name, returns what the node does."""
+
+
+def make_node(
+    bundle: Bundle, clients: Values, log: list[str], config: Mapping[str, Any] | None = None
+) -> Node:
+    """A node of these clients."""
+    settings = {"data": "in memory", **(config or {})}
+    return Node(
+        lambda fetch: bundle,
+        lambda: NodeSettings.read(settings, {}),
+        log.append,
+        lambda location, type: clients,
+    )
+
+
+class Defective(Values):
+    """Clients whose reading fails in a way that nobody foresaw."""
+
+    def read(self, client: str) -> Any:
+        raise KeyError("a defect")
+
+
+class Together:
+    """Nodes by their names, which do what a plan says; `seen` is what the server has seen."""
+
+    def __init__(self, nodes: Mapping[str, Node], plan: Plan = lambda attempt, name: GOOD) -> None:
+        self.nodes = nodes
+        self.plan = plan
+        self.attempt = 0
+        self.seen: list[Record] = []
+        self.log: list[str] = []
+        self._arriving: list[Arrival] = []
+        self._held_back: list[Arrival] = []
+
+    def names(self) -> Sequence[str]:
+        found = [name for name in self.nodes if self.plan(self.attempt, name) != GONE]
+        self.attempt += not found  # While nobody is there, time goes on.
+        return found
+
+    def send(self, kind: str, records: Mapping[str, Record]) -> None:
+        self._arriving, self._held_back = self._held_back, []
+        # The last one first: what comes first does not matter.
+        for name, record in reversed(list(records.items())):
+            self._act(kind, name, record, self.plan(self.attempt, name))
+        self.attempt += 1
+
+    def _act(self, kind: str, name: str, record: Record, action: str) -> None:
+        node = self.nodes[name]
+        if action in (DEAD, GONE):
+            return
+        if action == FAILS:
+            record = Record({**record.entries, "program": "another"}, record.arrays)
+        if action == FLOWER:
+            self._arriving.append(Arrival(name, None, "Flower reports its error 2"))
+            return
+        reply = node.answer(record, kind)
+        self.seen.append(reply)
+        if action == BROKEN:
+            reply = reply._replace(arrays=[*reply.arrays[1:], np.array(["x"])])
+        if action == OTHER:
+            reply = Record({**reply.entries, "round": 77}, reply.arrays)
+        if action == EMPTY:
+            reply = Record({**reply.entries, "clients": 0, "rest": b"N"}, ())
+        if action == LATE:
+            self._held_back.append(Arrival(name, reply))
+        else:
+            self._arriving += [Arrival(name, reply)] * (2 if action == DOUBLED else 1)
+
+    def receive(self, timeout: float) -> Iterator[Arrival]:
+        yield from self._arriving
+        yield Arrival("a stranger", None, "it was not asked")
+
+
+@dataclasses.dataclass
+class Ran:
+    """Rounds that ran, what the log says, and how long was waited for what."""
+
+    rounds: list[Any]
+    log: list[str]
+    waited: list[float]
+
+
+def run(process: Process, together: Together, **settings: Any) -> Ran:
+    """Run rounds to their end."""
+    ran = Ran([], [], [])
+    run_settings = RunSettings(**{"pause": 1.0, **settings})
+    engine = FlowerEngine(process, together, run_settings, ran.log.append)
+    state = process.first_state()
+    for each in run_federation(engine, state, run_settings, ran.log.append, ran.waited.append):
+        ran.rounds.append(each)
+    return ran
+
+
+def planned(actions: Sequence[Mapping[str, str]]) -> Plan:
+    """A plan: for each attempt what some nodes do; the others, and all later, are good."""
+
+    def plan(attempt: int, name: str) -> str:
+        return actions[attempt].get(name, GOOD) if attempt < len(actions) else GOOD
+
+    return plan
+
+
+def counted(log: Sequence[str]) -> collections.Counter[str]:
+    """How often lines say what, without their round."""
+    return collections.Counter(line.partition(": ")[2] for line in log)

@@ -1,0 +1,346 @@
+"""Nodes: their types, equality, and what their constructors refuse."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from tests.language import generation
+from tests.refusals import refusal
+from tffc import language as ir
+from tffc.language import (
+    SERVER,
+    Binding,
+    Block,
+    Call,
+    Compiled,
+    Data,
+    DType,
+    FunctionType,
+    Lambda,
+    Literal,
+    Node,
+    PlacementNode,
+    PlacementType,
+    Reference,
+    Selection,
+    SequenceType,
+    StructNode,
+    StructType,
+    StructWithPythonType,
+    TensorType,
+    at_server,
+    to_array,
+)
+from tffc.language.size import tree_size
+from tffc.language.traverse import count, postorder, rewrite, walk
+from tffc.language.type_base import TypeNotAssignableError
+from tffc.support.errors import LanguageTypeError, LanguageValueError, Span
+
+INT, FLOAT = TensorType(DType.INT32), TensorType(DType.FLOAT32)
+X, Y = Reference("x", INT), Reference("y", INT)
+F = Reference("f", FunctionType(INT, FLOAT))
+G = Reference("g", FunctionType(None, INT))
+S = Reference("s", StructType([("a", INT), FLOAT]))
+
+
+@pytest.mark.parametrize(
+    ("node", "type_"),
+    [
+        (X, INT),
+        (Selection(S, 1), FLOAT),
+        (Selection.by_name(S, "a"), INT),
+        (StructNode((X, Y), ("a", None)), StructType([("a", INT), INT])),
+        (StructNode((X,), container=list), StructWithPythonType([INT], list)),
+        (Call(F, X), FLOAT),
+        (Call(G), INT),
+        (Lambda("x", FLOAT, Y), FunctionType(FLOAT, INT)),
+        (Lambda(None, None, Y), FunctionType(None, INT)),
+        (Lambda("", None, Y), FunctionType(None, INT)),
+        (Block((Binding("a", F),), X), INT),
+        (Block((), X), INT),
+        (Data("u", b"", INT), INT),
+        (Compiled("xla", b"", F.type), F.type),
+        (PlacementNode(SERVER), PlacementType()),
+        (Literal(to_array(1), INT), INT),
+        (
+            Literal(to_array(np.array([1, 2])), TensorType(np.int64, None)),
+            TensorType(np.int64, None),
+        ),
+    ],
+)
+def test_type(node: Node, type_: Any) -> None:
+    assert node.type == type_
+
+
+def test_call_accepts_what_is_assignable() -> None:
+    wide = Reference("f", FunctionType(TensorType(np.int32, None), INT))
+    assert Call(wide, Reference("x", TensorType(np.int32, (3,)))).type == INT
+
+
+def test_equality_is_by_content() -> None:
+    assert Call(F, X) == Call(Reference("f", FunctionType(INT, FLOAT)), Reference("x", INT))
+    assert hash(StructNode((X,))) == hash(StructNode((Reference("x", INT),)))
+    assert Reference("x", INT) != Reference("x", FLOAT)
+    assert Reference("x", INT) != Reference("x", INT, "here")
+    assert Selection(S, 0) != Selection.by_name(S, "a")
+    assert StructNode((X,)) != StructNode((X,), ("a",))
+    assert StructNode((X,)) != StructNode((X,), container=tuple)
+    assert Lambda("x", INT, X) != Lambda("y", INT, X)
+    assert X != "x"
+
+
+def test_place_in_the_source_is_no_content() -> None:
+    one = Block((Binding("a", X, Span("f.py", 1)),), X)
+    assert one == Block((Binding("a", X, Span("g.py", 2)),), X)
+
+
+REFUSED = [
+    (
+        LanguageValueError,
+        StructNode,
+        ((X,), ("",)),
+        "an element's name cannot be empty [E116]"
+        "\n  help: give None for the name of an element that has none",
+    ),
+    (
+        LanguageTypeError,
+        Selection,
+        (X, 0),
+        "cannot select from `int32`, which is not a struct [E122]"
+        "\n  help: select from a struct; what is placed is selected from in a function "
+        "that is mapped over it",
+    ),
+    (
+        LanguageTypeError,
+        Selection,
+        (Reference("x", at_server([INT])), 0),
+        "cannot select from `<int32>@SERVER`, which is not a struct [E122]"
+        "\n  help: select from a struct; what is placed is selected from in a function "
+        "that is mapped over it",
+    ),
+    (
+        LanguageTypeError,
+        Selection.by_name,
+        (X, "a"),
+        "cannot select from `int32`, which is not a struct [E122]"
+        "\n  help: select from a struct; what is placed is selected from in a function "
+        "that is mapped over it",
+    ),
+    (
+        LanguageValueError,
+        Selection,
+        (S, 2),
+        "no element 2 in `<a=int32,float32>`, which has 2 elements [E123]"
+        "\n  help: positions count from 0 and cannot be negative",
+    ),
+    (
+        LanguageValueError,
+        Selection,
+        (S, -1),
+        "no element -1 in `<a=int32,float32>`, which has 2 elements [E123]"
+        "\n  help: positions count from 0 and cannot be negative",
+    ),
+    (
+        LanguageValueError,
+        Selection,
+        (S, 1, "a"),
+        "element 1 of `<a=int32,float32>` is not named 'a' [E124]"
+        "\n  help: leave the name out, or give None",
+    ),
+    (
+        LanguageValueError,
+        Selection.by_name,
+        (S, "b"),
+        "no element named 'b' in `<a=int32,float32>` [E125]\n  note: it has 'a'"
+        "\n  help: select by a name that it has, or by position",
+    ),
+    (
+        LanguageValueError,
+        Selection.by_name,
+        (StructNode((X,)), "b"),
+        "no element named 'b' in `<int32>` [E125]\n  note: it has no named elements"
+        "\n  help: select by a name that it has, or by position",
+    ),
+    (
+        LanguageValueError,
+        StructNode,
+        ((X, Y), ("a",)),
+        "a struct of 2 values cannot have 1 names [E126]"
+        "\n  help: give one name for each value, and None for a value without one",
+    ),
+    (
+        LanguageTypeError,
+        Call,
+        (X,),
+        "cannot call a value of type `int32` [E127]"
+        "\n  help: call a function: a value whose type has an arrow",
+    ),
+    (
+        LanguageTypeError,
+        Call,
+        (G, X),
+        "a function of type `( -> int32)` takes no argument, "
+        "but was given one of type `int32` [E128]",
+    ),
+    (
+        LanguageTypeError,
+        Call,
+        (F,),
+        "a function of type `(int32 -> float32)` needs an argument of type `int32`, "
+        "but was given none [E129]",
+    ),
+    (
+        TypeNotAssignableError,
+        Call,
+        (F, F),
+        "Type `(int32 -> float32)` is not assignable to expected type `int32` [E101]",
+    ),
+    (
+        LanguageTypeError,
+        Lambda,
+        ("x", None, X),
+        "a lambda has both a parameter name and a parameter type, or neither; "
+        "found 'x' and `None` [E130]",
+    ),
+    (
+        LanguageTypeError,
+        Lambda,
+        ("", INT, X),
+        "a lambda has both a parameter name and a parameter type, or neither; "
+        "found None and `int32` [E130]",
+    ),
+    (
+        LanguageValueError,
+        Compiled,
+        ("jax", b"", INT),
+        "unknown kind of compiled section 'jax' [E131]",
+    ),
+    (
+        LanguageValueError,
+        Literal,
+        (to_array(1), FLOAT),
+        "a constant of int32 cannot have type `float32` [E132]",
+    ),
+    (
+        LanguageValueError,
+        Literal,
+        (to_array(1), TensorType(np.int32, (1,))),
+        "a constant of type `int32` cannot have type `int32[1]` [E133]",
+    ),
+    (
+        LanguageValueError,
+        StructNode,
+        ((X, Y), ("a", "a")),
+        "a struct cannot have two elements named 'a' [E107]"
+        "\n  help: give each element a name of its own",
+    ),
+    (
+        LanguageValueError,
+        SequenceType,
+        (F.type,),
+        "a sequence cannot have elements of type `(int32 -> float32)` [E104]\n"
+        "  note: `(int32 -> float32)` is federated, a function or itself a sequence"
+        "\n  help: leave the function out",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "arguments", "expected"), REFUSED)
+def test_refusal(kind: Any, call: Any, arguments: Any, expected: str) -> None:
+    assert refusal(kind, call, *arguments) == expected
+
+
+# Walks.
+
+
+def test_walks_visit_shared_nodes_once() -> None:
+    pair = StructNode((X, X))
+    node = StructNode((pair, pair))
+    assert list(walk(node)) == [node, pair, X]
+    assert list(postorder(node)) == [X, pair, node]
+    assert (count(node), tree_size(node)) == (3, 7)
+
+
+def test_rewrite_replaces_bottom_up_and_keeps_the_rest() -> None:
+    kept = StructNode((Y,))
+    block = Block((Binding("a", Call(F, X), Span("f.py", 3)),), StructNode((kept, X)))
+    node = cast("Node", block)
+    made = rewrite(node, lambda inner: Y if inner == X else None)
+    assert str(made) == "(let a=f(y) in <<y>,y>)"
+    assert made.children()[-1].children()[0] is kept
+    assert isinstance(made, Block)
+    assert made.locals[0].span == Span("f.py", 3)
+    assert rewrite(node, lambda _: None) is node
+
+
+def test_selection_keeps_its_name_while_the_struct_has_it() -> None:
+    selection = Selection.by_name(S, "a")
+    renamed = Reference("t", StructType([("b", INT), FLOAT]))
+    assert str(selection.with_children((Reference("t", S.type),))) == "t.a"
+    assert str(selection.with_children((renamed,))) == "t[0]"
+
+
+@given(generation.nodes())
+def test_nodes_are_rebuilt_from_their_children(node: Node) -> None:
+    assert rewrite(node, lambda _: None) is node
+    shifted = rewrite(node, lambda inner: Lambda(None, None, inner) if inner is node else None)
+    assert shifted == Lambda(None, None, node)
+
+
+@given(generation.written_nodes())
+def test_nodes_are_pickled_and_copied(node: Node) -> None:
+    returned = pickle.loads(pickle.dumps(node))
+    assert returned == node
+    assert hash(returned) == hash(node)
+    assert returned.type == node.type
+    assert copy.copy(node) is copy.deepcopy(node) is node
+
+
+def test_pickled_nodes_keep_places_containers_and_sharing() -> None:
+    pair = StructNode((X, X), container=list)
+    node = Block((Binding("a", pair, Span("f.py", 1)),), StructNode((pair, pair)))
+    returned = pickle.loads(pickle.dumps(node))
+    assert returned == node
+    assert returned.locals[0].span == Span("f.py", 1)
+    assert count(returned) == count(node)
+
+
+DEEP = 10_000
+
+
+@pytest.mark.slow
+def test_deep_nodes() -> None:
+    def make() -> Node:
+        node: Node = X
+        for _ in range(DEEP):
+            node = Lambda("x", INT, node)
+        return node
+
+    node = make()
+    assert node == make()
+    assert hash(node) == hash(make())
+    assert count(node) == tree_size(node) == DEEP + 1
+    assert repr(node) == f"<{type(node).__name__} {node}>"
+    assert rewrite(node, lambda inner: Y if inner == X else None) != node
+    assert pickle.loads(pickle.dumps(node)) == node
+
+
+@pytest.mark.parametrize(
+    ("home", "name", "today"),
+    [
+        (ir, "Struct", StructNode),
+        (ir.nodes, "Struct", StructNode),
+        (ir, "Placement", PlacementNode),
+    ],
+)
+def test_former_names_of_nodes_warn(home: Any, name: str, today: type) -> None:
+    with pytest.warns(DeprecationWarning, match=f"^{name} is now {today.__name__}$"):
+        assert getattr(home, name) is today
+    with pytest.raises(AttributeError, match="has no attribute 'Structs'"):
+        _ = home.Structs

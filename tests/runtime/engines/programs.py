@@ -1,0 +1,65 @@
+"""Rounds that several engines are tried on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tffc as tff
+from tffc.backends import compile_form
+from tffc.backends.bundle.bundle import Bundle
+from tffc.runtime.engines.process import Process
+
+NONE = tff.types.at_server(())
+INT = tff.types.at_clients(np.int32)
+
+LIMIT = 50
+"""The bound of the secure sum of `bounded`."""
+
+
+def process_of(computation: Any, form: str = "mapreduce") -> Process:
+    made = compile_form(computation.node, form)
+    return Process(Bundle(form, computation.node, made.components(), None, {}))
+
+
+@tff.federated_computation(NONE, tff.types.at_clients([np.float32, np.int32]))
+def every_aggregation(state: Any, data: Any) -> Any:
+    return state, (
+        tff.federated_mean(data[0]),
+        tff.federated_mean(data[0], weight=data[0]),
+        tff.federated_sum(data[1]),
+        tff.federated_min(data[1]),
+        tff.federated_max(data[0]),
+        tff.federated_secure_sum(data[1], 1000),
+        tff.federated_secure_sum_bitwidth(data[1], 10),
+    )
+
+
+@tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
+def scaled(state: Any, data: Any) -> Any:
+    @tff.tf_computation(np.int32, np.int32)
+    def multiply(x: Any, y: Any) -> Any:
+        return x * y
+
+    return tff.federated_map(multiply, (tff.federated_broadcast(state), data))
+
+
+@tff.federated_computation(NONE, INT)
+def bounded(state: Any, data: Any) -> Any:
+    return state, tff.federated_secure_sum(data, LIMIT)
+
+
+@tff.tf_computation(np.int32, np.int32)
+def difference(key: Any, data: Any) -> Any:
+    return key - data
+
+
+@tff.federated_computation(tff.types.at_server(np.int32), INT)
+def personal(key: Any, data: Any) -> Any:
+    return tff.federated_map(difference, (tff.federated_broadcast(key), data))
+
+
+@tff.federated_computation(tff.types.at_server(np.int32), INT)
+def adding_up(state: Any, data: Any) -> Any:
+    return tff.federated_sum(data), state

@@ -1,0 +1,71 @@
+"""The effects of a round: what its sections show, and what they reach outside of TensorFlow."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from tffc.assurance.audit.flow import union
+from tffc.assurance.audit.outcomes import ERRORS, SHOWN
+from tffc.assurance.audit.programs import Kind, RoundFlows, SectionEffect
+from tffc.backends.forms.form import Form, Side
+from tffc.backends.forms.stages import Stage, StagedRound
+from tffc.runtime.effects.consent import ComponentUse, find_outside
+from tffc.support.errors import Span
+
+CLIENTS, SERVER = "clients", "server"
+
+AT_CLIENTS = frozenset({Stage.WORK, Stage.ANYWHERE})
+"""The stages of calls that a client may run."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SideEffect:
+    """An effect: the side that it happens on, its kind, the operation with what it accesses, and
+    the sources of what the operation is given and of whether it runs."""
+
+    side: str
+    kind: str
+    operation: str
+    sources: int
+    span: Span | None
+
+
+def side_effects(program: StagedRound, form: Form, flows: RoundFlows) -> Iterator[SideEffect]:
+    """Yield what the components of a form reach outside of TensorFlow, and then what the sections
+    of the program show on purpose."""
+    sides = form.component_fields()
+    for use in find_outside(form.components()):
+        side = CLIENTS if sides[use.component]["side"] is Side.CLIENTS else SERVER
+        sources = _sources_of(use, flows)
+        yield SideEffect(side, use.use.kind, str(use), sources, use.span)
+    shown: dict[tuple[str, str, Span | None], int] = {}
+    for each in flows.effects:
+        if each.effect.kind == SHOWN:
+            key = _side(each, program), each.effect.operation, program.calls[each.call].binding.span
+            shown[key] = shown.get(key, 0) | each.sources
+    for (side, operation, span), sources in shown.items():
+        yield SideEffect(side, SHOWN, operation, sources, span)
+
+
+def in_errors(program: StagedRound, flows: RoundFlows) -> int:
+    """Return the sources of what the texts of errors at the clients may have in them."""
+    return union(
+        each.sources
+        for each in flows.effects
+        if each.effect.kind == ERRORS and _side(each, program) == CLIENTS
+    )
+
+
+def _side(effect: SectionEffect, program: StagedRound) -> str:
+    return CLIENTS if program.calls[effect.call].stage in AT_CLIENTS else SERVER
+
+
+def _sources_of(use: ComponentUse, flows: RoundFlows) -> int:
+    """Return the sources of what an operation is given.
+
+    The use is one of a component, and the flows are those of the program, so all operations of this
+    name count.  What no call of the program leads to may be given any of the clients' data.
+    """
+    alike = [each.sources for each in flows.effects if each.effect.operation == use.use.operation]
+    return union(alike) if alike else flows.sources.all_of(Kind.DATA, Kind.COUNT, Kind.SHAPE)

@@ -1,0 +1,225 @@
+"""The report of an audit: what was read, which policy was applied, and the verdict.
+
+`document` is the report as plain data, from which JSON, HTML and text are written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tffc.assurance.audit.audit import Audit, Depends
+from tffc.assurance.audit.policy import (
+    DESCRIPTIONS,
+    Policy,
+    Violation,
+    Waiver,
+    requirements,
+    violations,
+)
+from tffc.assurance.audit.text import report_path, report_place, violation_text
+from tffc.assurance.audit.tool import tool_digest
+from tffc.support.errors import Span
+from tffc.support.version import VERSION
+
+Plain = dict[str, Any]
+"""Data that JSON can hold."""
+
+
+COMPONENTS = "components/"
+"""The beginning of the paths of components in a bundle."""
+
+
+class Verdict(enum.Enum):
+    """The verdict of a policy on a round."""
+
+    PASSES = "passes"
+    VIOLATES = "violates"
+    NO_POLICY = "no policy"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Report:
+    """An audit with all that a reader needs to judge it.
+
+    `source` is the argument of the command, and `digests` are those of the programs in it.
+    `is_read_from_components` says that the audit is of a bundle's components and not of its
+    program, and `proof` what the prover answered: `answer`, `prover` and `reason`; None if the
+    source is not a bundle.  `as_of` is the day of the verdict, if one was asked for.
+    """
+
+    source: str
+    audit: Audit
+    digests: Mapping[str, str]
+    is_read_from_components: bool = False
+    proof: Mapping[str, Any] | None = None
+    policy: Policy | None = None
+    violations: Sequence[Violation] = ()
+    as_of: datetime.date | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict, in which excepted violations do not count."""
+        if self.policy is None:
+            return Verdict.NO_POLICY
+        broken = any(each.excepted is None for each in self.violations)
+        return Verdict.VIOLATES if broken else Verdict.PASSES
+
+    @property
+    def until(self) -> datetime.date | None:
+        """The last day on which all exceptions that the verdict needs hold."""
+        uses = (each.waiver for each in self.violations if each.excepted is not None)
+        days = [waiver.expires for waiver in uses if waiver is not None]
+        return min(days, default=None) if self.verdict is Verdict.PASSES else None
+
+    @property
+    def digest(self) -> str | None:
+        """The SHA-256 of what was read: the program, or the list of all components; None for a
+        program that cannot be stored."""
+        if not self.is_read_from_components:
+            return self.digests.get("computation")
+        parts = sorted(self.digests.items())
+        listed = (f"{digest}  {name}\n" for name, digest in parts if name.startswith(COMPONENTS))
+        return hashlib.sha256("".join(listed).encode()).hexdigest()
+
+    def sentence(self) -> str:
+        """Return the verdict as a sentence."""
+        broken = sum(each.excepted is None for each in self.violations)
+        excepted = len(self.violations) - broken
+        with_exceptions = f", with {_counted(excepted, 'exception')}" if excepted else ""
+        match self.verdict:
+            case Verdict.NO_POLICY:
+                return "no policy was applied"
+            case Verdict.VIOLATES:
+                return f"violates the policy: {_counted(broken, 'violation')}{with_exceptions}"
+            case Verdict.PASSES:
+                until = f" until {self.until}" if self.until is not None else ""
+                return f"passes the policy{with_exceptions}{until}"
+
+    def what_was_read(self) -> str:
+        """Return a sentence about what the audit was made from."""
+        if self.proof is None:
+            return "the program"
+        if self.is_read_from_components:
+            return f"the components of the bundle; {self.proof['reason']}"
+        return "the program of the bundle; its components are proved to compute it"
+
+
+def judged(report: Report, policy: Policy, as_of: datetime.date | None) -> Report:
+    """Return a report with the violations of a policy, as of a day or else of today.
+
+    Raises:
+      PolicyError: the policy names something that the round does not have.
+    """
+    broken = violations(report.audit, policy, as_of or datetime.date.today())
+    return dataclasses.replace(report, policy=policy, violations=broken, as_of=as_of)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def source_name(source: str) -> str:
+    """Return the argument of a command as reports have it."""
+    path, colon, name = source.partition(":")
+    return f"{report_path(path)}{colon}{name}"
+
+
+def document(report: Report) -> Plain:
+    """Return a report as plain data."""
+    return {
+        "format": 1,
+        "tool": {"name": "tffc", "version": VERSION, "digest": tool_digest()},
+        "source": source_name(report.source),
+        "as_of": plain(report.as_of),
+        "verdict": {
+            "word": report.verdict.value,
+            "text": report.sentence(),
+            "violations": sum(each.excepted is None for each in report.violations),
+            "excepted": sum(each.excepted is not None for each in report.violations),
+            "until": plain(report.until),
+        },
+        "read": {
+            "what": "components" if report.is_read_from_components else "program",
+            "text": report.what_was_read(),
+            "proof": None if report.proof is None else dict(report.proof),
+        },
+        "program": {
+            "digest": report.digest,
+            "digests": dict(report.digests),
+            "form": report.audit.form,
+            "type": report.audit.type,
+        },
+        "policy": None if report.policy is None else _policy(report, report.policy),
+        "audit": _audit(report.audit),
+        "violations": [_violation(each) for each in report.violations],
+    }
+
+
+def _audit(audit: Audit) -> Plain:
+    content = plain(audit)
+    for channel, described in zip(audit.channels, content["channels"], strict=True):
+        described["shown_protection"] = channel.shown_protection
+    content["in_no_channel"] = audit.in_no_channel
+    content["in_errors"] = audit.in_texts_of_errors
+    content["only_in_effects"] = audit.only_in_effects
+    content["seen_by_aggregator"] = audit.seen_by_aggregator
+    return content
+
+
+def _violation(violation: Violation) -> Plain:
+    return {**plain(violation), "text": violation_text(violation, report_place)}
+
+
+def _policy(report: Report, policy: Policy) -> Plain:
+    return {
+        "path": report_path(policy.path) if policy.path else None,
+        "digest": policy.digest or None,
+        "rules": [_rule(report, rule, text) for rule, text in requirements(policy).items()],
+        "exceptions": [_exception(report, each) for each in policy.exceptions],
+    }
+
+
+def _rule(report: Report, rule: str, text: str) -> Plain:
+    broken = [each for each in report.violations if each.rule == rule]
+    count = sum(each.excepted is None for each in broken)
+    verdict = "violated" if count else "excepted" if broken else "holds"
+    return {
+        "rule": rule,
+        "requires": text,
+        "means": DESCRIPTIONS[rule],
+        "verdict": "checked when rounds run" if rule == "least-clients" else verdict,
+        "violations": count,
+        "excepted": len(broken) - count,
+    }
+
+
+def _exception(report: Report, waiver: Waiver) -> Plain:
+    uses = [each for each in report.violations if each.waiver == waiver]
+    ended = any(each.expired is not None for each in uses)
+    state = "ended" if ended else "in use" if uses else "not needed"
+    return {**plain(waiver), "state": state}
+
+
+def plain(value: Any) -> Any:
+    """Convert a value to JSON: a dataclass to its fields, an enumeration member to its name, a span
+    to file and line."""
+    if isinstance(value, Span):
+        return {"file": report_path(value.file), "line": value.line}
+    if isinstance(value, enum.Enum):
+        return value.name.lower()
+    if dataclasses.is_dataclass(value):
+        fields = (field for field in dataclasses.fields(value) if field.repr)
+        content = {field.name: plain(getattr(value, field.name)) for field in fields}
+        return (
+            {**content, "listed": plain(value.listed())} if isinstance(value, Depends) else content
+        )
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return [plain(each) for each in value]
+    return value if value is None or isinstance(value, str | int | bool) else str(value)

@@ -1,0 +1,153 @@
+"""An audit as text, for a terminal, a golden file or a review."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from tffc.assurance.audit.audit import Audit, Channel, Depends
+from tffc.assurance.audit.policy import Violation
+from tffc.support.errors import Span, shown_path
+from tffc.support.printable import printable
+
+
+def place(span: Span) -> str:
+    """Return a span as file and line, relative to the working directory if possible."""
+    return f"{shown_path(span.file)}:{span.line}"
+
+
+def without_line(span: Span) -> str:
+    """Return the file of a span, for texts that do not change when lines move."""
+    return shown_path(span.file)
+
+
+def report_path(file: str) -> str:
+    """Return the path of a file as reports have it: relative to the working directory, or only its
+    name, because other paths tell about the author's machine."""
+    shown = shown_path(file)
+    return pathlib.PurePath(shown).name if pathlib.PurePath(shown).is_absolute() else shown
+
+
+def report_place(span: Span) -> str:
+    """Return a span as file and line, as reports have it."""
+    return f"{report_path(span.file)}:{span.line}"
+
+
+def audit_text(audit: Audit, show_place: Callable[[Span], str]) -> str:
+    """Return an audit as lines that change only with what leaves the clients, with unprintable
+    characters escaped."""
+    return "\n".join(map(printable, _lines(audit, show_place, has_contents=False))) + "\n"
+
+
+def report_text(
+    document: Mapping[str, Any], audit: Audit, show_place: Callable[[Span], str]
+) -> str:
+    """Return a report, which is also given as a document, as lines."""
+    lines = (*_head(document), *_lines(audit, show_place, has_contents=True))
+    return "\n".join(map(printable, lines)) + "\n"
+
+
+def _head(document: Mapping[str, Any]) -> Iterator[str]:
+    policy, program, tool = document["policy"], document["program"], document["tool"]
+    yield f"verdict: {document['verdict']['text']}"
+    if document["as_of"] is not None:
+        yield f"as of: {document['as_of']}"
+    if policy is not None:
+        yield f"policy: {policy['path']}, SHA-256 {policy['digest']}"
+        for rule in policy["rules"]:
+            yield f"  {rule['rule']}: {rule['requires']}: {rule['verdict']}"
+        for each in policy["exceptions"]:
+            until = f"until {each['expires']}, {each['state']}"
+            yield f"  exception to {each['rule']} for {each['channel']}, {until}: {each['reason']}"
+    yield f"source: {document['source']}"
+    yield f"read: {document['read']['text']}"
+    yield f"{document['read']['what']}: SHA-256 {program['digest']}"
+    yield f"tool: {tool['name']} {tool['version']}, SHA-256 {tool['digest']}"
+    yield ""
+
+
+def _lines(audit: Audit, show_place: Callable[[Span], str], *, has_contents: bool) -> Iterator[str]:
+    yield f"form: {audit.form}"
+    yield f"type: {audit.type}"
+    yield f"clients' data: {_listed(audit.data)}"
+    yield f"in no channel: {_listed(audit.in_no_channel)}"
+    if audit.only_in_effects:
+        yield f"  of these, in effects at the clients: {_listed(audit.only_in_effects)}"
+    seen = _listed(audit.seen_by_aggregator)
+    yield f"seen of each client by whoever carries out the aggregation: {seen}"
+    told = _listed(audit.in_texts_of_errors)
+    yield f"may be in the texts of a client's errors, besides shapes: {told}"
+    for channel in audit.channels:
+        yield ""
+        yield from _channel(channel, show_place)
+        if has_contents:
+            yield f"  content: {channel.content}"
+    for sent in audit.broadcasts:
+        yield ""
+        yield f"broadcast {sent.name}"
+        yield from _at(sent.span, show_place)
+        yield f"  type: {sent.type}"
+        yield f"  bytes to each client: {size_text(sent.size)}"
+        yield from _depends(sent.depends)
+    for title, results in (("new state", audit.state), ("output", audit.output)):
+        if results:
+            yield ""
+            yield title
+        for result in results:
+            yield f"  {result.name}: {result.type}"
+            yield from (f"  {line}" for line in _depends(result.depends))
+    yield ""
+    yield "effects: " + ("none" if not audit.effects else "")
+    for effect in audit.effects:
+        where = "" if effect.span is None else f" ({show_place(effect.span)})"
+        yield f"  at the {effect.side}: {effect.operation}, {effect.kind}{where}"
+        yield from (f"  {line}" for line in _depends(effect.depends, empty=None))
+        if has_contents:
+            yield f"    content: {effect.content}"
+
+
+def _channel(channel: Channel, show_place: Callable[[Span], str]) -> Iterator[str]:
+    yield f"channel {channel.name}"
+    yield from _at(channel.span, show_place)
+    yield f"  operator: {channel.operator}"
+    yield f"  protection: {channel.shown_protection}"
+    yield f"  type: {channel.type}"
+    yield f"  bytes from each client: {size_text(channel.size)}"
+    yield from _depends(channel.depends)
+    if channel.single is not None:
+        yield f"  may release one client's value: {channel.single}"
+    yield f"  goes to: {_listed(channel.goes_to)}"
+
+
+def _depends(
+    depends: Depends, empty: str | None = "  depends on no data, state, channel or draw"
+) -> Iterator[str]:
+    """Yield the dependencies of a value, as lines below its name."""
+    listed = depends.listed()
+    yield from (f"  {label}: {', '.join(values)}" for label, values in listed.items())
+    if not listed and empty is not None:
+        yield empty
+
+
+def _at(span: Span | None, show_place: Callable[[Span], str]) -> Iterator[str]:
+    if span is not None:
+        yield f"  at: {show_place(span)}"
+
+
+def size_text(size: int | None) -> str:
+    """Return a number of bytes as text."""
+    return "not fixed" if size is None else f"{size:,}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "nothing"
+
+
+def violation_text(violation: Violation, show_place: Callable[[Span], str] = place) -> str:
+    """Return a violation as one line, with its file and line if known."""
+    at = "" if violation.span is None else f"{show_place(violation.span)}: "
+    end = f" (excepted: {violation.excepted})" if violation.excepted is not None else ""
+    if violation.expired is not None:
+        end = f" (the exception ended on {violation.expired})"
+    return printable(f"{at}{violation.rule}: {violation.subject}: {violation.message}{end}")

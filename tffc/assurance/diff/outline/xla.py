@@ -1,0 +1,219 @@
+"""The outline of an HLO module: its instructions, from the result of the entry computation."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from tffc.assurance.diff.outline.constants import Constant
+from tffc.assurance.diff.outline.rows import (
+    Outline,
+    OutlineCall,
+    OutlineRow,
+    OutlineScope,
+    Value,
+    Values,
+    digest,
+    quoted,
+)
+from tffc.graphs.node import reached
+from tffc.graphs.proto.encoding import Kind, Place, read_fields, read_message, schema, signed
+from tffc.language.dtypes import DType
+from tffc.support.errors import WireError, reader
+
+MODULE = schema(computations=(3, Kind.MESSAGES), entry=(6, Kind.INTEGER))
+COMPUTATION = schema(
+    name=(1, Kind.STRING),
+    instructions=(2, Kind.MESSAGES),
+    number=(5, Kind.INTEGER),
+    root=(6, Kind.INTEGER),
+)
+INSTRUCTION = schema(
+    name=(1, Kind.STRING),
+    opcode=(2, Kind.STRING),
+    shape=(3, Kind.MESSAGE),
+    literal=(8, Kind.MESSAGE),
+    parameter_number=(9, Kind.INTEGER),
+    tuple_index=(13, Kind.INTEGER),
+    dimensions=(14, Kind.INTEGERS),
+    custom_call_target=(28, Kind.STRING),
+    number=(35, Kind.INTEGER),
+    operands=(36, Kind.INTEGERS),
+    after=(37, Kind.INTEGERS),
+    called=(38, Kind.INTEGERS),
+    comparison_direction=(63, Kind.STRING),
+)
+READ = frozenset({1, 2, 3, 7, 8, 9, 13, 14, 28, 35, 36, 37, 38, 63})
+"""The numbers of an instruction's fields that are read, and 7, the source location, which is
+ignored."""
+
+EMPTY = b"\0"
+"""An empty message or string."""
+
+SHAPE = schema(
+    element=(2, Kind.INTEGER), dimensions=(3, Kind.INTEGERS), elements=(4, Kind.MESSAGES)
+)
+
+ELEMENTS = {
+    1: (DType.BOOL, 2, "?"),
+    2: (DType.INT8, 15, ""),
+    3: (DType.INT16, 17, ""),
+    4: (DType.INT32, 4, "i"),
+    5: (DType.INT64, 5, "q"),
+    6: (DType.UINT8, 3, ""),
+    7: (DType.UINT16, 16, ""),
+    8: (DType.UINT32, 6, "I"),
+    9: (DType.UINT64, 7, "Q"),
+    10: (DType.FLOAT16, 11, ""),
+    11: (DType.FLOAT32, 8, ""),
+    12: (DType.FLOAT64, 9, ""),
+    15: (DType.COMPLEX64, 12, ""),
+    16: (DType.BFLOAT16, 13, ""),
+    18: (DType.COMPLEX128, 18, ""),
+}
+"""For each XLA element type: ours, the field of a literal with its elements, and their `struct`
+format if they are encoded as varints."""
+
+TUPLE = 13
+
+
+@reader("a module of HLO", WireError)
+def xla_outline(module: bytes) -> Outline:
+    """Return the outline of a serialized HloModuleProto.
+
+    Raises:
+      WireError: it is malformed.
+    """
+    found = read_message(module, Place(0, len(module)), MODULE)
+    reader = _ModuleReader(module, found.get("computations", []))
+    own = reader.scope(found.get("entry", 0))
+    functions: list[OutlineScope] = []
+    # The list grows while computations are read.
+    for number in reader.met:
+        functions.append(reader.scope(number))
+    return Outline(own, functions)
+
+
+class _ModuleReader:
+    def __init__(self, module: bytes, computations: list[Place]) -> None:
+        self._data = module
+        self.met: list[int] = []
+        self._numbers: dict[int, int] = {}
+        read = (read_message(module, place, COMPUTATION) for place in computations)
+        self._computations: dict[int, dict[str, Any]] = {c.get("number", 0): c for c in read}
+
+    def scope(self, number: int) -> OutlineScope:
+        computation = self._computations.get(number, {})
+        nodes: dict[int, tuple[dict[str, Any], Place]] = {}
+        for place in computation.get("instructions", ()):
+            found = read_message(self._data, place, INSTRUCTION)
+            nodes[found.get("number", 0)] = (found, place)
+        root = computation.get("root", 0)
+        numbers = _order(nodes, root)
+        rows = [self._row(nodes.get(each), numbers) for each in numbers]
+        return OutlineScope(computation.get("name", ""), rows, ((numbers[root], "0"),), ())
+
+    def _row(
+        self, node: tuple[dict[str, Any], Place] | None, numbers: dict[int, int]
+    ) -> OutlineRow:
+        if node is None:
+            return OutlineRow("missing", "")
+        found, place = node
+        return OutlineRow(
+            found.get("opcode", ""),
+            found.get("name", ""),
+            self._attributes(found, place),
+            tuple((numbers[each], "0") for each in found.get("operands", ())),
+            tuple(sorted(numbers[each] for each in found.get("after", ()))),
+        )
+
+    def _attributes(self, found: dict[str, Any], place: Place) -> dict[str, Value]:
+        attributes: dict[str, Value] = {}
+        if "literal" in found:
+            attributes["literal"] = _literal(self._data, found["literal"])
+        if "shape" in found:
+            attributes["shape"] = _shape(self._data, found["shape"])
+        for name in ("parameter_number", "tuple_index"):
+            if name in found:
+                attributes[name] = str(found[name])
+        for name in ("custom_call_target", "comparison_direction"):
+            if found.get(name):
+                attributes[name] = quoted(found[name].encode())
+        if "dimensions" in found:
+            attributes["dimensions"] = str([signed(each) for each in found["dimensions"]])
+        if "called" in found:
+            calls = tuple(self._call(each) for each in found["called"])
+            attributes["calls"] = calls[0] if len(calls) == 1 else Values(calls)
+        attributes.update(self._other_fields(place))
+        return attributes
+
+    def _call(self, number: int) -> OutlineCall:
+        if number not in self._numbers:
+            self._numbers[number] = len(self.met)
+            self.met.append(number)
+        return OutlineCall(self._numbers[number])
+
+    def _other_fields(self, place: Place) -> dict[str, str]:
+        """Return hashes of the fields that are not read, by number: a change in them may matter."""
+        parts: dict[int, bytes] = {}
+        for number, _, _, value, end in read_fields(self._data, place):
+            if number not in READ and self._data[value:end] != EMPTY:
+                parts[number] = parts.get(number, b"") + self._data[value:end]
+        return {f"field_{number}": digest(content) for number, content in sorted(parts.items())}
+
+
+def _order(nodes: dict[int, tuple[dict[str, Any], Place]], root: int) -> dict[int, int]:
+    """Give the instructions numbers: first those that the root needs; others may have effects."""
+
+    def nexts(number: int) -> list[int]:
+        found = nodes[number][0] if number in nodes else {}
+        return [*found.get("operands", ()), *sorted(found.get("after", ()))]
+
+    return {each: at for at, each in enumerate(reached([root, *sorted(nodes)], nexts))}
+
+
+def _shape(data: bytes, place: Place) -> str:
+    parts: list[str] = []
+    stack: list[Place | str] = [place]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            parts.append(item)
+            continue
+        found = read_message(data, item, SHAPE)
+        element = found.get("element", 0)
+        if element == TUPLE:
+            stack.append(")")
+            for index, each in reversed(list(enumerate(found.get("elements", ())))):
+                stack.extend((each, ",") if index else (each,))
+            parts.append("(")
+        else:
+            known = ELEMENTS.get(element)
+            sizes = ",".join(str(signed(size)) for size in found.get("dimensions", ()))
+            name = str(known[0]) if known else f"type {element}"
+            parts.append(f"{name}[{sizes}]" if sizes else name)
+    return "".join(parts)
+
+
+def _literal(data: bytes, place: Place) -> Constant:
+    found = read_message(data, place, schema(shape=(1, Kind.MESSAGE)))
+    shape = read_message(data, found["shape"], SHAPE) if "shape" in found else {}
+    element = shape.get("element", 0)
+    sizes = tuple(signed(size) for size in shape.get("dimensions", ()))
+    if element not in ELEMENTS:
+        return Constant(None, sizes, data[place.start : place.end])
+    dtype, field, code = ELEMENTS[element]
+    kind = Kind.INTEGERS if code else Kind.MESSAGE
+    held = read_message(data, place, schema(elements=(field, kind))).get("elements")
+    if held is None:
+        return Constant(dtype, sizes, b"")
+    if isinstance(held, Place):
+        return Constant(dtype, sizes, data[held.start : held.end])
+    return Constant(dtype, sizes, _packed(held, code))
+
+
+def _packed(values: list[int], code: str) -> bytes:
+    bits = 8 * struct.calcsize(f"<{code}")
+    if code in "iq":
+        values = [signed(each & (1 << bits) - 1, bits) for each in values]
+    return struct.pack(f"<{len(values)}{code}", *values)

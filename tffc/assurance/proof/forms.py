@@ -1,0 +1,99 @@
+"""The rounds of the forms: the order in which a system runs the components, as in docs/forms.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tffc.assurance.proof import folds
+from tffc.assurance.proof.machine import ONCE, Machine
+from tffc.assurance.proof.operators import EACH
+from tffc.assurance.proof.sequences import Place
+from tffc.assurance.proof.undecided import Undecided
+from tffc.assurance.proof.values import leaf_terms
+from tffc.language.nodes import Node
+from tffc.language.types import FunctionType, StructType, Type
+from tffc.support.trampoline import Task
+
+BOUNDS = {
+    "federated_secure_sum_bitwidth": "secure_sum_bitwidth",
+    "federated_secure_sum": "secure_sum_max_input",
+    "federated_secure_modular_sum": "secure_modular_sum_modulus",
+}
+"""The secure sums in the order of their channels, and the component that bounds each."""
+
+ZERO, BOUND = Place("zero"), Place("bound")
+
+
+class Components:
+    """The components of a form, run by the machine."""
+
+    def __init__(self, machine: Machine, components: Mapping[str, Node]) -> None:
+        self.machine = machine
+        self._components = components
+
+    def run(self, name: str, place: Place, argument: Any) -> Task[Any]:
+        """Return the result of a component at a place; `argument` is None if it takes none."""
+        self.machine.terms.span = None
+        self.machine.terms.run += 1
+        return (yield self.machine.component(self._components[name], place, argument))
+
+    def type(self, name: str) -> FunctionType:
+        """Return the type of a component."""
+        found = self._components[name].type
+        assert isinstance(found, FunctionType)
+        return found
+
+
+def map_reduce(form: Components, state: Any, data: Any) -> Task[Any]:
+    """Return the new state and the output of a round of MapReduceForm."""
+    carried = form.machine.carried
+    context = yield form.run("prepare", ONCE, state)
+    carried.broadcast += leaf_terms(context)
+    update, *secured = yield form.run("work", EACH, (data, context))
+    carried.aggregated += leaf_terms(update)
+    carried.secured += leaf_terms(tuple(secured))
+    symbols = folds.Symbols(form.machine.terms, *_struct(form.type("accumulate").parameter).types)
+    zero = yield form.run("zero", ZERO, None)
+    taken = yield form.run("accumulate", folds.ACCUMULATE, (symbols.one, symbols.update))
+    merged = yield form.run("merge", folds.MERGE, (symbols.one, symbols.other))
+    whole = folds.fold(symbols, zero=zero, accumulated=taken, merged=merged, update=update)
+    sums = [(yield form.run("report", ONCE, whole))]
+    kinds = _struct(form.type("work").result)
+    for (uri, bound), value, kind in zip(BOUNDS.items(), secured, kinds.types[1:], strict=True):
+        limits = yield form.run(bound, BOUND, None)
+        types = kind, form.type(bound).result
+        sums.append(folds.secure(form.machine.terms, uri, value, limits, types))
+    return (yield form.run("update", ONCE, (state, tuple(sums))))
+
+
+def distribute_aggregate(form: Components, state: Any, data: Any) -> Task[Any]:
+    """Return the new state and the output of a round of DistributeAggregateForm."""
+    sent, kept = yield form.run("server_prepare", ONCE, state)
+    received = yield form.run("server_to_client_broadcast", ONCE, sent)
+    worked = yield form.run("client_work", ONCE, (data, received))
+    form.machine.carried.broadcast += leaf_terms(received)
+    form.machine.carried.collected += leaf_terms(worked)
+    summed = yield form.run("client_to_server_aggregation", ONCE, (kept, worked))
+    return (yield form.run("server_result", ONCE, (kept, summed)))
+
+
+def broadcast(form: Components, state: Any, data: Any) -> Task[Any]:
+    """Return what each client holds after a round of BroadcastForm."""
+    context = yield form.run("compute_server_context", ONCE, state)
+    form.machine.carried.broadcast += leaf_terms(context)
+    return (yield form.run("client_processing", EACH, (context, data)))
+
+
+def _struct(kind: Type | None) -> StructType:
+    if not isinstance(kind, StructType):
+        raise Undecided("components that do not fit each other")
+    return kind
+
+
+FORMS: dict[str, Callable[[Components, Any, Any], Task[Any]]] = {
+    "mapreduce": map_reduce,
+    "distribute-aggregate": distribute_aggregate,
+    "broadcast": broadcast,
+}
+"""The round of each form, by the names that bundles use."""

@@ -1,0 +1,96 @@
+"""Conversion of the machine's values to and from their leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tffc.assurance.proof.undecided import Undecided
+from tffc.language.size import max_size
+from tffc.language.types import FederatedType, StructType, Type
+
+
+def leaf_terms(value: Any) -> list[int]:
+    """Return the terms in a value, in order."""
+    terms: list[int] = []
+    stack, most = [value], max_size()
+    while stack:
+        each = stack.pop()
+        if isinstance(each, int):
+            terms.append(each)
+        elif isinstance(each, tuple):
+            stack.extend(reversed(each))
+            most -= len(each)
+        else:
+            raise Undecided("a function as a value of TensorFlow")
+        if most < 0:
+            raise Undecided("size", "a value has too many parts")
+    return terms
+
+
+def from_leaves(root: Type, terms: Iterable[int]) -> Any:
+    """Return the value of a type with these leaves; placed values are represented by their
+    members."""
+    remaining = iter(terms)
+    structs: list[list[Any]] = [[]]
+    stack: list[Iterator[Type]] = [iter((root,))]
+    while stack:
+        for kind in stack[-1]:
+            while isinstance(kind, FederatedType):
+                kind = kind.member
+            if isinstance(kind, StructType):
+                stack.append(iter(kind.types))
+                structs.append([])
+                break
+            structs[-1].append(next(remaining))
+        else:
+            stack.pop()
+            if stack:
+                whole = tuple(structs.pop())
+                structs[-1].append(whole)
+    return structs[0][0]
+
+
+def leaves_of(root: Type) -> list[Type]:
+    """Return the types of a value's leaves, in order; placed values are represented by their
+    members."""
+    kinds: list[Type] = []
+    stack, most = [root], max_size()
+    while stack:
+        kind = stack.pop()
+        if isinstance(kind, FederatedType):
+            stack.append(kind.member)
+        elif isinstance(kind, StructType):
+            stack.extend(reversed(kind.types))
+            most -= len(kind)
+        else:
+            kinds.append(kind)
+        if most < 0:
+            raise Undecided("size", "a type has too many parts")
+    return kinds
+
+
+def in_dataset_order(element: Type, values: list[Any], *, back: bool = False) -> list[Any]:
+    """Reorder the leaves of a sequence's element from the order of the type to that of a dataset.
+
+    In a dataset, structs with names are sorted by name.  With `back`, reorder the other way.
+    """
+    order: list[int] = []
+    positions = from_leaves(element, range(len(values)))
+    stack: list[tuple[Type, Any]] = [(element, positions)]
+    while stack:
+        kind, position = stack.pop()
+        if not isinstance(kind, StructType):
+            order.append(position)
+            continue
+        named = [name for name in kind.names if name is not None]
+        if named and len(named) < len(kind):
+            raise Undecided("a sequence of structs of which some parts have names")
+        places = sorted(range(len(kind)), key=named.__getitem__) if named else range(len(kind))
+        stack.extend((kind.types[each], position[each]) for each in reversed(list(places)))
+    if not back:
+        return [values[index] for index in order]
+    ordered: list[Any] = list(values)
+    for place, index in enumerate(order):
+        ordered[index] = values[place]
+    return ordered

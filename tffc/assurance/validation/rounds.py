@@ -1,0 +1,81 @@
+"""A round of a form, run component by component on values in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tffc.assurance.validation.draws import Draws, Who
+from tffc.assurance.validation.watched import Watched, split
+from tffc.backends.forms.form import Form, struct_of
+from tffc.backends.forms.steps import RoundSteps, TupleAggregation
+from tffc.language.nodes import Compiled
+from tffc.language.types import Type
+from tffc.language.values.concrete import flatten, to_value, unflatten
+from tffc.runtime.engines.runtime import EngineRuntime
+from tffc.runtime.engines.sections import run_section
+from tffc.runtime.interpreter.interpreter import Interpreter
+
+
+def run_round(form: Form, argument: Any, clients: int, draws: Draws, shards: int) -> Any:
+    """Return the result of a round for an argument of the program that was compiled to the form.
+
+    Aggregations accumulate clients in `shards` groups, which are then merged.  Random numbers come
+    from `draws`.
+
+    Raises:
+      ExecutionError: a component fails.
+    """
+    parameter = struct_of(form.type_signature.parameter, 2, "the round", "parameter")
+    values = to_value(argument, parameter)
+    (state,) = _local_values(values[0], parameter.types[0], 1)
+    data = _local_values(values[1], parameter.types[1], clients)
+    return _run_steps(form.steps(_DrawingRuntime(draws)), state, data, draws, shards)
+
+
+class _DrawingRuntime(EngineRuntime):
+    """A runtime that runs components as engines do, with random numbers from `draws`."""
+
+    def __init__(self, draws: Draws) -> None:
+        self._draws = draws
+
+    def run(self, section: Compiled, argument: Any) -> Any:
+        return self._draws.run(section, argument, run_section)
+
+    def interpreter(self, clients: int) -> Interpreter:
+        # Engines evaluate one client at a time, so its number is needed to identify its draws.
+        return _DrawingInterpreter(clients, self._draws, first=self._draws.who.index)
+
+
+class _DrawingInterpreter(Watched):
+    """An interpreter that runs sections as engines do, with random numbers from its `draws`."""
+
+    def run_section(self, section: Compiled, argument: Any) -> Any:
+        return self.draws.run(section, argument, run_section)
+
+
+def _run_steps(steps: RoundSteps, state: Any, data: list[Any], draws: Draws, shards: int) -> Any:
+    kept, sent = steps.prepare(state)
+    aggregation = TupleAggregation(steps.aggregations)
+    zero = aggregation.zero(kept)
+    outputs: list[Any] = []
+    merged: Any = None
+    for number, shard in enumerate(split(list(enumerate(data)), shards)):
+        total = zero
+        for index, held in shard:
+            with draws.by(Who("client", index)):
+                update = steps.work(held, sent)
+                if steps.client_output_type is None:
+                    total = aggregation.accumulate(total, update, kept, str(index))
+                else:
+                    outputs.append(update)
+        with draws.by(Who("merge", number)):
+            merged = total if number == 0 else aggregation.merge(merged, total, kept)
+    if steps.client_output_type is not None:
+        return outputs
+    return steps.finish(kept, aggregation.report(merged, kept))
+
+
+def _local_values(placed: Any, type: Type, count: int) -> list[Any]:
+    """Return the value of each member of a placement."""
+    parts = [part.at_each(count) for part in flatten(placed, type)]
+    return [unflatten((part[index] for part in parts), type) for index in range(count)]

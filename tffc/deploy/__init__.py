@@ -1,0 +1,1 @@
+"""Running and serving elsewhere: Apache Beam, Ray, Flower, and models for other runtimes."""

@@ -1,0 +1,117 @@
+"""The data that a round's pipeline needs on every worker, in files of a shared folder.
+
+    round        the bundle's messages, what the server keeps, the clients' names and their source
+    broadcast    what the server sends to every client
+
+The pipeline itself holds only the path of the folder, so that runners' limits on its size do not
+limit models, bundles or cohorts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import json
+import threading
+from typing import Any
+
+from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.forms.steps import RoundSteps
+from tffc.runtime.data.source import ClientSource
+from tffc.runtime.engines.encoding import decode, encode
+from tffc.runtime.engines.shards import Batches
+from tffc.runtime.engines.shipment import (
+    bundle_to_bytes,
+    load_bundle,
+    source_from_bytes,
+    source_to_bytes,
+)
+
+KEPT = 2
+"""The number of bundles and sources that stay loaded: those of a run and of its evaluation."""
+
+ROUND = "round"
+BROADCAST = "broadcast"
+"""The names of the files."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Shipment:
+    """The data of a round that workers need."""
+
+    bundle: Bundle
+    steps: RoundSteps
+    kept: Any
+    clients: tuple[str, ...]
+    source: ClientSource
+    skip_bad_clients: bool
+    batches: Batches | None = None
+    window: int = 1
+    """The number of clients that are planned together; they form one element of the pipeline."""
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the file `round`.
+
+        Raises:
+          DataError: the source cannot be pickled.
+        """
+        return encode(
+            (
+                bundle_to_bytes(self.bundle),
+                self.kept,
+                json.dumps(self.clients).encode(),
+                source_to_bytes(self.source, "cloudpickle"),
+                json.dumps([self.skip_bad_clients, self.batches, self.window]).encode(),
+            )
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Shipment:
+        """Restore a shipment from the result of `to_bytes`."""
+        bundle, kept, clients, source, settings = decode(data)
+        skip, batches, window = json.loads(settings)
+        return cls(
+            *_load_bundle(bundle),
+            kept,
+            tuple(json.loads(clients)),
+            _load_source(source),
+            skip,
+            batches and Batches(*batches),
+            window,
+        )
+
+
+_load_bundle = functools.lru_cache(maxsize=KEPT)(load_bundle)
+_load_source = functools.lru_cache(maxsize=KEPT)(source_from_bytes)
+
+_loading = threading.Lock()
+
+
+def unload(folder: str) -> Shipment:
+    """Return the shipment in a folder; each process loads it and its graphs only once."""
+    with _loading:
+        return _unload(folder)
+
+
+@functools.lru_cache(maxsize=1)
+def _unload(folder: str) -> Shipment:
+    return Shipment.from_bytes(read_file(folder, ROUND))
+
+
+def read_file(folder: str, name: str) -> bytes:
+    """Return the content of a file in a folder, in any file system that Beam knows."""
+    files = _file_systems()
+    with files.open(files.join(folder, name)) as file:
+        return file.read()
+
+
+def write_file(folder: str, name: str, content: bytes) -> None:
+    """Write a file in a folder, in any file system that Beam knows."""
+    files = _file_systems()
+    with files.create(files.join(folder, name)) as file:
+        file.write(content)
+
+
+def _file_systems() -> Any:
+    return importlib.import_module("apache_beam.io.filesystems").FileSystems

@@ -1,0 +1,197 @@
+"""The single file that holds a bundle in a Flower app, because apps allow only some kinds of files.
+
+    {
+      "format_version": "1.0",
+      "files": {
+        "manifest.json": {"sha256": "...", "bytes": 1234, "base64": "..."},
+        "components/work.pb": {"sha256": "...", "bytes": 12345678}
+      }
+    }
+
+It lists every file of the bundle's folder.  If the app would exceed Flower's limit, the largest
+files are only named, with their hashes; the server sends them to each node once, and nodes keep
+them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import hashlib
+import pathlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tffc.backends.bundle.bundle import Bundle, decode_bundle
+from tffc.support.errors import BundleError, reader
+from tffc.support.files.reading import read_regular
+from tffc.support.files.strict_json import NotJsonError, encode_json, is_count, is_table, read_json
+
+FORMAT = "1.0"
+
+LIMIT = 10 * 2**20
+"""Flower's limit on the bytes of an app."""
+
+ROOM = 2**18
+"""The part of the limit reserved for the app's other files and the archive's overhead."""
+
+MOST = 2**31 - 1
+"""The limit on the bytes of one file of a bundle, which is also that of a message."""
+
+PATH = re.compile(r"(components/)?[a-z][a-z0-9_]*\.[a-z]+")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+Fetch = Callable[[str, int], bytes]
+"""A function that returns the content of a file that is only named, given its SHA-256 and size."""
+
+
+def encode_bundle_file(files: Mapping[str, bytes], limit: int = LIMIT - ROOM) -> bytes:
+    """Return the file that holds a bundle's files, of at most `limit` bytes.
+
+    Raises:
+      BundleError: it exceeds the limit even without the contents of the files.
+    """
+    sizes = {path: len(base64.b64encode(content)) for path, content in files.items()}
+    held = set(files)
+    largest = sorted(files, key=lambda path: (-sizes[path], path))
+    encoded = _encode(files, held)
+    while len(encoded) > limit:
+        if not held:
+            raise BundleError(
+                "E761",
+                f"the bundle has {len(files)} files, too many to name them in a Flower app",
+                help="write the program with fewer components",
+            )
+        over = len(encoded) - limit
+        for path in [each for each in largest if each in held]:
+            held.discard(path)
+            over -= sizes[path]
+            if over <= 0:
+                break
+        encoded = _encode(files, held)
+    return encoded
+
+
+def _encode(files: Mapping[str, bytes], held: set[str]) -> bytes:
+    entries: dict[str, Any] = {}
+    for path, content in files.items():
+        entries[path] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+        if path in held:
+            entries[path]["base64"] = base64.b64encode(content).decode()
+    return encode_json({"format_version": FORMAT, "files": entries})
+
+
+@reader("a bundle in one file", BundleError)
+def decode_bundle_file(content: bytes, name: str, fetch: Fetch | None = None) -> dict[str, bytes]:
+    """Return the files of a bundle, each checked against its hash; errors call the content `name`.
+
+    Raises:
+      BundleError: the content is damaged, or a file that is only named cannot be fetched.
+    """
+    entries = _entries(content, name)
+    return {path: _content(path, entry, name, fetch) for path, entry in entries.items()}
+
+
+def _entries(content: bytes, name: str) -> dict[str, Any]:
+    try:
+        found = read_json(content)
+    except NotJsonError as error:
+        raise _malformed(name, str(error)) from None
+    if not isinstance(found, dict) or found.get("format_version") != FORMAT:
+        raise _malformed(name, f"it is not an object of format {FORMAT}")
+    entries = found.get("files", {})
+    if not (is_table(entries, _is_entry) and all(map(PATH.fullmatch, entries))):
+        raise _malformed(name, "its 'files' are not right")
+    return entries
+
+
+def _is_entry(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not {"sha256", "bytes"} <= entry.keys():
+        return False
+    digest, size = entry["sha256"], entry["bytes"]
+    is_named = isinstance(digest, str) and DIGEST.fullmatch(digest) is not None
+    return is_named and is_count(size) and size <= MOST and _holds_text(entry)
+
+
+def _holds_text(entry: Mapping[str, Any]) -> bool:
+    return len(entry) == 2 or (len(entry) == 3 and isinstance(entry.get("base64"), str))
+
+
+def _content(path: str, entry: Mapping[str, Any], name: str, fetch: Fetch | None) -> bytes:
+    if "base64" in entry:
+        try:
+            content = base64.b64decode(entry["base64"], validate=True)
+        except (binascii.Error, ValueError):
+            raise _malformed(name, f"the content of {path} is not in base64") from None
+    elif fetch is None:
+        raise BundleError(
+            "E762",
+            f"{name} names {path}, of {entry['bytes']} bytes, and does not hold it",
+            help="say where the bundle is, with 'bundle' in the configuration",
+        )
+    else:
+        content = fetch(entry["sha256"], entry["bytes"])
+        if not content and entry["bytes"]:
+            raise BundleError(
+                "E786",
+                f"{name} names {path}, of {entry['bytes']} bytes, which is not here",
+                help="begin a new run, in which the server sends what a node lacks; at the server, "
+                "give the folder of the bundle itself",
+            )
+    if len(content) != entry["bytes"]:
+        raise _malformed(name, f"{path} has {len(content)} bytes, not {entry['bytes']}")
+    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        raise _malformed(name, f"{path} does not have its hash")
+    return content
+
+
+@functools.lru_cache(maxsize=4)
+@reader("a bundle in one file", BundleError)
+def read_app_bundle(path: pathlib.Path, fetch: Fetch | None = None) -> Bundle:
+    """Return the bundle of an app.
+
+    It can be cached, because Flower installs each app under its hash, so the file never changes.
+
+    Raises:
+      BundleError: it is damaged, or a file that is only named cannot be fetched.
+    """
+    content = read_regular(path, LIMIT)
+    return decode_bundle(decode_bundle_file(content, str(path), fetch), path)
+
+
+@reader("a bundle in one file", BundleError)
+def named_files(path: pathlib.Path) -> dict[str, int]:
+    """Return the sizes of the files that an app names but does not hold, by hash.
+
+    Raises:
+      BundleError: the file of the bundle is damaged.
+    """
+    entries = _entries(read_regular(path, LIMIT), str(path)).values()
+    return {each["sha256"]: each["bytes"] for each in entries if "base64" not in each}
+
+
+def fetch_from(folder: pathlib.Path | None) -> Fetch | None:
+    """Return a function that finds files by hash in a bundle's folder; None without a folder."""
+    if folder is None:
+        return None
+
+    def fetch(digest: str, size: int) -> bytes:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.stat().st_size == size:
+                content = read_regular(path, size)
+                if hashlib.sha256(content).hexdigest() == digest:
+                    return content
+        # The caller refuses empty content, because its hash or size differs.
+        return b""
+
+    return fetch
+
+
+def _malformed(name: str, reason: str) -> BundleError:
+    return BundleError(
+        "E764",
+        f"{name} does not hold a bundle: {reason}",
+        help="write the app again, with tffc export --to flower",
+    )

@@ -1,0 +1,191 @@
+"""The server's part of a round on a federation: asking nodes and merging their replies.
+
+Accumulators are merged in the order of the nodes' names, so the result does not depend on the order
+of replies.  Only the first reply to the current attempt counts, and only from a node that was
+asked.  If too few nodes reply, there is no new state, and `tffc.deploy.flower.rounds` repeats the
+round.
+"""
+
+from __future__ import annotations
+
+import functools
+import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from tffc.backends.forms.steps import TupleAggregation
+from tffc.deploy.flower.asking import Asking, Federation, TooFewError
+from tffc.deploy.flower.messages import MASKED, OPEN, Record, Request, program_digest
+from tffc.deploy.flower.settings import RunSettings
+from tffc.deploy.flower.store import KEEP, LACKS, files_record, read_digests
+from tffc.deploy.flower.tasks import WORK
+from tffc.language.nodes import Intrinsic
+from tffc.language.traverse import walk
+from tffc.linking.aggregations import SECURE
+from tffc.runtime.engines.engine import Cohort, RoundResult
+from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.shards import merged
+from tffc.runtime.engines.showing import showing
+from tffc.support.errors import DataError, ExecutionError
+
+
+class Nodes:
+    """The nodes of a federation as a `ClientSource`; their data stays with them."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.clients = tuple(sorted(names))
+
+    def read(self, client: str) -> Any:
+        """See `ClientSource`.
+
+        Raises:
+          DataError: always.
+        """
+        raise DataError(
+            "E768",
+            f"the data of the node {client} is nowhere but there",
+            help="run what needs it at the node, as tffc run does there",
+        )
+
+
+class FlowerEngine:
+    """Runs rounds of one process, each with a cohort of nodes; `tell` receives lines for the log.
+
+    `large` has the files of the bundle that the app does not hold, by hash.
+
+    Raises:
+      ExecutionError: the program has secure sums, and the configuration does not say how to add
+        them.
+    """
+
+    def __init__(
+        self,
+        process: Process,
+        federation: Federation,
+        settings: RunSettings,
+        tell: Callable[[str], None],
+        large: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> None:
+        self.process = process
+        self._large = large
+        self._supplied: set[str] = set()
+        self.federation = federation
+        self.settings = settings
+        self.tell = tell
+        self._program = program_digest(process)
+        self._unfinished: tuple[Any, Any] | None = None
+        self._has_secure_sums = has_secure_sums(process)
+        if self._has_secure_sums and not settings.secure_sums:
+            raise ExecutionError(
+                "E769",
+                "the program has secure sums, and it is not said how nodes add them",
+                help='give secure-sums="masked" in the run configuration, or "open" where the '
+                "server may see the sum of each node's clients",
+            )
+
+    def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
+        """See `Engine`; raises TooFewError if too few nodes reply.
+
+        If the engine is `unfinished` then, the same round with the same cohort goes on.
+        """
+        steps = self.process.steps
+        vector = None
+        if self._has_secure_sums and self.settings.secure_sums == MASKED:
+            kept, (replies, vector) = self._run_masked(state, cohort)
+        else:
+            with showing():
+                kept, sent = steps.prepare(state)
+            request = self._request(kept, sent, cohort, OPEN)
+            asking = self._asking(cohort, kept)
+            if self._has_secure_sums:
+                self.tell(
+                    f"round {cohort.round}: secure sums are not masked; the server sees parts"
+                )
+            replies = asking.ask(WORK, dict.fromkeys(cohort.clients, request), asking.unfit)
+            replies = asking.of_one_shape(replies)
+        self._check_enough(cohort, replies)
+        aggregation = TupleAggregation(steps.aggregations)
+        totals = [replies[name].totals for name in cohort.clients if name in replies]
+        total = merged(steps, kept, totals)
+        if total is None:
+            # No accumulators were sent, because the round does not aggregate.
+            total = aggregation.zero(kept)
+        if vector is not None:
+            total = vector(total)
+        with showing():
+            new_state, output = steps.finish(kept, aggregation.report(total, kept))
+        left_out = tuple(name for name in cohort.clients if name not in replies)
+        return RoundResult(new_state, output, left_out)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the last step of a masked round failed, and can be run again."""
+        return self._unfinished is not None
+
+    def _run_masked(self, state: Any, cohort: Cohort) -> tuple[Any, Any]:
+        """Return the server's values, and the result of `MaskedAttempt.run`."""
+        # Imported late: it imports cryptography.
+        from tffc.deploy.flower.masked_engine import MaskedAttempt
+
+        if self._unfinished is None:
+            with showing():
+                kept, sent = self.process.steps.prepare(state)
+            request = self._request(kept, sent, cohort, MASKED)
+            check = functools.partial(self._check_enough, cohort)
+            masked = MaskedAttempt(self._asking(cohort, kept), request, self.process.steps, check)
+        else:
+            kept, masked = self._unfinished
+        self._unfinished = None
+        try:
+            return kept, masked.run()
+        except TooFewError:
+            self._unfinished = (kept, masked) if masked.can_go_on else None
+            raise
+
+    def _request(self, kept: Any, sent: Any, cohort: Cohort, mode: str) -> Request:
+        attempt = secrets.token_hex(16)
+        shared = self.process.steps.shared(kept)
+        return Request(self._program, cohort.round, attempt, mode, shared, sent)
+
+    def _asking(self, cohort: Cohort, kept: Any) -> Asking:
+        self._supply(cohort.clients)
+        timeout = self.settings.timeout
+        return Asking(self.federation, self.process, cohort, kept, timeout, self.tell)
+
+    def _supply(self, nodes: Sequence[str]) -> None:
+        """Send each node, once, the files of the bundle that it lacks."""
+        new = [node for node in nodes if node not in self._supplied]
+        if not self._large or not new:
+            return
+        self.federation.send(LACKS, dict.fromkeys(new, Record({}, ())))
+        wanted: dict[str, list[bytes]] = {}
+        for node, record, _ in self.federation.receive(self.settings.timeout):
+            if record is not None and node in new:
+                # Each file once, however often a node names it.
+                named = dict.fromkeys(read_digests(record))
+                digests = [each for each in named if each in self._large]
+                wanted[node] = [self._large[digest] for digest in digests]
+        self._supplied.update(node for node, files in wanted.items() if not files)
+        given = {node: files_record(files) for node, files in wanted.items() if files}
+        self.federation.send(KEEP, given)
+        for node, record, _ in self.federation.receive(self.settings.timeout):
+            if record is not None and len(read_digests(record)) == len(wanted.get(node, ())):
+                self.tell(f"{node} was sent {len(wanted[node])} files of the bundle")
+                self._supplied.add(node)
+
+    def _check_enough(self, cohort: Cohort, replies: Collection[str]) -> None:
+        least, asked = self.settings.min_replies, len(cohort.clients)
+        if len(replies) < least:
+            raise TooFewError(
+                "E770",
+                f"{len(replies)} of {asked} nodes answered in round {cohort.round}, and {least} "
+                "are needed",
+                help="see the log for what each node answered; wait longer, or let fewer be enough",
+            )
+
+
+def has_secure_sums(process: Process) -> bool:
+    """Return whether a program has secure sums."""
+    nodes = walk(process.bundle.computation)
+    return any(isinstance(node, Intrinsic) and node.uri in SECURE for node in nodes)

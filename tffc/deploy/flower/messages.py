@@ -1,0 +1,184 @@
+"""Messages between the server and its nodes.
+
+A message is a `Record`: named texts, numbers and bytes, and arrays beside them.  Other modules send
+it.  Either side may run modified code, so everything received is parsed strictly.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tffc.runtime.engines.encoding import decode, encode
+from tffc.runtime.engines.process import Process
+from tffc.support.errors import ExecutionError, reader
+from tffc.support.files.strict_json import is_count
+
+OPEN, MASKED = "open", "masked"
+"""The ways of adding secure sums."""
+
+NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
+"""Valid names of nodes."""
+
+LONGEST_TEXT = 1000
+"""The most characters of a text in a message."""
+
+
+class Record(NamedTuple):
+    """A message in transit."""
+
+    entries: Mapping[str, Any]
+    arrays: Sequence[Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """A request of the server to a node in an attempt at a round.
+
+    `program` is the digest of the programs that both have to run; `attempt` is the id that the
+    reply must have.  `kept` is the part of the server's values that aggregations need, and `sent`
+    has the values for the clients.
+    """
+
+    program: str
+    round: int
+    attempt: str
+    secure_sums: str
+    kept: Any
+    sent: Any
+
+    def to_record(self) -> Record:
+        """Return the request as a record."""
+        arrays: list[Any] = []
+        rest = encode((self.kept, self.sent), arrays)
+        about = {
+            "program": self.program,
+            "round": self.round,
+            "attempt": self.attempt,
+            "secure-sums": self.secure_sums,
+        }
+        return Record({**about, "rest": rest}, arrays)
+
+    @classmethod
+    @reader("a message of a federation", ExecutionError)
+    def from_record(cls, record: Record) -> Request:
+        """Parse a request.
+
+        Raises:
+          ExecutionError: the record is not a valid request.
+        """
+        fields = _Fields(record)
+        value = fields.value()
+        if not isinstance(value, tuple) or len(value) != 2:
+            raise malformed("it does not hold two values")
+        mode = fields.text("secure-sums")
+        if mode not in (OPEN, MASKED):
+            raise malformed(f"its 'secure-sums' is neither {OPEN} nor {MASKED}")
+        return cls(
+            fields.text("program"), fields.count("round"), fields.text("attempt"), mode, *value
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reply:
+    """A node's reply: the accumulators of its clients, or an error code.
+
+    `clients` took part and `skipped` were left out.  `totals` is None if no client took part, or if
+    rounds do not aggregate.
+    """
+
+    program: str
+    round: int
+    attempt: str
+    clients: int = 0
+    skipped: int = 0
+    totals: Any = None
+    error: str = ""
+
+    def to_record(self) -> Record:
+        """Return the reply as a record."""
+        arrays: list[Any] = []
+        rest = encode(self.totals, arrays)
+        about = {field: getattr(self, field) for field in _ABOUT_REPLY}
+        return Record({**about, "rest": rest}, arrays)
+
+    @classmethod
+    @reader("a message of a federation", ExecutionError)
+    def from_record(cls, record: Record) -> Reply:
+        """Parse a reply.
+
+        Raises:
+          ExecutionError: the record is not a valid reply.
+        """
+        fields = _Fields(record)
+        return cls(
+            fields.text("program"),
+            fields.count("round"),
+            fields.text("attempt"),
+            fields.count("clients"),
+            fields.count("skipped"),
+            fields.value(),
+            fields.text("error"),
+        )
+
+
+_ABOUT_REPLY = ("program", "round", "attempt", "clients", "skipped", "error")
+
+
+def program_digest(process: Process) -> str:
+    """Return the digest of all programs of the bundle, which every message includes."""
+    lines = (f"{name} {digest}\n" for name, digest in sorted(process.digests.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+class _Fields:
+    """The entries of a record, checked to be of the expected type."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def text(self, name: str) -> str:
+        found = self._record.entries.get(name)
+        if not isinstance(found, str) or len(found) > LONGEST_TEXT:
+            raise malformed(f"its {name!r} is not a text, or too long")
+        return found
+
+    def count(self, name: str) -> int:
+        found = self._record.entries.get(name)
+        if not is_count(found):
+            raise malformed(f"its {name!r} is not a count")
+        # `is_count` has checked the type.
+        return int(found)  # pyright: ignore[reportArgumentType]  # checked above
+
+    def value(self) -> Any:
+        rest = self._record.entries.get("rest")
+        if not isinstance(rest, bytes):
+            raise malformed("it holds no value")
+        try:
+            return decode(rest, self._record.arrays)
+        except ValueError as error:
+            raise malformed(str(error)) from None
+
+
+def malformed(reason: str) -> ExecutionError:
+    """Return the error for a message that is malformed, or not one of tffc's."""
+    return ExecutionError(
+        "E763",
+        f"a message of the federation is not one of tffc's: {reason}",
+        help="run the same version of tffc at the server and at every node",
+    )
+
+
+def name_record(name: str) -> Record:
+    """Return a node's reply to the request for its name."""
+    return Record({"name": name}, ())
+
+
+@reader("a message of a federation", ExecutionError)
+def read_name(record: Record) -> str:
+    """Return the name in a node's reply; empty if it is not a valid name."""
+    found = record.entries.get("name")
+    return found if isinstance(found, str) and NAME.fullmatch(found) else ""

@@ -1,0 +1,47 @@
+"""The secure sums in accumulators, as vectors that can be masked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tffc.backends.forms.steps import RoundSteps, SecureSumSteps
+from tffc.language.values.concrete import flatten, unflatten
+from tffc.runtime.engines.masked_sums import residues
+from tffc.runtime.masking.vectors import Segment, Vector
+
+
+class SecuredParts:
+    """The secure sums in the accumulators of all aggregations of a round."""
+
+    def __init__(self, steps: RoundSteps, kept: Any) -> None:
+        self._sums = [each.secure_sum(kept) for each in steps.aggregations]
+
+    def segments(self, totals: Sequence[Any]) -> tuple[Segment, ...]:
+        """Return the segments of the vector of these accumulators."""
+        return tuple(Segment(modulus, part.size) for part, modulus in self._parts(totals))
+
+    def vector(self, totals: Sequence[Any]) -> Vector:
+        """Return the vector of these accumulators."""
+        return [residues(part, modulus) for part, modulus in self._parts(totals)]
+
+    def with_vector(self, totals: Sequence[Any], vector: Vector) -> list[Any]:
+        """Return the accumulators with their vector replaced."""
+        parts = iter(vector)
+        pairs = zip(self._sums, totals, strict=True)
+        return [total if sum is None else _like(total, sum, parts) for sum, total in pairs]
+
+    def _parts(self, totals: Sequence[Any]) -> Iterator[tuple[Any, int]]:
+        for sum, total in zip(self._sums, totals, strict=True):
+            if sum is not None:
+                leaves = flatten(total, sum.type)
+                for leaf, limit in zip(leaves, sum.limits, strict=True):
+                    yield np.asarray(leaf), sum.modulus(leaf, limit)
+
+
+def _like(value: Any, sum: SecureSumSteps, parts: Iterator[Any]) -> Any:
+    leaves = (np.asarray(leaf) for leaf in flatten(value, sum.type))
+    made = [next(parts).astype(leaf.dtype).reshape(leaf.shape)[()] for leaf in leaves]
+    return unflatten(iter(made), sum.type)

@@ -1,0 +1,176 @@
+"""The configuration of a run, at the server, and of each node."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, get_type_hints
+
+from tffc.deploy.flower.messages import MASKED, OPEN
+from tffc.runtime.effects.consent import read_kinds
+from tffc.support.errors import LanguageValueError
+
+T = TypeVar("T")
+
+Config = Mapping[str, Any]
+"""Texts, numbers and booleans by name, as Flower passes them on."""
+
+
+class _Rule(NamedTuple):
+    """A rule for an entry: the expected value in words, a condition, and the conversion."""
+
+    expected: str
+    holds: Callable[[Any], bool]
+    convert: Callable[[Any], Any] = lambda found: found
+
+
+def _is_whole(found: Any) -> bool:
+    return isinstance(found, int) and not isinstance(found, bool)
+
+
+def _is_text(found: Any) -> bool:
+    return isinstance(found, str)
+
+
+def _count(least: int) -> _Rule:
+    expected = f"a number from {least} on"
+    return _Rule(expected, lambda found: _is_whole(found) and least <= found < 2**31)
+
+
+def _amount(expected: str, holds: Callable[[float], bool]) -> _Rule:
+    def is_right(found: Any) -> bool:
+        is_number = isinstance(found, float) or _is_whole(found)
+        return is_number and math.isfinite(found) and holds(found)
+
+    return _Rule(expected, is_right, float)
+
+
+def _kinds(text: str) -> frozenset[str]:
+    return read_kinds([each.strip() for each in text.split(",") if each.strip()])
+
+
+_Positive: TypeAlias = Annotated[int, _count(1)]
+_Text: TypeAlias = Annotated[str, _Rule("a text", _is_text)]
+_Path: TypeAlias = Annotated[pathlib.Path | None, _Rule("a path", _is_text, pathlib.Path)]
+_Flag: TypeAlias = Annotated[bool, _Rule("true or false", lambda found: isinstance(found, bool))]
+_Fraction = _amount("a number above 0, of at most 1", lambda found: 0 < found <= 1)
+_SecureSums = _Rule(f"{OPEN!r} or {MASKED!r}", lambda found: found in (OPEN, MASKED))
+_Effects: TypeAlias = Annotated[
+    frozenset[str], _Rule("kinds of effects with commas between them", _is_text, _kinds)
+]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunSettings:
+    """The configuration of a run; entries are named like these fields, but with hyphens.
+
+    A round begins once `min_nodes` are connected, asks the given fraction of them, and counts if
+    `min_replies` reply within `timeout` seconds.  Otherwise it begins again after `pause` seconds,
+    for at most `attempts` attempts in all.
+    """
+
+    rounds: _Positive = 1
+    min_nodes: _Positive = 2
+    min_replies: _Positive = 2
+    fraction: Annotated[float, _Fraction] = 1.0
+    timeout: Annotated[float, _amount("seconds", lambda found: found > 0)] = 600.0
+    pause: Annotated[float, _amount("seconds", lambda found: found >= 0)] = 10.0
+    attempts: _Positive = 5
+    seed: Annotated[int, _Rule("a whole number", _is_whole)] = 0
+    out: _Path = None
+    resume: _Flag = False
+    secure_sums: Annotated[str, _SecureSums] = ""
+    bundle: _Path = None
+    allow_effects: _Effects = frozenset()
+
+    @classmethod
+    def read(cls, config: Config) -> RunSettings:
+        """Parse a run configuration; missing entries have defaults.
+
+        Raises:
+          LanguageValueError: an entry is invalid.
+        """
+        return _read(cls, "the run configuration", config)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """The configuration of a node; entries are named like these fields, but with hyphens.
+
+    `data` is the location of its clients' data, as for `tffc run --data`.  With `partition_id` and
+    `num_partitions`, the node has only every n-th of the clients.  `policy` is a file that says
+    what may leave the node.  `out` is the folder for the clients' final values, if rounds do not
+    aggregate; `worker` is the folder of its worker process, and `cache` the folder for bundle files
+    that are too large for an app.  In masked sums the node signs with its private `key`, and takes
+    part only with nodes whose public keys are in the folder `known`, its own not needed.  It
+    reveals nothing of a sum of fewer than `least_participants`, and `memory` is the folder where it
+    remembers the rounds of such sums.
+    """
+
+    data: _Text = ""
+    partition_id: Annotated[int | None, _count(0)] = None
+    num_partitions: Annotated[int | None, _count(1)] = None
+    policy: _Path = None
+    out: _Path = None
+    name: _Text = ""
+    skip_bad_clients: _Flag = False
+    worker: _Path = None
+    cache: _Path = None
+    key: _Path = None
+    known: _Path = None
+    least_participants: Annotated[int, _count(2)] = 3
+    memory: _Path = None
+    allow_effects: _Effects = frozenset()
+
+    @classmethod
+    def read(cls, config: Config, run: Config) -> NodeSettings:
+        """Parse the configuration of a node.
+
+        The nodes of a simulation cannot be configured: they have a partition but no data.  Only
+        they take `data` and `out` from the configuration of the run.
+
+        Raises:
+          LanguageValueError: an entry is invalid.
+        """
+        if "partition-id" in config and "data" not in config:
+            shared = {"data": run.get("data", ""), "out": run.get("clients-out", "")}
+            config = {**shared, **config}
+        what = "the node's configuration"
+        made = _read(cls, what, config)
+        if not made.data:
+            raise LanguageValueError(
+                "E767",
+                "the node's configuration does not say where its clients' data is",
+                help="start it with --node-config 'data=\"/path/to/data\"'; a run in the "
+                "simulation is given it by --run-config",
+            )
+        partition, count = made.partition_id, made.num_partitions
+        if (partition, count) != (None, None) and partition not in range(count or 0):
+            expected = "a number below num-partitions, which is there too"
+            raise _wrong("partition-id", what, config, expected)
+        return made
+
+
+def _read(kind: type[T], what: str, config: Config) -> T:
+    """Return the settings of a kind; entries that are missing or empty have defaults."""
+    given: dict[str, Any] = {}
+    for field, annotated in get_type_hints(kind, include_extras=True).items():
+        name = field.replace("_", "-")
+        found = config.get(name, "")
+        if found == "":
+            continue
+        (rule,) = annotated.__metadata__
+        if not rule.holds(found):
+            raise _wrong(name, what, config, rule.expected)
+        given[field] = rule.convert(found)
+    return kind(**given)
+
+
+def _wrong(name: str, what: str, config: Config, expected: str) -> LanguageValueError:
+    return LanguageValueError(
+        "E766",
+        f"{name!r} in {what} is {config.get(name)!r}, expected {expected}",
+        help="docs/flower.md has a table of all entries",
+    )

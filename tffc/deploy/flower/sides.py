@@ -1,0 +1,195 @@
+"""The two sides of a Flower app, for the bundle beside them; see `tffc.deploy.flower.apps`."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import os
+import pathlib
+from collections.abc import Callable, Iterator
+
+# An extra, not installed with the rest.
+from flwr.app import ConfigRecord, Context, Message  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.serverapp import Grid, ServerApp  # pyright: ignore[reportMissingImports]  # an extra
+
+from tffc.deploy.flower.bundle_file import fetch_from, named_files, read_app_bundle
+from tffc.deploy.flower.engine import FlowerEngine
+from tffc.deploy.flower.grid import GridFederation
+from tffc.deploy.flower.messages import Record, name_record
+from tffc.deploy.flower.records import from_flower, to_flower
+from tffc.deploy.flower.rounds import run_federation
+from tffc.deploy.flower.settings import NodeSettings, RunSettings
+from tffc.deploy.flower.store import Store, answer_keep, answer_lacks, store_of
+from tffc.deploy.flower.tasks import MASKED_STEPS, UNFORESEEN, WORK, Done, Memory, Task, refusal
+from tffc.deploy.flower.warm import ask_worker
+from tffc.runtime.data.identity import SourceIdentity
+from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.rounds import Round, Sampling
+from tffc.runtime.runs.metrics import row_of
+from tffc.runtime.runs.run_folder import RunFolder
+from tffc.runtime.runs.run_identity import RunIdentity
+from tffc.runtime.runs.state import State
+from tffc.support.errors import TffcError
+
+BUNDLE = "bundle.json"
+"""The file of the bundle, in the folder of the app's modules."""
+
+STATE = "tffc"
+"""The record of a node's memory between the messages of a run."""
+
+LOG = logging.getLogger("flwr")
+"""Flower's log, which operators read."""
+
+
+def server_app(module: str | os.PathLike[str]) -> ServerApp:
+    """Return the server's side of the app that the module belongs to."""
+    app = ServerApp()
+    path = pathlib.Path(module).parent / BUNDLE
+
+    @app.main()
+    def main(grid: Grid, context: Context) -> None:
+        try:
+            for _ in serve(path, grid, context):
+                pass
+        except TffcError as error:
+            LOG.error("%s", error)
+            raise
+
+    return app
+
+
+def client_app(module: str | os.PathLike[str]) -> ClientApp:
+    """Return a node's side of the app that the module belongs to."""
+    app = ClientApp()
+    path = pathlib.Path(module).parent / BUNDLE
+
+    @app.query("describe")
+    def describe(message: Message, context: Context) -> Message:
+        config = context.node_config
+        name = str(config.get("name", "") or config.get("partition-id", ""))
+        return _reply(message, lambda: name_record(name))
+
+    @app.query("lacks")
+    def lacks(message: Message, context: Context) -> Message:
+        return _reply(message, lambda: answer_lacks(_store(context), named_files(path)))
+
+    @app.train("keep")
+    def keep(message: Message, context: Context) -> Message:
+        def answered() -> Record:
+            return answer_keep(_store(context), named_files(path), from_flower(message.content))
+
+        return _reply(message, answered)
+
+    for kind in (WORK, *MASKED_STEPS):
+        app.train(kind)(functools.partial(answer, path, kind))
+    return app
+
+
+def serve(path: pathlib.Path, grid: Grid, context: Context) -> Iterator[Round]:
+    """Run the configured rounds; save and yield each.
+
+    Raises:
+      TffcError: the configuration or the bundle is refused, or rounds cannot be run.
+    """
+    settings = RunSettings.read(context.run_config)
+    fetch = fetch_from(settings.bundle)
+    process = Process(read_app_bundle(path, fetch), settings.allow_effects)
+    named = named_files(path)
+    large = {digest: fetch(digest, size) for digest, size in named.items()} if fetch else {}
+    federation = GridFederation(grid, settings.timeout, LOG.info)
+    engine = FlowerEngine(process, federation, settings, LOG.info, large)
+    with _outputs(process, settings) as (state, save):
+        for each in run_federation(engine, state, settings, LOG.info):
+            save(each)
+            LOG.info("%s", row_of(each, process.output_type).to_json().rstrip())
+            yield each
+
+
+def answer(path: pathlib.Path, kind: str, message: Message, context: Context) -> Message:
+    """Return a node's reply to a request for its part of a round."""
+
+    def answered() -> Record:
+        memory, record = _memory(context), from_flower(message.content)
+        task = Task(str(path), context.node_config, context.run_config, memory, record, kind)
+        done = _done(task)
+        for line in done.log:
+            LOG.error("%s", line)
+        last_round, participant = done.memory
+        context.state[STATE] = ConfigRecord({"round": last_round, "participant": participant})
+        return done.record
+
+    return _reply(message, answered, lambda code: refusal(code).to_record())
+
+
+def _memory(context: Context) -> Memory:
+    kept = context.state.get(STATE)
+    if not isinstance(kept, ConfigRecord):
+        return Memory()
+    last, participant = kept.get("round"), kept.get("participant")
+    return Memory(
+        last if isinstance(last, int) else 0, participant if isinstance(participant, bytes) else b""
+    )
+
+
+def _reply(
+    message: Message,
+    answered: Callable[[], Record],
+    failed: Callable[[str], Record] = lambda code: Record({}, ()),
+) -> Message:
+    """Return a reply; if it fails, what `failed` returns for the code of the error.
+
+    No exception leaves a node's app, because Flower sends its text to the server.
+    """
+    try:
+        return Message(to_flower(answered()), reply_to=message)
+    except Exception as error:  # noqa: BLE001  (its text must not reach the server)
+        is_own = isinstance(error, TffcError)
+        LOG.error("%s", error if is_own else f"{type(error).__name__}: {error}")
+        code = error.code if is_own else UNFORESEEN
+        return Message(to_flower(failed(code)), reply_to=message)
+
+
+def _store(context: Context) -> Store:
+    return store_of(NodeSettings.read(context.node_config, context.run_config))
+
+
+@functools.cache
+def _do_here() -> Callable[[Task], Done]:
+    """Return the function that handles tasks in this process, which several nodes of a simulation
+    may share."""
+    # Imported late, because a node with a worker does not need it.
+    from tffc.deploy.flower.worker import KeptNodes
+
+    return KeptNodes().do
+
+
+def _done(task: Task) -> Done:
+    """Handle a task, in the node's worker if it has one."""
+    folder = task.node_config.get("worker")
+    done = ask_worker(pathlib.Path(folder), task) if isinstance(folder, str) and folder else None
+    return _do_here()(task) if done is None else done
+
+
+@contextlib.contextmanager
+def _outputs(
+    process: Process, settings: RunSettings
+) -> Iterator[tuple[State, Callable[[Round], None]]]:
+    """Yield the state to continue from, and a function that saves rounds in the run's folder, if
+    there is one."""
+    if settings.out is None:
+        yield process.first_state(), lambda finished: None
+        return
+    folder = RunFolder(settings.out, process)
+    source = SourceIdentity("flower", {"fraction": f"{settings.fraction:g}"}, (), {})
+    sampling = Sampling(None, settings.seed)
+    identity = RunIdentity.of(process, sampling, source, skip_bad_clients=False)
+    state = folder.begin(identity, None, resume=settings.resume)
+    try:
+        yield state or process.first_state(), folder.save
+    except TffcError:
+        folder.abandon()
+        raise
+    finally:
+        folder.close()

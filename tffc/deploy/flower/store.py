@@ -1,0 +1,113 @@
+"""A node's store of bundle files that are too large for an app; each is sent once and kept.
+
+A file is named by its SHA-256, which is checked when it arrives and when it is read.  A node
+accepts only files that its own copy of the app names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tffc.deploy.flower.bundle_file import DIGEST
+from tffc.deploy.flower.messages import Record, malformed
+from tffc.deploy.flower.settings import NodeSettings
+from tffc.runtime.data.identity import file_digest
+from tffc.support.errors import DataError
+from tffc.support.files import atomic
+from tffc.support.files.reading import read_regular
+
+LACKS, KEEP = "lacks", "keep"
+"""The kinds of requests that ask which files a node lacks, and that send it files."""
+
+
+class Store:
+    """Files by hash, in a folder."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder
+
+    def lacks(self, digests: Sequence[str]) -> list[str]:
+        """Return the hashes of files that are missing or damaged."""
+        return [each for each in digests if not self._is_whole(each)]
+
+    def _is_whole(self, digest: str) -> bool:
+        try:
+            return file_digest(self._folder / digest) == digest
+        except OSError:
+            return False
+
+    def fetch(self, digest: str, size: int) -> bytes:
+        """Return the content of a file; empty if it is missing."""
+        try:
+            return read_regular(self._folder / digest, size)
+        except OSError:
+            return b""
+
+    def put(self, content: bytes) -> str:
+        """Save a file; return its hash.
+
+        Raises:
+          DataError: it cannot be written.
+        """
+        digest = hashlib.sha256(content).hexdigest()
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            atomic.replace_file(self._folder / digest, content, is_shared=True)
+        except OSError as error:
+            raise DataError(
+                "E785",
+                f"cannot keep a file of the bundle in {self._folder}: {error.strerror}",
+                help="let the folder be written, or name another one as 'cache'",
+            ) from error
+        return digest
+
+
+def store_of(settings: NodeSettings) -> Store:
+    """Return the store of a node, in the user's cache if its configuration names no folder."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Store(settings.cache or pathlib.Path(base) / "tffc" / "flower")
+
+
+def answer_lacks(store: Store, named: Mapping[str, int]) -> Record:
+    """Reply which of the files that an app names are missing."""
+    return Record({"digests": ",".join(store.lacks(sorted(named)))}, ())
+
+
+def answer_keep(store: Store, named: Mapping[str, int], record: Record) -> Record:
+    """Save the files that the server sends; reply with their hashes.
+
+    Raises:
+      ExecutionError: the app does not name one of the files.
+      DataError: a file cannot be written.
+    """
+    kept: list[str] = []
+    for array in record.arrays:
+        content = _bytes(array)
+        if named.get(hashlib.sha256(content).hexdigest()) != len(content):
+            raise malformed("it brings a file that the app does not name")
+        kept.append(store.put(content))
+    return Record({"digests": ",".join(kept)}, ())
+
+
+def read_digests(record: Record) -> list[str]:
+    """Return the hashes in a node's reply, ignoring anything else."""
+    found = record.entries.get("digests")
+    texts = found.split(",") if isinstance(found, str) else ()
+    return [each for each in texts if DIGEST.fullmatch(each)]
+
+
+def files_record(files: Sequence[bytes]) -> Record:
+    """Return a record of files, as arrays of bytes because Flower sends arrays in chunks."""
+    return Record({}, [np.frombuffer(content, np.uint8) for content in files])
+
+
+def _bytes(array: Any) -> bytes:
+    if not isinstance(array, np.ndarray) or array.dtype != np.uint8 or array.ndim != 1:
+        raise malformed("it brings an array that is not a file")
+    return array.tobytes()

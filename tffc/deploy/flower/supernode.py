@@ -1,0 +1,48 @@
+"""A Flower SuperNode that loses little time between messages.
+
+Flower's own SuperNode polls for messages every three seconds, and starts a process for each, which
+imports Flower again.  This one takes the same arguments:
+
+    python -m tffc.deploy.flower.supernode --superlink ...
+
+It polls often after a message, and less and less often while none arrives.  If a part of a message
+is missing, it polls again soon, where Flower waits a second.  And `tffc.deploy.flower.superexec`
+forks the process for a message from one that has already imported Flower.  Nothing else differs.
+"""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+# An extra, not installed with the rest.
+from flwr.supernode import start_client_internal  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.supernode.cli import flower_supernode  # pyright: ignore[reportMissingImports]  # an extra
+
+from tffc.deploy.flower.pauses import SHORTEST, Pauses
+
+
+class Starts:
+    """Replaces the module `subprocess` in Flower's node, to start our SuperExec."""
+
+    @staticmethod
+    def Popen(command: Sequence[str]) -> Any:
+        """Start our own SuperExec with the arguments of Flower's."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "tffc.deploy.flower.superexec", *command[1:]]
+        )
+
+
+def main() -> None:
+    """Run the node."""
+    module: Any = start_client_internal
+    module.time, module.subprocess = Pauses(), Starts()
+    module.pull_objects = functools.partial(module.pull_objects, initial_backoff=SHORTEST)
+    flower_supernode()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""An actor of Ray, which computes shards and merges in a process that keeps its graphs.
+
+See `tffc.runtime.engines.shards` for the results of calls.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tffc.backends.forms.steps import RoundSteps
+from tffc.runtime.data.source import ClientSource
+from tffc.runtime.engines.encoding import decode
+from tffc.runtime.engines.shards import (
+    Batches,
+    ClientWork,
+    ShardResult,
+    WindowPlanner,
+    merged,
+    run_shards,
+)
+from tffc.runtime.engines.shipment import load_bundle, source_from_bytes
+from tffc.runtime.frameworks.tensorflow.load import use_threads
+from tffc.runtime.runs.speed import MERGE, Stopwatch
+from tffc.support.errors import TffcError
+
+KEPT = 4
+"""The number of bundles, of rounds and of sources that stay loaded."""
+
+
+class RoundRefs(NamedTuple):
+    """References to the parts of a round in Ray's object store: the bundle, the values that the
+    server keeps and sends, and the source of clients' data.
+
+    If `context` is bytes, these are the server's values themselves.
+    """
+
+    bundle: Any
+    context: Any
+    source: Any
+
+
+class Worker:
+    """Computes shards and merges of any rounds.
+
+    `folder` is the one that the driver's paths are relative to, and `threads` the number of threads
+    in which TensorFlow computes an operation.
+    """
+
+    def __init__(self, folder: str, threads: int) -> None:
+        use_threads(threads)
+        if os.path.isdir(folder):
+            os.chdir(folder)
+        self._loaded: dict[str, Any] = {}
+        self._refs: RoundRefs | None = None
+
+    def ping(self) -> None:
+        """Return at once, to show that this worker is alive."""
+
+    def run_shards(
+        self,
+        refs: RoundRefs,
+        shards: Sequence[Sequence[bytes]],
+        skip_bad: bool,
+        batches: Batches | None,
+    ) -> bytes:
+        """Return the result of neighbouring shards, as bytes."""
+        # Hold the references, because Ray has work whenever it gets or drops one.
+        self._refs = refs
+        _, steps = self._load(refs.bundle, load_bundle)
+        kept, sent = self._context(refs)
+        source: ClientSource = self._load(refs.source, source_from_bytes)
+        names = [tuple(map(os.fsdecode, clients)) for clients in shards]
+        stopwatch, plans = Stopwatch(), self._plans(refs, steps, batches)
+        work = ClientWork(steps, source, kept, sent, skip_bad, plans.planner, stopwatch)
+        windows = (plans.pieces(source, clients, stopwatch) for clients in names)
+        result = run_shards(work, windows)
+        return result._replace(times=stopwatch.times(), told=plans.news()).to_bytes()
+
+    def _plans(self, refs: RoundRefs, steps: RoundSteps, batches: Batches | None) -> WindowPlanner:
+        key = f"{refs.bundle.hex()} {batches}"
+        if key not in self._loaded:
+            self._keep(key, WindowPlanner(steps, batches))
+        return self._loaded[key]
+
+    def merge(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
+        """Return the merge of several accumulators; see `merged_bytes`."""
+        _, steps = self._load(refs.bundle, load_bundle)
+        kept, _ = self._context(refs)
+        return merged_bytes(steps, kept, parts)
+
+    def _context(self, refs: RoundRefs) -> tuple[Any, Any]:
+        """Return the values that the server keeps and sends."""
+        if isinstance(refs.context, bytes):
+            return decode(refs.context)
+        return self._load(refs.context, decode)
+
+    def _load(self, ref: Any, load: Callable[[bytes], Any]) -> Any:
+        """Return what `load` makes of an object in the store; recent results are kept."""
+        key = ref.hex()
+        if key in self._loaded:
+            self._keep(key, self._loaded.pop(key))
+        else:
+            self._keep(key, load(importlib.import_module("ray").get(ref)))
+        return self._loaded[key]
+
+    def _keep(self, key: str, value: Any) -> None:
+        """Keep a value as the most recently used one, and drop the oldest if there are too many."""
+        while len(self._loaded) >= 3 * KEPT:
+            del self._loaded[next(iter(self._loaded))]
+        self._loaded[key] = value
+
+
+def merged_bytes(steps: RoundSteps, kept: Any, parts: Sequence[bytes]) -> bytes:
+    """Return the `ShardResult`, as bytes, that merges encoded accumulators."""
+    stopwatch = Stopwatch()
+    try:
+        with stopwatch.measure(MERGE):
+            total = merged(steps, kept, map(decode, parts))
+    except TffcError as error:
+        return ShardResult(None, error=error).to_bytes()
+    return ShardResult(total, times=stopwatch.times()).to_bytes()

@@ -1,0 +1,150 @@
+"""Messages as dictionaries of their fields, read and written as their `.proto` files declare.
+
+A message in a message is a dictionary too, or what it was converted to: a type or a node, say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, cast
+
+from tffc.graphs.proto.computation import described
+from tffc.graphs.proto.encoding import (
+    MESSAGE,
+    MESSAGES,
+    Content,
+    Kind,
+    MessageField,
+    Place,
+    content_field,
+    integer_field,
+    length_tag,
+    packed_field,
+    read_message,
+    size_of,
+    string_field,
+)
+from tffc.support.trampoline import Task
+
+ANY = "google.protobuf.Any"
+
+OPTIONAL = frozenset({"argument", "cache_key", "instance_label", "parameter", "shape"})
+"""The message fields outside of oneofs that may be missing."""
+
+
+class FieldReader:
+    """Reads the messages of one input as dictionaries.
+
+    `readers` has, by names of messages, the functions that convert a message to something else.
+    """
+
+    readers: ClassVar[Mapping[str, Callable[[Any, Place], Any]]] = {}
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def fields(self, place: Place, name: str) -> Task[dict[str, Any]] | dict[str, Any]:
+        """Return the fields of a message by name, or the task that reads them.
+
+        Raises:
+          WireError: the message is malformed, or lacks a message that it must have.
+        """
+        description = described(name)
+        found = read_message(self.data, place, description.schema)
+        return self._fields(found, place, description.messages) if description.messages else found
+
+    def _fields(
+        self, found: dict[str, Any], place: Place, messages: tuple[MessageField, ...]
+    ) -> Task[dict[str, Any]]:
+        for name, kind, _, inner, in_oneof in messages:
+            if kind is MESSAGES:
+                for index, value in enumerate(found.get(name, ())):
+                    found[name][index] = yield self.message(value, inner)
+            elif name in found:
+                found[name] = yield self.message(found[name], inner)
+            elif not in_oneof and name not in OPTIONAL:
+                required(found, name, place)
+        return found
+
+    def variant(self, place: Place, name: str, what: str) -> tuple[str, Place, str]:
+        """Return the field that is set in a message that is a oneof: its name, its place and the
+        name of the message in it.
+
+        Raises:
+          WireError: the message is malformed, or does not have exactly one field.
+        """
+        description = described(name)
+        kind, inner = only(read_message(self.data, place, description.schema), place, what)
+        return kind, inner, description.fields[kind].message
+
+    def message(self, place: Place, name: str) -> Any:
+        """Return the message of this name, or the task that reads it."""
+        reader = self.readers.get(name)
+        return self.fields(place, name) if reader is None else reader(self, place)
+
+
+def only(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
+    """Return the name and the place of the only field in `found`.
+
+    Raises:
+      WireError: there is no field, or more than one.
+    """
+    if len(found) != 1:
+        held = ", ".join(found) or "none of them"
+        place.refuse("E214", f"{what} has exactly one of its variants; found {held}")
+    return next(iter(found.items()))
+
+
+def required(found: dict[str, Any], name: str, place: Place) -> Place:
+    """Return a field that the message at `place` must have."""
+    if name not in found:
+        place.refuse("E215", f"the field {name} is missing")
+    return found[name]
+
+
+SMALL = 4096
+"""The content of a message up to this size, in bytes, is joined at once, which takes less time than
+keeping its pieces."""
+
+WRITERS: dict[Kind, Callable[[int, Any], bytes]] = {
+    Kind.STRING: lambda number, text: string_field(number, text) or content_field(number, b""),
+    Kind.INTEGER: integer_field,
+    Kind.INTEGERS: packed_field,
+}
+"""The writers of fields that are written whole.  The others are a tag, a length and a content."""
+
+Contents = dict[int, bytes | Content]
+"""The contents of the messages of terms, by the ids of the terms."""
+
+
+def message_content(name: str, values: Mapping[str, Any], known: Contents) -> bytes | Content:
+    """Return the content of a message with these fields, given in the order of their numbers.
+
+    A message in a field is a dictionary, a content, or a term whose content is `known`.  A field is
+    left out if its value is None or, unless it is in a oneof, empty.
+    """
+    size = 0
+    pieces: list[Any] = []
+    fields = described(name).fields
+    for each, value in values.items():
+        _, kind, number, inner, in_oneof = fields[each]
+        if value is None or not (value or in_oneof or kind is MESSAGE):
+            continue
+        if kind in WRITERS:
+            pieces.append(WRITERS[kind](number, value))
+            size += len(pieces[-1])
+            continue
+        for part in value if kind is MESSAGES else (value,):
+            content: Any = known.get(id(part), part)
+            if isinstance(part, dict):
+                content = message_content(inner, cast("dict[str, Any]", part), known)
+            length = size_of(content)
+            tag = length_tag(number, length)
+            pieces += (tag, content)
+            size += len(tag) + length
+    return b"".join(pieces) if size <= SMALL else Content(size, pieces)
+
+
+def named(pairs: Iterable[tuple[str | None, Any]]) -> list[dict[str, Any]]:
+    """Return the messages of values and their names, which may be None."""
+    return [{"name": name, "value": value} for name, value in pairs]

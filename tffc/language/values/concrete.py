@@ -1,0 +1,575 @@
+"""Values of programs in memory, and their conversion from and to Python objects.
+
+    type          in the interpreter                       in Python
+    tensor        NumPy scalar or array of its dtype       the same
+    string        bytes, or an object array of bytes       the same
+    struct        tuple of the elements                    the container that the type names
+    sequence      list of the elements, or `Endless`       list, or what the caller makes of it
+    federated     Federated                                one member if all are equal, else a list
+                                                           with one member for each client
+    placement     the placement                            the placement
+    function      a closed node                            (none)
+
+A struct without a container is an OrderedDict if all its elements have names, a tuple if none has
+one, and a `Struct` otherwise.
+
+`to_value` converts strictly: it never changes an element type or extends a shape.  A Python number
+is accepted for a tensor of its kind that can represent it, a NumPy value for one that it can be
+cast to safely.  Elements of a sequence that come in a list may also be integers where floating
+numbers are needed, or integers of another size if they fit.  Structs with names are read by name,
+others by position.  TensorFlow's eager tensors and datasets are read as their contents.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tffc.language.array import MAX_RANK, is_compatible
+from tffc.language.containers.named import is_named_container, named_items
+from tffc.language.containers.struct import Struct
+from tffc.language.dtypes import DType
+from tffc.language.nodes import Node
+from tffc.language.shapes import shape_is_assignable
+from tffc.language.type_parts import check_parts
+from tffc.language.types import (
+    CLIENTS,
+    FederatedType,
+    FunctionType,
+    Placement,
+    PlacementType,
+    SequenceType,
+    StructType,
+    TensorType,
+    Type,
+)
+from tffc.language.values.access import AccessPath, access_text
+from tffc.language.values.containers import default_container, package_of
+from tffc.support.errors import LanguageTypeError
+from tffc.support.trampoline import Task, run
+
+INFINITE = -1
+"""TensorFlow's cardinality of a dataset that never ends."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Federated:
+    """A federated value: one member for each client, or a single member that all hold."""
+
+    members: tuple[Any, ...]
+    all_equal: bool
+
+    @classmethod
+    def everywhere(cls, member: Any) -> Federated:
+        """Return the value whose member is the same for everyone at the placement."""
+        return cls((member,), all_equal=True)
+
+    def at_each(self, clients: int) -> tuple[Any, ...]:
+        """Return the members held by that many clients."""
+        return self.members * clients if self.all_equal else self.members
+
+
+class Endless:
+    """An infinite sequence: a dataset that can only be passed on to sections."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __iter__(self) -> Iterator[Any]:
+        raise LanguageTypeError(
+            "E708",
+            "the elements of a dataset without an end are to be read one after another",
+            help="take a part of it: dataset.take(n)",
+        )
+
+
+class Stacked(Sequence[Any]):
+    """The elements of a sequence, kept as arrays; the list of elements is made only when needed.
+
+    `columns` has one array for each tensor of an element, in the order of the type, with the
+    elements along the first axis; there is at least one.  `rows` makes the list of elements.
+    Neither is ever changed.
+    """
+
+    def __init__(self, columns: Iterable[Any], rows: Callable[[], list[Any]]) -> None:
+        self.columns = tuple(columns)
+        self._rows = rows
+
+    @functools.cached_property
+    def _elements(self) -> list[Any]:
+        return self._rows()
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._elements[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._elements)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (Stacked, list)):
+            return NotImplemented
+        return self._elements == list(other)
+
+    # Pyright objects to None, which is how Python declares a class as not hashable.
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # Python's way to have none
+
+    def __repr__(self) -> str:
+        return repr(self._elements)
+
+
+def to_value(source: Any, type: Type, what: str = "the argument", *, endless: bool = False) -> Any:
+    """Convert a Python object to a value of `type`; errors call the object `what`.
+
+    With `endless`, an infinite dataset is accepted as an `Endless` sequence.
+
+    Raises:
+      LanguageTypeError: the object is not a value of `type`.
+    """
+    return run(_ValueReader(what, endless=endless).read(source, type, None))
+
+
+class _ValueReader:
+    """Converts one Python object to a value.
+
+    `in_sequence` says that it reads an element of a sequence, `converts` that the element came in a
+    list and may be converted.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        endless: bool = False,
+        in_sequence: bool = False,
+        converts: bool = False,
+    ) -> None:
+        self.what = what
+        self.endless = endless
+        self.in_sequence = in_sequence
+        self.converts = converts
+
+    def read(self, source: Any, type: Type, place: AccessPath) -> Task[Any]:
+        match type:
+            case TensorType():
+                return self._tensor(source, type, place)
+            case StructType():
+                return (yield self._struct(source, type, place))
+            case SequenceType():
+                return (yield self._sequence(source, type, place))
+            case FederatedType(all_equal=False) if type.placement is CLIENTS:
+                if not isinstance(source, (list, tuple)):
+                    help = "give a list with one value for each client"
+                    raise self._misfit(source, type, place, help)
+                members = yield self._each(source, type.member, place)
+                return Federated(tuple(members), all_equal=False)
+            case FederatedType():
+                return Federated.everywhere((yield self.read(source, type.member, place)))
+            case FunctionType():
+                return self._function(source, type, place)
+            case PlacementType() if isinstance(source, Placement):
+                return source
+        raise self._misfit(source, type, place)
+
+    def _each(self, sources: Any, type: Type, place: AccessPath) -> Task[list[Any]]:
+        values: list[Any] = []
+        for index, source in enumerate(sources):
+            values.append((yield self.read(source, type, (place, index))))
+        return values
+
+    def _check_stacked(self, source: Any, type: SequenceType, place: AccessPath) -> None:
+        """Refuse a struct of arrays given for a sequence of structs, and say what to give
+        instead."""
+        if isinstance(source, (list, tuple)) and isinstance(type.element, StructType):
+            arrays = list(source)
+        elif isinstance(source, Mapping):
+            arrays = list(source.values())
+        else:
+            return
+        if arrays and all(isinstance(each, np.ndarray) and each.ndim for each in arrays):
+            help = (
+                "a sequence takes its elements one by one: "
+                "give tf.data.Dataset.from_tensor_slices(x) in place of these arrays x"
+            )
+            raise self._misfit(source, type, place, help)
+
+    def _sequence(self, source: Any, type: SequenceType, place: AccessPath) -> Task[Any]:
+        """Return the elements of a list or a dataset, converted one by one."""
+        self._check_stacked(source, type, place)
+        if isinstance(source, (list, tuple, Stacked)):
+            reader = _ValueReader(self.what, in_sequence=True, converts=True)
+            return (yield reader._each(source, type.element, place))
+        if not hasattr(source, "as_numpy_iterator"):
+            raise self._misfit(source, type, place, _listing(source))
+        if source.cardinality() != INFINITE:
+            reader = _ValueReader(self.what, in_sequence=True)
+            return (yield reader._each(source.as_numpy_iterator(), type.element, place))
+        if not self.endless:
+            raise LanguageTypeError(
+                "E713",
+                f"{self._named(place)} is a dataset without an end, and sequences are finite",
+                help="take a part of it: dataset.take(n)",
+            )
+        if not type.is_assignable_from(SequenceType(source.element_spec)):
+            raise self._misfit(source, type, place)
+        return Endless(source)
+
+    def _struct(self, source: Any, type: StructType, place: AccessPath) -> Task[tuple[Any, ...]]:
+        pairs = _open(source, type)
+        if pairs is None:
+            raise self._misfit(source, type, place)
+        if not self.in_sequence and not type.fields() and is_named_container(source):
+            pairs = [(None, value) for _, value in pairs]
+        names = [name for name, _ in pairs]
+        if names and None not in names and None not in type.names:
+            self._check_names(names, type, place)
+            by_name = dict(pairs)
+            sources = [by_name[name] for name in type.names]
+        else:
+            sources = [value for _, value in pairs]
+            fits = len(pairs) == len(type)
+            if not fits or any(n not in (None, t) for n, t in zip(names, type.names, strict=True)):
+                raise self._misfit(source, type, place)
+        values: list[Any] = []
+        for step, inner, element in zip(_steps(type), type, sources, strict=True):
+            values.append((yield self.read(element, inner, (place, step))))
+        return tuple(values)
+
+    def _check_names(self, names: list[str | None], type: StructType, place: AccessPath) -> None:
+        missing = [name for name in type.fields() if name not in names]
+        extra = [name for name in names if name not in type.names]
+        if missing or extra:
+            found = f"has no element {missing[0]!r}" if missing else f"has an element {extra[0]!r}"
+            raise LanguageTypeError(
+                "E710",
+                f"{self._named(place)} {found}, but should be of type `{type}`",
+                notes=(f"it has {', '.join(map(repr, names))}",),
+                help=f"give it the elements {', '.join(map(repr, type.fields()))}",
+            )
+
+    def _function(self, source: Any, type: FunctionType, place: AccessPath) -> Any:
+        node = source
+        if hasattr(source, "to_building_block"):
+            # Function values of other packages have no such method.
+            getattr(source, "check_effects", lambda: None)()
+            node = source.to_building_block()
+        if not isinstance(node, Node):
+            raise self._misfit(source, type, place, "give a computation")
+        type.check_assignable_from(node.type)
+        return node
+
+    def _tensor(self, source: Any, type: TensorType, place: AccessPath) -> Any:
+        if callable(getattr(source, "numpy", None)):
+            source = source.numpy()
+        elif hasattr(source, "__array__") and not isinstance(source, (np.ndarray, np.generic)):
+            source = self._as_array(source, type, place)
+        if isinstance(source, (list, tuple)):
+            array = self._nested_array(source, type, place)
+        else:
+            array = self._array(source, type.element_type)
+        if array is None or not shape_is_assignable(type.shape, array.shape):
+            raise self._misfit(source, type, place, _conversion(source, type))
+        return array[()] if array.shape == () else array
+
+    def _nested_array(self, source: Any, type: TensorType, place: AccessPath) -> Any:
+        """Return the array of the numbers or strings in nested lists."""
+        if not _is_shallow(source):
+            return None
+        try:
+            items = np.array(source, dtype=object)
+        except (ValueError, MemoryError):
+            return None
+        made = np.empty(items.shape, type.element_type.dtype)
+        for index, item in np.ndenumerate(items):
+            array = self._array(item, type.element_type)
+            if array is None or array.shape != ():
+                inner = functools.reduce(lambda outer, step: (outer, step), index, place)
+                scalar = TensorType(type.element_type)
+                raise self._misfit(item, scalar, inner, _conversion(item, scalar))
+            made[index] = array[()]
+        return made
+
+    def _array(self, source: Any, dtype: DType) -> Any:
+        array = _array(source, dtype)
+        return _converted(source, dtype) if array is None and self.converts else array
+
+    def _as_array(self, source: Any, type: TensorType, place: AccessPath) -> Any:
+        try:
+            return np.asarray(source)
+        except (NotImplementedError, TypeError, ValueError):
+            # A symbolic tensor of a graph under construction has no value yet.
+            raise self._misfit(source, type, place) from None
+
+    def _named(self, place: AccessPath) -> str:
+        return self.what + (f" at {access_text(place)}" if place is not None else "")
+
+    def _misfit(
+        self, source: Any, type: Type, place: AccessPath, help: str | None = None
+    ) -> LanguageTypeError:
+        return LanguageTypeError(
+            "E711",
+            f"{self._named(place)} is {describe(source)}, but should be of type `{type}`",
+            help=help,
+        )
+
+
+def _listing(source: Any) -> str:
+    """Return the help for an iterable that is not accepted as a sequence."""
+    if isinstance(source, np.ndarray) and source.ndim:
+        return "a sequence takes its elements one by one: give list(x) in place of the array x"
+    return "give a list of elements, or a tf.data.Dataset"
+
+
+def _open(source: Any, type: StructType) -> list[tuple[str | None, Any]] | None:
+    """Return the names and elements of a Python container, or None if it is not a container."""
+    if isinstance(source, Struct):
+        return list(source.items())
+    if is_named_container(source):
+        return list(named_items(source))
+    if isinstance(source, (list, tuple)):
+        return [(None, value) for value in source]
+    if package_of(source.__class__) == "tensorflow" and all(
+        hasattr(source, str(n)) for n in type.names
+    ):
+        return [(name, getattr(source, str(name))) for name in type.names]
+    return None
+
+
+def _steps(type: StructType) -> list[Any]:
+    return [index if name is None else name for index, name in enumerate(type.names)]
+
+
+def _array(source: Any, dtype: DType) -> Any:
+    """Return a Python or NumPy value as an array of `dtype`, or None if that would change it."""
+    if dtype is DType.STRING:
+        return _string_array(source)
+    if isinstance(source, int) and not isinstance(source, bool):
+        limits = np.iinfo(dtype.dtype) if dtype.is_integer else None
+        fits = limits is not None and limits.min <= source <= limits.max
+        return np.asarray(source, dtype.dtype) if fits else None
+    if not isinstance(source, (bool, float, complex, np.ndarray, np.generic)):
+        return None
+    try:
+        fits = is_compatible(source, dtype)
+    except LanguageTypeError:
+        # A NumPy value of an element type that the language does not have.
+        return None
+    return np.asarray(source).astype(dtype.dtype) if fits else None
+
+
+def _converted(source: Any, dtype: DType) -> Any:
+    """Return integers or floating numbers as an array of `dtype`, or None if they do not fit."""
+    array = np.asarray(source) if isinstance(source, (int, np.ndarray, np.generic)) else None
+    if array is None or array.dtype.kind not in ("iuf" if dtype.is_floating else "iu"):
+        return None
+    if dtype.is_floating:
+        return array.astype(dtype.dtype)
+    fits = dtype.is_integer and np.array_equal(array.astype(dtype.dtype), array)
+    return array.astype(dtype.dtype) if fits else None
+
+
+def _is_shallow(source: Any) -> bool:
+    """Return whether nested lists are few enough levels deep; a list that contains itself is
+    not."""
+    depth = 0
+    while isinstance(source, (list, tuple)) and source:
+        depth, source = depth + 1, source[0]
+        if depth > MAX_RANK:
+            return False
+    return True
+
+
+def _string_array(source: Any) -> Any:
+    """Return a string or array of strings as an array of bytes objects; text is encoded in
+    UTF-8."""
+    array = np.array(source, dtype=object) if isinstance(source, (str, bytes)) else source
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "SUO":
+        return None
+    items = array.ravel().tolist()
+    if not all(isinstance(item, (str, bytes)) for item in items):
+        return None
+    made = np.empty(len(items), dtype=object)
+    try:
+        made[:] = [item.encode() if isinstance(item, str) else item for item in items]
+    except UnicodeEncodeError:
+        # A lone surrogate, which UTF-8 cannot encode.
+        return None
+    return made.reshape(array.shape)
+
+
+def describe(source: Any) -> str:
+    """Describe a Python object for an error."""
+    if isinstance(source, (np.ndarray, np.generic)):
+        shape = f" array of shape {list(source.shape)}" if source.shape else " scalar"
+        return f"a NumPy {source.dtype}{shape}"
+    if source is None or isinstance(source, (bool, int, float, complex, str, bytes)):
+        try:
+            text = repr(source)
+        except ValueError:
+            return "an integer of thousands of digits"
+        return f"{text[:40]}..." if len(text) > 43 else text
+    if isinstance(source, (list, tuple, dict, Struct)):
+        name = type(source).__name__
+        return f"{'an' if name[0] in 'AEIOU' else 'a'} {name} of {len(source)} elements"
+    return f"an object of class {type(source).__name__!r}"
+
+
+def _conversion(source: Any, type: TensorType) -> str | None:
+    """Return the help for a number that has to be converted to be a tensor of the type."""
+    if not isinstance(source, (int, float, complex, np.generic)):
+        return None
+    if (
+        type.shape != ()
+        or not type.element_type.is_numeric
+        or _is_out_of_range(source, type.element_type)
+    ):
+        return None
+    package = "ml_dtypes" if type.element_type is DType.BFLOAT16 else "np"
+    return f"convert it first, for example {package}.{type.element_type}(...)"
+
+
+def _is_out_of_range(source: Any, dtype: DType) -> bool:
+    """Return whether a number is of the kind of `dtype` but out of its range."""
+    if isinstance(source, (bool, np.generic)) or dtype is DType.BFLOAT16:
+        return False
+    kinds = {int: dtype.is_integer, float: dtype.is_floating}
+    return any(isinstance(source, kind) and fits for kind, fits in kinds.items())
+
+
+MakeSequence: TypeAlias = Callable[[Any, SequenceType], Any]
+"""Makes the Python object for a sequence of a type, given as the interpreter holds it."""
+
+
+def to_python(
+    value: Any, type: Type, clients: int = 0, sequence: MakeSequence | None = None
+) -> Any:
+    """Convert a value of `type` to a Python object; `clients` is the number of clients.
+
+    Sequences become what `sequence` makes of them, or lists without it.
+
+    Raises:
+      LanguageTypeError: the value is a function, or contains one.
+    """
+    return run(_Writer(clients, sequence).write(value, type))
+
+
+class _Writer:
+    """Converts a value to a Python object."""
+
+    def __init__(self, clients: int, sequence: MakeSequence | None) -> None:
+        self._clients = clients
+        self._sequence = sequence
+
+    def write(self, value: Any, type: Type) -> Task[Any]:
+        match type:
+            case StructType():
+                elements: list[Any] = []
+                for element, inner in zip(value, type, strict=True):
+                    elements.append((yield self.write(element, inner)))
+                return default_container(type, elements)
+            case SequenceType() if self._sequence is not None:
+                return self._sequence(value, type)
+            case SequenceType():
+                return (yield self._each(value, type.element))
+            case FederatedType(all_equal=False) if type.placement is CLIENTS:
+                return (yield self._each(value.at_each(self._clients), type.member))
+            case FederatedType():
+                return (yield self.write(value.members[0], type.member))
+            case FunctionType():
+                raise LanguageTypeError(
+                    "E712",
+                    f"a function of type `{type}` is not a result that Python can be given",
+                    help="return what it gives for an argument",
+                )
+            case _:
+                return value
+
+    def _each(self, values: Any, type: Type) -> Task[list[Any]]:
+        written: list[Any] = []
+        for value in values:
+            written.append((yield self.write(value, type)))
+        return written
+
+
+def flatten(value: Any, type: Type) -> list[Any]:
+    """Return the parts of a value that are not structs, in the order of its type."""
+    return layout(type).flatten(value)
+
+
+def unflatten(parts: Iterator[Any], type: Type) -> Any:
+    """Return the value of `type` made of these parts: the inverse of `flatten`."""
+    return layout(type).unflatten(parts)
+
+
+class StructLayout:
+    """The nesting of the structs in a type, computed once to flatten and unflatten many values.
+
+    Raises:
+      LanguageValueError: the type is too large when it is written out.
+    """
+
+    def __init__(self, type: Type) -> None:
+        check_parts(type)
+        self._type = type
+        self._sizes = _sizes(type)
+        self._backwards = self._sizes[::-1]
+        self._count = self._sizes.count(PART)
+
+    def flatten(self, value: Any) -> list[Any]:
+        """Return the parts of a value that are not structs, in the order of its type."""
+        parts: list[Any] = []
+        stack = [value]
+        for size in self._sizes:
+            item = stack.pop()
+            if size == PART:
+                parts.append(item)
+            elif len(item) == size:
+                stack.extend(reversed(item))
+            else:
+                raise ValueError(f"a struct of {len(item)} elements is not of type `{self._type}`")
+        return parts
+
+    def unflatten(self, parts: Iterator[Any]) -> Any:
+        """Return the value made of these parts, taking no more of them than it has."""
+        values = list(itertools.islice(parts, self._count))
+        stack: list[Any] = []
+        for size in self._backwards:
+            if size == PART:
+                stack.append(values.pop())
+            else:
+                start = len(stack) - size
+                elements = tuple(reversed(stack[start:]))
+                del stack[start:]
+                stack.append(elements)
+        return stack.pop()
+
+
+@functools.lru_cache(maxsize=1024)
+def layout(type: Type) -> StructLayout:
+    """Return the layout of a type, cached because a program has few types and many values."""
+    return StructLayout(type)
+
+
+PART = -1
+
+
+def _sizes(type: Type) -> tuple[int, ...]:
+    """Return the sizes of all structs in a value in pre-order, with `PART` for each part that is
+    not a struct."""
+    found: list[int] = []
+    stack = [type]
+    while stack:
+        kind = stack.pop()
+        if isinstance(kind, StructType):
+            found.append(len(kind))
+            stack.extend(reversed(kind.types))
+        else:
+            found.append(PART)
+    return tuple(found)

@@ -1,0 +1,73 @@
+"""The Python containers that struct values are returned in."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tffc.language.containers.struct import Struct
+from tffc.language.types import StructType
+
+
+def build_container(type: StructType, values: Iterable[Any]) -> Any:
+    """Return the elements in the container that the type names; a `Struct` if it names none."""
+    container = type.container
+    values = list(values)
+    named = bool(type.fields())
+    if container is None:
+        return Struct(zip(type.names, values, strict=True))
+    if composite := _composite_tensor(container):
+        return composite(values)
+    if hasattr(container, "_fields") or hasattr(container, "__attrs_attrs__"):
+        return container(*values)
+    if issubclass(container, Mapping) and len(type.fields()) == len(values):
+        # Mappings are made from pairs.
+        return container(zip(type.names, values, strict=True))  # pyright: ignore[reportCallIssue]  # any container of the user
+    if issubclass(container, (list, tuple)) and not named:
+        return container(values)
+    return Struct(zip(type.names, values, strict=True))
+
+
+def default_container(type: StructType, values: Iterable[Any]) -> Any:
+    """Return the elements in a container: the one the type names, or else by whether they are
+    named.
+
+    That is an OrderedDict if all elements have names, a tuple if none has, and a `Struct`
+    otherwise.
+    """
+    named = len(type.fields())
+    if type.container is not None or 0 < named < len(type):
+        return build_container(type, values)
+    if named:
+        return collections.OrderedDict(zip(type.names, values, strict=True))
+    return tuple(values)
+
+
+def container_class(value: Any) -> type | None:
+    """Return the class that a Python value's type names as its container; None for a `Struct`.
+
+    The wrappers in which Keras and TensorFlow keep attributes of their objects count as the lists,
+    tuples and dictionaries that they wrap.
+    """
+    if isinstance(value, Struct):
+        return None
+    if package_of(type(value)) in ("tensorflow", "keras"):
+        return next(base for base in (list, tuple, dict) if isinstance(value, base))
+    return type(value)
+
+
+def package_of(container: type) -> str:
+    """Return the top-level package that a class comes from."""
+    return container.__module__.partition(".")[0]
+
+
+def _composite_tensor(container: type) -> Any:
+    """Return the constructor of a TensorFlow composite tensor, or None if `container` is not
+    one."""
+    if package_of(container) != "tensorflow":
+        return None
+    if container.__name__ == "RaggedTensor":
+        make: Any = container
+        return lambda values: make.from_nested_row_splits(values[0], tuple(values[1]))
+    return (lambda values: container(*values)) if container.__name__ == "SparseTensor" else None

@@ -1,0 +1,416 @@
+"""Compiled functions for batches of clients: their work and its accumulation in one call.
+
+A kernel takes clients whose data has the same shapes, or whose sequences have runs of the same
+sizes.  It returns one accumulator for all of them, each client's own values, and whether all checks
+hold.  It comes in two kinds: a loop over the clients, for work that keeps a core busy, and work
+vectorised over the clients, for the smallest models.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import enum
+import functools
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tffc.backends.forms.steps import CannotBatchError, ClientGraphs
+from tffc.language.dtypes import DType
+from tffc.language.type_parts import leaves
+from tffc.language.types import FunctionType, SequenceType, StructType, TensorType, Type
+from tffc.language.values.concrete import layout
+from tffc.linking.section import read_section
+from tffc.runtime.batching.retrace import Dataset, Retrace
+from tffc.runtime.batching.sequences import Order, Rows
+from tffc.runtime.frameworks.tensorflow.datasets import components, wire_order
+from tffc.runtime.frameworks.tensorflow.load import devices_for_calls, load_tensorflow
+
+MOST_TOLD = 200
+"""The number of characters after which TensorFlow's reasons are cut off."""
+
+
+class Mode(enum.Enum):
+    """The ways to compute the clients of a batch."""
+
+    LOOP = "a loop over the clients of a batch"
+    VECTOR = "vectorised over the clients of a batch"
+
+
+def types_of(graphs: ClientGraphs) -> tuple[Type, Type, Type, Type]:
+    """Return the types A, D and C of `ClientGraphs`, and the type of a client's own values S."""
+    signature = graphs.take.type
+    assert isinstance(signature, FunctionType)
+    accumulator, given = _pair(signature.parameter)
+    result = signature.result
+    assert isinstance(result, StructType)
+    return accumulator, *_pair(given), StructType(list(result.types[1:]))
+
+
+def _pair(type: Type | None) -> tuple[Type, Type]:
+    assert isinstance(type, StructType)
+    first, second = type.types
+    return first, second
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Key:
+    """The key of a kernel, which is equal for all clients that it can compute.
+
+    `shapes` are those of a client's arrays as the kernel takes them.  If sequences differ in
+    length, `sizes` has the sizes of the runs of each order that the kernel reads, and arrays have
+    room for the longest sequence.  `lengths` are those of every client's sequences, or of one
+    client's if they differ.
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
+    lengths: tuple[int, ...] = dataclasses.field(compare=False)
+    orders: tuple[Order, ...] = ()
+    sizes: tuple[tuple[int, ...], ...] | None = None
+
+    def __str__(self) -> str:
+        if self.sizes is None:
+            if not self.lengths:
+                return "clients without sequences"
+            return f"sequences of {' and '.join(map(str, self.lengths))} elements"
+        sizes = sorted({size for each in self.sizes for size in each})
+        return f"sequences in steps of {' or '.join(str(size or 1) for size in sizes)} elements"
+
+
+class DataLayout:
+    """The layout of a client's data: its leaves, and the arrays of each.
+
+    `arrays` are the types of all arrays, in the order of a group's columns.  `places` has the range
+    of array indices of each leaf.
+    """
+
+    def __init__(self, type: Type) -> None:
+        self.leaves = leaves(type)
+        self.arrays: list[Type] = []
+        self.places: list[range] = []
+        for leaf in self.leaves:
+            first = len(self.arrays)
+            self.arrays += components(leaf) if isinstance(leaf, SequenceType) else [leaf]
+            self.places.append(range(first, len(self.arrays)))
+        for array in self.arrays:
+            if not isinstance(array, TensorType) or array.element_type is DType.STRING:
+                raise CannotBatchError(f"clients hold {array}")
+
+    def padded(
+        self, shapes: Sequence[tuple[int, ...]], rooms: Sequence[int]
+    ) -> tuple[tuple[int, ...], ...]:
+        """Return the shapes with room for `rooms` elements of the sequences."""
+        found, left = list(shapes), iter(rooms)
+        for leaf, at in zip(self.leaves, self.places, strict=True):
+            if isinstance(leaf, SequenceType):
+                room = next(left)
+                found[at.start : at.stop] = [(room, *found[place][1:]) for place in at]
+        return tuple(found)
+
+    def lengths(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        """Return the length of each sequence of a client whose arrays have these shapes."""
+        pairs = zip(self.leaves, self.places, strict=True)
+        return tuple(shapes[at[0]][0] for leaf, at in pairs if isinstance(leaf, SequenceType))
+
+
+class BatchResult(NamedTuple):
+    """The result of a batch: the accumulator of its clients, each client's own values, and whether
+    the kernel had to be compiled for it."""
+
+    accumulator: Any
+    apart: list[Any]
+    compiled: bool
+
+
+class Devices:
+    """The devices that batches are computed on, and how many calls run on each.
+
+    Concurrent calls on one device share its threads and wait for one another; with as many devices
+    as workers, each worker has its own.  The first devices are preferred, because a kernel is
+    compiled once for each device.  Thread-safe.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.first = names[0]
+        self._running = dict.fromkeys(names, 0)
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def least_busy(self) -> Iterator[str]:
+        """Yield the first device with the fewest calls, and count one more call in the block."""
+        with self._lock:
+            device = min(self._running, key=self._running.__getitem__)
+            self._running[device] += 1
+        try:
+            yield device
+        finally:
+            with self._lock:
+                self._running[device] -= 1
+
+
+@functools.cache
+def _all_devices(tf: Any) -> Devices:
+    """Return the devices that all kernels share."""
+    return Devices(devices_for_calls(tf))
+
+
+class Kernel:
+    """A compiled function of batches of at most `size` clients; see `compute`.
+
+    Raises:
+      CannotBatchError: the graphs cannot be compiled for batches.
+    """
+
+    def __init__(
+        self, graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str = ""
+    ) -> None:
+        self._tf = load_tensorflow()
+        self._content = read_section(graphs.take)
+        self._merging = read_section(graphs.merge)
+        self.mode = mode
+        self._key = key
+        self.size = size
+        self._types = types_of(graphs)
+        self._layout = DataLayout(self._types[1])
+        self.orders: tuple[Order, ...] = ()
+        compute = self._vectorised if mode is Mode.VECTOR else self._looped
+        self._devices = Devices([device]) if device else _all_devices(self._tf)
+        self._compiled: set[str] = set()
+        with self._tf.device(device or None), self._tf.init_scope(), _silent(self._tf):
+            traced = self._tf.function(compute, jit_compile=True, autograph=False)
+            try:
+                concrete = traced.get_concrete_function(*self._signature())
+            except Exception as error:  # noqa: BLE001  (clients can be computed one by one)
+                raise CannotBatchError(_reason(error)) from None
+        # Calling the traced function takes a millisecond longer, because it checks its arguments.
+        self._compute = concrete.inference_fn.call_flat
+
+    def compute(
+        self, zero: Any, sent: Any, batch: Sequence[Any], clients: int
+    ) -> BatchResult | None:
+        """Return the result of a batch, or None if a check does not hold.
+
+        `zero` is the accumulator of no clients, and `batch` the tensors that `tensors` returned.
+
+        Raises:
+          CannotBatchError: XLA cannot compile the graphs.
+        """
+        tf, (accumulator, _, context, given) = self._tf, self._types
+        fixed = [*layout(accumulator).flatten(zero), *layout(context).flatten(sent)]
+        try:
+            with self._devices.least_busy() as device, tf.device(device):
+                compiles = device not in self._compiled
+                *results, holds = self._compute(*map(tf.constant, fixed), *batch)
+                results = [each.numpy() for each in results]
+                self._compiled.add(device)
+        except tf.errors.OpError as error:
+            text = error.message.strip().partition("\n")[0]
+            raise CannotBatchError(f"XLA cannot compile it: {text[:MOST_TOLD]}") from None
+        if not holds.numpy():
+            return None
+        total = layout(accumulator).unflatten(each[()] for each in results)
+        added = results[len(leaves(accumulator)) :]
+        if added:
+            apart = [layout(given).unflatten(leaf[at] for leaf in added) for at in range(clients)]
+        else:
+            apart = [layout(given).unflatten(iter(()))] * clients
+        return BatchResult(total, apart, compiles)
+
+    def tensors(
+        self, columns: Sequence[Any], lengths: Any, counts: Sequence[Any], clients: int
+    ) -> list[Any]:
+        """Return the clients of a batch as tensors, which may be kept for the next round.
+
+        The first axis of every array is the clients.  `lengths` has the lengths of their sequences,
+        and `counts` has an array for each order, with the number of elements in each run.
+        """
+        tf, size = self._tf, self.size
+        padded = [_padded(np.asarray(each), size) for each in (*columns, lengths, *counts)]
+        with tf.device(self._devices.first):
+            return [tf.constant(clients, tf.int32), *map(tf.constant, padded)]
+
+    def _signature(self) -> list[Any]:
+        """Return the types of the arguments: accumulator, values sent by the server, number of
+        clients, and the clients' arrays, lengths and counts."""
+        tf = self._tf
+        fixed = [
+            tf.TensorSpec(_known(leaf), _dtype(tf, leaf))
+            for type in (self._types[0], self._types[2])
+            for leaf in leaves(type)
+        ]
+        columns = [
+            tf.TensorSpec((self.size, *shape), _dtype(tf, array))
+            for shape, array in zip(self._key.shapes, self._layout.arrays, strict=True)
+        ]
+        lengths = tf.TensorSpec((self.size, len(self._key.lengths)), tf.int64)
+        counts = [tf.TensorSpec((self.size, len(each)), tf.int64) for each in self._key.sizes or ()]
+        return [*fixed, tf.TensorSpec((), tf.int32), *columns, lengths, *counts]
+
+    def _parts(self, arguments: Sequence[Any]) -> tuple[list[Any], list[Any], Any, list[Any]]:
+        """Return the accumulator, the values sent by the server, the number of clients, and the
+        rest."""
+        first = len(leaves(self._types[0]))
+        second = first + len(leaves(self._types[2]))
+        rest = list(arguments)
+        return rest[:first], rest[first:second], rest[second], rest[second + 1 :]
+
+    def _take(
+        self, retrace: Retrace, accumulator: Sequence[Any], given: list[Any], sent: Sequence[Any]
+    ) -> list[Any]:
+        """Return the results of `take` for one client, given its arrays, lengths and counts."""
+        data: list[Any] = []
+        columns = len(self._key.shapes)
+        number = 0
+        for leaf, at in zip(self._layout.leaves, self._layout.places, strict=True):
+            if isinstance(leaf, SequenceType):
+                arrays = tuple(given[at[each]] for each in wire_order(leaf))
+                data.append(self._rows(number, arrays, given[columns], given[columns + 1 :]))
+                number += 1
+            else:
+                data.append(given[at[0]])
+        results = retrace.run(self._content, [*accumulator, *data, *sent])
+        self.orders = tuple(retrace.orders)
+        return results
+
+    def _rows(self, number: int, arrays: tuple[Any, ...], lengths: Any, counts: Any) -> Dataset:
+        like, most = self._key.lengths[number], int(arrays[0].shape[0])
+        if self._key.sizes is None:
+            rows = Rows(number, arrays, like, most, like, lambda order: order.counts(like))
+        else:
+
+            def told(order: Order) -> list[Any]:
+                if order not in self._key.orders:
+                    raise CannotBatchError("sequences are read in ways that depend on their length")
+                own, runs = counts[self._key.orders.index(order)], order.runs(like) or ()
+                # Batches that are not rearranged end with at most one smaller batch.
+                return [1 if run and not order.batches else own[run] for run in range(len(runs))]
+
+            rows = Rows(number, arrays, lengths[number], most, like, told)
+        return Dataset(rows, Order(number))
+
+    def _looped(self, *arguments: Any) -> list[Any]:
+        tf = self._tf
+        zero, sent, clients, batch = self._parts(arguments)
+        kinds = leaves(self._types[3])
+        apart = [
+            tf.TensorArray(_dtype(tf, kind), self.size, element_shape=_known(kind))
+            for kind in kinds
+        ]
+
+        def body(index: Any, holds: Any, apart: Any, accumulator: Any) -> Any:
+            retrace = Retrace()
+            given = [each[index] for each in batch]
+            results = self._take(retrace, accumulator, given, sent)
+            apart = [
+                each.write(index, value)
+                for each, value in zip(apart, results[len(zero) :], strict=True)
+            ]
+            holds = tf.logical_and(holds, retrace.holds())
+            return index + 1, holds, apart, results[: len(zero)]
+
+        start = (tf.constant(0), tf.constant(True), apart, zero)
+        _, holds, apart, total = tf.while_loop(
+            lambda index, *_: index < clients, body, start, parallel_iterations=1
+        )
+        return [*total, *(each.stack() for each in apart), holds]
+
+    def _vectorised(self, *arguments: Any) -> list[Any]:
+        tf = self._tf
+        zero, sent, clients, batch = self._parts(arguments)
+
+        @tf.autograph.experimental.do_not_convert
+        def one(given: list[Any]) -> list[Any]:
+            retrace = Retrace(selects=True)
+            results = self._take(retrace, zero, list(given), sent)
+            return [*(tf.identity(each) for each in results), retrace.holds()]
+
+        results = tf.vectorized_map(one, batch, fallback_to_while_loop=False)
+        *outputs, holds = results
+        is_client = tf.range(self.size) < clients
+        total = self._merged(outputs[: len(zero)], is_client)
+        return [*total, *outputs[len(zero) :], tf.reduce_all(holds | ~is_client)]
+
+    def _merged(self, accumulators: list[Any], is_client: Any) -> list[Any]:
+        """Return the accumulator of all clients, by merging neighbours pairwise."""
+        tf, count = self._tf, self.size
+
+        @tf.autograph.experimental.do_not_convert
+        def merge(pair: Any) -> list[Any]:
+            first, second, is_there = pair
+            retrace = Retrace(selects=True)
+            both = retrace.run(self._merging, [*first, *second])
+            return [tf.where(is_there, new, old) for new, old in zip(both, first, strict=True)]
+
+        while count > 1 and accumulators:
+            half = count // 2
+            pairs = (
+                [each[: 2 * half : 2] for each in accumulators],
+                [each[1 : 2 * half : 2] for each in accumulators],
+                is_client[1 : 2 * half : 2],
+            )
+            merged = tf.vectorized_map(merge, pairs, fallback_to_while_loop=False)
+            rest = [each[2 * half :] for each in accumulators]
+            accumulators = [
+                tf.concat([one, other], 0) for one, other in zip(merged, rest, strict=True)
+            ]
+            is_client = tf.concat([is_client[: 2 * half : 2], is_client[2 * half :]], 0)
+            count -= half
+        return [each[0] for each in accumulators]
+
+
+@contextlib.contextmanager
+def _silent(tf: Any) -> Iterator[None]:
+    """Keep TensorFlow from logging what it cannot vectorise."""
+    logger = tf.get_logger()
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _reason(error: Exception) -> str:
+    """Return why tracing failed: the last line, because TensorFlow puts a stack trace before it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    last = lines[-1] if lines else type(error).__name__
+    return last.removeprefix(f"{CannotBatchError.__name__}: ")[:MOST_TOLD]
+
+
+def _padded(array: Any, size: int) -> Any:
+    """Return an array with its last row repeated until it has `size` rows."""
+    if len(array) == size:
+        return array
+    return np.concatenate([array, np.repeat(array[-1:], size - len(array), axis=0)])
+
+
+def check_types(graphs: ClientGraphs) -> None:
+    """Check that a batch can hold what clients take and return.
+
+    Raises:
+      CannotBatchError: it cannot.
+    """
+    accumulator, _, context, given = types_of(graphs)
+    for leaf in (*leaves(accumulator), *leaves(context), *leaves(given)):
+        if isinstance(leaf, SequenceType):
+            raise CannotBatchError(f"its work takes or gives a sequence, {leaf}")
+        if not isinstance(leaf, TensorType) or leaf.element_type is DType.STRING:
+            raise CannotBatchError(f"its work takes or gives {leaf}")
+    for leaf in (*leaves(accumulator), *leaves(context)):
+        _known(leaf)
+
+
+def _dtype(tf: Any, leaf: Type) -> Any:
+    assert isinstance(leaf, TensorType)
+    return tf.as_dtype(leaf.element_type.number)
+
+
+def _known(leaf: Type) -> list[int]:
+    """Return the shape of a tensor in a batch, which must be fully defined."""
+    if not isinstance(leaf, TensorType) or not leaf.is_fully_defined():
+        raise CannotBatchError(f"its work takes or gives a tensor of type {leaf}, of any shape")
+    return [size for size in leaf.shape or () if size is not None]

@@ -1,0 +1,560 @@
+"""Plans of batches: the clients that are computed together, and whether that is faster.
+
+If the number of clients a call is given, batches are made from the first round on.  Otherwise
+clients are computed one at a time, until those that could share a kernel have taken as long as
+compiling it would.  Then it is compiled, and used if it takes less time per client.
+
+Batches depend only on the clients of a round and their data, not on the number of workers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, RoundSteps
+from tffc.language.type_parts import leaves
+from tffc.language.types import TensorType
+from tffc.linking.section import read_section
+from tffc.runtime.batching.kernels import DataLayout, Kernel, Key, Mode, check_types, types_of
+from tffc.runtime.batching.operations import CONVOLUTIONS
+from tffc.runtime.batching.sequences import Order
+from tffc.runtime.data.groups import ClientGroup, GroupedSource, read_groups
+from tffc.runtime.data.read_once import ReadOnce
+from tffc.runtime.data.source import ClientSource
+from tffc.runtime.engines.engine import Batching, Cohort
+from tffc.runtime.frameworks.tensorflow.load import check_device, devices_for_calls, load_tensorflow
+from tffc.support.errors import TffcError
+
+PATIENCE = 2.0
+"""How many seconds clients must take one by one before a kernel is compiled for them: about as long
+as compiling takes.  If the last compilation took longer, its time counts instead."""
+
+TRIALS = 3
+"""The number of calls of a kernel that are measured before it is used for good, not counting those
+that compile it."""
+
+SHARES = 8
+"""The least number of batches that a round is divided into, so that many cores have work."""
+
+LEAST_CLIENTS = 16
+"""`SHARES` does not make batches smaller than this, because then the call itself would take as long
+as the clients' work."""
+
+MOST_CLIENTS = 4096
+MOST_BYTES = 2**25
+"""The largest batch that is chosen without a given size, in clients, and the most bytes of data in
+any batch."""
+
+MOST_KERNELS = 12
+"""The most kernels that are compiled for a program; clients that need another are computed one by
+one."""
+
+MOST_KEPT = 2**28
+"""If all clients take part in a round, its batches are kept for the next, up to so many bytes."""
+
+TINY = 512
+"""The most numbers in a model that is vectorised over clients of equal shapes.  The arrays of all
+clients' steps with a larger model would not stay in the processor's caches."""
+
+Seconds: TypeAlias = float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Batch:
+    """Clients that are computed together, by a kernel that has their data as tensors."""
+
+    clients: tuple[str, ...]
+    kernel: Kernel
+    tensors: list[Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OneByOne:
+    """Clients that are computed one after another."""
+
+    clients: tuple[str, ...]
+
+
+Piece: TypeAlias = Batch | OneByOne
+"""The unit of work of one worker."""
+
+
+class PlannedPiece(NamedTuple):
+    """A piece, with the number of its window of clients, its number in that window, and whether it
+    is the last piece there."""
+
+    window: int
+    number: int
+    is_last: bool
+    piece: Piece
+
+
+def place(windows: Iterable[Iterable[Piece]]) -> Iterator[PlannedPiece]:
+    """Yield the pieces of windows, each of which has at least one.
+
+    A piece is yielded when it is known whether its window has another.
+    """
+    for window, pieces in enumerate(windows):
+        before: Piece | None = None
+        number = -1
+        for number, piece in enumerate(pieces):
+            if before is not None:
+                yield PlannedPiece(window, number - 1, False, before)
+            before = piece
+        if before is not None:
+            yield PlannedPiece(window, number, True, before)
+
+
+def _shared_equally(clients: int, most: int) -> int:
+    """Return the least power of two of batches with at most `most` clients each.
+
+    It is a power of two so that workers get equal shares.
+    """
+    return 1 << (-(-clients // most) - 1).bit_length()
+
+
+@functools.lru_cache(maxsize=64)
+def _load_kernel(graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str) -> Kernel:
+    return Kernel(graphs, mode, key, size, device)
+
+
+class Planner:
+    """Plans the rounds of one process.
+
+    `told` lists the decisions so far and their reasons, in words.  `known` says whether each kind
+    of batch pays off, as measured in this run or before it.  `first_count` is the number of clients
+    of the first round.
+    """
+
+    def __init__(self, steps: RoundSteps, batching: Batching) -> None:
+        self.told: list[str] = []
+        self.known = dict(batching.known)
+        self._choice = batching
+        self._type = steps.data_type
+        self._graphs: ClientGraphs | None = None
+        self._kept: tuple[Any, Any, list[PlannedPiece]] | None = None
+        self.first_count = 0
+        self._sizes: dict[Mode, int] = {}
+        self._is_settled = True
+        self._spent = 0.0
+        self._done = 0
+        self._patience = PATIENCE
+        self._taken: dict[Kernel, list[tuple[Seconds, Seconds]]] = {}
+        self._waiting: dict[Key, Seconds] = {}
+        self._lock = threading.Lock()
+        self._begin()
+        self._known_graphs: ClientGraphs | None = None
+        if batching.size == 1:
+            self.told.append("one client a call, as was asked for")
+            return
+        if batching.device:
+            check_device(batching.device)
+        try:
+            if steps.batches is not None:
+                self._graphs = steps.batches.graphs()
+            self._check()
+        except CannotBatchError as error:
+            self.give_up(str(error))
+        except TffcError as error:
+            self.give_up(error.message)
+        self._known_graphs = self._graphs
+
+    def reasons(self) -> list[str]:
+        """Return `told`, or why nothing has been decided yet."""
+        if self.told or not self._measures:
+            return self.told
+        so_far = f"{self._spent:.2g} s of the {PATIENCE:g} s after which compiling may pay"
+        return [f"one client a call so far: clients have taken {so_far}"]
+
+    def _begin(self) -> None:
+        """Reset all decisions about clients."""
+        self._kernels: dict[Key, Kernel | None] = {}
+        self._most: dict[int, int] = {}
+        self._is_tiny: bool | None = None
+        self._orders: tuple[Order, ...] | None = None
+
+    def forget(self) -> None:
+        """Forget earlier decisions, so that later plans do not depend on them."""
+        self._begin()
+        self._graphs = self._known_graphs
+        self.told.clear()
+
+    def _check(self) -> None:
+        """Check what can be checked before there is data.
+
+        Raises:
+          CannotBatchError: the program cannot be computed in batches, or would be slower.
+        """
+        if self._graphs is None:
+            raise CannotBatchError("its form has no graphs for many clients")
+        self._layout = DataLayout(self._type)
+        check_types(self._graphs)
+        found = {
+            node.op
+            for section in (self._graphs.take, self._graphs.merge)
+            for nodes in _bodies(read_section(section).graph)
+            for node in nodes
+        }
+        is_on_processor = devices_for_calls(load_tensorflow())[0].startswith("CPU")
+        chosen = self._choice.device
+        if not chosen and is_on_processor and not CONVOLUTIONS.isdisjoint(found):
+            raise CannotBatchError(
+                "it has convolutions, which XLA computes slower than TensorFlow on this processor"
+            )
+
+    def give_up(self, reason: str) -> None:
+        """Compute all clients one by one from now on."""
+        self._graphs = None
+        if self.told[-1:] == [_refusal(Mode.VECTOR, reason)]:
+            self.told.pop()
+        if self._choice.size != 1:
+            self.told.append(f"one client a call: {reason}")
+
+    @property
+    def makes_batches(self) -> bool:
+        """Whether the next round is computed in batches where possible.
+
+        If the number of clients a call is given, the answer is the same for all rounds.
+        """
+        if not self._measures:
+            return self._known_graphs is not None
+        if self._graphs is None:
+            return False
+        return bool(self.known) or (self._done > 0 and self._spent >= PATIENCE)
+
+    @property
+    def _measures(self) -> bool:
+        return self._choice.size is None
+
+    def measured_alone(self, clients: int, seconds: Seconds) -> None:
+        """Record how long some clients took, computed one after another."""
+        if self._graphs is None or not self._measures or not clients:
+            return
+        with self._lock:
+            self._spent += seconds
+            self._done += clients
+
+    def compiled(self, seconds: Seconds) -> None:
+        """Record how long a batch took, including the compilation of its kernel."""
+        with self._lock:
+            self._patience = max(PATIENCE, seconds)
+
+    def measured(self, batch: Batch, seconds: Seconds, time_alone: Callable[[], Seconds]) -> None:
+        """Record how long a batch took with a kernel that was compiled before.
+
+        `time_alone` computes some of its clients one by one, and returns the time of one client.
+        It is called right after the batch, so that other work on the machine slows both.
+        """
+        taken = self._taken.setdefault(batch.kernel, [])
+        if self._graphs is None or not self._measures or len(taken) >= TRIALS:
+            return
+        alone = time_alone()
+        with self._lock:
+            taken.append((seconds / len(batch.clients), alone))
+            if len(taken) != TRIALS:
+                return
+            each, alone = sorted(taken, key=_quotient)[TRIALS // 2]
+            times = f"{1e6 * each:.3g} µs in a batch, and {1e6 * alone:.3g} µs by itself"
+            self.told.append(f"a client takes {times}")
+            key = next(key for key, kernel in self._kernels.items() if kernel is batch.kernel)
+            self.known[_kind(batch.kernel.mode, key)] = each < alone
+        if each >= alone:
+            self.refuse(batch, "that takes less time")
+
+    def pieces(self, cohort: Cohort, reads: ClientSource) -> Iterator[PlannedPiece]:
+        """Yield the work of a round in pieces, in an order that depends only on its clients.
+
+        Clients are read from `reads`, which has the same values as the cohort's source.
+        """
+        source, clients = cohort.source, cohort.clients
+        if self._kept is not None and self._kept[0] is source and self._kept[1] is clients:
+            yield from self._kept[2]
+            return
+        self._kept = None
+        keeps = clients is source.clients and isinstance(source, GroupedSource | ReadOnce)
+        self._is_settled = True
+        kept: list[PlannedPiece] = []
+        room = MOST_KEPT
+        windows = self.windows(clients)
+        for placed in place(self.window(reads, each, len(clients)) for each in windows):
+            if keeps:
+                kept.append(placed)
+                room -= _bytes_of(placed.piece)
+                if room < 0:
+                    keeps, kept = False, []
+            yield placed
+        if keeps and self._is_settled:
+            self._kept = source, clients, kept
+
+    def windows(self, clients: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """Yield the clients of a round in windows, each of which is planned together."""
+        size = SHARES * self._sizes_for(len(clients))[Mode.LOOP]
+        for start in range(0, len(clients), size):
+            yield clients[start : start + size]
+
+    def _sizes_for(self, count: int) -> dict[Mode, int]:
+        """Return each mode's number of clients in a batch, set by the first round's `count`."""
+        if not self._sizes:
+            self.first_count = count
+            most = self._choice.size or MOST_CLIENTS
+            share = self._choice.size or max(LEAST_CLIENTS, -(-count // SHARES))
+            count = max(1, count)
+            equal = -(-count // _shared_equally(count, most))
+            at_once = self._choice.size or equal
+            self._sizes = {Mode.VECTOR: min(at_once, count), Mode.LOOP: min(most, share, count)}
+        return self._sizes
+
+    def window(self, source: ClientSource, clients: tuple[str, ...], count: int) -> Iterator[Piece]:
+        """Yield the work of a window of clients in pieces; the round has `count` clients."""
+        self._sizes_for(count)
+        if self._graphs is None:
+            yield from self._shares(clients)
+            return
+        grouped = read_groups(source, self._type, clients)
+        alone = list(grouped.others)
+        for kernel, group in self._kerneled(grouped.groups, alone):
+            positions, (columns, lengths, counts) = group
+            calls = -(-len(positions) // kernel.size)
+            if kernel.mode is Mode.LOOP:
+                # A vectorised kernel always computes `size` clients: smaller batches save nothing.
+                calls = _shared_equally(len(positions), kernel.size)
+            for call in range(calls):
+                part = slice(call * len(positions) // calls, (call + 1) * len(positions) // calls)
+                names = tuple(clients[position] for position in positions[part])
+                tensors = kernel.tensors(
+                    [each[part] for each in columns],
+                    lengths[part],
+                    [each[part] for each in counts],
+                    len(names),
+                )
+                yield Batch(names, kernel, tensors)
+        yield from self._shares([clients[at] for at in sorted(alone)])
+
+    def _shares(self, clients: Sequence[str]) -> Iterator[OneByOne]:
+        share = max(1, -(-len(clients) // SHARES))
+        for start in range(0, len(clients), share):
+            yield OneByOne(tuple(clients[start : start + share]))
+
+    def _kerneled(
+        self, groups: Sequence[ClientGroup], alone: list[int]
+    ) -> list[tuple[Kernel, Any]]:
+        """Return the kernels with the clients that share each; add all other clients to `alone`."""
+        keyed: dict[Key | None, list[ClientGroup]] = {}
+        mode = Mode.VECTOR if self._is_vectorised(groups) else Mode.LOOP
+        if mode is Mode.LOOP:
+            self._make_room(groups)
+        for group in groups:
+            key = self._loop_key(group) if mode is Mode.LOOP else self._vector_key(group)
+            keyed.setdefault(key, []).append(group)
+        made = sorted(keyed.items(), key=lambda pair: -_clients_in(pair[1]))
+        try:
+            kernels = [key and self._kernel(mode, key, _clients_in(each)) for key, each in made]
+        except CannotBatchError as error:
+            # Only vectorised kernels raise it.
+            self._is_tiny = False
+            self.told.append(_refusal(mode, str(error)))
+            return self._kerneled(groups, alone)
+        found: list[tuple[Kernel, Any]] = []
+        for (key, together), kernel in zip(made, kernels, strict=True):
+            if key is None or kernel is None:
+                alone.extend(int(at) for group in together for at in group.positions)
+            else:
+                found.append((kernel, self._stacked(key, together)))
+        return found
+
+    def _is_vectorised(self, groups: Sequence[ClientGroup]) -> bool:
+        """Return whether a round with these groups is vectorised."""
+        if self._is_tiny is None and self._graphs is not None:
+            accumulator, *_, given = types_of(self._graphs)
+            numbers = (
+                math.prod(size or 1 for size in leaf.shape or ())
+                for leaf in leaves(accumulator) + leaves(given)
+                if isinstance(leaf, TensorType)
+            )
+            self._is_tiny = sum(numbers) <= TINY
+        return bool(self._is_tiny) and len(groups) <= MOST_KERNELS // 2
+
+    def _make_room(self, groups: Sequence[ClientGroup]) -> None:
+        """Give the arrays of kernels room for the longest sequences of all groups, and find the
+        orders in which sequences are read."""
+        lengths = [self._layout.lengths(_shapes(group)) for group in groups]
+        for each in lengths:
+            for at, length in enumerate(each):
+                most = max(length, self._most.get(at, 1))
+                self._most[at] = 1 << (most - 1).bit_length()
+        if self._orders is None and groups:
+            longest = max(range(len(groups)), key=lambda at: sum(lengths[at]))
+            self._orders = self._find_orders(self._vector_key(groups[longest]))
+
+    def _vector_key(self, group: ClientGroup) -> Key:
+        shapes = _shapes(group)
+        return Key(shapes, self._layout.lengths(shapes))
+
+    def _loop_key(self, group: ClientGroup) -> Key | None:
+        """Return the key of the kernel that loops over a group's clients, or None if none can."""
+        if self._orders is None:
+            return None
+        shapes = _shapes(group)
+        lengths = self._layout.lengths(shapes)
+        runs = [order.runs(lengths[order.number]) for order in self._orders]
+        if None in runs:
+            return None
+        sizes = tuple(tuple(size for _, size in each or ()) for each in runs)
+        padded = self._layout.padded(shapes, [self._most[at] for at in range(len(lengths))])
+        return Key(padded, lengths, self._orders, sizes)
+
+    def _find_orders(self, key: Key) -> tuple[Order, ...] | None:
+        """Return the orders in which clients' sequences are read, or None if the clients cannot be
+        computed in batches."""
+        if self._graphs is None:
+            return None
+        try:
+            return _load_kernel(self._graphs, Mode.LOOP, key, 1, self._choice.device).orders
+        except CannotBatchError as error:
+            self.give_up(str(error))
+            return None
+
+    def _kernel(self, mode: Mode, key: Key, clients: int) -> Kernel | None:
+        """Return the kernel for a key.
+
+        None if it cannot be compiled, does not pay off yet for `clients` in this round, or would
+        exceed `MOST_KERNELS`.
+
+        Raises:
+          CannotBatchError: a vectorised kernel cannot be compiled, or is known to be slower.
+        """
+        if key in self._kernels:
+            return self._kernels[key]
+        if self._graphs is None:
+            return None
+        known = self.known.get(_kind(mode, key)) if self._measures else None
+        if known is False:
+            if mode is Mode.VECTOR:
+                raise CannotBatchError("that takes less time, as was measured before")
+            self._kernels[key] = None
+            return None
+        if self._measures and known is None:
+            each = self._spent / max(1, self._done)
+            self._waiting[key] = self._waiting.get(key, 0.0) + clients * each
+            if self._waiting[key] < self._patience:
+                self._is_settled = False
+                return None
+        if len(self._kernels) == MOST_KERNELS:
+            self.told.append(
+                f"clients of other sizes are computed one by one: {MOST_KERNELS} kinds are compiled"
+            )
+        if len(self._kernels) >= MOST_KERNELS:
+            self._kernels[key] = None
+            return None
+        room = max(1, sum(8 * math.prod(shape) for shape in key.shapes))
+        size = min(self._sizes[mode], max(1, MOST_BYTES // room))
+        kernel = None
+        try:
+            kernel = _load_kernel(self._graphs, mode, key, size, self._choice.device)
+            self.told.append(f"up to {size} clients a call, {_kind(mode, key)}")
+            if known:
+                self._taken[kernel] = [(0.0, 0.0)] * TRIALS
+        except CannotBatchError as error:
+            if mode is Mode.VECTOR:
+                raise
+            self.told.append(_refusal(mode, str(error)))
+        self._kernels[key] = kernel
+        return kernel
+
+    def _stacked(self, key: Key, groups: Sequence[ClientGroup]) -> Any:
+        """Return the positions of the clients of some groups, and their arrays, lengths and counts
+        as a kernel takes them."""
+        positions = np.concatenate([group.positions for group in groups])
+        order = np.argsort(positions, kind="stable")
+        columns = [
+            np.concatenate([_fitted(group.columns[at], shape) for group in groups])[order]
+            if len(groups) > 1
+            else _fitted(groups[0].columns[at], shape)
+            for at, shape in enumerate(key.shapes)
+        ]
+        each = [self._layout.lengths(_shapes(group)) for group in groups]
+        times = [len(group.positions) for group in groups]
+        lengths = np.repeat(np.array(each, np.int64), times, axis=0)[order]
+        counts = [
+            np.repeat(
+                np.array([read.counts(own[read.number]) for own in each], np.int64), times, axis=0
+            )[order]
+            for read in key.orders
+        ]
+        return positions[order], (columns, lengths, counts)
+
+    def refuse(self, batch: Batch, reason: str) -> None:
+        """Stop using the kernel of a batch.
+
+        If it loops, its clients are computed one by one from now on; if it is vectorised, kernels
+        that loop are tried instead.
+        """
+        with self._lock:
+            self._kept = None
+            keys = [key for key, kernel in self._kernels.items() if kernel is batch.kernel]
+            self._kernels.update(dict.fromkeys(keys))
+            if not keys:
+                return
+            if batch.kernel.mode is Mode.VECTOR:
+                # A loop may be faster.
+                self._is_tiny = False
+                self._kernels.clear()
+            self.told.append(_refusal(batch.kernel.mode, reason))
+
+    def failed(self) -> None:
+        """Record that a check failed in a batch."""
+        told = "clients of a batch in which a check fails are computed again, one by one"
+        with self._lock:
+            if told not in self.told:
+                self.told.append(told)
+
+
+def _kind(mode: Mode, key: Key) -> str:
+    return f"{mode.value}: {key}"
+
+
+def _refusal(mode: Mode, reason: str) -> str:
+    return f"not {mode.value}: {reason}"
+
+
+def _shapes(group: ClientGroup) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes of the arrays of each client of a group."""
+    return tuple(column.shape[1:] for column in group.columns)
+
+
+def _fitted(column: Any, shape: tuple[int, ...]) -> Any:
+    """Return an array of clients padded with zeros to rows of this shape."""
+    if column.shape[1:] == shape:
+        return column
+    made = np.zeros((len(column), *shape), column.dtype)
+    made[:, : column.shape[1]] = column
+    return made
+
+
+def _clients_in(groups: Sequence[ClientGroup]) -> int:
+    return sum(len(group.positions) for group in groups)
+
+
+def _bodies(graph: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph and of its functions."""
+    yield graph.node
+    for function in graph.library.function:
+        yield function.node_def
+
+
+def _bytes_of(piece: Piece) -> int:
+    if isinstance(piece, OneByOne):
+        return 0
+    return sum(tensor.dtype.size * math.prod(tensor.shape) for tensor in piece.tensors)
+
+
+def _quotient(pair: tuple[Seconds, Seconds]) -> float:
+    """Return the quotient of two times; a coarse clock may measure none."""
+    return pair[0] / pair[1] if pair[1] else math.inf

@@ -1,0 +1,515 @@
+"""Tracing a section again, operation by operation, into a graph for batches of clients.
+
+Unlike the section itself, the new graph can be computed for many clients at once and compiled by
+XLA: variables become values that are passed on, sequences become index arithmetic on arrays, and
+their reductions become loops with known shapes.  A section for which this cannot be done is refused
+with a `CannotBatchError` that says why.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from tffc.backends.forms.steps import CannotBatchError
+from tffc.graphs.node import inputs_first, source
+from tffc.graphs.operations import op_table
+from tffc.graphs.state import ANONYMOUS
+from tffc.linking.section import SectionContent
+from tffc.runtime.batching.operations import ALL_FIXED, CHECKS, DRAWN, PLAIN
+from tffc.runtime.batching.sequences import Order, RowElements, Rows
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.reductions.slices import ARRANGED, BATCHED, UNCHANGED
+from tffc.runtime.reductions.steps import APPLYING
+
+MOST_NESTED = 40
+"""The most function calls that may be nested; following each uses Python's own stack."""
+
+UNROLLED = 4
+"""The most elements of a sequence of known length that are computed without a loop."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Dataset:
+    """Rows in an order, with the functions applied to them: each as its node and other inputs."""
+
+    rows: Rows
+    order: Order
+    applied: tuple[tuple[Any, tuple[Any, ...]], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Variable:
+    """The name of a variable of the section."""
+
+    name: str
+
+
+Value: TypeAlias = Any
+"""A tensor, a `Dataset` or a `Variable`."""
+
+
+class Retrace:
+    """Traces sections into TensorFlow's current graph.
+
+    With `selects`, both branches of an If are computed, and the results of one are selected: XLA
+    cannot compile a vectorised If otherwise.
+    """
+
+    def __init__(self, *, selects: bool = False) -> None:
+        self._selects = selects
+        self._tf = load_tensorflow()
+        self._library: Mapping[str, Any] = {}
+        self._variables: dict[str, Any] = {}
+        self._checks: list[Any] = []
+        self._depth = self._made = 0
+        self._branches = 0
+        self._uses: set[tuple[str, bool]] = set()
+        self.orders: dict[Order, None] = {}
+        """The orders in which elements are read by the sections traced so far."""
+
+    def run(self, content: SectionContent, arguments: Sequence[Value]) -> list[Any]:
+        """Return the leaves of a section's result, given the leaves of its argument."""
+        graph = self._tf.compat.v1.GraphDef.FromString(content.graph.SerializeToString())
+        self._library = {each.signature.name: each for each in graph.library.function}
+        self._variables = {}
+        nodes = {node.name: node for node in graph.node}
+        given = dict(zip(content.parameter, arguments, strict=True))
+        if content.session_token:
+            given.setdefault(content.session_token, self._tf.constant(b""))
+        if content.initialize_op:
+            self._evaluate([content.initialize_op], nodes, given)
+        found = self._evaluate([source(edge) for edge in content.result], nodes, given)
+        return [self._tensor(found[edge]) for edge in content.result]
+
+    def holds(self) -> Any:
+        """Return whether all checks traced since the last call hold, as a boolean tensor."""
+        checks, self._checks = self._checks, []
+        return self._tf.reduce_all(self._tf.stack([self._tf.constant(True), *checks]))
+
+    def _evaluate(
+        self, roots: Sequence[str], nodes: Mapping[str, Any], given: Mapping[str, Value]
+    ) -> dict[str, Value]:
+        """Return the values of all edges of the nodes `roots` and their ancestors."""
+        found = dict(given)
+        known = {source(edge) for edge in given}
+
+        def inputs(name: str) -> list[str]:
+            return [] if name in known else [source(edge) for edge in nodes[name].input]
+
+        order = [name for name in inputs_first(roots, inputs) if name not in known]
+        self._compute_all(order, nodes, found, lambda node: _numbered_edges(node.name))
+        return found
+
+    def _call(self, name: str, arguments: Sequence[Value]) -> list[Value]:
+        """Return the results of a function of the library."""
+        function = self._library.get(name)
+        if function is None:
+            raise CannotBatchError(f"the function {name!r} is not in the graph")
+        if self._depth >= MOST_NESTED:
+            raise CannotBatchError(f"functions are nested more than {MOST_NESTED} deep")
+        nodes = {node.name: node for node in function.node_def}
+        parameters = [parameter.name for parameter in function.signature.input_arg]
+        found = dict(zip(parameters, arguments, strict=True))
+        results = [function.ret[output.name] for output in function.signature.output_arg]
+        roots = [*map(source, results), *function.control_ret.values()]
+        order = inputs_first([root for root in roots if root not in found], _inputs_in(nodes))
+        self._depth += 1
+        self._compute_all(order, nodes, found, _output_edges)
+        self._depth -= 1
+        return [found[edge] for edge in results]
+
+    def _compute_all(
+        self,
+        order: Sequence[str],
+        nodes: Mapping[str, Any],
+        found: dict[str, Value],
+        edges: Callable[[Any], Iterator[str]],
+    ) -> None:
+        """Compute nodes in an order, and add the values of their edges to `found`.
+
+        Raises:
+          CannotBatchError: one node writes a variable that another uses, and neither waits for the
+            other, so that their order is undefined.
+        """
+        before: dict[str, int] = {}
+        uses: dict[str, list[tuple[int, bool]]] = {}
+        for number, name in enumerate(order):
+            node = nodes[name]
+            before[name] = 1 << number
+            for edge in node.input:
+                before[name] |= before.get(source(edge), 0)
+            outer, self._uses = self._uses, set()
+            given = [_found(found, edge) for edge in node.input if edge[0] != "^"]
+            found.update(zip(edges(node), self._compute(node, given), strict=False))
+            for variable, writes in self._uses:
+                for other, wrote in uses.setdefault(variable, []):
+                    if (writes or wrote) and not before[name] >> other & 1:
+                        raise CannotBatchError(
+                            "a variable is written and read in no order that the graph tells"
+                        )
+            for variable, writes in self._uses:
+                uses[variable].append((number, writes))
+            self._uses |= outer
+
+    def _compute(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        """Return the outputs of a node."""
+        if node.op in SPECIAL:
+            return SPECIAL[node.op](self, node, inputs)
+        if node.op in DRAWN:
+            return self._known(node, [self._tensor(value) for value in inputs])
+        if node.op not in PLAIN:
+            raise CannotBatchError(f"it has the operation {node.op}")
+        tensors = [self._tensor(value) for value in inputs]
+        if node.op in ALL_FIXED:
+            for tensor in tensors[1 if "Slice" in node.op else 0 :]:
+                if tensor.shape.rank == 0 or tensor.dtype.is_integer:
+                    self._fixed(node, tensor)
+        if node.op in CHECKS:
+            check = CHECKS[node.op](self._tf, node, tensors)
+            if check is not None:
+                self._checks.append(check)
+        return self._add(node, tensors)
+
+    def _known(self, node: Any, tensors: Sequence[Any]) -> Sequence[Any]:
+        """Return the outputs of a node as constants, which TensorFlow computes now."""
+        tf = self._tf
+        values = [tf.get_static_value(tensor) for tensor in tensors]
+        if any(value is None for value in values):
+            raise CannotBatchError(f"it has the operation {node.op}, of a seed that is not known")
+        with tf.Graph().as_default():
+            outputs = self._add(node, [tf.constant(value) for value in values])
+            with tf.compat.v1.Session() as session:
+                found = session.run(list(outputs))
+        return [tf.constant(value) for value in found]
+
+    def _fixed(self, node: Any, tensor: Any) -> None:
+        if node.op != "Fill" and self._tf.get_static_value(tensor) is None:
+            raise CannotBatchError(
+                f"it has the operation {node.op} of what is known only when it runs"
+            )
+
+    def _add(self, node: Any, tensors: Sequence[Any]) -> Sequence[Any]:
+        """Add a copy of a node to the current graph, and return its outputs."""
+        graph = self._tf.compat.v1.get_default_graph()
+        attributes = {name: value for name, value in node.attr.items() if name[0] != "_"}
+        try:
+            made = graph._create_op_internal(node.op, list(tensors), attrs=attributes)
+        except (ValueError, TypeError) as error:
+            text = str(error).partition("\n")[0]
+            raise CannotBatchError(f"{node.op} cannot be made: {text}") from None
+        return made.outputs
+
+    def _tensor(self, value: Value) -> Any:
+        if isinstance(value, (Dataset, Variable)):
+            raise CannotBatchError(f"a {type(value).__name__.lower()} is used as a tensor")
+        return value
+
+    def _dataset(self, node: Any, value: Value) -> Dataset:
+        if not isinstance(value, Dataset):
+            raise CannotBatchError(f"{node.op} is of what is not a client's sequence")
+        return value
+
+    def _number(self, node: Any, value: Value) -> int:
+        number = self._tf.get_static_value(self._tensor(value))
+        if number is None or number < 0:
+            raise CannotBatchError(f"{node.op} has a number that is not known or below 0")
+        return int(number)
+
+    # Calls and branches.
+
+    def _call_node(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        return self._call(node.attr["f"].func.name, inputs)
+
+    def _if(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        condition = self._tensor(inputs[0])
+        if condition.dtype != self._tf.bool or condition.shape.rank != 0:
+            raise CannotBatchError("it has an If of what is not a truth value")
+        names = list(self._variables)
+        before = dict(self._variables), self._checks
+
+        def branch(name: str) -> Callable[[], tuple[Any, ...]]:
+            def run() -> tuple[Any, ...]:
+                self._variables, self._checks = dict(before[0]), []
+                results = self._call(node.attr[name].func.name, inputs[1:])
+                return (*map(self._tensor, results), *self._leave(names))
+
+            return run
+
+        first, second = branch("then_branch"), branch("else_branch")
+        if self._selects:
+            self._branches += 1
+            pairs = list(zip(first(), second(), strict=True))
+            self._branches -= 1
+            if any(one.shape != other.shape for one, other in pairs):
+                raise CannotBatchError("branches give tensors of different shapes")
+            outputs = [self._tf.where(condition, one, other) for one, other in pairs]
+        else:
+            outputs = list(self._tf.cond(condition, first, second))
+        self._variables, self._checks = before
+        return self._return(outputs, names)
+
+    def _leave(self, names: Sequence[str]) -> list[Any]:
+        """Return what a branch or loop step passes on: variables, and whether checks hold."""
+        if set(self._variables) - set(names):
+            raise CannotBatchError("a variable is made in a branch or a loop")
+        return [*(self._variables[name] for name in names), self.holds()]
+
+    def _return(self, outputs: list[Any], names: Sequence[str]) -> list[Any]:
+        """Take over what `_leave` returned from the end of `outputs`, and return the rest."""
+        count = len(outputs) - len(names) - 1
+        self._variables.update(zip(names, outputs[count:-1], strict=True))
+        self._checks.append(outputs[-1])
+        return outputs[:count]
+
+    # Loops.
+
+    def _while(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        condition, body = node.attr["cond"].func.name, node.attr["body"].func.name
+        handles = [value if isinstance(value, Variable) else None for value in inputs]
+
+        def full(tensors: Sequence[Any]) -> list[Value]:
+            left = iter(tensors)
+            return [next(left) if handle is None else handle for handle in handles]
+
+        def again(tensors: Sequence[Any]) -> Any:
+            (value,) = self._call(condition, full(tensors))
+            return self._tensor(value)
+
+        def step(tensors: Sequence[Any]) -> list[Any]:
+            given = self._call(body, full(tensors))
+            return [
+                self._tensor(value)
+                for value, handle in zip(given, handles, strict=True)
+                if handle is None
+            ]
+
+        start = [self._tensor(v) for v, h in zip(inputs, handles, strict=True) if h is None]
+        return full(self._loop(start, again, step))
+
+    def _loop(
+        self,
+        start: Sequence[Any],
+        again: Callable[[Sequence[Any]], Any],
+        step: Callable[[Sequence[Any]], list[Any]],
+    ) -> list[Any]:
+        """Return the final values of the loop's tensors."""
+        tf, names = self._tf, list(self._variables)
+        before = self._variables, self._checks
+        if self._branches:
+            raise CannotBatchError("a loop in a branch, which might not end in the other case")
+        if any(tensor.dtype == tf.variant for tensor in start):
+            raise CannotBatchError("a loop has a list of tensors")
+
+        def condition(*values: Any) -> Any:
+            self._variables = dict(zip(names, values[len(start) : -1], strict=True))
+            self._checks = []
+            value = again(values[: len(start)])
+            return tf.logical_and(value, self.holds())
+
+        def body(*values: Any) -> tuple[Any, ...]:
+            self._variables = dict(zip(names, values[len(start) : -1], strict=True))
+            self._checks = [values[-1]]
+            return (*step(values[: len(start)]), *self._leave(names))
+
+        first = (*start, *(self._variables[name] for name in names), tf.constant(True))
+        try:
+            outputs = tf.while_loop(condition, body, first, parallel_iterations=1)
+        except ValueError as error:
+            if isinstance(error.__cause__, CannotBatchError):
+                raise error.__cause__ from None
+            text = str(error).partition("\n")[0]
+            raise CannotBatchError(f"a loop changes a shape: {text}") from None
+        self._variables, self._checks = before
+        return self._return(list(outputs), names)
+
+    # Sequences.
+
+    def _arranged(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        data = self._unapplied(node, inputs[0])
+        number = self._number(node, inputs[1])
+        return [dataclasses.replace(data, order=data.order.arranged(node.op, number))]
+
+    def _batched(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        data = self._unapplied(node, inputs[0])
+        size, whole = (self._number(node, value) for value in inputs[1:])
+        if data.order.size or size == 0:
+            raise CannotBatchError("batches of a dataset are batched again")
+        order = dataclasses.replace(data.order, size=size, whole=bool(whole))
+        return [dataclasses.replace(data, order=order)]
+
+    def _unapplied(self, node: Any, value: Value) -> Dataset:
+        data = self._dataset(node, value)
+        if data.applied:
+            raise CannotBatchError(f"a dataset has a function applied to it before {node.op}")
+        return data
+
+    def _applied(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        data = self._dataset(node, inputs[0])
+        applied = (*data.applied, (node, tuple(inputs[1:])))
+        return [dataclasses.replace(data, applied=applied)]
+
+    def _reduce(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        data = self._dataset(node, inputs[0])
+        steps = [*data.applied, (node, tuple(inputs[1:]))]
+        states: list[Any] = []
+        sizes: list[int] = []
+        for each, given in steps:
+            count = len(each.attr["Tstate"].list.type) if "Tstate" in each.attr else 0
+            states += [self._tensor(value) for value in given[:count]]
+            sizes.append(count)
+
+        def step(state: Sequence[Any], element: Sequence[Any]) -> list[Any]:
+            following: list[Any] = []
+            for (each, given), count in zip(steps, sizes, strict=True):
+                before, state = state[:count], state[count:]
+                arguments = [*before, *element, *given[count:]]
+                results = self._call(each.attr["f"].func.name, arguments)
+                results = [self._tensor(value) for value in results]
+                following += results[:count]
+                element = results[count:]
+            return following
+
+        states = self._fold(data, states, step)
+        return states[len(states) - sizes[-1] :]
+
+    def _fold(
+        self,
+        data: Dataset,
+        states: list[Any],
+        step: Callable[[Sequence[Any], Sequence[Any]], list[Any]],
+    ) -> list[Any]:
+        """Return the states after all elements of a dataset."""
+        rows, order = data.rows, data.order
+        runs = order.runs(rows.like)
+        if runs is None:
+            raise CannotBatchError("batches of different sizes alternate often")
+        self.orders[order] = None
+        counts = rows.counts(order)
+        elements = RowElements(rows, order, max((size for _, size in runs), default=0))
+        first: Any = 0
+        for (_, size), count in zip(runs, counts, strict=True):
+            if isinstance(count, int) and count <= UNROLLED and size:
+                for index in range(count):
+                    states = step(states, elements.take(first + index, size))
+                first = first + count
+                continue
+            begin = self._tf.cast(first, self._tf.int64)
+            end = begin + self._tf.cast(count, self._tf.int64)
+
+            def again(values: Sequence[Any], end: Any = end) -> Any:
+                return values[0] < end
+
+            def each(values: Sequence[Any], size: int = size) -> list[Any]:
+                element = elements.take(values[0], size)
+                return [values[0] + 1, *step(values[1:], element)]
+
+            _, *states = self._loop([begin, *states], again, each)
+            first = first + count if isinstance(first + count, int) else end
+        return states
+
+    # Variables.
+
+    def _variable(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        name = node.attr["shared_name"].s.decode() or node.name
+        if name == ANONYMOUS.decode():
+            self._made += 1
+            name = str(self._made)
+        return [Variable(name)]
+
+    def _value_of(self, node: Any, value: Value) -> Any:
+        if not isinstance(value, Variable) or value.name not in self._variables:
+            raise CannotBatchError(f"{node.op} is of a variable that has no value yet")
+        self._uses.add((value.name, False))
+        return self._variables[value.name]
+
+    def _read(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        return [self._value_of(node, inputs[0])]
+
+    def _assign(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        handle, value = inputs
+        if not isinstance(handle, Variable):
+            raise CannotBatchError(f"{node.op} is of what is not a variable of the section")
+        self._write(handle, self._tensor(value))
+        return []
+
+    def _write(self, handle: Variable, value: Any) -> None:
+        self._uses.add((handle.name, True))
+        self._variables[handle.name] = value
+
+    def _assign_add(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        self._write(inputs[0], self._value_of(node, inputs[0]) + inputs[1])
+        return []
+
+    def _assign_sub(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        self._write(inputs[0], self._value_of(node, inputs[0]) - inputs[1])
+        return []
+
+    def _is_assigned(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        return [self._tf.constant(getattr(inputs[0], "name", None) in self._variables)]
+
+    # The program's own checks.
+
+    def _assert(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        self._checks.append(self._tensor(inputs[0]))
+        return []
+
+    def _check_numerics(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        tensor = self._tensor(inputs[0])
+        self._checks.append(self._tf.reduce_all(self._tf.math.is_finite(tensor)))
+        return [tensor]
+
+    def _pass_on(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
+        return list(inputs)
+
+
+def _inputs_in(nodes: Mapping[str, Any]) -> Callable[[str], Iterator[str]]:
+    """Return a function from a node's name to the nodes of the same function that it waits for."""
+
+    def inputs(name: str) -> Iterator[str]:
+        return (source(edge) for edge in nodes[name].input if source(edge) in nodes)
+
+    return inputs
+
+
+def _found(found: Mapping[str, Value], edge: str) -> Value:
+    """Return the value of an edge; a node's first output may be written without its `:0`."""
+    return found[edge] if edge in found else found[edge.removesuffix(":0")]
+
+
+def _numbered_edges(name: str) -> Iterator[str]:
+    """Yield the output edges of a node of a graph, without end."""
+    yield name
+    yield from (f"{name}:{port}" for port in itertools.count(1))
+
+
+def _output_edges(node: Any) -> Iterator[str]:
+    """Yield the output edges of a node of a function, in the notation of functions."""
+    operation = op_table.find(node.op)
+    assert operation is not None
+    for output, index, _ in operation.ports(node.attr):
+        yield f"{node.name}:{output}:{index}"
+
+
+Handler: TypeAlias = Callable[[Retrace, Any, list[Value]], Sequence[Value]]
+
+SPECIAL: dict[str, Handler] = {
+    **dict.fromkeys(["StatefulPartitionedCall", "PartitionedCall"], Retrace._call_node),
+    **dict.fromkeys(["If", "StatelessIf"], Retrace._if),
+    **dict.fromkeys(["While", "StatelessWhile"], Retrace._while),
+    **dict.fromkeys(ARRANGED, Retrace._arranged),
+    **dict.fromkeys(APPLYING, Retrace._applied),
+    **dict.fromkeys([*UNCHANGED, "IdentityN", "NoOp"], Retrace._pass_on),
+    BATCHED: Retrace._batched,
+    "ReduceDataset": Retrace._reduce,
+    "VarHandleOp": Retrace._variable,
+    "ReadVariableOp": Retrace._read,
+    "AssignVariableOp": Retrace._assign,
+    "AssignAddVariableOp": Retrace._assign_add,
+    "AssignSubVariableOp": Retrace._assign_sub,
+    "VarIsInitializedOp": Retrace._is_assigned,
+    "Assert": Retrace._assert,
+    "CheckNumerics": Retrace._check_numerics,
+}

@@ -1,0 +1,187 @@
+"""Clients' sequences as index arithmetic: the rows of the arrays that each element consists of.
+
+Clients of a batch may hold different numbers of elements, but XLA compiles for fixed shapes.  So
+the elements of a sequence are divided into runs of equal size: any number of whole batches, and the
+smaller batch at the end.  Clients whose runs have the same sizes share compiled code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.reductions.slices import Arrangement, arranged
+
+Run: TypeAlias = tuple[int, int]
+"""A number of consecutive elements, and the rows of each; 0 rows for a row without a batch axis."""
+
+MOST_RUNS = 8
+"""The most runs of a sequence; each is compiled separately."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Order:
+    """The way in which elements are made from a sequence of rows.
+
+    Rows are arranged, then divided into batches of `size` rows (unless it is 0), and the batches
+    are arranged again.  `number` is the index of the sequence among those of the client's data.
+    With `whole`, a smaller batch at the end is dropped.
+    """
+
+    number: int
+    rows: tuple[Arrangement, ...] = ()
+    size: int = 0
+    whole: bool = False
+    batches: tuple[Arrangement, ...] = ()
+
+    def arranged(self, operation: str, number: int) -> Order:
+        """Return this order with one more arrangement: repeat, skip or take."""
+        if self.size:
+            return dataclasses.replace(self, batches=(*self.batches, (operation, number)))
+        return dataclasses.replace(self, rows=(*self.rows, (operation, number)))
+
+    def runs(self, length: int) -> tuple[Run, ...] | None:
+        """Return the runs of a sequence of `length` rows, or None if there are too many.
+
+        If batches are not rearranged, the first run is the whole batches, even if there are none.
+        """
+        total = lengths(length, self.rows)[-1]
+        if not self.size:
+            return ((total, 0),)
+        whole, rest = divmod(total, self.size)
+        last = int(rest > 0 and not self.whole)
+        if not self.batches:
+            return (whole, self.size), *([(1, rest)] if last else [])
+        order = arranged(np.arange(whole + last), self.batches, np.tile)
+        sizes = np.where(order == whole, rest, self.size)
+        starts = np.flatnonzero(np.diff(sizes, prepend=-1))
+        if len(starts) > MOST_RUNS:
+            return None
+        counts = np.diff(starts, append=len(sizes))
+        return tuple(zip(counts.tolist(), sizes[starts].tolist(), strict=True))
+
+    def counts(self, length: int) -> list[int]:
+        """Return the number of elements in each run; empty if there are too many runs."""
+        return [count for count, _ in self.runs(length) or ()]
+
+    def begin(self, index: Any, length: Any) -> Any:
+        """Return where the element at an index begins among the arranged rows."""
+        if not self.size:
+            return index
+        total = lengths(length, self.rows)[-1]
+        whole = total // self.size
+        count = whole if self.whole else whole + _minimum(total - whole * self.size, 1)
+        return places(index, self.batches, count) * self.size
+
+    @property
+    def is_cyclic(self) -> bool:
+        """Whether neighbouring arranged rows are neighbouring rows, if the first row is taken to
+        follow the last."""
+        operations = [operation for operation, _ in self.rows]
+        return "RepeatDataset" not in operations[1:]
+
+
+def lengths(length: Any, arrangements: Sequence[Arrangement]) -> list[Any]:
+    """Return the number of items before the first arrangement and after each."""
+    found = [length]
+    for operation, number in arrangements:
+        if operation == "RepeatDataset":
+            length = length * number
+        else:
+            taken = _minimum(length, number)
+            length = length - taken if operation == "SkipDataset" else taken
+        found.append(length)
+    return found
+
+
+def places(place: Any, arrangements: Sequence[Arrangement], length: Any) -> Any:
+    """Return the index, among `length` items, of the one at `place` after the arrangements."""
+    before = lengths(length, arrangements)
+    for (operation, number), count in reversed(list(zip(arrangements, before, strict=False))):
+        if operation == "RepeatDataset":
+            # Without items there is no valid place; only a division by zero has to be avoided.
+            place = place % (_minimum(count, 1) * (count - 1) + 1)
+        elif operation == "SkipDataset":
+            place = place + number
+    return place
+
+
+def _minimum(first: Any, second: int) -> Any:
+    if isinstance(first, int):
+        return min(first, second)
+    return load_tensorflow().minimum(first, second)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rows:
+    """A client's sequence: its arrays, in the order of a dataset's components.
+
+    The arrays have `most` rows, of which the first `length` are the sequence.  `counts` returns the
+    number of elements in each run of an order.  `length` and the counts may be tensors.  `like` is
+    the length of a sequence with the same sizes of runs.
+    """
+
+    number: int
+    columns: tuple[Any, ...]
+    length: Any
+    most: int
+    like: int
+    counts: Callable[[Order], Sequence[Any]]
+
+
+class RowElements:
+    """The elements of a dataset, by index; each has at most `most` rows."""
+
+    def __init__(self, rows: Rows, order: Order, most: int) -> None:
+        self._tf = load_tensorflow()
+        self._rows = rows
+        self._order = order
+        self._is_fixed = isinstance(rows.length, int)
+        self._columns = rows.columns
+        # Also if the arrays are shorter than a batch, so that a batch can be sliced out of them.
+        if most and order.is_cyclic and (order.rows or most > rows.most):
+            self._columns = self._cycle(most)
+
+    def _cycle(self, most: int) -> tuple[Any, ...]:
+        """Return the columns with the sequence's first rows repeated after its last, so that
+        consecutive rows can be sliced out."""
+        tf, rows = self._tf, self._rows
+        length = tf.maximum(tf.cast(rows.length, tf.int64), 1)
+        at = tf.range(rows.most + most - 1, dtype=tf.int64) % length
+        return tuple(tf.gather(column, at) for column in rows.columns)
+
+    def take(self, index: Any, size: int) -> tuple[Any, ...]:
+        """Return the components of an element of `size` rows; with 0, of a row without a batch
+        axis."""
+        tf, order, length = self._tf, self._order, self._rows.length
+        begin = order.begin(index, length)
+        if isinstance(begin, int) and self._is_fixed:
+            return self._take_fixed([places(begin + i, order.rows, length) for i in range(size)])
+        if size and order.is_cyclic:
+            at = tf.cast(places(begin, order.rows, length), tf.int32)
+            return tuple(self._slice(column, at, size) for column in self._columns)
+        at = tf.cast(begin, tf.int64)
+        at = at + tf.range(size, dtype=tf.int64) if size else at
+        at = places(at, order.rows, tf.cast(length, tf.int64))
+        return tuple(tf.gather(column, at) for column in self._rows.columns)
+
+    def _take_fixed(self, place: list[int]) -> tuple[Any, ...]:
+        columns, first = self._rows.columns, place[0]
+        if place == list(range(first, first + len(place))):
+            whole = len(place) == self._rows.most
+            return columns if whole else tuple(c[first : first + len(place)] for c in columns)
+        return tuple(self._tf.gather(column, place) for column in columns)
+
+    def _slice(self, column: Any, at: Any, size: int) -> Any:
+        begin = self._tf.stack([at, *[0] * (column.shape.rank - 1)])
+        shape = [size, *column.shape[1:]]
+        if self._is_fixed:
+            return self._tf.slice(column, begin, shape)
+        # XLA compiles a Slice again for each start that depends on an argument.
+        operations = importlib.import_module("tensorflow.compiler.tf2xla.ops.gen_xla_ops")
+        return operations.xla_dynamic_slice(column, begin, self._tf.constant(shape))

@@ -1,0 +1,99 @@
+"""The identity of data: the names of its clients and the content of its files.
+
+Paths and times do not count: a copy is the same data.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tffc.runtime.data.source import CheckedSource, DataSet
+from tffc.support.files.reading import open_regular
+
+MOST_NAMES = 5
+"""The most clients or files that are named where two sources differ."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SourceIdentity:
+    """The kind of a source, the options it was opened with, its clients and its files.
+
+    `files` has the SHA-256 of every file, by its path relative to the folder that they share; None
+    for a file that cannot be read.
+    """
+
+    kind: str
+    options: Mapping[str, str]
+    clients: Sequence[str]
+    files: Mapping[str, str | None]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the identity as a JSON object."""
+        return dataclasses.asdict(self)
+
+
+def source_identity(source: CheckedSource | DataSet) -> SourceIdentity:
+    """Return the identity of a source, reading all its files once."""
+    origin = source.origin()
+    options = {name: value for name, value in origin.options.items() if value is not None}
+    folder = os.path.commonpath([os.path.dirname(os.path.abspath(each)) for each in origin.files])
+    files = {os.path.relpath(each, folder): _digest(each) for each in origin.files}
+    return SourceIdentity(origin.kind, options, source.clients, files)
+
+
+def source_differences(begun: SourceIdentity, now: SourceIdentity) -> list[str]:
+    """Describe what differs between the source at the beginning and the source now."""
+    found: list[str] = []
+    if begun.kind != now.kind:
+        found.append(f"its data is of the kind {begun.kind}, and here of the kind {now.kind}")
+    for name in sorted({*begun.options, *now.options}):
+        old, new = begun.options.get(name), now.options.get(name)
+        if old != new:
+            found.append(f"its data has {_option(name, old)}, and here {_option(name, new)}")
+    gone, come = _without(begun.clients, now.clients), _without(now.clients, begun.clients)
+    found += _named("clients of its data are gone", gone)
+    found += _named("clients of its data are new", come)
+    # Where clients come and go their files do too, so only files that exist in both are compared.
+    names = begun.files.keys() & now.files.keys() if gone or come else {*begun.files, *now.files}
+    changed = (each for each in sorted(names) if begun.files.get(each) != now.files.get(each))
+    return found + _named("files of its data are not as they were", changed)
+
+
+def _without(names: Sequence[str], others: Sequence[str]) -> list[str]:
+    known = frozenset(others)
+    return [name for name in names if name not in known]
+
+
+def _option(name: str, value: str | None) -> str:
+    return f"no option {name}" if value is None else f"{name}={value}"
+
+
+def _named(what: str, names: Iterable[str]) -> list[str]:
+    names = list(names)
+    shown = ", ".join(names[:MOST_NAMES])
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return [f"{what}: {shown}{more}"] if names else []
+
+
+def file_digest(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a regular file.
+
+    Raises:
+      OSError: it cannot be read, or is not a regular file.
+    """
+    digest = hashlib.sha256()
+    with open_regular(path) as file:
+        while content := file.read(2**20):
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def _digest(path: str) -> str | None:
+    try:
+        return file_digest(path)
+    except OSError:
+        return None

@@ -1,0 +1,242 @@
+"""Clients that a Python function or object of the user's returns.
+
+A function takes no argument and returns a mapping from clients' names to values, or to functions of
+no argument that return the value whenever it is needed.  A value is any Python object that can be
+converted to the program's type: numbers, arrays, containers, and a list or `tf.data.Dataset` for a
+sequence.
+
+A `ClientData` of `tff.simulation.datasets`, given itself or returned by a function, has a dataset
+for each client.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import Any, TypeVar
+
+from tffc.language.type_parts import leaves
+from tffc.language.types import SequenceType, Type
+from tffc.language.values.concrete import describe, flatten, to_value
+from tffc.runtime.data.source import Origin, TypedClients
+from tffc.runtime.user_code.modules import find_attribute, import_source, split_target
+from tffc.runtime.user_code.own_modules import namespace
+from tffc.runtime.user_code.source import is_defect, keep_users_frames, original_words
+from tffc.support.errors import DataError, LanguageTypeError
+from tffc.support.near import did_you_mean
+
+T = TypeVar("T")
+
+
+class PythonValues:
+    """The clients of a mapping or of a `ClientData`; `what` names it in messages.
+
+    Raises:
+      DataError: there are no clients, or the name of one is not a string.
+    """
+
+    def __init__(self, what: str, values: Any) -> None:
+        self.target = what
+        is_data = _call(lambda: is_client_data(values), f"the clients of {what}")
+        clients = _ClientDatasets(values) if is_data else values
+        names = _call(lambda: _names(clients), f"the clients of {what}")
+        if not names:
+            raise DataError(
+                "E689",
+                f"{what} gives {_described(values, what)}, "
+                "expected a mapping with a value for each client",
+            )
+        for client in names:
+            if not isinstance(client, str):
+                raise DataError(
+                    "E690",
+                    f"{what} gives a client {_described(client, what)}, "
+                    "expected names that are strings",
+                )
+            if not _can_be_encoded(client):
+                raise DataError(
+                    "E642",
+                    f"{what} gives a client {client!r}, which cannot be written in UTF-8",
+                    help="give clients names without halves of surrogate pairs",
+                )
+        self.clients = tuple(sorted(names))
+        self._values = clients
+
+    def kinds(self) -> Mapping[str, str]:
+        """See `DataSet`; describes the value of the first client."""
+        client = self.clients[0]
+        return {client: _described(self.value(client), f"the data of client {client}")}
+
+    def origin(self) -> Origin:
+        """See `DataSet`; it is in no file."""
+        return Origin("python", {}, [])
+
+    def typed(self, type: Type) -> PythonClients:
+        """See `DataSet`."""
+        return PythonClients(self, type)
+
+    def value(self, client: str) -> Any:
+        """Return the value of a client.
+
+        Raises:
+          DataError: making it raised an exception, which is the cause of the error.
+        """
+        what = f"the data of client {client} of {self.target}"
+        value = _call(lambda: self._values[client], what)
+        return _call(value, what) if callable(value) else value
+
+
+class PythonFunction(PythonValues):
+    """The clients of the function or `ClientData` at `target`, written `MODULE:NAME`.
+
+    Raises:
+      DataError: there is no such object, or it does not return clients.
+      LoadError: the module cannot be imported.
+    """
+
+    def __init__(self, target: str) -> None:
+        source, name = split_target(target)
+        module = import_source(source)
+        found = _call(lambda: _attribute(module, name), target) if name else None
+        what, values = target, found
+        if not _call(lambda: is_client_data(found), target):
+            if not callable(found):
+                raise DataError(
+                    "E688",
+                    f"there is no function {target}",
+                    help=did_you_mean(name or "", _functions(module))
+                    or "name a function of a module, as in python:clients.py:all_clients",
+                )
+            what, values = f"{target}()", _call(found, f"{target}()")
+        super().__init__(what, values)
+        self.target = target
+        self._origin = Origin("python", {"function": name}, [module.__file__ or source])
+
+    def __reduce__(self) -> Any:
+        # The values may be anything; another process calls the function itself.
+        return PythonFunction, (self.target,)
+
+    def origin(self) -> Origin:
+        """See `DataSet`; the file is that of the module."""
+        return self._origin
+
+
+def is_client_data(source: Any) -> bool:
+    """Return whether an object is a `ClientData` of `tff.simulation.datasets`."""
+    return not isinstance(source, type) and all(
+        hasattr(source, name) for name in ("client_ids", "create_tf_dataset_for_client")
+    )
+
+
+class _ClientDatasets(Mapping[str, Any]):
+    """The datasets of a `ClientData`, each made on demand."""
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+
+    def __getitem__(self, client: str) -> Any:
+        return self._data.create_tf_dataset_for_client(client)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data.client_ids)
+
+    def __len__(self) -> int:
+        return len(self._data.client_ids)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PythonClients(TypedClients[PythonValues]):
+    """The clients of Python objects, each with a value of one type."""
+
+    type: Type
+
+    def check(self, client: str) -> tuple[int, ...]:
+        """See `CheckedSource`; makes the value."""
+        parts = flatten(self.read(client), self.type)
+        kinds = leaves(self.type)
+        return tuple(
+            len(part)
+            for part, kind in zip(parts, kinds, strict=True)
+            if isinstance(kind, SequenceType)
+        )
+
+    def read(self, client: str) -> Any:
+        """See `ClientSource`."""
+        value = self.data.value(client)
+        try:
+            return to_value(value, self.type, f"the data of client {client}")
+        except LanguageTypeError as error:
+            raise DataError(
+                "E691",
+                f"{self.data.target}: {error.message}",
+                notes=error.notes,
+                help=error.help,
+            ) from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            # An object of the user's raised this while its elements were read.
+            if is_defect(error):
+                raise
+            raise _raised(f"the data of client {client} of {self.data.target}", error) from error
+
+
+def _names(values: Any) -> list[Any]:
+    """Return the clients that a function returned, each once; none if it did not return a
+    mapping."""
+    return list(dict.fromkeys(values)) if isinstance(values, Mapping) else []
+
+
+def _can_be_encoded(name: str) -> bool:
+    """Return whether a name can be a file's name, and can be sent to workers."""
+    try:
+        name.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _attribute(module: ModuleType, name: str) -> Any:
+    """Return an attribute of a module, or of a class or object in it by a dotted name; None if
+    missing."""
+    try:
+        return find_attribute(module, name)
+    except AttributeError:
+        return None
+
+
+def _functions(module: ModuleType) -> list[str]:
+    """Return the public names of the callables in a module."""
+    names = (item for item in namespace(module).items() if type(item[0]) is str)
+    return [name for name, value in names if not name.startswith("_") and callable(value)]
+
+
+def _call(function: Callable[[], T], what: str) -> T:
+    """Call a function of the user's; any exception that it raises becomes an error about the
+    data."""
+    try:
+        return function()
+    except (DataError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise _raised(what, error) from error
+
+
+def _described(value: Any, what: str) -> str:
+    """Return what an object is, for an error; `what` makes it."""
+    return _call(lambda: describe(value), what)
+
+
+def _raised(what: str, error: BaseException) -> DataError:
+    """Return the error for an exception in the user's code."""
+    if isinstance(error, SystemExit):
+        return DataError(
+            "E635",
+            f"making {what} called sys.exit, which does not end a run",
+            help="return what there is, or raise an exception that says what is wrong",
+        )
+    keep_users_frames(error)
+    name, words = original_words(error)
+    said = f": {words}" if words else ""
+    return DataError("E692", f"making {what} raised {name}{said}")

@@ -1,0 +1,318 @@
+"""Tables: rows with a cell in each column, each row belonging to one client.
+
+A client's rows are the elements of every sequence in its value.  A tensor that is not in a sequence
+is taken from the client's one row.  Each tensor of the type comes from the column of its name (see
+`tffc.runtime.data.arrays`), or from the column that is given for it.  Several numbers in a cell are
+the elements of a tensor in row-major order.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from tffc.language.types import TensorType, Type
+from tffc.runtime.data.arrays import ArrayLayout, Field
+from tffc.runtime.data.cells import SKIP, Rules, Wanted
+from tffc.runtime.data.source import Origin, TypedClients
+from tffc.support.errors import DataError, reader
+from tffc.support.near import did_you_mean, near_names
+
+CLIENT_COLUMN = "client"
+"""The column of clients unless another is named."""
+
+
+class Table:
+    """Rows in files, grouped by client: the base of all kinds of tables.
+
+    `chosen` are the columns for a type's tensors, comma-separated, if given.  `columns` are all
+    columns with a description of their cells; None if that takes reading rows.
+    """
+
+    clients: tuple[str, ...]
+    kind: ClassVar[str]
+    """The scheme in locations of this kind of data."""
+
+    columns: Mapping[str, str] | None
+    files: Sequence[str]
+    """The paths of the files."""
+
+    def __init__(self, location: str, chosen: str | None, rules: Rules) -> None:
+        self.location = location
+        self.chosen = chosen
+        self.rules = rules
+        self.options: dict[str, str | None] = {}
+
+    def _hold(self, index: RowIndex) -> None:
+        """Take over the index of the rows.
+
+        Raises:
+          DataError: there is no row.
+        """
+        self.index = index
+        self.clients = index.clients()
+        if not self.clients:
+            raise DataError(
+                "E674",
+                f"{self.location} is without data: there is no row in it",
+                help="write at least one row for each client, below the names of the columns",
+            )
+
+    def kinds(self) -> Mapping[str, str]:
+        """See `DataSet`."""
+        assert self.columns is not None
+        return self.columns
+
+    def origin(self) -> Origin:
+        """See `DataSet`."""
+        return Origin(self.kind, self.options, self.files)
+
+    def typed(self, type: Type) -> TableClients:
+        """See `DataSet`."""
+        return TableClients.of(self, type)
+
+    def misfit(self, name: str, type: TensorType) -> tuple[str, str] | None:
+        """If no cell of a column can be a tensor of the type, return what the cells are and what to
+        do."""
+        return None
+
+    def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
+        """Return the cells of columns in the rows of a client, as tensors or `SKIP`.
+
+        Raises:
+          DataError: the rows cannot be read, or a cell is not a tensor of its type.
+        """
+        raise NotImplementedError
+
+
+class RowIndex:
+    """The places of each client's rows, as runs of consecutive rows.
+
+    A run is `width` numbers; the last one is its end.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._runs: dict[str, array.array[int]] = {}
+        self._last: array.array[int] | None = None
+
+    def add(self, client: str, *run: int) -> None:
+        """Add a row; it extends the last run if that is of the same client."""
+        runs = self._runs.setdefault(client, array.array("q"))
+        if runs is self._last:
+            runs[-1] = run[-1]
+        else:
+            runs.extend(run)
+        self._last = runs
+
+    def end_run(self) -> None:
+        """Begin a new run with the next row, even if it is of the same client."""
+        self._last = None
+
+    def clients(self) -> tuple[str, ...]:
+        """Return the clients that have rows, sorted."""
+        return tuple(sorted(self._runs))
+
+    def runs(self, client: str) -> Iterator[tuple[int, ...]]:
+        """Return the runs of a client."""
+        runs = self._runs[client]
+        return zip(*(runs[at :: self._width] for at in range(self._width)), strict=True)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TableClients(TypedClients[Table]):
+    """The clients of a table, each with a value of one type."""
+
+    layout: ArrayLayout
+    wanted: tuple[Wanted, ...]
+
+    @classmethod
+    def of(cls, table: Table, type: Type) -> TableClients:
+        """Return the clients of a table.
+
+        Raises:
+          DataError: there is no column for a tensor, or it cannot hold such tensors, or a rule is
+            about a column that is not needed or does not fit it.
+        """
+        layout = ArrayLayout(type)
+        names = None if table.chosen is None else table.chosen.split(",")
+        if names is not None and len(names) != len(layout.fields):
+            raise DataError(
+                "E676",
+                f"{table.location}: {len(names)} columns are given for the {len(layout.fields)} "
+                f"tensors of `{type}`",
+                help="name one column for each tensor, in the order of the type; a name cannot "
+                "have a comma",
+            )
+        if names is None:
+            names = _columns(table, layout.fields)
+        else:
+            _check_columns(table, names)
+        wanted = [(name, field.type) for name, field in zip(names, layout.fields, strict=True)]
+        for each in wanted:
+            _check(table, *each)
+        return cls(table, layout, tuple(table.rules.apply(table.location, wanted)))
+
+    @reader("a table of clients", DataError)
+    def check(self, client: str) -> tuple[int, ...]:
+        """See `CheckedSource`; reads the client's rows."""
+        columns = self._read(client)
+        lengths = {
+            field.sequence: len(cells)
+            for field, cells in zip(self.layout.fields, columns, strict=True)
+            if field.sequence is not None
+        }
+        return tuple(lengths.values())
+
+    @reader("a table of clients", DataError)
+    def read(self, client: str) -> Any:
+        """See `ClientSource`."""
+        columns = self._read(client)
+        return self.layout.assemble(
+            cells[0] if field.sequence is None else cells
+            for field, cells in zip(self.layout.fields, columns, strict=True)
+        )
+
+    def _read(self, client: str) -> Sequence[Sequence[Any]]:
+        columns = self.data.read(client, self.wanted)
+        if any(each.empty is SKIP for each in self.wanted):
+            columns = _without_skipped(columns)
+        for each, field, cells in zip(self.wanted, self.layout.fields, columns, strict=True):
+            if field.sequence is None and len(cells) != 1:
+                raise DataError(
+                    "E678",
+                    f"{self.data.location}: client {client} has {len(cells)} rows, and "
+                    f"{each.name!r} is one `{each.type}`, for which a client has one row",
+                    help="let the program take a sequence, or write one row for each client",
+                )
+        return columns
+
+
+def _columns(table: Table, fields: Sequence[Field]) -> list[str]:
+    """Return the column of each tensor, found by name.
+
+    Raises:
+      DataError: a tensor has no column.
+    """
+    known = table.columns
+    if known is None:
+        return [field.name for field in fields]
+    found = [next((name for name in field.names() if name in known), None) for field in fields]
+    if None in found:
+        missing = fields[found.index(None)]
+        raise DataError(
+            "E675",
+            f"{table.location}: there is no column {missing.name!r}, expected {missing.type}",
+            notes=(f"the columns are {', '.join(map(repr, known))}",),
+            help=f"say which columns to take: columns={_likely(fields, found, known)}",
+        )
+    return [name for name in found if name is not None]
+
+
+def _likely(fields: Sequence[Field], found: Sequence[str | None], known: Iterable[str]) -> str:
+    """Return the columns that were probably meant, with letters for those that are not known."""
+    letters = (chr(ord("A") + index % 26) for index in range(len(fields)))
+    free = [name for name in known if name not in found and "," not in name]
+    likely: list[str] = []
+    for field, name, letter in zip(fields, found, letters, strict=True):
+        likely.append(name or next(iter(near_names(field.name, free)), letter))
+    return ",".join(likely)
+
+
+def _check_columns(table: Table, names: Sequence[str]) -> None:
+    """Check that a table has these columns.
+
+    Raises:
+      DataError: one is missing.
+    """
+    for name in names:
+        if table.columns is not None and name not in table.columns:
+            raise DataError(
+                "E657",
+                f"{table.location}: columns= names {name!r}, and there is no such column",
+                notes=(f"the columns are {', '.join(map(repr, table.columns))}",),
+                help=did_you_mean(name, table.columns) or "name columns of the table",
+            )
+
+
+def _without_skipped(columns: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+    """Return the columns without the rows in which a cell is `SKIP`."""
+    skipped = [any(cell is SKIP for cell in row) for row in zip(*columns, strict=True)]
+    return [
+        [cell for cell, skip in zip(cells, skipped, strict=True) if not skip] for cells in columns
+    ]
+
+
+def _check(table: Table, name: str, type: TensorType) -> None:
+    """Check what can be known of a column without reading rows."""
+    if (type.shape or ()).count(None) > 1:
+        raise DataError(
+            "E693",
+            f"{table.location}: the column {name!r} cannot hold `{type}`, for only one "
+            "size may be unknown",
+            help="declare all sizes of the tensor but one",
+        )
+    misfit = table.misfit(name, type)
+    if misfit is not None:
+        found, help = misfit
+        raise DataError(
+            "E682",
+            f"{table.location}: the column {name!r} is {found}, expected {type}",
+            help=help,
+        )
+
+
+def no_client(place: str, column: str) -> DataError:
+    """Return the error for a row that belongs to no client."""
+    return DataError(
+        "E694",
+        f"{place}: the row has nothing in the column of clients, {column!r}",
+        help="write the client's name there, or name another column with client=NAME",
+    )
+
+
+def check_names(location: str, names: Sequence[str]) -> None:
+    """Check that column names are distinct.
+
+    Raises:
+      DataError: they are not.
+    """
+    for name, count in collections.Counter(names).items():
+        if count > 1:
+            raise DataError(
+                "E633",
+                f"{location}: {count} columns are called {name!r}, expected one of each name",
+                help="give all but one of them other names",
+            )
+
+
+def check_client_column(location: str, column: str, known: Sequence[str]) -> None:
+    """Check that the column of clients exists.
+
+    Raises:
+      DataError: it does not.
+    """
+    if column not in known:
+        likely = known
+        if column == CLIENT_COLUMN:  # the default, which the user need not have written
+            likely = [name for name in known if CLIENT_COLUMN in name.lower()]
+        raise DataError(
+            "E672",
+            f"{location}: there is no column {column!r} that says which client a row belongs to",
+            notes=(f"the columns are {', '.join(map(repr, known)) or 'none'}",),
+            help=_cells_apart(column, known)
+            or " ".join(filter(None, (did_you_mean(column, likely), "name it with client=NAME"))),
+        )
+
+
+def _cells_apart(column: str, known: Sequence[str]) -> str | None:
+    """Return the help for a header that seems to be separated by another character than
+    expected."""
+    for between, option in ((";", ";"), ("\t", "%09"), ("|", "|")):
+        parts = [part for name in known for part in name.split(between)]
+        if len(known) == 1 and len(parts) > 1 and (column in parts or column == CLIENT_COLUMN):
+            return f"the names have {between!r} between them: add delimiter={option}"
+    return None

@@ -1,0 +1,233 @@
+"""The side effects of a compiled section: files, the network, Python.
+
+Everything in the graph counts, needed or not, and so do all functions of its library: TensorFlow
+evaluates constant parts of a graph while it loads it, and reads files that they name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tffc.graphs.functions import SYMBOLIC_GRADIENT, named_functions
+from tffc.graphs.operations import hlo
+from tffc.graphs.operations.effects import (
+    OUTSIDE,
+    Effect,
+    has_outside,
+    is_call,
+    outside_kinds,
+    read_table,
+)
+from tffc.graphs.proto import NodeDef
+from tffc.graphs.reading import read_graph
+from tffc.language.nodes import Compiled
+from tffc.language.wire import read_tensorflow, read_xla
+from tffc.linking.section import SectionContent, read_section
+from tffc.runtime.effects.known_texts import TABLES, KnownTexts
+from tffc.support.errors import GraphError
+
+NAMING = (
+    "address",
+    "debug_ops_spec",
+    "debug_urls",
+    "descriptor_source",
+    "file_name",
+    "file_pattern",
+    "filename",
+    "log_dir_path",
+    "memory_region_name",
+    "output_file_path",
+    "output_stream",
+    "target_name",
+    "call_target_name",
+    "vocab_file",
+)
+"""The attributes that name what an operation accesses."""
+
+NAMING_INPUTS = {
+    operation: tuple(map(int, positions.split()))
+    for operation, positions in read_table(TABLES / "naming_inputs.txt").items()
+}
+"""The inputs that name what an operation accesses."""
+
+REMOTE = re.compile(rb"(?!file:|ram:)[a-z][a-z0-9+.-]*://.", re.IGNORECASE | re.DOTALL)
+"""The beginnings of the names of files on other machines."""
+
+MOST_CONSTANTS, LONGEST_CONSTANT, LONGEST_PATH = 5, 200, 20
+"""The limits of a `Use`: the number of its constants, their length, and the length of its path."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Use:
+    """One operation with an effect.
+
+    `kind` is one of the values of `effects.OUTSIDE`.  `constants` are the strings in its attributes
+    and inputs that name what it accesses, and `computed` says whether there may be others.  `path`
+    leads from the graph to the operation: for each function on the way, the calling node and the
+    function's name, and at the end the operation's own node.  `never_runs` says that no consent
+    lets it run: it calls a function that only the process that made the program had.
+    """
+
+    kind: str
+    operation: str
+    constants: tuple[bytes, ...]
+    path: tuple[str, ...]
+    computed: bool = False
+
+    @property
+    def never_runs(self) -> bool:
+        return self.kind == OUTSIDE[Effect.PYTHON] or self.operation in hlo.OF_HOST
+
+
+@functools.lru_cache(maxsize=256)
+def outside_uses(section: Compiled) -> tuple[Use, ...]:
+    """Find the effects of a section, in the order of its nodes.
+
+    Raises:
+      GraphError: the section is malformed.
+      WireError: its message is malformed.
+    """
+    if section.kind == "xla":
+        return tuple(_xla(section))
+    if not _may_reach_outside(section):
+        return ()
+    content = read_section(section)
+    library = content.graph.library.function
+    called = frozenset(function.signature.name for function in library)
+    found = list(_found("", content.graph.node, content.own_nodes(), called))
+    for function in library:
+        nodes = function.node_def
+        found += _found(function.signature.name, nodes, _by_name(nodes), called)
+    if not found:
+        return ()
+    calls = _Calls(content)
+    return tuple(use for kinds, name, node in found for use in calls.uses(kinds, name, node))
+
+
+def _xla(section: Compiled) -> Iterator[Use]:
+    content = read_xla(section.payload)
+    told: set[str] = set()
+    for opcode, target in hlo.instructions(content.hlo_module):
+        effect = hlo.effect_of(opcode, target)
+        if effect in OUTSIDE:
+            told.add(target)
+            yield Use(OUTSIDE[effect], opcode, (target.encode(),) if target else (), ())
+    for target in hlo.foreign_calls(content.hlo_module, content.stablehlo):
+        if target not in told:
+            effect = hlo.effect_of(hlo.CUSTOM_CALL, target) or Effect.OTHER
+            yield Use(OUTSIDE[effect], hlo.CUSTOM_CALL, (target.encode(),), ())
+
+
+def _found(
+    function: str, nodes: Any, beside: Mapping[str, Any], called: frozenset[str]
+) -> Iterator[tuple[list[str], str, Any]]:
+    """Yield the kinds of effects of each node in one body that has any, the function and the
+    node."""
+    for node in nodes:
+        kinds = [] if is_call(node.op, called) else outside_kinds(node, beside)
+        if kinds:
+            yield kinds, function, node
+
+
+def _by_name(nodes: Any) -> dict[str, Any]:
+    """Return the nodes of a body by name; none if a name occurs twice."""
+    named = {node.name: node for node in nodes}
+    return named if len(named) == len(nodes) else {}
+
+
+class _Calls:
+    """The call graph of a section's functions, and the arguments of the calls."""
+
+    def __init__(self, content: SectionContent) -> None:
+        library = content.graph.library
+        self._functions = {f.signature.name: f for f in library.function}
+        self._first: dict[str, tuple[str, Any]] = {}
+        self._callers: dict[str, list[tuple[str, Any]]] = {}
+        known: set[str] = set()
+        # The graph first, then functions that it does not call.
+        for root in ("", *self._functions):
+            if root not in known:
+                known.add(root)
+                self._walk(root, content.graph.node, known)
+        for gradient in library.gradient:
+            call = "", NodeDef(op=SYMBOLIC_GRADIENT)
+            self._callers.setdefault(gradient.gradient_func, []).append(call)
+        bodies = {name: _by_name(f.node_def) for name, f in self._functions.items()}
+        bodies[""] = content.own_nodes()
+        self._texts = KnownTexts(self._functions, bodies, self._callers)
+
+    def _walk(self, root: str, graph: Any, known: set[str]) -> None:
+        """Record the calls in a function, or in the graph, and in everything it calls."""
+        order = [root]
+        # The list grows during the loop.
+        for caller in order:
+            for node in self._functions[caller].node_def if caller else graph:
+                for called in self._called_by(node):
+                    self._callers.setdefault(called, []).append((caller, node))
+                    if called not in known:
+                        known.add(called)
+                        self._first[called] = caller, node
+                        order.append(called)
+
+    def _called_by(self, node: Any) -> list[str]:
+        names = [node.op, *(call.name for call in named_functions(node.attr))]
+        return [name for name in names if name in self._functions]
+
+    def uses(self, kinds: list[str], function: str, node: Any) -> Iterator[Use]:
+        """Yield the effects of a node; a file on another machine is an effect on the network
+        too."""
+        names, computed = self._named(function, node)
+        path = self._path(function, node)
+        for kind in kinds:
+            yield Use(kind, node.op, _shown(names), path, computed)
+        files, network = OUTSIDE[Effect.FILES], OUTSIDE[Effect.NETWORK]
+        remote = [name for name in names if REMOTE.match(name)]
+        if remote and files in kinds and network not in kinds:
+            yield Use(network, node.op, _shown(remote), path, computed)
+
+    def _path(self, function: str, node: Any) -> tuple[str, ...]:
+        """Return the `path` of a `Use`."""
+        steps = [node.name]
+        while function:
+            if len(steps) > LONGEST_PATH:
+                steps.append("...")
+                break
+            steps.append(function)
+            if function not in self._first:
+                break
+            function, caller = self._first[function]
+            steps.append(caller.name)
+        return tuple(reversed(steps))
+
+    def _named(self, function: str, node: Any) -> tuple[list[bytes], bool]:
+        """Return the names in a node's attributes and inputs, and whether there may be others."""
+        attributes = [node.attr[name] for name in NAMING if name in node.attr]
+        named = [text for value in attributes for text in (value.s, *value.list.s) if text]
+        edges = [edge for edge in node.input if not edge.startswith("^")]
+        places = NAMING_INPUTS.get(node.op)
+        # Which inputs hold names is not known: list the known strings of all inputs, and ignore
+        # computed ones.
+        if places is None:
+            given = (text for edge in edges for text in self._texts.of(function, edge).known)
+            return [*named, *filter(None, given)], any(value.placeholder for value in attributes)
+        found = [self._texts.of(function, edges[place]) for place in places if place < len(edges)]
+        known = [text for each in found for text in each.known]
+        return [*named, *known], not all(each.all_known for each in found)
+
+
+def _shown(names: list[bytes]) -> tuple[bytes, ...]:
+    return tuple(name[:LONGEST_CONSTANT] for name in names[:MOST_CONSTANTS])
+
+
+def _may_reach_outside(section: Compiled) -> bool:
+    """Return whether a section has anything that must be analysed to know its effects."""
+    if section.kind != "tensorflow":
+        return True
+    try:
+        return has_outside(read_graph(read_tensorflow(section.payload).graph_def))
+    except GraphError:
+        return True

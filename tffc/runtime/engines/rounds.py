@@ -1,0 +1,142 @@
+"""Running rounds one after another on any engine: sampling, numbering and evaluations."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tffc.runtime.data.source import ClientSource, Progress, no_progress
+from tffc.runtime.engines.engine import Cohort, Deliver, Engine
+from tffc.runtime.engines.evaluation import Evaluation
+from tffc.runtime.runs.state import State
+from tffc.support.errors import DataError, LanguageValueError
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Spent:
+    """The seconds that a round took, and those of its evaluation.
+
+    The number of workers, the seconds that they spent in each part, and measurements about batches
+    are given if the engine knows them.
+    """
+
+    seconds: float = 0.0
+    evaluation: float | None = None
+    workers: int | None = None
+    parts: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    known: Mapping[str, bool] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Round:
+    """A finished round.
+
+    It has its number, the clients that took part and those left out, the state after the round, the
+    server output, the result of an evaluation if there was one, and the time that was spent.
+    """
+
+    number: int
+    clients: tuple[str, ...]
+    state: State
+    output: Any
+    skipped: tuple[str, ...] = ()
+    evaluation: Any = None
+    spent: Spent = dataclasses.field(default_factory=Spent, compare=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sampling:
+    """The choice of clients for each round: a number of them drawn by a seed, or all."""
+
+    clients: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check that the number of clients is positive.
+
+        Raises:
+          LanguageValueError: it is not.
+        """
+        if self.clients is not None and self.clients < 1:
+            raise LanguageValueError(
+                "E926",
+                f"cannot sample {self.clients} clients for a round",
+                help="give a positive number, or None for all clients",
+            )
+
+
+ALL = Sampling()
+
+
+def run_rounds(
+    engine: Engine,
+    state: State,
+    source: ClientSource,
+    rounds: int,
+    sampling: Sampling = ALL,
+    *,
+    skip_bad_clients: bool = False,
+    deliver: Deliver = lambda client, output: None,
+    progress: Progress = no_progress,
+    evaluation: Evaluation | None = None,
+    least_clients: int = 0,
+) -> Iterator[Round]:
+    """Run rounds from `state` on, each with the clients sampled for it, and yield them.
+
+    A round that would aggregate fewer than `least_clients` clients ends the run before anything of
+    it is returned.  If an evaluation is due after a round, it is done before the round is yielded.
+
+    A sample depends only on the seed, the number of the round and the clients' names, so rounds
+    continued from a saved state are the same as without interruption.
+
+    Raises:
+      DataError: there are too few clients, or a client's data cannot be read.
+      ExecutionError: a component fails, or too few clients are left in a round.
+      FormError: the evaluation takes states of another type.
+    """
+    if evaluation is not None:
+        evaluation.check(engine.process.state_type)
+    last = state.rounds + rounds
+    for _ in range(rounds):
+        number = state.rounds + 1
+        names = sample(source.clients, sampling.clients, sampling.seed, number)
+        cohort = Cohort(source, names, skip_bad_clients, deliver, progress, number, least_clients)
+        begun = time.perf_counter()
+        outcome = engine.run_round(state.value, cohort)
+        ended = time.perf_counter()
+        state = State(outcome.state, engine.process.program, number)
+        skipped = frozenset(outcome.skipped)
+        took_part = tuple(name for name in names if name not in skipped)
+        measured = measuring = None
+        if evaluation is not None and evaluation.is_due(number, last):
+            measured = evaluation.measure(state.value, number)
+            measuring = time.perf_counter() - ended
+        spent = Spent(ended - begun, measuring, outcome.workers, outcome.parts, outcome.known)
+        yield Round(number, took_part, state, outcome.output, outcome.skipped, measured, spent)
+
+
+def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) -> tuple[str, ...]:
+    """Return the clients that take part in round `number`, sorted by name.
+
+    They are those with the lowest hashes of seed, round and name.  So a client can compute its own
+    hash, and nothing depends on a library's random numbers.
+
+    Raises:
+      DataError: there are fewer than `count` clients.
+    """
+    if count is None:
+        return clients
+    if count > len(clients):
+        raise DataError(
+            "E662",
+            f"cannot sample {count} clients of {len(clients)}",
+            help="sample fewer",
+        )
+
+    def rank(client: str) -> bytes:
+        return hashlib.sha256(f"{seed}/{number}/{client}".encode(errors="surrogateescape")).digest()
+
+    return tuple(sorted(sorted(clients, key=rank)[:count]))

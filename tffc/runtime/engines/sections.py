@@ -1,0 +1,57 @@
+"""Running sections as engines do, unlike the interpreter, which runs them unchanged.
+
+XLA sections are run by TensorFlow if possible, so that running rounds needs no JAX, and
+TensorFlow's graphs are rewritten to run faster, and those of clients to print nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from tffc.language.nodes import Compiled
+from tffc.linking.xla import tensorflow_section
+from tffc.runtime.engines.showing import is_showing, leave_prints_out
+from tffc.runtime.frameworks import sections
+from tffc.runtime.interpreter.interpreter import Interpreter
+from tffc.runtime.reductions.loops import loops_for_reductions
+from tffc.support.errors import FormError, GraphError
+
+if TYPE_CHECKING:
+    from tffc.runtime.frameworks.tensorflow.runner import Columns, Rewrite
+
+
+def run_section(section: Compiled, argument: Any) -> Any:
+    """Run a section on an argument; see `tffc.runtime.frameworks.sections.run_section`."""
+    return sections.run_section(_graph(section), argument, _rewrite())
+
+
+def load_section(section: Compiled) -> sections.Runner:
+    """Load a section, ready to run; see `tffc.runtime.frameworks.sections.load_section`."""
+    return sections.load_section(_graph(section), _rewrite())
+
+
+def _rewrite() -> Rewrite:
+    """Return how graphs are changed here; those of clients print only if they may show values."""
+    return loops_for_reductions if is_showing() else _silent_loops
+
+
+def _silent_loops(graph: Any, columns: Columns) -> None:
+    leave_prints_out(graph)
+    loops_for_reductions(graph, columns)
+
+
+@functools.lru_cache(maxsize=sections.CACHED_SECTIONS)
+def _graph(section: Compiled) -> Compiled:
+    """Return the section as a TensorFlow graph, or unchanged if XLA code has no such graph."""
+    try:
+        return tensorflow_section(section)
+    except (FormError, GraphError):
+        return section
+
+
+class EngineInterpreter(Interpreter):
+    """Evaluates components that are programs, with sections as engines run them."""
+
+    def run_section(self, section: Compiled, argument: Any) -> Any:
+        return run_section(section, argument)

@@ -1,0 +1,328 @@
+"""The report of a run as one self-contained page without scripts.
+
+It depends only on the report, so the same folder always gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import html
+import pathlib
+from collections.abc import Iterable, Mapping, Sequence
+
+from tffc.runtime.runs.metrics import EVALUATION, MetricsRow, curves
+from tffc.runtime.runs.plot import PlotArea, Points, draw_panel
+from tffc.runtime.runs.report import RunReport
+from tffc.runtime.runs.speed import PARTS, REST
+from tffc.support.printable import printable
+from tffc.support.web_page import web_page
+
+NARROW = PlotArea(width=290, height=150, left=74, right=16)
+"""The size of a panel that fits a phone."""
+
+MOST_PANELS = 200
+"""The most metrics that are drawn."""
+
+MOST_POINTS = 500
+"""The most points of a curve that are drawn; if there are more, see `_thinned`."""
+
+MOST_ROWS = 200
+"""The most rows of a table of rounds (the last ones) or of left-out clients."""
+
+MOST_ROUNDS = 20
+"""The most rounds that are named for a left-out client."""
+
+TALL = 24
+"""Tables with more rows scroll vertically too."""
+
+LONGEST_NAME = 200
+"""The most characters of a name that are shown."""
+
+STYLE = pathlib.Path(__file__).with_suffix(".css").read_text()
+
+
+def report_page(report: RunReport) -> str:
+    """Return the report of a run as HTML."""
+    title = f"Run {_text(report.name)}"
+    body = [
+        "<main>",
+        f"<h1>{title}</h1>",
+        *_facts(report),
+        *_metrics(report.rows),
+        *_times(report),
+        *_left_out(report),
+        *_identity(report),
+        *_rounds(report),
+        "</main>",
+    ]
+    return web_page(title, STYLE, body)
+
+
+def _facts(report: RunReport) -> list[str]:
+    """Return the first lines: the kind of run, and its totals."""
+    identity, rows = report.record.identity, report.rows
+    if not rows:
+        return [f"<p>{_text(identity.form)}. No round is finished.</p>"]
+    seen = report.observed
+    seconds = sum(each.seconds for each in seen.values())
+    clients = sum(row.clients for row in rows if row.round in seen)
+    facts = {
+        "rounds": f"{report.record.rounds:,}",
+        "clients a round": _range([row.clients for row in rows]),
+        "left out": f"{sum(row.skipped for row in rows):,}",
+        "time in all": _time(seconds) if seen else "not known",
+        "clients a second": f"{clients / seconds:.3g}" if seconds else "not known",
+    }
+    parts = [f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items()]
+    about = f"{identity.form}, on data of {len(identity.source.clients):,} clients."
+    return [f"<p>{_text(about)}</p>", '<dl class="facts">', *parts, "</dl>"]
+
+
+def _metrics(rows: Sequence[MetricsRow]) -> list[str]:
+    """Return the plots of metrics; one that is also in evaluations has both curves in one panel."""
+    found = curves(rows)
+    panels: list[tuple[str, Points, Points]] = []
+    for name, points in found.items():
+        inner = name.removeprefix(EVALUATION)
+        if name.startswith(EVALUATION) and inner in found and inner != name:
+            continue
+        panels.append((name, points, found.get(EVALUATION + name, ())))
+    lines = ["<h2>Metrics</h2>"]
+    if not panels:
+        return [*lines, "<p>No round has put out a number.</p>"]
+    lines += ['<ul class="panels">', *(_panel(*each) for each in panels[:MOST_PANELS]), "</ul>"]
+    if len(panels) > MOST_PANELS:
+        lines.append(f"<p>{len(panels) - MOST_PANELS} more are in the table of the run.</p>")
+    return lines
+
+
+def _panel(name: str, points: Points, evaluated: Points = ()) -> str:
+    series = [_thinned(points), *([_thinned(evaluated)] if evaluated else [])]
+    shown = _text(name)
+    first, last = points[0], points[-1]
+    about = f"{shown}, from {first[1]:.4g} in round {first[0]} to {last[1]:.4g} in round {last[0]}"
+    height = NARROW.outer_height + (22 if evaluated else 0)
+    parts = [
+        f'<li><svg viewBox="0 0 {NARROW.outer_width} {height}" role="img" aria-label="{about}">',
+        f"<title>{about}</title>",
+        *draw_panel(_abridged(name, 40), series, NARROW),
+    ]
+    if evaluated:
+        for index, (label, x) in enumerate((("rounds", NARROW.left), ("evaluation", 190))):
+            y = NARROW.outer_height + 8
+            parts.append(
+                f'<line class="key key-{index}" stroke-width="2" x1="{x}" y1="{y}" '
+                f'x2="{x + 24}" y2="{y}"/><text x="{x + 30}" y="{y + 4}" '
+                f'fill="currentColor">{label}</text>'
+            )
+    return "".join([*parts, "</svg></li>"])
+
+
+def _thinned(points: Points) -> Points:
+    """Return at most `MOST_POINTS` points that look the same: the extremes of neighbours."""
+    if len(points) <= MOST_POINTS:
+        return points
+    found: list[tuple[int, float]] = []
+    groups = MOST_POINTS // 2
+    for group in range(groups):
+        begin, end = (len(points) * each // groups for each in (group, group + 1))
+        some = points[begin:end]
+        ends = {min(some, key=lambda each: each[1]), max(some, key=lambda each: each[1])}
+        found += sorted(ends)
+    return found
+
+
+def _times(report: RunReport) -> list[str]:
+    """Return the plots of time over rounds, and the table of where it went."""
+    lines = ["<h2>Time</h2>"]
+    seen = [
+        (row, report.observed[row.round]) for row in report.rows if row.round in report.observed
+    ]
+    if not seen:
+        return [*lines, "<p>How long the rounds took was not kept.</p>"]
+    took = [(each.round, each.seconds) for _, each in seen]
+    speed = [(each.round, row.clients / each.seconds) for row, each in seen if each.seconds]
+    measured = [(e.round, e.evaluation) for _, e in seen if e.evaluation is not None]
+    panels = {
+        "clients a second": speed,
+        "seconds a round": took,
+        "seconds an evaluation": measured,
+    }
+    drawn = [_panel(name, points) for name, points in panels.items() if points]
+    lines += ['<ul class="panels">', *drawn, "</ul>"]
+    known = [each for _, each in seen if each.parts and each.workers is not None]
+    if not known:
+        return [*lines, "<p>The engine did not tell where the time went.</p>"]
+    parts: dict[str, float] = {}
+    for each in known:
+        for part, seconds in each.parts.items():
+            parts[part] = parts.get(part, 0.0) + seconds
+    whole = sum(each.seconds * (each.workers or 1) for each in known)
+    order = [*(part for part in PARTS if part in parts), *sorted(parts.keys() - {*PARTS})]
+    rest = max(0.0, whole - sum(parts.values()))
+    rows = [
+        (
+            _text(part),
+            f"{1e3 * seconds / len(known):.1f}",
+            f"{seconds / whole:.0%}" if whole else "",
+            _bar(seconds / whole if whole else 0.0),
+        )
+        for part, seconds in (*((part, parts[part]) for part in order), (REST, rest))
+    ]
+    workers = _range([each.workers or 1 for each in known])
+    about = f"Time of {len(known)} rounds, of {workers} workers together"
+    head = ("part", "ms a round", "share", "")
+    return [
+        *lines,
+        f"<p>{about}:</p>",
+        *_table(about, head, rows, ("", "number", "number", "share")),
+    ]
+
+
+def _bar(share: float) -> str:
+    width = 100 * min(1.0, share)
+    return (
+        '<svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect class="bar" width="{width:.1f}" height="4"/></svg>'
+    )
+
+
+def _left_out(report: RunReport) -> list[str]:
+    """Return the clients whose data could not be read, with the rounds that left them out."""
+    lines = ["<h2>Clients left out</h2>"]
+    count = sum(row.skipped for row in report.rows)
+    if count == 0:
+        return [*lines, "<p>None.</p>"]
+    rounds: dict[str, list[int]] = {}
+    for number in sorted(report.observed):
+        for client in report.observed[number].skipped:
+            rounds.setdefault(client, []).append(number)
+    named = sum(map(len, rounds.values()))
+    order = sorted(rounds, key=lambda client: (-len(rounds[client]), client))
+    rows = [
+        (_code(client), f"{len(rounds[client]):,}", _numbers(rounds[client]))
+        for client in order[:MOST_ROWS]
+    ]
+    if rows:
+        head = ("client", "times", "rounds")
+        lines += _table("Clients left out", head, rows, ("", "number", ""))
+    more = []
+    if len(order) > MOST_ROWS:
+        more.append(f"{len(order) - MOST_ROWS:,} more clients were left out")
+    if named < count:
+        more.append(f"of {count - named:,} times it was not kept who was left out")
+    return [*lines, *(f"<p>{line[0].upper()}{line[1:]}.</p>" for line in more)]
+
+
+def _numbers(rounds: Sequence[int]) -> str:
+    shown = ", ".join(map(str, rounds[:MOST_ROUNDS]))
+    return shown + (" …" if len(rounds) > MOST_ROUNDS else "")
+
+
+def _identity(report: RunReport) -> list[str]:
+    """Return what identifies the run, which is needed to continue it."""
+    record = report.record
+    identity = record.identity
+    source, sampling = identity.source, identity.sampling
+    drawn = "all"
+    if sampling.clients is not None:
+        drawn = f"{sampling.clients:,}, drawn by the seed {sampling.seed}"
+    options = ", ".join(f"{name}={value}" for name, value in source.options.items())
+    rows = {
+        "form": _text(identity.form),
+        "clients a round": drawn,
+        "data that cannot be read": "is left out"
+        if identity.skip_bad_clients
+        else "fails its round",
+        "data": _text(
+            f"{source.kind}, {len(source.clients):,} clients, {len(source.files):,} files"
+            + (f"; {options}" if options else "")
+        ),
+        "SHA-256 of clients and files": _code(record.source),
+        **{f"SHA-256 of {_text(name)}": _code(value) for name, value in identity.programs.items()},
+    }
+    if record.state is not None:
+        rows[f"SHA-256 of the state after round {record.rounds:,}"] = _code(record.state)
+        rows["SHA-256 of the metrics"] = _code(record.metrics.digest)
+    about = "What the run is"
+    return [f"<h2>{about}</h2>", *_table(about, ("", ""), rows.items(), ("", ""))]
+
+
+def _rounds(report: RunReport) -> list[str]:
+    """Return the table of the last rounds."""
+    rows = report.rows[-MOST_ROWS:]
+    if not rows:
+        return []
+    names = list(dict.fromkeys(name for row in rows for name in _numbers_of(row)))[:MOST_PANELS]
+    lines: list[tuple[str, ...]] = []
+    for row in rows:
+        seen, values = report.observed.get(row.round), _numbers_of(row)
+        lines.append(
+            (
+                f"{row.round}",
+                f"{row.clients:,}",
+                f"{row.skipped:,}",
+                _time(seen.seconds) if seen else "",
+                *(f"{values[name]:.5g}" if name in values else "" for name in names),
+            )
+        )
+    head = ("round", "clients", "left out", "time", *map(_text, names))
+    kinds = ("number",) * len(head)
+    about = "Rounds" if len(rows) == len(report.rows) else f"The last {len(rows)} rounds"
+    return [f"<h2>{about}</h2>", *_table(about, head, lines, kinds)]
+
+
+def _numbers_of(row: MetricsRow) -> Mapping[str, float]:
+    return {name: points[0][1] for name, points in curves([row]).items()}
+
+
+def _table(
+    about: str, head: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str]
+) -> list[str]:
+    """Return a table that scrolls separately from the page; its cells are HTML."""
+    lines = list(rows)
+    kind = "wide tall" if len(lines) > TALL else "wide"
+
+    def cells(tag: str, row: Sequence[str]) -> str:
+        found: list[str] = []
+        for cell, kind in zip(row, kinds, strict=True):
+            # An empty cell is not a heading.
+            name = tag if cell else "td"
+            found.append(
+                f'<{name} class="{kind}">{cell}</{name}>' if kind else f"<{name}>{cell}</{name}>"
+            )
+        return "".join(found)
+
+    return [
+        f'<div class="{kind}" role="region" aria-label="{about}" tabindex="0"><table>',
+        *([f"<thead><tr>{cells('th', head)}</tr></thead>"] if any(head) else []),
+        "<tbody>",
+        *(f"<tr>{cells('td', row)}</tr>" for row in lines),
+        "</tbody></table></div>",
+    ]
+
+
+def _range(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _time(seconds: float) -> str:
+    """Return a duration in words."""
+    if seconds < 1:
+        return f"{1e3 * seconds:.3g} ms"
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
+
+
+def _abridged(text: str, longest: int = LONGEST_NAME) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _text(text: str) -> str:
+    return html.escape(printable(_abridged(text)))
+
+
+def _code(text: str) -> str:
+    return f"<code>{_text(text)}</code>"

@@ -1,0 +1,359 @@
+"""The folder that a run keeps, so that it can continue after being stopped at any moment.
+
+    run.json               the run's identity, the number of finished rounds, digests of other files
+    source.json            the clients and the files of the data
+    state.npz              the state after the last finished round
+    outputs/round-N.npz    the server output of round N
+    evaluations/           the same for the evaluation of the state after round N
+    clients/round-N/*.npz  each client's value after round N, if the form does not aggregate
+    metrics.jsonl          a line for each round: its number, the clients, the server output
+    observed.jsonl         a line for each round: how long it took, which clients were left out
+    run.lock               exists while a process writes to the folder
+
+The `.json` and `.npz` files are written atomically; the `.jsonl` files are appended to.  The files
+of a round are written first, its state beside that of the round before.  Then `run.json` is
+replaced, which commits the round.  Last, the new state replaces the old one.  Continuing a run
+completes that last step if necessary, and removes the files of an unfinished round.
+`observed.jsonl` is written after the commit, on a best-effort basis.
+
+Somebody may have changed the folder meanwhile.  Nothing is written outside of it: none of its files
+and folders may be a link, and only the folders of a run's rounds are written to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import re
+import socket
+import stat
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tffc.language.type_parts import leaves
+from tffc.language.types import Type
+from tffc.runtime.data.arrays import ArrayLayout
+from tffc.runtime.data.npz import encode_npz
+from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.rounds import Round
+from tffc.runtime.runs.metrics import MetricsRow, row_of
+from tffc.runtime.runs.metrics_file import MetricsFile
+from tffc.runtime.runs.observed import OBSERVED, Observed, add_observed
+from tffc.runtime.runs.run_identity import RunIdentity, differences
+from tffc.runtime.runs.run_record import (
+    BATCHING,
+    RUN,
+    SOURCE,
+    RunRecord,
+    altered,
+    digest_of,
+    encode_batching,
+    encode_source,
+    read_batching,
+    read_record,
+    reading,
+    sha256,
+)
+from tffc.runtime.runs.state import State, encode_state, read_state
+from tffc.support.errors import DataError
+from tffc.support.files import atomic, locks
+from tffc.support.files.reading import kind_of, read_regular
+
+STATE, METRICS, LOCK = "state.npz", "metrics.jsonl", "run.lock"
+OUTPUTS, EVALUATIONS, CLIENTS = "outputs", "evaluations", "clients"
+TENSORBOARD = "tensorboard"
+
+FILES = (RUN, SOURCE, STATE, METRICS, OBSERVED, BATCHING)
+FOLDERS = (OUTPUTS, EVALUATIONS, CLIENTS, TENSORBOARD)
+
+ROUND = re.compile(r"round-([0-9]+)(\.npz)?")
+"""Matches the name of a round's file or folder."""
+
+LONGEST_LOCK = 2**12
+"""The most bytes that are read of who holds the lock."""
+
+
+def find_state(path: pathlib.Path) -> pathlib.Path:
+    """Return the state file at a path, or in it if the path is the folder of a run."""
+    file = path / STATE
+    return file if file.is_file() else path
+
+
+class RunFolder:
+    """The folder of one run of a process, locked against other writers until it is closed.
+
+    `evaluation` is the type of evaluations' results, if there are any.
+    """
+
+    def __init__(
+        self, path: pathlib.Path, process: Process, evaluation: Type | None = None
+    ) -> None:
+        self.path = path
+        self.process = process
+        self._evaluation = evaluation
+        self._metrics = MetricsFile(path / METRICS)
+        self._lock: locks.Lock | None = None
+        self._record: RunRecord | None = None
+        self._is_new = False
+        self.batching: Mapping[str, bool] = {}
+        """What the run has measured about batches; see `Batching`."""
+
+    def begin(self, identity: RunIdentity, given: State | None, *, resume: bool) -> State | None:
+        """Lock the folder, and return the state to continue from; None before the first round.
+
+        A new run begins with the state `given`, if there is one.
+
+        Raises:
+          DataError: the folder holds a run and `resume` is not set, or it holds another run;
+            another process writes to it; its files were changed; or it cannot be read or written.
+        """
+        self._take()
+        try:
+            self._check_kinds()
+            record = read_record(self.path)
+            if record is None:
+                return self._begin_new(identity, given)
+            if not resume:
+                raise DataError(
+                    "E920",
+                    f"the folder {self.path} already holds a run",
+                    help="go on with it, or name another folder",
+                )
+            self.batching = read_batching(self.path)
+            return self._go_on(record, identity)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Unlock the folder."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def abandon(self) -> None:
+        """Undo what `begin` wrote, if it began a new run and no round has written files."""
+        state = self.path / STATE
+        kept = (OUTPUTS, EVALUATIONS, CLIENTS)
+        if not self._is_new or any((self.path / name).exists() for name in kept):
+            return
+        with contextlib.suppress(OSError):
+            if state.exists():
+                # Pass through the same intermediate state as `_commit`, so that a kill here leaves
+                # nothing that continuing cannot handle.
+                os.replace(state, atomic.staged(state))
+            (self.path / RUN).unlink()
+            (self.path / SOURCE).unlink()
+            atomic.remove_leftovers(self.path)
+
+    def save(self, finished: Round) -> None:
+        """Write the results of a round.
+
+        Raises:
+          DataError: they cannot be written; the round before is kept.
+        """
+        type = self.process.output_type
+        name = f"round-{finished.number}.npz"
+        if leaves(type):
+            self._save(self.path / OUTPUTS / name, finished.output, type)
+        measured = self._evaluation
+        if measured is not None and finished.evaluation is not None and leaves(measured):
+            self._save(self.path / EVALUATIONS / name, finished.evaluation, measured)
+        files = f"{OUTPUTS}/{name}", f"{EVALUATIONS}/{name}"
+        with _writing(self._metrics.path):
+            self._metrics.add(row_of(finished, type, self._evaluation, files))
+        if finished.spent.known != self.batching:
+            self.batching = finished.spent.known
+            self._write(self.path / BATCHING, encode_batching(self.batching))
+        assert self._record is not None
+        self._commit(self._record, finished.state)
+        self._is_new = False
+        with contextlib.suppress(OSError):
+            add_observed(self.path, Observed.of(finished))
+
+    def save_client(self, number: int, client: str, value: Any) -> None:
+        """Write a client's value after a round; raises the same errors as `save`."""
+        type = self.process.client_output_type
+        assert type is not None
+        file = urllib.parse.quote(client, safe=" ", errors="surrogateescape") + ".npz"
+        self._save(self.path / CLIENTS / f"round-{number}" / file, value, type)
+
+    def rows(self) -> list[MetricsRow]:
+        """Return the metrics of the finished rounds."""
+        return self._metrics.rows()
+
+    def _take(self) -> None:
+        file = self.path / LOCK
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock = locks.take(file, wait=False)
+            os.ftruncate(self._lock.descriptor, 0)
+            os.write(self._lock.descriptor, _writer().encode())
+        except BlockingIOError:
+            raise DataError(
+                "E939",
+                f"another process writes to the run in {self.path}",
+                notes=_who(file),
+                help="wait until it ends, or name another folder",
+            ) from None
+        except OSError as error:
+            self.close()
+            raise _unwritable(file, error) from error
+
+    def _check_kinds(self) -> None:
+        """Check that no name of the folder leads elsewhere, and that its folders are folders."""
+        for name in (*FILES, *FOLDERS):
+            path = self.path / name
+            with reading(path), contextlib.suppress(FileNotFoundError):
+                mode = os.lstat(path).st_mode
+                if stat.S_ISLNK(mode) or (name in FOLDERS and not stat.S_ISDIR(mode)):
+                    expected = "folder" if name in FOLDERS else "file"
+                    raise altered(path, f"is {kind_of(mode)}, expected a {expected}")
+
+    def _begin_new(self, identity: RunIdentity, given: State | None) -> State | None:
+        for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, OBSERVED, BATCHING):
+            if os.path.lexists(self.path / name):
+                raise DataError(
+                    "E943",
+                    f"the folder {self.path} holds {name}, and no {RUN} that says of which run",
+                    help="name another folder, or move away what is there",
+                )
+        source = encode_source(identity.source)
+        with _writing(self.path):
+            atomic.remove_leftovers(self.path)
+        self._write(self.path / SOURCE, source)
+        self._is_new = True
+        self._record = RunRecord(identity, sha256(source), 0, None, self._metrics.extent)
+        if given is None:
+            self._write(self.path / RUN, self._record.encode())
+        else:
+            self._commit(self._record, given)
+        return given
+
+    def _go_on(self, record: RunRecord, identity: RunIdentity) -> State | None:
+        found = differences(record.identity, identity)
+        if found:
+            raise DataError(
+                "E921",
+                f"the run in {self.path} is another one",
+                notes=tuple(found),
+                help="go on with what it was begun with, or begin another run in a new folder",
+            )
+        self._check_rounds(record.rounds + 1)
+        self._record = record
+        self._finish_commit(record)
+        state = None
+        if record.state is not None:
+            state = read_state(self.path / STATE, self.process.state_type, self.process.program)
+        rounds = 0 if state is None else state.rounds
+        if rounds != record.rounds:
+            raise altered(
+                self.path / RUN,
+                f"was changed: it says that {record.rounds} rounds are finished, which were "
+                f"{rounds}",
+            )
+        with reading(self._metrics.path):
+            if not self._metrics.is_as_written(record.metrics):
+                raise altered(self._metrics.path, "does not hold the rows that the run wrote")
+        with _writing(self.path):
+            self._remove_unfinished(record.rounds + 1)
+        return state
+
+    def _check_rounds(self, last: int) -> None:
+        """Check that there is nothing of rounds after `last`, which would count as theirs later."""
+        for folder in (OUTPUTS, EVALUATIONS, CLIENTS):
+            path = self.path / folder
+            with reading(path), contextlib.suppress(FileNotFoundError):
+                for name in sorted(os.listdir(path)):
+                    match = ROUND.fullmatch(name)
+                    if match is not None and _is_after(match[1], last):
+                        raise altered(path / name, f"is of a round after {last}, the next one")
+
+    def _commit(self, last: RunRecord, state: State) -> None:
+        """Commit the round after `last`; everything except its state is already written."""
+        file = self.path / STATE
+        content = encode_state(state, self.process.state_type, str(file))
+        record = dataclasses.replace(
+            last, rounds=state.rounds, state=sha256(content), metrics=self._metrics.extent
+        )
+        with _writing(file):
+            try:
+                staged = atomic.stage_file(file, content)
+                self._write(self.path / RUN, record.encode())
+            except DataError:
+                # `run.json` is still the old one.
+                atomic.staged(file).unlink(missing_ok=True)
+                raise
+            self._record = record
+            os.replace(staged, file)
+
+    def _finish_commit(self, record: RunRecord) -> None:
+        """Move the state of the last finished round into place, if it is not there yet."""
+        file = self.path / STATE
+        staged = atomic.staged(file)
+        found = digest_of(file)
+        if found == record.state:
+            return
+        if record.state is None or digest_of(staged) != record.state:
+            what = "is gone" if found is None else "was changed"
+            raise altered(file, f"{what}: it is not the state after round {record.rounds}")
+        with _writing(file):
+            os.replace(staged, file)
+
+    def _remove_unfinished(self, number: int) -> None:
+        """Remove the files of an unfinished round, and temporary files."""
+        for path in (
+            self.path / OUTPUTS / f"round-{number}.npz",
+            self.path / EVALUATIONS / f"round-{number}.npz",
+            self.path / CLIENTS / f"round-{number}",
+        ):
+            if os.path.lexists(path):
+                atomic.remove(path)
+        for folder in (self.path, self.path / OUTPUTS, self.path / EVALUATIONS):
+            atomic.remove_leftovers(folder)
+
+    def _save(self, path: pathlib.Path, value: Any, type: Type) -> None:
+        self._write(path, encode_npz(ArrayLayout(type).encode(value, str(path)), {}))
+
+    def _write(self, path: pathlib.Path, content: bytes) -> None:
+        with _writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            atomic.replace_file(path, content, is_shared=False)
+
+
+def _writer() -> str:
+    return f"process {os.getpid()} on {socket.gethostname()}\n"
+
+
+def _who(file: pathlib.Path) -> tuple[str, ...]:
+    """Return who holds a lock, as stated in its file."""
+    try:
+        return (f"it is {read_regular(file, LONGEST_LOCK).decode().strip()}",)
+    except (OSError, ValueError):
+        return ()
+
+
+def _is_after(digits: str, number: int) -> bool:
+    """Return whether digits, which may be very many, are a number after another."""
+    digits, last = digits.lstrip("0"), str(number)
+    return (len(digits), digits) > (len(last), last)
+
+
+@contextlib.contextmanager
+def _writing(path: pathlib.Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: pathlib.Path, error: OSError) -> DataError:
+    return DataError(
+        "E922",
+        f"cannot write {path}: {error.strerror}",
+        notes=("the rounds before it are kept",),
+        help="make space on the disk, or let the folder be written",
+    )

@@ -1,0 +1,75 @@
+"""The identity of a run: the program, the sampling of clients and the data.
+
+A run can only be continued with the same identity.  Options of engines and of printing are not part
+of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tffc.runtime.data.identity import SourceIdentity, source_differences
+from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.rounds import Sampling
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunIdentity:
+    """The form, the SHA-256 of each program of the bundle, the sampling, and the source."""
+
+    form: str
+    programs: Mapping[str, str]
+    sampling: Sampling
+    skip_bad_clients: bool
+    source: SourceIdentity
+
+    @classmethod
+    def of(
+        cls, process: Process, sampling: Sampling, source: SourceIdentity, *, skip_bad_clients: bool
+    ) -> RunIdentity:
+        """Return the identity of a run of a process."""
+        return cls(process.bundle.form, process.digests, sampling, skip_bad_clients, source)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the identity as a JSON object, without the source."""
+        return {
+            "form": self.form,
+            "programs": dict(self.programs),
+            "clients_per_round": self.sampling.clients,
+            "seed": self.sampling.seed,
+            "skip_bad_clients": self.skip_bad_clients,
+        }
+
+
+def differences(begun: RunIdentity, now: RunIdentity) -> list[str]:
+    """Describe how a run's identity differs from `now`, the one it would be continued with."""
+    found: list[str] = []
+    if begun.programs["computation"] != now.programs["computation"]:
+        found.append("the bundle is that of another program")
+    if begun.form != now.form:
+        found.append(f"its form is {begun.form}, and here {now.form}")
+    else:
+        parts = {*begun.programs, *now.programs} - {"computation"}
+        other = sorted(p for p in parts if begun.programs.get(p) != now.programs.get(p))
+        found += [f"{part}.pb of the bundle is another one" for part in other]
+    return [*found, *_sampling(begun, now), *source_differences(begun.source, now.source)]
+
+
+def _sampling(begun: RunIdentity, now: RunIdentity) -> Iterable[str]:
+    old, new = begun.sampling, now.sampling
+    if old.clients != new.clients:
+        yield f"a round takes {_clients(old)}, and here {_clients(new)}"
+    if old.seed != new.seed:
+        yield f"its seed is {old.seed}, and here {new.seed}"
+    if begun.skip_bad_clients != now.skip_bad_clients:
+        words = ("fails its round", "is left out")
+        yield (
+            f"a client whose data cannot be read {words[begun.skip_bad_clients]}, "
+            f"and here {words[now.skip_bad_clients]}"
+        )
+
+
+def _clients(sampling: Sampling) -> str:
+    return "all clients" if sampling.clients is None else f"{sampling.clients} clients"

@@ -1,0 +1,1 @@
+"""What every package needs: errors and their pages, files, and text for people."""

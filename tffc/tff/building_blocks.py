@@ -1,0 +1,224 @@
+"""The building blocks of programs under the names of `tff.framework`.
+
+They are the nodes of `tffc.language`, which offer TFF's names for their parts beside their own.  A
+class here constructs nodes of its kind, and `isinstance` accepts them as its instances.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias, cast
+
+from tffc.frontend.hints import described
+from tffc.frontend.type_analysis import check_is_type
+from tffc.language import nodes, wire
+from tffc.language.array import to_array
+from tffc.language.traverse import walk
+from tffc.language.types import TensorType, Type, to_type
+from tffc.passes.call_dominant import call_dominant
+from tffc.passes.desugar_means import desugar_means
+from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.support.trampoline import Task, run
+
+Rewriting: TypeAlias = Callable[[nodes.Node], tuple[nodes.Node, bool]]
+"""Transforms a node: returns its replacement, and whether that is a different node."""
+
+
+class BlockKind(type):
+    """The metaclass of the building block classes."""
+
+    node: type[nodes.NodeBase]
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.node)
+
+
+def _kind(name: str, node: type[nodes.NodeBase], make: Callable[..., Any], doc: str) -> BlockKind:
+    body = {"node": node, "__new__": lambda _, *args, **kwargs: make(*args, **kwargs)}
+    body |= {"__doc__": doc, "__module__": __name__, "from_proto": staticmethod(_from_message)}
+    return BlockKind(name, (), body)
+
+
+def _from_message(message: Any) -> nodes.Node:
+    """Return the node held by a `Computation` message."""
+    return wire.from_bytes(message.SerializeToString())
+
+
+@entry_point
+def _reference(name: str, type_spec: Any, context: Any = None) -> nodes.Reference:
+    if not isinstance(name, str):
+        raise LanguageTypeError(
+            "E136",
+            f"a reference is of a name, not of {described(name)}",
+            help="give the name as a string",
+        )
+    return nodes.Reference(name, to_type(type_spec))
+
+
+@entry_point
+def _selection(
+    source: nodes.Node, name: str | None = None, index: int | None = None
+) -> nodes.Selection:
+    if (name is None) == (index is None):
+        raise LanguageValueError(
+            "E199",
+            "an element is selected by its name or by its position, but "
+            + ("neither is given" if name is None else "both are given"),
+            help="give either name= or index=",
+        )
+    if index is not None:
+        return nodes.Selection(source, index)
+    assert name is not None
+    return nodes.Selection.by_name(source, name)
+
+
+@entry_point
+def _struct(elements: Iterable[Any], container_type: type | None = None) -> nodes.StructNode:
+    pairs = [each if isinstance(each, tuple) else (None, each) for each in elements]
+    return nodes.StructNode.from_pairs(pairs, container_type)
+
+
+@entry_point
+def _lambda(name: str | None, parameter_type: Any, result: nodes.Node) -> nodes.Lambda:
+    return nodes.Lambda(name, None if parameter_type is None else to_type(parameter_type), result)
+
+
+@entry_point
+def _block(local_symbols: Iterable[tuple[str, nodes.Node]], result: nodes.Node) -> nodes.Block:
+    return nodes.Block(tuple(nodes.Binding(*pair) for pair in local_symbols), result)
+
+
+@entry_point
+def _intrinsic(uri: str, type_signature: Type) -> nodes.Intrinsic:
+    return nodes.Intrinsic(uri, check_is_type(type_signature))
+
+
+@entry_point
+def _data(content: Any, type_spec: Any) -> nodes.Data:
+    return nodes.Data(content.type_url, content.value, to_type(type_spec))
+
+
+@entry_point
+def _literal(value: Any, type_signature: TensorType) -> nodes.Literal:
+    return nodes.Literal(to_array(value, type_signature.element_type), type_signature)
+
+
+@entry_point
+def _compiled(proto: Any, name: str | None = None, type_signature: Any = None) -> nodes.Compiled:
+    made = _from_message(proto)
+    assert isinstance(made, nodes.Compiled)
+    return nodes.Compiled(made.kind, made.payload, type_signature or made.type, name)
+
+
+@entry_point
+def _no_block(*_: Any, **__: Any) -> Any:
+    raise LanguageTypeError(
+        "E717",
+        "a building block is made by the class of its kind",
+        help="call the class of a kind, such as tff.framework.Reference",
+    )
+
+
+Block = _kind("Block", nodes.Block, _block, "Bindings, and a result that uses them.")
+Call = _kind("Call", nodes.Call, entry_point(nodes.Call), "A function applied to its argument.")
+CompiledComputation = _kind(
+    "CompiledComputation", nodes.Compiled, _compiled, "A section of TensorFlow or XLA."
+)
+ComputationBuildingBlock = _kind(
+    "ComputationBuildingBlock", nodes.NodeBase, _no_block, "Any node of a program."
+)
+Data = _kind("Data", nodes.Data, _data, "A value that the executing system finds by a message.")
+Intrinsic = _kind("Intrinsic", nodes.Intrinsic, _intrinsic, "An operator of the language.")
+Lambda = _kind("Lambda", nodes.Lambda, _lambda, "A function of at most one parameter.")
+Literal = _kind("Literal", nodes.Literal, _literal, "A constant tensor.")
+Placement = _kind(
+    "Placement", nodes.PlacementNode, entry_point(nodes.PlacementNode), "A placement as a value."
+)
+Reference = _kind("Reference", nodes.Reference, _reference, "What a name is bound to.")
+Selection = _kind("Selection", nodes.Selection, _selection, "An element of a struct.")
+Struct = _kind("Struct", nodes.StructNode, _struct, "Values side by side, named or not.")
+
+
+class UnexpectedBlockError(LanguageTypeError):
+    """A building block is not of the expected kind."""
+
+    def __init__(self, expected: Any, actual: nodes.Node) -> None:
+        super().__init__("E718", f"expected a {expected.__name__}, found `{actual}`")
+        self.expected, self.actual = expected, actual
+
+
+def _checked(comp: Any) -> nodes.Node:
+    if not isinstance(comp, nodes.NodeBase):
+        raise UnexpectedBlockError(ComputationBuildingBlock, comp)
+    return cast("nodes.Node", comp)
+
+
+@entry_point
+def transform_postorder(comp: nodes.Node, transform: Rewriting) -> tuple[nodes.Node, bool]:
+    """Transform every node of a program, inner nodes first; return the result and whether it
+    changed."""
+    return run(_transformed(_checked(comp), transform, before=False))
+
+
+@entry_point
+def transform_preorder(comp: nodes.Node, transform: Rewriting) -> tuple[nodes.Node, bool]:
+    """Transform every node of a program, outer nodes first; return the result and whether it
+    changed.
+
+    After a node is transformed, the nodes inside its replacement are.
+    """
+    return run(_transformed(_checked(comp), transform, before=True))
+
+
+def _transformed(
+    node: nodes.Node, transform: Rewriting, *, before: bool
+) -> Task[tuple[nodes.Node, bool]]:
+    changed = False
+    if before:
+        node, changed = transform(node)
+    children: list[nodes.Node] = []
+    for child in node.children():
+        made, is_another = yield _transformed(child, transform, before=before)
+        children.append(made)
+        changed = changed or is_another
+    node = node.with_children(tuple(children))
+    if not before:
+        node, is_another = transform(node)
+        changed = changed or is_another
+    return node, changed
+
+
+@entry_point
+def to_call_dominant(comp: nodes.Node) -> nodes.Node:
+    """Return a program as one flat block of calls; see the pass `call-dominant`."""
+    return call_dominant(comp)
+
+
+@entry_point
+def unique_name_generator(comp: nodes.Node | None, prefix: str | None = "_var") -> Iterator[str]:
+    """Yield names, a prefix and a number, that no binding or reference of a program has."""
+    taken: set[str | None] = set()
+    for node in walk(comp) if comp is not None else ():
+        match node:
+            case nodes.Reference():
+                taken.add(node.name)
+            case nodes.Lambda():
+                taken.add(node.parameter_name)
+            case nodes.Block():
+                taken.update(binding.name for binding in node.locals)
+            case _:
+                pass
+    names = (f"{prefix}{number}" for number in itertools.count(1))
+    return (name for name in names if name not in taken)
+
+
+@entry_point
+def replace_intrinsics_with_bodies(comp: nodes.Node) -> tuple[nodes.Node, bool]:
+    """Return a program with means replaced by sums and quotients, and whether it had any.
+
+    tffc runs all other operators itself; see the pass `desugar-means`.
+    """
+    made = desugar_means(_checked(comp))
+    return made, made is not comp

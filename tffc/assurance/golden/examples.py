@@ -50,6 +50,7 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
             "E800",
             f"cannot read {path}: {error.strerror}",
             help="write one, or give its folder",
+            remedy="golden file",
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise GoldenError("E801", f"{path} is not YAML", notes=(str(error),)) from None

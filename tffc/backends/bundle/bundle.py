@@ -184,6 +184,7 @@ def check_target(path: pathlib.Path, *, replace: bool) -> None:
             "E603",
             f"the folder {path} already holds a bundle",
             help="replace it, or name another folder",
+            remedy="replace",
         )
 
 

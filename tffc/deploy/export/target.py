@@ -39,6 +39,7 @@ def check_target(
             "E956",
             f"the folder {path} already holds {holding}",
             help="replace it, or name another folder",
+            remedy="replace",
         )
 
 

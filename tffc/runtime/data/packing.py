@@ -64,7 +64,10 @@ def check_pack_target(path: pathlib.Path, *, replace: bool) -> None:
         )
     if is_packed(path) and not replace:
         raise DataError(
-            "E699", f"the folder {path} already holds a pack", help="replace it, or name another"
+            "E699",
+            f"the folder {path} already holds a pack",
+            help="replace it, or name another",
+            remedy="replace",
         )
 
 
@@ -164,6 +167,7 @@ def _tensors_of(data: DataSet, type: Type | None) -> Any:
             "E616",
             f"data of the kind {data.origin().kind} is packed as a program takes it",
             help="name the program that is to take it",
+            remedy="program of data",
         )
     layout = ArrayLayout(type)
     source = data.typed(type)

@@ -141,6 +141,7 @@ def check_beginning(bundle: Bundle) -> None:
             f"the bundle does not say how the state of type `{type}` begins",
             help="give a state, or compile an iterative process, or compile with a computation "
             "of the first state",
+            remedy="first state",
         )
 
 

@@ -134,6 +134,7 @@ def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) 
             "E662",
             f"cannot sample {count} clients of {len(clients)}",
             help="sample fewer",
+            remedy="sample size",
         )
 
     def rank(client: str) -> bytes:

@@ -67,6 +67,7 @@ def read_report(folder: pathlib.Path) -> RunReport:
             "E996",
             f"{folder} is not the folder of a run: it has no {RUN}",
             help="give the folder of a run",
+            remedy="run folder",
         )
     file = folder / METRICS
     with reading(file):

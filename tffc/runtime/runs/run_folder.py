@@ -121,6 +121,7 @@ class RunFolder:
                     "E920",
                     f"the folder {self.path} already holds a run",
                     help="go on with it, or name another folder",
+                    remedy="resume",
                 )
             self.batching = read_batching(self.path)
             return self._go_on(record, identity)
@@ -356,4 +357,5 @@ def _unwritable(path: pathlib.Path, error: OSError) -> DataError:
         f"cannot write {path}: {error.strerror}",
         notes=("the rounds before it are kept",),
         help="make space on the disk, or let the folder be written",
+        remedy="resume later",
     )

@@ -110,7 +110,7 @@ def test_no_such_file(run: Run) -> None:
     ran = run("parse", "none.txt", "-o", "again.pb")
     assert (ran.code, ran.stderr) == (
         1,
-        "error[E855]: cannot read none.txt: No such file or directory\n",
+        "error[E850]: cannot read none.txt: No such file or directory\n",
     )
 
 
@@ -118,6 +118,6 @@ def test_sections_that_cannot_be_written(run: Run, tmp_path: pathlib.Path) -> No
     (tmp_path / "file").write_text("")
     target = f"{ROOT}/examples/slides.py:simple"
     assert run("print", target, "--style", "typed", "--sections", "file").refusal == (
-        "error[E854]: cannot write sections to file: File exists\n"
+        "error[E851]: cannot write sections to file: File exists\n"
         " = help: give a writable folder, or a new path that can be created\n"
     )

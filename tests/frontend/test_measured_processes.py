@@ -179,7 +179,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
     "initialize takes an argument": (
         lambda: Measured(same, add),
         "TemplateInitFnParamNotEmptyError",
-        "initialize_fn must take no argument, but is of type `(int32 -> int32)` [E493]\n"
+        "initialize_fn must take no argument, but is of type `(int32 -> int32)` [E474]\n"
         "  help: bind its arguments: tff.federated_computation(lambda: f(...))",
     ),
     "another state": (

@@ -135,12 +135,12 @@ REFUSED: dict[str, tuple[Compiled, type[TffcError], str]] = {
     "a tensor that is not bound": (
         section(MODULE, given=bound(0, 2)),
         ExecutionError,
-        "an XLA section is bound otherwise than its type `<x=int32,y=float32[2]>` says [E754]",
+        "an XLA section is bound otherwise than its type `<x=int32,y=float32[2]>` says [E721]",
     ),
     "a tensor that is bound twice": (
         section(MODULE, made=bound(1, 1)),
         ExecutionError,
-        "an XLA section is bound otherwise than its type `<x=int32,y=float32[2]>` says [E754]",
+        "an XLA section is bound otherwise than its type `<x=int32,y=float32[2]>` says [E721]",
     ),
 }
 

@@ -94,7 +94,7 @@ def compile_initialize(program: Node) -> Compiled:
 
 def _first_state_refusal(rule: str, program: Node) -> FormError:
     return FormError(
-        "E515",
+        "E510",
         f"the computation of the first state {rule}; found one of type `{program.type}`",
         notes=("expected `( -> S@SERVER)`",),
         span=program.span if isinstance(program, Lambda) else None,

@@ -145,9 +145,10 @@ def _export_keras(
         )
     if out.exists() and not replace:
         raise ExportError(
-            "E876",
+            "E956",
             f"{out} already exists",
-            help="add --force to replace it, or name another file",
+            help="replace it, or name another file",
+            remedy="replace",
         )
     found = find_part(_read_state(state), part)
     start_tensorflow()

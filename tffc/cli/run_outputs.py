@@ -253,7 +253,7 @@ def _write(path: pathlib.Path, text: str) -> None:
         atomic.write_file(path, text.encode())
     except OSError as error:
         raise DataError(
-            "E923",
+            "E851",
             f"cannot write {path}: {error.strerror}",
             help="give the path of a file in an existing, writable folder, on a disk with enough "
             "space",
@@ -264,7 +264,7 @@ def _check_folder(path: pathlib.Path) -> None:
     """Check that the folder of an output file exists, before any round has run for it."""
     if not path.parent.is_dir():
         raise DataError(
-            "E857",
+            "E851",
             f"cannot write {path}: there is no folder {path.parent}",
             help=near_file(path.parent, os.path.isdir) or f"make it: mkdir -p {path.parent}",
         )

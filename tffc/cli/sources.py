@@ -184,7 +184,7 @@ def read_text(source: str) -> str:
       LoadError: the file cannot be read.
     """
     limit = MAX_TEXT_BYTES
-    data = read_stdin(limit) if source == "-" else _content(source, limit, "E855")
+    data = read_stdin(limit) if source == "-" else _content(source, limit, "E850")
     return data.decode("utf-8", errors="replace")
 
 

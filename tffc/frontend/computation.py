@@ -173,7 +173,7 @@ class Computation(Convertible):
         attempted use."""
         if self._scope is not None:
             raise ContextError(
-                "E432",
+                "E431",
                 f"the computation cannot be {use} by itself, for it uses values of the trace of "
                 f"{self._scope.name!r}",
                 help="make them arguments of the computation",
@@ -195,7 +195,7 @@ class Computation(Convertible):
 
             return import_section(section, self._type, argument)
         raise LanguageValueError(
-            "E433",
+            "E430",
             f"a computation of type `{self._type}` is called inside a {context.kind}.computation, "
             "but only TensorFlow computations can be called, and only by one another",
             help="call it in a federated computation and pass on what it gives",
@@ -374,7 +374,7 @@ def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
     def decorate(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             raise LanguageTypeError(
-                "E400",
+                "E407",
                 f"@{name} was given {next(iter(kwargs))!r} by keyword, but takes types by position",
                 help="give one type for each parameter of the function, in order",
             )

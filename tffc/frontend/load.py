@@ -192,7 +192,7 @@ def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: s
         return _loaded(name, value)
     if _is_a(value, PolymorphicComputation):
         raise LoadError(
-            "E440",
+            "E414",
             f"{name!r} in {source} is polymorphic, so its types are not known",
             help="give its decorator the types of its parameters",
         )
@@ -230,7 +230,7 @@ def _no_candidate(module: ModuleType, source: str) -> LoadError:
     if functions:
         notes.append(f"plain Python functions: {', '.join(functions)}")
     return LoadError(
-        "E466",
+        "E465",
         f"{source} defines no computation and no iterative process",
         notes=tuple(notes),
         help="decorate a function with @tff.federated_computation(...), with the types of its "

@@ -121,7 +121,7 @@ def _run(
 def _returned_none(function: Callable[..., Any]) -> ComputationReturnedNoneError:
     name = function_name(function) or "the traced callable"
     return ComputationReturnedNoneError(
-        "E450",
+        "E415",
         f"{name!r} returned None, which is not a value of a program",
         help="return the result; a function without a return statement returns None",
         span=result_span(function),

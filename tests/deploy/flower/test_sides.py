@@ -22,11 +22,11 @@ from tffc.support.errors import BundleError, DataError, TffcError
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 
-from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict  # noqa: E402  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict  # noqa: E401  # pyright: ignore[reportMissingImports]  # an extra
 
-from tests.deploy.flower.grid import GridHere, app_at, context  # noqa: E402  # after the skip
-from tffc.deploy.flower.records import to_flower  # noqa: E402  # after the skip
-from tffc.deploy.flower.sides import serve  # noqa: E402  # after the skip
+from tests.deploy.flower.grid import GridHere, app_at, context  # noqa: E401  # after the skip
+from tffc.deploy.flower.records import to_flower  # noqa: E401  # after the skip
+from tffc.deploy.flower.sides import serve  # noqa: E401  # after the skip
 
 
 @pytest.fixture
@@ -293,7 +293,7 @@ def test_a_node_without_what_an_app_has_no_room_for(
     config = {"secure-sums": "open", "bundle": str(tmp_path / "bundle"), "attempts": 1}
     with pytest.raises(TffcError, match="0 of 3 nodes answered"):
         run(app, nodes, config)
-    assert "E786, A bundle file that cannot be found" in caplog.text
+    assert "E762, A bundle file that cannot be found" in caplog.text
     assert "cannot keep a file of the bundle in /proc/nowhere" in caplog.text
 
 
@@ -308,7 +308,7 @@ def test_large_files_are_found_in_the_folder_of_the_bundle(tmp_path: pathlib.Pat
     said = refusal(BundleError, read_app_bundle, file, fetch_from(tmp_path / "app"))
     size = len(bundle.encode()["manifest.json"])
     assert said == (
-        f"{file} names manifest.json, of {size} bytes, which is not here [E786]\n"
+        f"{file} names manifest.json, of {size} bytes, which is not here [E762]\n"
         "  help: begin a new run, in which the server sends what a node lacks; at the server, give "
         "the folder of the bundle itself"
     )

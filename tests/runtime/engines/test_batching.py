@@ -389,7 +389,7 @@ def test_what_is_known_is_not_measured_again(summing: Process) -> None:
 @pytest.mark.parametrize("text", ["0", "-3", "many", ""])
 def test_a_batching_that_is_none(text: str) -> None:
     assert refusal(LanguageValueError, Batching.parse, text) == (
-        f"clients cannot be computed in batches of {text!r} [E975]\n"
+        f"clients cannot be computed in batches of {text!r} [E706]\n"
         "  help: give 'auto', 'off', or how many clients there are in a batch"
     )
 

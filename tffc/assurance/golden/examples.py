@@ -53,15 +53,15 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
             remedy="golden file",
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise GoldenError("E801", f"{path} is not YAML", notes=(str(error),)) from None
+        raise GoldenError("E800", f"{path} is not YAML", notes=(str(error),)) from None
     if twice is not None:
         raise GoldenError(
-            "E813",
+            "E800",
             f"in {path}, the key {twice.value!r} occurs twice",
             help=f"remove one; the second is in line {twice.start_mark.line + 1}",
         )
     if not isinstance(content, dict):
-        raise GoldenError("E802", f"{path} must be a mapping of names to examples")
+        raise GoldenError("E800", f"{path} must be a mapping of names to examples")
     listed = {name: _example(name, entry, path) for name, entry in content.items()}
     for name in names:
         if name not in listed:
@@ -74,14 +74,14 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
 def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
     if not isinstance(name, str) or not NAME.fullmatch(name) or name.lower() == LIST:
         raise GoldenError(
-            "E806",
+            "E800",
             f"in {path}, {name!r} cannot be the name of an example",
             help="use letters, digits, '_', '-' and '.': it names a folder",
         )
     wrong = _what_is_wrong(entry)
     if wrong is not None:
         raise GoldenError(
-            "E804",
+            "E800",
             f"in {path}, the example {name!r} {wrong}",
             help=_what_to_write(entry),
         )

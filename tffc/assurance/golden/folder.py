@@ -181,7 +181,7 @@ def write(folder: pathlib.Path, printed: Printed) -> None:
         atomic.write_folders(encoded)
     except OSError as error:
         raise GoldenError(
-            "E807",
+            "E851",
             f"cannot write to {folder}: {error.strerror}",
             notes=("no golden file was changed",),
             help="make space on the disk, or let the folder be written",

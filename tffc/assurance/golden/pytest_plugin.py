@@ -234,7 +234,7 @@ def _folder_name(test: str) -> str:
     name = re.sub(r"[^\w.]+", "-", test).strip("-.")
     if not name:
         raise GoldenError(
-            "E910",
+            "E809",
             f"{test!r} has nothing of which a folder of golden files could be named",
             help="give it a name with a letter: tffc_golden(program, name=...)",
         )
@@ -253,7 +253,7 @@ def _parts(program: object) -> tuple[Node, Node | None]:
         case Computation():
             return program.node, None
     raise GoldenError(
-        "E808",
+        "E714",
         f"tffc_golden takes a computation or an iterative process, found {type(program).__name__}",
         help="decorate a function with @tff.federated_computation(...)",
     )

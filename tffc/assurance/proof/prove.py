@@ -70,7 +70,7 @@ def refusal(proof: Proof, what: str) -> ValidationError | None:
     if found is None:
         return None
     return ValidationError(
-        "E960",
+        "E902",
         f"the {what} computes something else than the program: {found.leaf} differs, "
         f"{found.reason}",
         notes=(f"the program has {found.program}", f"the {what} has {found.form}"),

@@ -168,7 +168,7 @@ def check_target(path: pathlib.Path, *, replace: bool) -> None:
     if not path.exists():
         return
     if not path.is_dir():
-        raise BundleError("E601", f"{path} is not a folder", help="name a new folder")
+        raise BundleError("E602", f"{path} is not a folder", help="name a new folder")
     is_bundle_there = (path / MANIFEST).is_file()
     own = {MANIFEST, *_read_manifest(path).files} if is_bundle_there else set[str]()
     other = next((file for file in _files_in(path) if file not in own), None)
@@ -196,7 +196,7 @@ def _files_in(path: pathlib.Path) -> Iterator[str]:
 
     def give_up(error: OSError) -> None:
         raise BundleError(
-            "E649",
+            "E602",
             f"cannot tell what the folder {path} holds: {error.filename}: {error.strerror}",
             notes=("a bundle takes a new folder, an empty one, or the place of another bundle",),
             help="name another folder",
@@ -259,7 +259,7 @@ def _assembled(path: pathlib.Path, manifest: Manifest, contents: Mapping[str, by
         _check_makes_state(path, initialize.type, programs["computation"].type)
     if not isinstance(initialize, Compiled | None):
         raise BundleError(
-            "E608",
+            "E606",
             f"initialize.pb of the bundle {path} is not a compiled section",
             help="compile the program again",
         )
@@ -292,7 +292,7 @@ def _check_makes_state(path: pathlib.Path, type: Type, round: Type) -> None:
             is_right = local_type(state).is_assignable_from(local_type(type.result))
     if not is_right:
         raise BundleError(
-            "E656",
+            "E606",
             f"initialize.pb of the bundle {path} is of type `{type}`, expected {expected}",
             help="compile the program again",
         )
@@ -308,7 +308,7 @@ def _content(path: pathlib.Path, name: str, limit: int) -> bytes:
         return read_regular(path / name, limit, within=path)
     except OSError as error:
         raise BundleError(
-            "E605",
+            "E606",
             f"cannot read {name} of the bundle {path}: {error.strerror}",
             help="compile the program again",
         ) from error
@@ -335,7 +335,7 @@ def _decode(path: pathlib.Path, stem: str, content: bytes, type: str) -> Node:
     # Older bundles have invisible characters of names without escapes.
     if str(program.type) != printable(type):
         raise BundleError(
-            "E607",
+            "E606",
             f"{stem}.pb of the bundle {path} is of type `{program.type}`",
             notes=(f"the manifest says `{excerpt(type, 0, 0, LONGEST_TYPE)[0]}`",),
             help="compile the program again",

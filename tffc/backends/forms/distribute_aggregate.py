@@ -136,7 +136,7 @@ def _check_placement(component: str, node: Lambda, placement: Placement) -> None
         found = inner.type
         if isinstance(found, FederatedType) and found.placement is not placement:
             raise FormError(
-                "E505",
+                "E501",
                 f"{component} runs at {placement} alone, found a value of type `{found}`",
                 help=f"keep only values at {placement} in it; what runs elsewhere is "
                 "another component of the form",
@@ -149,11 +149,11 @@ def _check_communicates(component: str, node: Lambda, kind: str) -> None:
     bindings, result = (body.locals, body.result) if isinstance(body, Block) else ((), body)
     returned = [getattr(value, "name", None) for value in result.children()]
     if not isinstance(result, StructNode) or returned != [binding.name for binding in bindings]:
-        raise FormError("E506", f"{component} has to return the results of its operators, in order")
+        raise FormError("E501", f"{component} has to return the results of its operators, in order")
     for binding in bindings:
         if not getattr(operator_of(binding.value), f"is_{kind}", False):
             raise FormError(
-                "E507",
+                "E501",
                 f"{component} holds {kind} operators only, found `{binding.value}`",
                 help="compute the rest in the components before and after it",
             )
@@ -382,7 +382,7 @@ class DistributeAggregateSteps(RoundSteps):
             own = without_argument(wanted, component)
         if own is None or places is None or not isinstance(kept, StructNode):
             raise ExecutionError(
-                "E778",
+                "E775",
                 "what the aggregations take besides clients' values is not known without the "
                 "server's state",
                 help="compile the program again, or to a MapReduceForm",

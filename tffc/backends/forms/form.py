@@ -88,7 +88,7 @@ class Form(abc.ABC):
                 if component == "round":
                     component = "the round" if side == "result" else "the next round"
                 raise FormError(
-                    "E503",
+                    "E501",
                     f"{what} of type `{given}` does not fit {component}, which takes `{taken}`",
                 )
 
@@ -185,7 +185,7 @@ def check_section(component: str, node: Node) -> None:
 def check_lambda(component: str, node: Node) -> Lambda:
     """Return a component that has to be a closed lambda in which no name is bound twice."""
     if not isinstance(node, Lambda):
-        raise FormError("E504", f"{component} has to be a lambda, found {kind_of(node)}")
+        raise FormError("E501", f"{component} has to be a lambda, found {kind_of(node)}")
     verify(node, (CLOSED, UNIQUE_NAMES))
     return node
 
@@ -201,5 +201,5 @@ def struct_of(found: Type | None, size: int, component: str, end: str) -> Struct
     if isinstance(found, StructType) and len(found) == size:
         return found
     raise FormError(
-        "E502", f"the {end} of {component} has to be a struct of {size}, found `{found}`"
+        "E501", f"the {end} of {component} has to be a struct of {size}, found `{found}`"
     )

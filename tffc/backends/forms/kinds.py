@@ -64,7 +64,7 @@ def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> 
     """
     if name not in FORMS:
         raise FormError(
-            "E508",
+            "E500",
             f"there is no form {name!r}",
             notes=(f"there are {', '.join(FORMS)}",),
             help=did_you_mean(name, FORMS) or "give one of these names",
@@ -77,7 +77,7 @@ def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> 
             "leave out": [each for each in components if each not in wanted],
         }
         raise FormError(
-            "E509",
+            "E501",
             f"the form {name} has the components {', '.join(wanted)}; "
             f"found {', '.join(components) or 'none'}",
             help="; ".join(f"{do} {', '.join(names)}" for do, names in changes.items() if names),
@@ -86,7 +86,7 @@ def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> 
 
     if not isinstance(type_signature, FunctionType):
         raise FormError(
-            "E653",
+            "E501",
             f"a round is a function, found one of type `{type_signature}`",
             help="give the type of the whole round, which is written with an arrow",
         )

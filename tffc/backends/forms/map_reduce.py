@@ -126,7 +126,7 @@ class MapReduceForm(Form):
         check_section(name, component)
         found = signature(component)
         if name in ("zero", *BOUNDS) and found.parameter is not None:
-            raise FormError("E655", f"{name} takes no argument, found one of type `{found}`")
+            raise FormError("E501", f"{name} takes no argument, found one of type `{found}`")
 
     @staticmethod
     def check_signature(program: Node) -> None:

@@ -173,7 +173,7 @@ class BeamEngine(RemoteEngine):
             else:
                 return prefix
         raise ExecutionError(
-            "E933",
+            "E772",
             "Beam could not carry out the pipeline of a round",
             notes=(f"{type(failure).__name__}: {failure}".partition("\n")[0],),
             help="the logs of the runner and its workers tell more; with TFFC_DEBUG=1 in the "

@@ -36,7 +36,7 @@ def client_app(module: str | os.PathLike[str]) -> Any:
 def _sides() -> ModuleType:
     if importlib.util.find_spec("flwr") is None:
         raise MissingExtraError(
-            "E782",
+            "E701",
             "Flower is not installed, and its apps need it",
             help="pip install 'tffc[flower]'",
         )

@@ -135,7 +135,7 @@ def _content(path: str, entry: Mapping[str, Any], name: str, fetch: Fetch | None
         content = fetch(entry["sha256"], entry["bytes"])
         if not content and entry["bytes"]:
             raise BundleError(
-                "E786",
+                "E762",
                 f"{name} names {path}, of {entry['bytes']} bytes, which is not here",
                 help="begin a new run, in which the server sends what a node lacks; at the server, "
                 "give the folder of the bundle itself",
@@ -191,7 +191,7 @@ def fetch_from(folder: pathlib.Path | None) -> Fetch | None:
 
 def _malformed(name: str, reason: str) -> BundleError:
     return BundleError(
-        "E764",
+        "E760",
         f"{name} does not hold a bundle: {reason}",
         help="write the app again, with tffc export --to flower",
     )

@@ -78,7 +78,7 @@ class FlowerEngine:
         self._has_secure_sums = has_secure_sums(process)
         if self._has_secure_sums and not settings.secure_sums:
             raise ExecutionError(
-                "E769",
+                "E766",
                 "the program has secure sums, and it is not said how nodes add them",
                 help='give secure-sums="masked" in the run configuration, or "open" where the '
                 "server may see the sum of each node's clients",

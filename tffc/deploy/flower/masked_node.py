@@ -162,7 +162,7 @@ class MaskedNode:
         own = self._settings.name
         if own and name != own:
             raise ExecutionError(
-                "E790",
+                "E766",
                 f"the server calls the node {name!r}, which is {own!r}",
                 help="register the node under its name, or leave the name out of its configuration",
             )
@@ -207,7 +207,7 @@ def _read(path: pathlib.Path) -> bytes:
         return read_regular(path, LONGEST_KEY)
     except OSError as error:
         raise DataError(
-            "E791",
+            "E787",
             f"cannot read the key {path}: {error.strerror}",
             help="give the path of a key that the node's user may read",
         ) from error

@@ -171,7 +171,7 @@ class Node:
     def _check_request(self, request: Request, process: Process) -> None:
         if request.program != program_digest(process):
             raise ExecutionError(
-                "E773",
+                "E763",
                 "the server asks for a round of another program than the one in the node's app",
                 help="let the server and all nodes run one app",
             )
@@ -233,7 +233,7 @@ def _check_clients(reply: Reply, least: int) -> None:
     """Check that enough clients of the node are in what leaves it."""
     if reply.clients < least:
         raise ExecutionError(
-            "E918",
+            "E746",
             f"what would leave the node is of {reply.clients} clients, and {least} are the least",
             help="add clients to the node, or demand fewer with least-clients in its policy",
         )
@@ -261,7 +261,7 @@ def _unmasked(channel: Channel) -> Channel:
 def _folder_of_outputs(settings: NodeSettings, process: Process) -> RunFolder:
     if settings.out is None:
         raise ExecutionError(
-            "E777",
+            "E766",
             "clients have something in the end of a round, and the node has no folder for it",
             help="start the node with --node-config 'out=\"/path/to/folder\" ...'",
         )

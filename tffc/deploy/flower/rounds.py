@@ -84,7 +84,7 @@ def _wait_for_nodes(
     while len(names := engine.federation.names()) < settings.min_nodes:
         if waited >= settings.timeout:
             raise TooFewError(
-                "E771",
+                "E770",
                 f"{len(names)} nodes are there, and a round needs {settings.min_nodes}",
                 help="start more nodes, or let fewer be enough with min-nodes",
             )

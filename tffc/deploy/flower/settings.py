@@ -141,7 +141,7 @@ class NodeSettings:
         made = _read(cls, what, config)
         if not made.data:
             raise LanguageValueError(
-                "E767",
+                "E766",
                 "the node's configuration does not say where its clients' data is",
                 help="start it with --node-config 'data=\"/path/to/data\"'; a run in the "
                 "simulation is given it by --run-config",

@@ -61,7 +61,7 @@ class Store:
             atomic.replace_file(self._folder / digest, content, is_shared=True)
         except OSError as error:
             raise DataError(
-                "E785",
+                "E851",
                 f"cannot keep a file of the bundle in {self._folder}: {error.strerror}",
                 help="let the folder be written, or name another one as 'cache'",
             ) from error

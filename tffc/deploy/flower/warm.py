@@ -132,7 +132,7 @@ def _check_folder(folder: pathlib.Path) -> None:
         )
     if len(os.fsencode(folder / SOCKET)) > LONGEST_SOCKET:
         raise ExecutionError(
-            "E784",
+            "E783",
             f"the path of the worker's folder has more bytes than a socket takes: {LONGEST_SOCKET}",
             help="give a folder with a shorter path",
         )

@@ -103,7 +103,7 @@ def parse_options(words: Sequence[str]) -> RayOptions:
 class _OptionParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise LanguageValueError(
-            "E946",
+            "E931",
             "the engine on Ray does not take these options",
             notes=(message,),
             help="give --address=auto, --workers=N, --cpus-per-worker=X, --gpus-per-worker=X, "
@@ -273,7 +273,7 @@ class _RoundWork:
         shards = () if job.height else self._hands[job.number]
         what = f"that of the clients {shards[0][0]} to {shards[-1][-1]}" if shards else "a merge"
         raise ExecutionError(
-            "E948",
+            "E772",
             f"{ATTEMPTS} workers of Ray were lost at the same work",
             notes=(f"it was {what}", reason.strip().partition("\n")[0]),
             help=f"too little memory is a usual reason; {LOGS}",
@@ -451,7 +451,7 @@ class _Pool:
             return self._ray.get(ready)
         except self._ray.exceptions.RayTaskError as error:
             raise ExecutionError(
-                "E949",
+                "E772",
                 "a worker of Ray failed",
                 notes=(f"{type(error.cause).__name__}: {error.cause}".partition("\n")[0],),
                 help=LOGS,
@@ -482,7 +482,7 @@ def _start(ray: Any, options: RayOptions) -> None:
     except Exception as error:
         where = "here" if options.address is None else f"at {options.address}"
         raise ExecutionError(
-            "E947",
+            "E944",
             f"there is no Ray {where}",
             notes=(str(error).partition("\n")[0],),
             help="start it with ray start --head and give --address=auto, or give no address for "

@@ -144,7 +144,7 @@ class _BindingReader(FieldReader):
 
 def bound_otherwise(type: Type | None) -> ExecutionError:
     """Return the refusal of an XLA section whose parameter or result does not fit its type."""
-    return ExecutionError("E754", f"an XLA section is bound otherwise than its type `{type}` says")
+    return ExecutionError("E721", f"an XLA section is bound otherwise than its type `{type}` says")
 
 
 def write_tensorflow(section: TensorFlowSection) -> bytes:

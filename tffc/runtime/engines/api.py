@@ -124,7 +124,7 @@ def run(
         )
     elif evaluate is not None or evaluate_data is not None:
         raise LanguageValueError(
-            "E917",
+            "E729",
             "an evaluation needs both a program and clients' data",
             help="give evaluate and evaluate_data, or neither",
         )
@@ -161,7 +161,7 @@ def _source(data: Any, type: Type) -> ClientSource:
         return ValuesInMemory(type, values)
     if not (hasattr(data, "clients") and hasattr(data, "read")):
         raise LanguageTypeError(
-            "E927",
+            "E714",
             f"clients' data cannot be an object of class {data.__class__.__name__!r}",
             help="give a path, a list with the value of each client, a ClientData, or a source",
         )

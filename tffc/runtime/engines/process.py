@@ -52,7 +52,7 @@ class Process:
         """
         if importlib.util.find_spec("cryptography") is None:
             raise MissingExtraError(
-                "E993",
+                "E701",
                 "cryptography is not installed, and masked sums need it",
                 help="pip install 'tffc[masking]'",
             )

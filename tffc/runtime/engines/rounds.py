@@ -62,7 +62,7 @@ class Sampling:
         """
         if self.clients is not None and self.clients < 1:
             raise LanguageValueError(
-                "E926",
+                "E706",
                 f"cannot sample {self.clients} clients for a round",
                 help="give a positive number, or None for all clients",
             )

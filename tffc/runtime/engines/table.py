@@ -118,13 +118,13 @@ def make_engine(
     """
     if name not in ENGINES:
         raise LanguageValueError(
-            "E925", f"there is no engine {name!r}", help=f"the engines are {', '.join(ENGINES)}"
+            "E706", f"there is no engine {name!r}", help=f"the engines are {', '.join(ENGINES)}"
         )
     kind = ENGINES[name]
     if workers is not None and not kind.takes_workers:
         own = kind.workers_option
         raise LanguageValueError(
-            "E934",
+            "E747",
             f"the engine {name!r} takes no number of workers",
             help=f"give an option of its own, such as '{own.format(workers)}'" if own else None,
         )
@@ -132,14 +132,14 @@ def make_engine(
     if options and kind.options is None:
         takers = [other.name for other in ENGINES.values() if other.options is not None]
         raise LanguageValueError(
-            "E936",
+            "E747",
             f"the engine {name!r} takes no options, found {' '.join(options)}",
             help=f"choose the engine {' or '.join(takers)}, or give no options",
         )
     if masks_sums and not kind.masks_sums:
         able = [other.name for other in ENGINES.values() if other.masks_sums]
         raise LanguageValueError(
-            "E994",
+            "E747",
             f"the engine {name!r} cannot mask secure sums",
             help=f"choose the engine {' or '.join(able)}, or leave secure sums unmasked",
         )
@@ -169,7 +169,7 @@ def _check_batching(kind: EngineKind, batching: Batching) -> None:
         return
     able = [other.name for other in ENGINES.values() if other.measures_batches]
     raise LanguageValueError(
-        "E976",
+        "E747",
         f"the engine {kind.name!r} neither measures whether batches pay nor chooses a device for "
         "them",
         help=f"choose the engine {' or '.join(able)}, or give how many clients are in a batch",
@@ -180,7 +180,7 @@ def _check_installed(kind: EngineKind) -> None:
     for package, title in kind.packages.items():
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(
-                "E930",
+                "E701",
                 f"{title} is not installed, and the engine {kind.name!r} needs it",
                 help=f"pip install 'tffc[{kind.extra}]'",
             )

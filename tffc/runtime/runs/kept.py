@@ -83,7 +83,7 @@ def open_round(folder: pathlib.Path, number: int | None = None) -> KeptRound:
         done = "no round is" if rounds == 0 else f"{rounds} round{'s are' if rounds > 1 else ' is'}"
         last = f", such as {folder}:{rounds}" if rounds else ", or none"
         raise DataError(
-            "E840",
+            "E803",
             f"the run in {folder} has no round {number}: {done} finished",
             help=f"give the number of one that is{last}",
         )

@@ -218,7 +218,7 @@ class RunFolder:
         for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, OBSERVED, BATCHING):
             if os.path.lexists(self.path / name):
                 raise DataError(
-                    "E943",
+                    "E861",
                     f"the folder {self.path} holds {name}, and no {RUN} that says of which run",
                     help="name another folder, or move away what is there",
                 )

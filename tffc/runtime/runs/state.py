@@ -45,7 +45,7 @@ def write_state(path: pathlib.Path, state: State, type: Type) -> None:
         atomic.write_file(path, content)
     except OSError as error:
         raise DataError(
-            "E650",
+            "E600",
             f"cannot write the state {path}: {error.strerror}",
             notes=("what was there before is as it was",),
             help="give the path of a file, in a folder that exists and can be written, on a disk "
@@ -162,7 +162,7 @@ def _stated_type(path: pathlib.Path, text: str | None) -> str | None:
 
 def _malformed(path: pathlib.Path) -> DataError:
     return DataError(
-        "E652",
+        "E627",
         f"{path}: its member {MEMBER} is not what tffc writes",
         help="give a file of state that tffc wrote, or start without one",
     )

@@ -7,12 +7,12 @@ import numpy as np
 
 jax.tree_map = jax.tree_util.tree_map  # which FedJAX 0.0.17 asks for, and JAX no longer has
 
-import fedjax  # noqa: E401  # after JAX has the name again
-from fedjax.algorithms import fed_avg  # noqa: E401  # after JAX has the name again
+import fedjax  # noqa: E402  # after JAX has the name again
+from fedjax.algorithms import fed_avg  # noqa: E402  # after JAX has the name again
 
-from benchmarks.rounds.jax_models import losses  # noqa: E401  # after JAX has the name again
-from benchmarks.rounds.measured import Measured, Round  # noqa: E401  # after JAX has the name again
-from benchmarks.rounds.workloads import WORKLOADS, Arrays, clients_of  # noqa: E401  # after JAX has the name again
+from benchmarks.rounds.jax_models import losses  # noqa: E402  # after JAX has the name again
+from benchmarks.rounds.measured import Measured, Round  # noqa: E402  # after JAX has the name again
+from benchmarks.rounds.workloads import WORKLOADS, Arrays, clients_of  # noqa: E402  # after JAX has the name again
 
 
 def fedjax_jit(name: str) -> Round:

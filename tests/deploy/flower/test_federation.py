@@ -13,7 +13,7 @@ from tests.shell import Shell
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 
-from tests.deploy.flower.processes import (  # noqa: E401  # after the skip
+from tests.deploy.flower.processes import (  # noqa: E402  # after the skip
     WAIT,
     Federation,
     arrays,

@@ -22,11 +22,11 @@ from tffc.support.errors import BundleError, DataError, TffcError
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
 
-from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict  # noqa: E401  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.app import ArrayRecord, ConfigRecord, Error, Message, RecordDict  # noqa: E402  # pyright: ignore[reportMissingImports]  # an extra
 
-from tests.deploy.flower.grid import GridHere, app_at, context  # noqa: E401  # after the skip
-from tffc.deploy.flower.records import to_flower  # noqa: E401  # after the skip
-from tffc.deploy.flower.sides import serve  # noqa: E401  # after the skip
+from tests.deploy.flower.grid import GridHere, app_at, context  # noqa: E402  # after the skip
+from tffc.deploy.flower.records import to_flower  # noqa: E402  # after the skip
+from tffc.deploy.flower.sides import serve  # noqa: E402  # after the skip
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tffc.backends.forms.form import Form
-from tffc.backends.forms.kinds import FORMS, load_form
+from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.signatures import is_placed
 from tffc.backends.forms.stages import assign_stages
 from tffc.language.invariants import CALL_DOMINANT, NO_SELECT, check_no_select
@@ -14,7 +14,7 @@ from tffc.language.types import SERVER, FunctionType
 from tffc.language.verify import verify
 from tffc.passes import Pipeline
 from tffc.passes.local_processing import extract_local_processing
-from tffc.passes.pipeline import Observer, OnFailure, nearest
+from tffc.passes.pipeline import Observer, OnFailure
 from tffc.passes.table import default_pipeline
 from tffc.support.errors import FormError, PipelineError
 
@@ -56,8 +56,7 @@ def normalized(
 
     Arguments and errors are those of `compile_form`.
     """
-    if form not in FORMS:
-        raise FormError("E500", f"there is no form {form!r}", help=nearest(form, FORMS))
+    target = load_form(form)
     pipeline = pipeline or default_pipeline()
     if not pipeline.ensures(CALL_DOMINANT):
         raise PipelineError(
@@ -65,7 +64,7 @@ def normalized(
             f"the pipeline {pipeline.name!r} does not lead to {CALL_DOMINANT} form",
             help=f"add the pass {CALL_DOMINANT}",
         )
-    load_form(form).check_signature(program)
+    target.check_signature(program)
     verify(program, pipeline.given)
     flat = pipeline.run(program, observers, on_failure)
     selection = None if pipeline.ensures(NO_SELECT) else check_no_select(flat)

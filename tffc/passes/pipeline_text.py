@@ -21,8 +21,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, cast
 
-from tffc.passes.pipeline import GIVEN, Pass, PassStep, Pipeline, TextPlace, nearest
+from tffc.passes.pipeline import GIVEN, Pass, PassStep, Pipeline, TextPlace
 from tffc.support.errors import PipelineError, Span, reader
+from tffc.support.near import nearest
 
 KEYS = ("name", "passes")
 """The keys of a pipeline file."""

@@ -238,6 +238,10 @@ class PipelineError(TffcError, ValueError):
     """A pipeline that names unknown passes or options, or orders them wrongly."""
 
 
+class PluginError(TffcError, ValueError):
+    """What an installed package adds to tffc is unknown, or not what it should be."""
+
+
 class PassError(TffcError, RuntimeError):
     """A pass from another package failed."""
 

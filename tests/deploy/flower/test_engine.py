@@ -201,7 +201,7 @@ def test_a_node_without_a_folder_for_what_clients_have() -> None:
     [
         (LATE, "south did not answer in time"),
         (DEAD, "south did not answer in time"),
-        (FAILS, "south does not take part: E763, A node with another program"),
+        (FAILS, "south does not take part: E763, A message from another version or program"),
         (FLOWER, "south does not take part: Flower reports its error 2"),
         (EMPTY, "south does not take part: it has no clients for the round"),
         (OTHER, "south does not take part: it answers for another program"),

@@ -11,11 +11,10 @@ from typing import Any
 
 from tffc.assurance.golden.printing import Files, Recipe, print_program
 from tffc.frontend.load import load
-from tffc.passes.pipeline import nearest
 from tffc.support.errors import GoldenError, reader
 from tffc.support.files.reading import read_named
 from tffc.support.files.strict_json import is_text
-from tffc.support.near import did_you_mean
+from tffc.support.near import did_you_mean, nearest
 
 LIST = "golden.yaml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")

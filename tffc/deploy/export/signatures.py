@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tffc.backends.forms.kinds import FORMS, load_form
+from tffc.backends.forms.kinds import FORMS
 from tffc.graphs.node import GraphNode, copied_message
 from tffc.graphs.proto import AttrValue, FunctionDef
 from tffc.language.array import Array
@@ -91,7 +91,7 @@ def link_signatures(
         else:
             left_out[name] = reason
     if not builder.signatures:
-        forms = (name for name in FORMS if load_form(name).component_class is Compiled)
+        forms = (name for name, kind in FORMS.items() if kind.load().component_class is Compiled)
         raise ExportError(
             "E870",
             "no component of the bundle is a TensorFlow graph with a result",

@@ -242,7 +242,7 @@ def test_a_function_of_numpy_on_a_value(run: Run, write: Write) -> None:
 def test_a_type_that_is_none(run: Run, write: Write) -> None:
     write("types.py", "import tffc as tff\n\nVECTOR = tff.TensorType('vector')\n")
     assert run("print", "types.py").refusal == (
-        "error[E160]: 'vector' is not an element type\n"
+        "error[E110]: 'vector' is not an element type\n"
         " --> types.py:3:10\n"
         "  |\n"
         "3 | VECTOR = tff.TensorType('vector')\n"
@@ -416,7 +416,7 @@ def test_a_path_in_a_folder_that_is_not_there(run: Run) -> None:
 def test_malformed_pb(run: Run, write: Write) -> None:
     write("x.pb", "hello")
     assert run("print", "x.pb").refusal == (
-        "error[E206]: x.pb is not a serialized computation: field 13 has the wire type 4, which is "
+        "error[E203]: x.pb is not a serialized computation: field 13 has the wire type 4, which is "
         "not in use\n"
         " = note: at byte 2\n"
         " = help: write one with tffc trace\n"
@@ -429,7 +429,7 @@ def test_truncated_pb(run: Run, write: Write, tmp_path: pathlib.Path) -> None:
     content = (tmp_path / "x.pb").read_bytes()
     (tmp_path / "x.pb").write_bytes(content[:-7])
     assert run("compile", "x.pb", "--form", "mapreduce", "--out", "out").refusal == (
-        "error[E207]: x.pb is not a serialized computation: a field of 531 bytes, of which 524 are "
+        "error[E203]: x.pb is not a serialized computation: a field of 531 bytes, of which 524 are "
         "there\n"
         " = note: at byte 129\n"
         " = help: write one with tffc trace\n"

@@ -15,7 +15,7 @@ import tensorflow as tf
 from tests.cli.conftest import Run
 from tests.processes import ROOT, run_python
 from tffc.language.notation.type_parser import parse_type
-from tffc.runtime.runs.state import State, write_state
+from tffc.runtime.engines.state import State, write_state
 
 ERROR = "error[{}]: "
 

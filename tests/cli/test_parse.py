@@ -29,7 +29,7 @@ MISTAKES = {
     "a missing element": (
         "(x: int32 -> \n  <x,)\n",
         """\
-error[E237]: expected an expression, found `)`
+error[E236]: expected an expression, found `)`
  --> broken.txt:2:6
   |
 2 |   <x,)
@@ -39,7 +39,7 @@ error[E237]: expected an expression, found `)`
     "a name that is not bound": (
         "(x: int32 ->\n  y)\n",
         """\
-error[E246]: `y` is not bound here
+error[E141]: `y` is not bound here
  --> broken.txt:2:3
   |
 2 |   y)
@@ -49,7 +49,7 @@ error[E246]: `y` is not bound here
     "a letter that is not of ASCII": (
         "<b'a',é>\n",
         """\
-error[E246]: `é` is not bound here
+error[E141]: `é` is not bound here
  --> broken.txt:1:7
   |
 1 | <b'a',é>

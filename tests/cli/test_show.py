@@ -14,10 +14,10 @@ from tffc.runtime.data.arrays import ArrayLayout
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.data.npz import encode_npz
 from tffc.runtime.engines.rounds import Sampling
+from tffc.runtime.engines.state import State, encode_state
 from tffc.runtime.runs.metrics_file import Extent
 from tffc.runtime.runs.run_identity import RunIdentity
 from tffc.runtime.runs.run_record import RunRecord, encode_source, sha256
-from tffc.runtime.runs.state import State, encode_state
 
 MODEL = [("weights", (np.float32, [10, 2])), ("bias", np.float32)]
 STATE = to_type([("model", MODEL), ("names", (np.str_, [2]))])

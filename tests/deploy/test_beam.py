@@ -37,13 +37,13 @@ from tffc.deploy.beam.engine import IN_PROCESS, BeamEngine
 from tffc.deploy.beam.results import Result, ResultKind
 from tffc.deploy.beam.shipment import ROUND, Shipment, write_file
 from tffc.deploy.beam.workers import worker_processes
+from tffc.deploy.engines import make_engine
 from tffc.runtime.engines.engine import Batching, Cohort, RoundResult
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling, run_rounds
 from tffc.runtime.engines.shards import Batches
-from tffc.runtime.engines.table import make_engine
-from tffc.runtime.runs.speed import ALONE, BATCHED, SERVER, WAIT
+from tffc.runtime.engines.speed import ALONE, BATCHED, SERVER, WAIT
 from tffc.support.errors import (
     DataError,
     ExecutionError,

@@ -28,15 +28,15 @@ from tests.runtime.engines.programs import (
     process_of,
 )
 from tests.runtime.engines.sources import Breaks, SomeBad, Unsendable, Values, numbers
+from tffc.deploy.engines import make_engine
 from tffc.deploy.ray.engine import RayEngine
 from tffc.runtime.engines import shards
 from tffc.runtime.engines.engine import Batching, Cohort, RoundResult
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling, run_rounds
-from tffc.runtime.engines.table import make_engine
-from tffc.runtime.runs.speed import ALONE, BATCHED, MERGE, SERVER, WAIT
-from tffc.runtime.runs.state import State
+from tffc.runtime.engines.speed import ALONE, BATCHED, MERGE, SERVER, WAIT
+from tffc.runtime.engines.state import State
 from tffc.support.errors import DataError, ExecutionError, LanguageValueError, MissingExtraError
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs tffc[ray]")

@@ -54,17 +54,17 @@ def test_deep_programs_are_rewritten() -> None:
 WRONG: dict[str, tuple[Callable[[], Any], str, str]] = {
     "name": (
         lambda: F.Reference(1, INT),
-        "E136",
+        "E126",
         "a reference is of a name, not of an object of class 'int'",
     ),
     "neither": (
         lambda: F.Selection(struct),
-        "E199",
+        "E126",
         "an element is selected by its name or by its position, but neither is given",
     ),
     "both": (
         lambda: F.Selection(struct, name="a", index=0),
-        "E199",
+        "E126",
         "an element is selected by its name or by its position, but both are given",
     ),
     "no kind": (

@@ -486,13 +486,13 @@ def test_a_computation_is_read_from_bytes() -> None:
         tff.deserialize_computation("round.pb")  # type: ignore[arg-type]  # wrong on purpose
     line = test_a_computation_is_read_from_bytes.__code__.co_firstlineno + 2
     assert str(caught.value) == (
-        "a computation is read from bytes, not from an object of class 'str' [E251]\n"
+        "a computation is read from bytes, not from an object of class 'str' [E198]\n"
         f"  at {__file__}:{line}"
     )
 
 
 def test_errors_in_a_message_are_at_the_line_that_reads_it() -> None:
-    with pytest.raises(ValueError, match="E204") as caught:
+    with pytest.raises(ValueError, match="E203") as caught:
         tff.deserialize_computation(b"x")
     line = test_errors_in_a_message_are_at_the_line_that_reads_it.__code__.co_firstlineno + 2
     # TffcError has a span.

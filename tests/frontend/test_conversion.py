@@ -157,14 +157,14 @@ REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "a key that is not a string": (
         lambda x: {1: x},
         TypeError,
-        "the key 1 of a mapping is not a string [E114]"
+        "the key 1 of a mapping is not a string [E107]"
         + RETURNED
         + "\n  help: write the names as strings, or give a list if there are no names",
     ),
     "an integer past 64 bits": (
         lambda x: 2**70,
         ValueError,
-        "the integer 1180591620717411303424 does not fit 64 bits [E119]"
+        "the integer 1180591620717411303424 does not fit 64 bits [E121]"
         + RETURNED
         + "\n  help: use an integer from -2**63 to 2**63 - 1, or a float",
     ),

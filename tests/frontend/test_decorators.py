@@ -212,12 +212,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a type variable for a parameter": (
         lambda: fc(identity, [tff.types.AbstractType("T")]),
-        "a parameter cannot be of type `<T>`, which holds a type variable [E156]\n"
+        "a parameter cannot be of type `<T>`, which holds a type variable [E109]\n"
         "  help: leave the types out; the computation is then traced for each type it is used at",
     ),
     "an empty name": (
         lambda: fc(identity, [[("", np.int32)], np.int32]),
-        "an element of `<<=int32>,int32>` has an empty name, which no file can keep [E164]\n"
+        "an element of `<<=int32>,int32>` has an empty name, which no file can keep [E107]\n"
         "  help: name it, or leave the name out",
     ),
     "one tensor for two parameters": (

@@ -152,7 +152,7 @@ REFUSED: dict[str, Refused] = {
         lambda: tff.federated_value(ident, tff.SERVER),
         (),
         ValueError,
-        "a federated value cannot have members of type `(int32 -> int32)` [E106]\n"
+        "a federated value cannot have members of type `(int32 -> int32)` [E104]\n"
         "  note: `(int32 -> int32)` is federated or a function"
         "\n  help: call the function first, and place its result",
     ),
@@ -187,7 +187,7 @@ REFUSED: dict[str, Refused] = {
         lambda: tff.federated_eval(fc(lambda: tff.federated_value(1, tff.SERVER)), tff.SERVER),
         (),
         ValueError,
-        "a federated value cannot have members of type `int32@SERVER` [E106]\n"
+        "a federated value cannot have members of type `int32@SERVER` [E104]\n"
         "  note: `int32@SERVER` is federated or a function"
         "\n  help: leave out the inner placement: a value is placed once",
     ),

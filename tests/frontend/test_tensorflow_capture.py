@@ -757,7 +757,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "key": (
         lambda: tfc(lambda: {1: 2}),
-        "the key 1 of a mapping is not a string [E114]"
+        "the key 1 of a mapping is not a string [E107]"
         "\n  help: write the names as strings, or give a list if there are no names",
     ),
     "some elements named": (

@@ -124,8 +124,8 @@ def write_state(folder: pathlib.Path) -> None:
     import numpy as np
 
     from tffc.backends.bundle.bundle import read_bundle
+    from tffc.runtime.engines import state
     from tffc.runtime.engines.process import Process
-    from tffc.runtime.runs import state
 
     process = Process(read_bundle(folder / "bundle"))
     first = state.State(np.int32(0), process.program, 0)

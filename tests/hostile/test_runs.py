@@ -29,9 +29,9 @@ from tffc.runtime.data.location import open_source
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.engines.state import State, read_state
 from tffc.runtime.runs.run_folder import FILES, FOLDERS, RunFolder
 from tffc.runtime.runs.run_identity import RunIdentity, differences
-from tffc.runtime.runs.state import State, read_state
 from tffc.support.errors import DataError
 
 FORM = "distribute-aggregate"

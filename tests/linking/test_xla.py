@@ -129,7 +129,7 @@ REFUSED: dict[str, tuple[Compiled, type[TffcError], str]] = {
     "no artifact": (
         section(b"module {}", INT, INT),
         GraphError,
-        "the StableHLO of an XLA computation of type `(int32 -> int32)` cannot be read [E326]\n"
+        "the StableHLO of an XLA computation of type `(int32 -> int32)` cannot be read [E331]\n"
         "  help: trace the program again with this tffc",
     ),
     "a tensor that is not bound": (

@@ -23,8 +23,8 @@ from tffc.deploy.export.target import check_target, write_exported
 from tffc.deploy.export.tflite import SUFFIX, lite_models
 from tffc.deploy.export.trained import StatePart, bind_part, find_part
 from tffc.language.nodes import Node
+from tffc.runtime.engines.state import read_state, read_type
 from tffc.runtime.runs.run_folder import find_state
-from tffc.runtime.runs.state import read_state, read_type
 from tffc.support.errors import ExportError
 
 

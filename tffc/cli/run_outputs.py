@@ -22,6 +22,7 @@ from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import Batching
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round, Sampling
+from tffc.runtime.engines.state import State, read_state, write_state
 from tffc.runtime.runs import metrics
 from tffc.runtime.runs.metrics import Log, MetricsRow, row_of
 from tffc.runtime.runs.observed import Observed
@@ -30,7 +31,6 @@ from tffc.runtime.runs.report import RunReport, read_report
 from tffc.runtime.runs.report_page import report_page
 from tffc.runtime.runs.run_folder import TENSORBOARD, RunFolder, find_state
 from tffc.runtime.runs.run_identity import RunIdentity
-from tffc.runtime.runs.state import State, read_state, write_state
 from tffc.support.errors import DataError
 from tffc.support.files import atomic
 from tffc.support.files.inputs import check_no_input, replaceable
@@ -227,6 +227,11 @@ class RunOutputs:
             yield "the state was not kept; --out DIR or --state-out FILE keeps it"
         else:
             yield f"the state after round {self.finished} is in {place}"
+
+    @property
+    def folder(self) -> pathlib.Path | None:
+        """The folder of the run."""
+        return self._options.out
 
     def _place(self) -> pathlib.Path | None:
         """Return where the state is."""

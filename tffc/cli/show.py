@@ -19,8 +19,8 @@ from tffc.language.types import TensorType
 from tffc.runtime.data import tensor_files
 from tffc.runtime.data.arrays import Field, extent
 from tffc.runtime.data.tensor_files import NamedTensor
+from tffc.runtime.engines.state import About
 from tffc.runtime.runs.kept import KeptFile, is_run, open_kept, open_round
-from tffc.runtime.runs.state import About
 from tffc.support.errors import DataError, abridge
 from tffc.support.near import did_you_mean_by
 from tffc.support.printable import printable

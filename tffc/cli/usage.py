@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from tffc.support.near import did_you_mean, did_you_mean_by
-from tffc.support.plugins import Table
+from tffc.support.plugins import PluginTable
 
 
 def as_sentence(question: str | None) -> str:
@@ -40,7 +40,7 @@ class Member(Choice):
     """A choice among the names of a table.  Installed packages are looked for only if the name is
     not one of tffc's own, and for help."""
 
-    def __init__(self, table: Table[Any]) -> None:
+    def __init__(self, table: PluginTable[Any]) -> None:
         super().__init__(tuple(table.own))
         self._table = table
 

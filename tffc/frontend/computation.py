@@ -335,13 +335,13 @@ def _declared(source: Any) -> Type:
     declared = to_type(source)
     if declared.is_abstract:
         raise LanguageTypeError(
-            "E156",
+            "E109",
             f"a parameter cannot be of type `{declared}`, which holds a type variable",
             help="leave the types out; the computation is then traced for each type it is used at",
         )
     if any(isinstance(part, StructType) and "" in part.names for part in walk(declared)):
         raise LanguageTypeError(
-            "E164",
+            "E107",
             f"an element of `{declared}` has an empty name, which no file can keep",
             help="name it, or leave the name out",
         )
@@ -432,7 +432,7 @@ def deserialize_computation(data: bytes, *, allow_effects: Collection[str] = ())
     """
     if not isinstance(data, bytes):
         raise LanguageTypeError(
-            "E251", f"a computation is read from bytes, not from {described(data)}"
+            "E198", f"a computation is read from bytes, not from {described(data)}"
         )
     from tffc.language import wire
     from tffc.runtime.effects.consent import read_kinds

@@ -238,6 +238,25 @@ def _no_candidate(module: ModuleType, source: str) -> LoadError:
     )
 
 
+def loaded_object(value: object) -> Loaded | None:
+    """Return what `load` would return for an object; None if it is no computation or process.
+
+    Raises:
+      LoadError: it is a computation whose types are not known.
+    """
+    if _is_candidate(value):
+        named = value.next if isinstance(value, IterativeProcess) else value
+        name = getattr(named, "__name__", "")
+        return _loaded(name if isinstance(name, str) else "", value)
+    if _is_a(value, PolymorphicComputation):
+        raise LoadError(
+            "E414",
+            "the computation is polymorphic, so its types are not known",
+            help="give its decorator the types of its parameters",
+        )
+    return None
+
+
 def _loaded(name: str, value: Candidate) -> Loaded:
     if isinstance(value, IterativeProcess):
         return Loaded("process", name, round_of(value), value.initialize)

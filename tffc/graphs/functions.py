@@ -85,7 +85,7 @@ class Library:
                 found.append(call.name)
             elif call.name not in ("", SYMBOLIC_GRADIENT):
                 raise GraphError(
-                    "E303",
+                    "E331",
                     f"node {node.name!r} calls a function {call.name!r}, which the graph's library "
                     "does not have",
                 )

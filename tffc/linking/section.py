@@ -111,7 +111,7 @@ class _SectionReader:
         init = content.initialize_op
         if init and init not in self._nodes:
             raise self._refusal(
-                "E312", f"the graph does not have the node {init!r}, which is to initialize it"
+                "E301", f"the graph does not have the node {init!r}, which is to initialize it"
             )
         token = content.session_token_tensor_name
         return SectionContent(
@@ -150,7 +150,7 @@ class _SectionReader:
             return ()
         if binding is None or kind is None:
             raise self._refusal(
-                "E307",
+                "E301",
                 f"a {role} is bound, which the type does not have"
                 if kind is None
                 else f"no {role} is bound, which the type has",
@@ -165,7 +165,7 @@ class _SectionReader:
                     found.append(self._tensor(name, role, expected))
                 case _:
                     raise self._refusal(
-                        "E308", f"the {role} binds {_describe(bound)} for a `{expected}`"
+                        "E301", f"the {role} binds {_describe(bound)} for a `{expected}`"
                     )
         return tuple(found)
 
@@ -178,12 +178,12 @@ class _SectionReader:
         index = port_of(name)
         if node is None or index is None or (ports is not None and index >= len(ports)):
             raise self._refusal(
-                "E309", f"the {role} is bound to {name!r}, a tensor that the graph does not have"
+                "E301", f"the {role} is bound to {name!r}, a tensor that the graph does not have"
             )
         dtype = None if ports is None else ports[index]
         if expected is not None and dtype not in (None, type_number(expected)):
             raise self._refusal(
-                "E310",
+                "E301",
                 f"the {role} is bound to {name!r}, a tensor of type {dtype} in TensorFlow's "
                 f"numbering, for a `{expected}`, which has {type_number(expected)}",
             )
@@ -193,7 +193,7 @@ class _SectionReader:
         seen: set[str] = set()
         for name in parameter:
             if name in seen:
-                raise self._refusal("E311", f"the parameter binds the tensor {name!r} twice")
+                raise self._refusal("E301", f"the parameter binds the tensor {name!r} twice")
             seen.add(name)
 
 

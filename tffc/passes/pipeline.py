@@ -266,7 +266,7 @@ class Pipeline:
         if name not in names[start:]:
             place = f" from {names[start]} on" if start else ""
             raise PipelineError(
-                "E377",
+                "E361",
                 f"the pipeline {self.name!r} has no step {name!r}{place}",
                 help=nearest(name, names[start:]),
             )

@@ -13,9 +13,9 @@ from tffc.language.invariants import INVARIANTS
 from tffc.passes.pipeline import Pass
 from tffc.support.errors import PipelineError
 from tffc.support.near import nearest
-from tffc.support.plugins import Group, Offer, offers, taken
+from tffc.support.plugins import Offer, PluginGroup, offers, taken
 
-GROUP = Group("tffc.passes", "pass", Pass, PipelineError)
+GROUP = PluginGroup("tffc.passes", "pass", Pass, PipelineError)
 
 
 def with_plugins(passes: Mapping[str, Pass]) -> dict[str, Pass]:
@@ -40,7 +40,7 @@ def _check_invariants(offer: Offer[Pass]) -> None:
     for invariant in (*rewrite.requires, *rewrite.ensures, *rewrite.breaks):
         if invariant not in INVARIANTS:
             raise PipelineError(
-                "E378",
+                "E374",
                 f"the pass {rewrite.name!r} of {offer.package} speaks of the invariant "
                 f"{invariant!r}",
                 help=nearest(invariant, INVARIANTS),

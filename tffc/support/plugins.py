@@ -31,7 +31,7 @@ class Named(Protocol):
 K = TypeVar("K", bound=Named)
 
 
-class Group(NamedTuple, Generic[K]):
+class PluginGroup(NamedTuple, Generic[K]):
     """A group of entry points, as messages call its members, and the class of these."""
 
     name: str
@@ -47,7 +47,7 @@ class Offer(NamedTuple, Generic[K]):
     member: K
 
 
-def offers(group: Group[K]) -> Iterator[Offer[K]]:
+def offers(group: PluginGroup[K]) -> Iterator[Offer[K]]:
     """Yield what the installed packages offer to a group, in the order of their names.
 
     Raises:
@@ -61,7 +61,7 @@ def offers(group: Group[K]) -> Iterator[Offer[K]]:
         yield Offer(package, _load(point, package, group))
 
 
-def _load(point: EntryPoint, package: str, group: Group[K]) -> K:
+def _load(point: EntryPoint, package: str, group: PluginGroup[K]) -> K:
     try:
         member = point.load()
     except Exception as error:
@@ -72,7 +72,7 @@ def _load(point: EntryPoint, package: str, group: Group[K]) -> K:
         ) from error
     if not isinstance(member, group.kind) or member.name != point.name:
         raise group.error(
-            "E375",
+            "E374",
             f"{package} offers the {group.noun} {point.name!r}, but {point.value} is not "
             f"a{'n' if group.kind.__name__[0] in 'AEIOU' else ''} {group.kind.__name__} of that "
             "name",
@@ -81,7 +81,7 @@ def _load(point: EntryPoint, package: str, group: Group[K]) -> K:
     return member
 
 
-def taken(group: Group[K], offer: Offer[K], by: str) -> TffcError:
+def taken(group: PluginGroup[K], offer: Offer[K], by: str) -> TffcError:
     """Return the error for a package that offers what another one has, which is named `by`."""
     return group.error(
         "E373",
@@ -89,10 +89,10 @@ def taken(group: Group[K], offer: Offer[K], by: str) -> TffcError:
     )
 
 
-class Table(Mapping[str, K], Generic[K]):
+class PluginTable(Mapping[str, K], Generic[K]):
     """The members of a group by name: tffc's own first, then those of installed packages."""
 
-    def __init__(self, group: Group[K], own: Iterable[K]) -> None:
+    def __init__(self, group: PluginGroup[K], own: Iterable[K]) -> None:
         self.own = {member.name: member for member in own}
         self._group = group
         self._packages: dict[str, str] | None = None

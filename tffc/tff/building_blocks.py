@@ -50,7 +50,7 @@ def _from_message(message: Any) -> nodes.Node:
 def _reference(name: str, type_spec: Any, context: Any = None) -> nodes.Reference:
     if not isinstance(name, str):
         raise LanguageTypeError(
-            "E136",
+            "E126",
             f"a reference is of a name, not of {described(name)}",
             help="give the name as a string",
         )
@@ -63,7 +63,7 @@ def _selection(
 ) -> nodes.Selection:
     if (name is None) == (index is None):
         raise LanguageValueError(
-            "E199",
+            "E126",
             "an element is selected by its name or by its position, but "
             + ("neither is given" if name is None else "both are given"),
             help="give either name= or index=",

@@ -18,7 +18,7 @@ from tffc.runtime.data.folder import NpzFolder
 from tffc.runtime.data.location import open_source
 from tffc.runtime.data.npz import encode_npz, read_arrays, read_text
 from tffc.runtime.data.source import check_all
-from tffc.runtime.runs.state import State, read_state, write_state
+from tffc.runtime.engines.state import State, read_state, write_state
 from tffc.support.errors import DataError
 
 IMAGES = SequenceType(

@@ -494,7 +494,7 @@ import tensorflow as tf
 
 {before}
 from tffc.runtime.engines.engine import Batching, Cohort
-from tffc.runtime.engines.table import share_cores
+from tffc.runtime.engines.cores import share_cores
 
 share_cores(8, 2, Batching(4))
 from tests.runtime.engines.batches import round_of, source_of

@@ -8,8 +8,8 @@ import pytest
 
 from tests.refusals import refusal
 from tffc.runtime.engines.rounds import Round, Spent
+from tffc.runtime.engines.state import State
 from tffc.runtime.runs.observed import MOST_NAMES, OBSERVED, Observed, add_observed, read_observed
-from tffc.runtime.runs.state import State
 from tffc.support.errors import DataError
 
 FIRST = Observed(1, 0.25, None, 2, {"reading data": 0.125}, ("eve",))

@@ -14,10 +14,10 @@ from tests.runtime.engines.programs import NONE, every_aggregation, process_of, 
 from tests.runtime.engines.sources import Values, numbers
 from tffc.backends.bundle.bundle import write_bundle
 from tffc.backends.forms.kinds import FORMS
+from tffc.deploy.engines import ENGINES
 from tffc.language.notation import parse
 from tffc.runtime.engines.engine import Cohort
 from tffc.runtime.engines.local import LocalEngine
-from tffc.runtime.engines.table import ENGINES
 from tffc.support.errors import ExecutionError
 
 FLOATS = tff.types.at_clients(np.float32)
@@ -135,7 +135,7 @@ REFUSED = {
     "an engine": (
         {"engine": "spark"},
         ValueError,
-        f"there is no engine 'spark' [E706]\n  help: the engines are {', '.join(ENGINES)}",
+        f"there is no engine 'spark' [E706]\n  help: there are {', '.join(sorted(ENGINES))}",
     ),
     "a sample": (
         {"clients_per_round": 0},

@@ -9,7 +9,7 @@ A file named after a pass holds cases, each a title, a program and the expected 
 
 Programs are in the typed notation; line breaks and spaces do not matter.  Options of the pass are
 given in braces at the end of the title.  If the pass must refuse the program, the expected result
-is the line `error E123: message`.  Before the first case there may be a table of compiled sections
+is the line `error E122: message`.  Before the first case there may be a table of compiled sections
 for all programs of the file; their content is in the folder `sections` beside it.  Results are
 compared without the table.
 """

@@ -104,6 +104,16 @@ class Bundle:
         manifest = dataclasses.replace(self.manifest(), files=hashes, proof=proof)
         return {MANIFEST: manifest.encode(), **files}
 
+    def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Write the bundle to a folder, completely or not at all.
+
+        Raises:
+          BundleError: the folder holds other things, or a bundle without `replace`, or cannot be
+            written.
+          OversizeError: a program is too large for a message.
+        """
+        write_bundle(self, pathlib.Path(path), replace=replace)
+
 
 def text(program: Node) -> str:
     """Return the formatted text of a program, or a line that says why it has none."""

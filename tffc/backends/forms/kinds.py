@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tffc.support.errors import FormError
-from tffc.support.plugins import Group, Table
+from tffc.support.plugins import PluginGroup, PluginTable
 
 if TYPE_CHECKING:
     from tffc.backends.forms.form import Form
@@ -46,8 +46,8 @@ def _distribute_aggregate() -> type[Form]:
     return DistributeAggregateForm
 
 
-FORMS = Table(
-    Group("tffc.forms", "form", FormKind, FormError),
+FORMS = PluginTable(
+    PluginGroup("tffc.forms", "form", FormKind, FormError),
     (
         FormKind("mapreduce", _map_reduce),
         FormKind("broadcast", _broadcast),

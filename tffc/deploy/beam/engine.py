@@ -30,8 +30,8 @@ from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.remote import RemoteEngine
 from tffc.runtime.engines.scratch import scratch_folder, temporary_files_in
 from tffc.runtime.engines.showing import showing
+from tffc.runtime.engines.speed import SERVER, WAIT, RemoteSpeed
 from tffc.runtime.frameworks.tensorflow.quiet import may_speak, quiet
-from tffc.runtime.runs.speed import SERVER, WAIT, RemoteSpeed
 from tffc.support.errors import ExecutionError, LanguageValueError
 
 BEAM = "apache_beam"

@@ -39,7 +39,7 @@ from tffc.deploy.beam.shipment import BROADCAST, Shipment, read_file, unload
 from tffc.runtime.engines.encoding import decode, encode, error_to_bytes
 from tffc.runtime.engines.shards import ClientWork, WindowPlanner, run_shards
 from tffc.runtime.engines.showing import client_code
-from tffc.runtime.runs.speed import Stopwatch
+from tffc.runtime.engines.speed import Stopwatch
 from tffc.support.errors import TffcError
 
 CHUNK = 1000

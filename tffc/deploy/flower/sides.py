@@ -27,10 +27,10 @@ from tffc.deploy.flower.warm import ask_worker
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round, Sampling
+from tffc.runtime.engines.state import State
 from tffc.runtime.runs.metrics import row_of
 from tffc.runtime.runs.run_folder import RunFolder
 from tffc.runtime.runs.run_identity import RunIdentity
-from tffc.runtime.runs.state import State
 from tffc.support.errors import TffcError
 
 BUNDLE = "bundle.json"

@@ -36,7 +36,7 @@ from tffc.runtime.engines.remote import RemoteEngine
 from tffc.runtime.engines.shards import Batches, ShardResult, shards_of
 from tffc.runtime.engines.shipment import bundle_to_bytes, source_to_bytes
 from tffc.runtime.engines.showing import showing
-from tffc.runtime.runs.speed import MERGE, SERVER, WAIT, RemoteSpeed
+from tffc.runtime.engines.speed import MERGE, SERVER, WAIT, RemoteSpeed
 from tffc.support.errors import ExecutionError, LanguageValueError, TffcError
 
 ATTEMPTS = 3

@@ -22,8 +22,8 @@ from tffc.runtime.engines.shards import (
     run_shards,
 )
 from tffc.runtime.engines.shipment import load_bundle, source_from_bytes
+from tffc.runtime.engines.speed import MERGE, Stopwatch
 from tffc.runtime.frameworks.tensorflow.load import use_threads
-from tffc.runtime.runs.speed import MERGE, Stopwatch
 from tffc.support.errors import TffcError
 
 KEPT = 4

@@ -133,7 +133,7 @@ class _BindingReader(FieldReader):
             return StructBinding(tuple(found.get("element", ())))
         if kind == "sequence":
             if "variant_tensor_name" not in found:
-                inner.refuse("E229", "a sequence is not bound to a variant tensor")
+                inner.refuse("E228", "a sequence is not bound to a variant tensor")
             return SequenceBinding(found["variant_tensor_name"])
         (name,) = described(message).fields
         value: Any = required(found, name, inner)

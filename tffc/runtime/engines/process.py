@@ -17,7 +17,7 @@ from tffc.runtime.effects.consent import check_consent, read_kinds
 from tffc.runtime.engines.runtime import EngineRuntime
 from tffc.runtime.engines.sections import run_section
 from tffc.runtime.engines.showing import showing
-from tffc.runtime.runs.state import State
+from tffc.runtime.engines.state import State
 from tffc.support.errors import BundleError, MissingExtraError
 from tffc.support.trampoline import Task
 from tffc.support.trampoline import run as run_task

@@ -11,7 +11,7 @@ from typing import Any
 from tffc.runtime.data.source import ClientSource, Progress, no_progress
 from tffc.runtime.engines.engine import Cohort, Deliver, Engine
 from tffc.runtime.engines.evaluation import Evaluation
-from tffc.runtime.runs.state import State
+from tffc.runtime.engines.state import State
 from tffc.support.errors import DataError, LanguageValueError
 
 

@@ -39,6 +39,7 @@ from tffc.runtime.data.arrays import ArrayLayout
 from tffc.runtime.data.npz import encode_npz
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round
+from tffc.runtime.engines.state import State, encode_state, read_state
 from tffc.runtime.runs.metrics import MetricsRow, row_of
 from tffc.runtime.runs.metrics_file import MetricsFile
 from tffc.runtime.runs.observed import OBSERVED, Observed, add_observed
@@ -57,7 +58,6 @@ from tffc.runtime.runs.run_record import (
     reading,
     sha256,
 )
-from tffc.runtime.runs.state import State, encode_state, read_state
 from tffc.support.errors import DataError
 from tffc.support.files import atomic, locks
 from tffc.support.files.reading import kind_of, read_regular

@@ -155,7 +155,7 @@ class NumberedFunctions(Library):
         """Return what stands for a function before it has a number: the operations in it."""
         if name not in self.functions:
             return name
-        return ",".join(sorted(node.op for node in self.body(name)))
+        return ",".join(sorted(node.op for node in self.nodes(name).values()))
 
 
 class _Canon:

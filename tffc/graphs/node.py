@@ -122,6 +122,16 @@ def port_of(edge: str) -> int | None:
     return int(port) if PORT.fullmatch(port) else None
 
 
+def data_edges(node: Any) -> list[str]:
+    """Return the inputs of a node that are tensors."""
+    return [edge for edge in node.input if not edge.startswith("^")]
+
+
+def control_edges(node: Any) -> list[str]:
+    """Return the inputs of a node, `^name`, that it only waits for."""
+    return [edge for edge in node.input if edge.startswith("^")]
+
+
 N = TypeVar("N", str, int)
 """A node: its name, or its number."""
 

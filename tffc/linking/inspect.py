@@ -151,8 +151,8 @@ def _needed(content: SectionContent, library: Library) -> Iterator[tuple[Any, Ef
 
 def _body(name: str, library: Library) -> Iterator[tuple[Any, Effect | None]]:
     """Yield the nodes of a function and the effect of each."""
-    nodes = library.body(name)
-    return _effects(nodes, {node.name: node for node in nodes}, library)
+    nodes = library.nodes(name)
+    return _effects(nodes.values(), nodes, library)
 
 
 def _effects(

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from tffc.graphs.body import Body, body_of_graph
 from tffc.graphs.node import port_of, reached, source
 from tffc.graphs.operations import op_table
 from tffc.graphs.operations.effects import overwriting
@@ -75,6 +76,11 @@ class SectionContent:
 
         reached([*map(source, roots), *filter(None, (self.initialize_op,))], needs)
         return {name: found[name] for name in self.nodes if name in found}
+
+    def body(self) -> Body:
+        """Return the graph as far as results and initialization need it."""
+        nodes = {name: self.nodes[name] for name in self.needed()}
+        return body_of_graph(nodes, self.parameter, self.result)
 
 
 def _edges_of(tensors: Iterable[str]) -> Iterator[str]:

@@ -62,13 +62,12 @@ def graph_edge(text: str) -> Edge:
     return Edge(source(text), ANY_PORT if port is None else port)
 
 
-def body_of_function(function: Any, functions: Mapping[str, Any]) -> Body:
-    """Return the body of a function; `functions` are those of its library by name.
+def body_of_function(function: Any, nodes: Mapping[str, Any], functions: Mapping[str, Any]) -> Body:
+    """Return the body of a function of these nodes; `functions` are those of its library by name.
 
     TensorFlow runs the nodes of a function that have effects even if no result needs them, so the
     body has all nodes.
     """
-    nodes = {node.name: node for node in function.node_def}
     ports: dict[str, dict[str, int]] = {}
 
     def edge(text: str) -> Edge:

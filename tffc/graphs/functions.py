@@ -145,7 +145,8 @@ class Library:
     def body(self, name: str) -> Body:
         """Return the body of a function."""
         if name not in self._bodies:
-            self._bodies[name] = body_of_function(self.functions[name], self.functions)
+            function = self.functions[name]
+            self._bodies[name] = body_of_function(function, self.nodes(name), self.functions)
         return self._bodies[name]
 
     def keeps_state(self, name: str) -> bool:

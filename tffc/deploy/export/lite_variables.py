@@ -12,9 +12,9 @@ from typing import Any
 
 from tffc.graphs.body import Body, Edge, body_of_graph
 from tffc.graphs.functions import Library, rename_outputs
-from tffc.graphs.node import inputs_first, source
+from tffc.graphs.node import control_edges, data_edges, inputs_first, source
 from tffc.graphs.order import Accesses
-from tffc.runtime.reductions.inlining import CALLS, inline_calls, inline_given
+from tffc.graphs.rewrites.inlining import CALLS, inline_calls, inline_given
 
 RESOURCE = 20
 """TensorFlow's number for the element type of handles."""
@@ -99,10 +99,6 @@ def _functions(node: Any, library: dict[str, Any]) -> Iterator[Any]:
     return (library[node.attr[part].func.name] for part in PARTS[node.op])
 
 
-def _is_control(edge: str) -> bool:
-    return edge.startswith("^")
-
-
 class _Body:
     """The nodes of a graph or, with `is_inside`, of a function; edges in functions have another
     format."""
@@ -118,8 +114,7 @@ class _Body:
         `values` are the initial values' edges; returns the edges of the final values.
         """
         for node in list(_in_order(self._nodes)):
-            used = [edge for edge in node.input if source(edge) in types]
-            if not used or all(map(_is_control, used)):
+            if not any(source(edge) in types for edge in data_edges(node)):
                 continue
             if node.op in BRANCHED:
                 self._branch(node, types, values)
@@ -133,8 +128,7 @@ class _Body:
         return f"{node}:{name}:{port}" if self._is_inside else f"{node}:{port}"
 
     def _access(self, node: Any, variable: str, values: dict[str, str]) -> None:
-        given = [edge for edge in node.input[1:] if not _is_control(edge)]
-        controls = [edge for edge in node.input[1:] if _is_control(edge)]
+        given, controls = data_edges(node)[1:], control_edges(node)
         kind = node.attr["dtype"].type
         node.attr.clear()
         if node.op == "AssignVariableOp":

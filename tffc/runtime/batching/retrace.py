@@ -16,6 +16,7 @@ from tffc.backends.forms.steps import CannotBatchError
 from tffc.graphs.body import Body, Edge, graph_edge
 from tffc.graphs.functions import Library
 from tffc.graphs.node import inputs_first
+from tffc.graphs.operations.datasets import APPLYING, ARRANGED, BATCHED, UNCHANGED
 from tffc.graphs.order import Accesses
 from tffc.graphs.proto import FunctionDefLibrary
 from tffc.graphs.state import ANONYMOUS
@@ -23,8 +24,6 @@ from tffc.linking.section import SectionContent
 from tffc.runtime.batching.operations import ALL_FIXED, CHECKS, DRAWN, PLAIN
 from tffc.runtime.batching.sequences import Order, RowElements, Rows
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
-from tffc.runtime.reductions.slices import ARRANGED, BATCHED, UNCHANGED
-from tffc.runtime.reductions.steps import APPLYING
 
 MOST_NESTED = 40
 """The most function calls that may be nested; following each uses Python's own stack."""

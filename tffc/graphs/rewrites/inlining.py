@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tffc.graphs.functions import rename_edges
+from tffc.graphs.node import control_edges, data_edges
 from tffc.graphs.operations import op_table
 
 CALL = "StatefulPartitionedCall"
@@ -40,9 +41,8 @@ def _open(call: Any, called: Any, graph: Any) -> list[Any]:
 
     Returns the new nodes.
     """
-    arguments = [edge for edge in call.input if not edge.startswith("^")]
-    controls = [edge for edge in call.input if edge.startswith("^")]
-    inside, ports = _renaming(called, call.name, arguments), _ports(called)
+    controls = control_edges(call)
+    inside, ports = _renaming(called, call.name, data_edges(call)), _ports(called)
 
     def moved(edge: str) -> str:
         return inside(ports.get(edge, edge))
@@ -113,9 +113,8 @@ def _copy(
     Returns the edges of the results and the names of the copies.
     """
     name = call.name
-    arguments = [current(edge) for edge in call.input if not edge.startswith("^")]
-    controls = [edge for edge in call.input if edge.startswith("^")]
-    moved = _renaming(called, name, arguments)
+    controls = control_edges(call)
+    moved = _renaming(called, name, [*map(current, data_edges(call))])
     copies = [_add(node, name, moved, function.node_def) for node in called.node_def]
     for node in copies:
         node.input.extend(controls)

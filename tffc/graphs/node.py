@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, TypeVar
 
 PORT = re.compile("[0-9]{1,9}")
@@ -130,6 +130,13 @@ def data_edges(node: Any) -> list[str]:
 def control_edges(node: Any) -> list[str]:
     """Return the inputs of a node, `^name`, that it only waits for."""
     return [edge for edge in node.input if edge.startswith("^")]
+
+
+def all_nodes(graph: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph, and those of all functions of its library."""
+    yield from graph.node
+    for function in graph.library.function:
+        yield from function.node_def
 
 
 N = TypeVar("N", str, int)

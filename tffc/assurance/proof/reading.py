@@ -22,8 +22,7 @@ from tffc.assurance.proof.graph import (
 )
 from tffc.assurance.proof.loading import malformed
 from tffc.assurance.proof.undecided import Undecided
-from tffc.graphs.body import Body, Edge, body_of_graph, graph_edge
-from tffc.graphs.operations import op_table
+from tffc.graphs.body import Body, Edge, body_of_graph, graph_edge, outputs_of
 from tffc.graphs.reading import read_graph
 from tffc.language.dtypes import DType
 from tffc.language.nodes import Compiled
@@ -144,11 +143,10 @@ def _check_fed(node: Node | None, port: int, kind: Type, *, strictly: bool) -> N
 
     In a form, it must be a placeholder with nothing else.
     """
-    operation = None if node is None else op_table.find(node.op)
-    if node is None or operation is None:
+    outputs = None if node is None else outputs_of(node, {})
+    if node is None or outputs is None:
         malformed("it does not have its parameter")
-    types = [dtype for _, _, dtype in operation.ports(node.attr)]
-    if not 0 <= port < len(types) or types[port] != number(kind):
+    if not 0 <= port < len(outputs) or outputs[port][2] != number(kind):
         malformed("its parameter is of another type")
     is_placeholder = node.op == "Placeholder"
     if is_placeholder and "shape" in node.attr:

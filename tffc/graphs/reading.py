@@ -16,7 +16,7 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError
 
 from tffc.graphs.functions import named_functions
-from tffc.graphs.node import port_of, source
+from tffc.graphs.node import data_edges, port_of, source
 from tffc.graphs.operations import op_table
 from tffc.graphs.proto import GraphDef
 from tffc.support.errors import GraphError, reader
@@ -159,7 +159,7 @@ class _Scope:
         return _length(self.functions[node.op], "input_arg") if node.op in self.functions else None
 
     def _check_count(self, node: Any) -> None:
-        count = sum(not edge.startswith("^") for edge in node.input)
+        count = len(data_edges(node))
         expected = self._inputs_of(node)
         if expected not in (None, count):
             message = f"node {node.name!r} has {count} inputs, and {node.op} takes {expected}"

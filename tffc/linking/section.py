@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from tffc.graphs.body import Body, body_of_graph, outputs_of
 from tffc.graphs.node import port_of, reached, source
-from tffc.graphs.operations import op_table
 from tffc.graphs.operations.effects import overwriting
 from tffc.graphs.reading import read_graph
 from tffc.language.nodes import Compiled
@@ -75,6 +75,11 @@ class SectionContent:
 
         reached([*map(source, roots), *filter(None, (self.initialize_op,))], needs)
         return {name: found[name] for name in self.nodes if name in found}
+
+    def body(self) -> Body:
+        """Return the graph as far as results and initialization need it."""
+        nodes = {name: self.nodes[name] for name in self.needed()}
+        return body_of_graph(nodes, self.parameter, self.result)
 
 
 def _edges_of(tensors: Iterable[str]) -> Iterator[str]:
@@ -200,11 +205,10 @@ class _SectionReader:
 def output_types(node: Any) -> list[int | None] | None:
     """Return the element types of a node's outputs, None for one that its attributes do not tell;
     None for an operation that TensorFlow does not have."""
-    operation = op_table.find(node.op)
-    if operation is None:
+    outputs = outputs_of(node, {})
+    if outputs is None:
         return None
-    types = (dtype for _, _, dtype in operation.ports(node.attr))
-    return [None if dtype is None else dtype % REFERENCE_TYPES for dtype in types]
+    return [None if dtype is None else dtype % REFERENCE_TYPES for _, _, dtype in outputs]
 
 
 def _describe(binding: SectionBinding) -> str:

@@ -24,6 +24,9 @@ OLDEST_TENSORFLOW = 1575
 NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 """The names of nodes in a graph; in functions they may begin with an underscore too."""
 
+PADDED = re.compile(r":0[0-9]")
+"""Matches in edges whose numbers have leading zeros."""
+
 FUNCTION_NAME = re.compile(r"[A-Za-z_][^\s:^@#]*")
 
 
@@ -66,6 +69,8 @@ def check_inputs(node: Any) -> None:
             waits = True
             if ":" in edge:
                 malformed(f"an input is {edge!r}")
+        elif PADDED.search(edge):
+            malformed(f"an input is {edge!r}")
         elif waits:
             malformed(f"the node {node.name!r} has an input after what it waits for")
 

@@ -21,11 +21,9 @@ from tffc.assurance.proof.graph import (
     MAPPED,
     REPEATABLE,
     Library,
-    Node,
     Plan,
     Reader,
     Step,
-    function_edge,
 )
 from tffc.assurance.proof.iterations import Iterations, iterates_once
 from tffc.assurance.proof.loading import malformed
@@ -44,6 +42,7 @@ from tffc.assurance.proof.sequences import (
 )
 from tffc.assurance.proof.terms import GROUP, OUTPUT, OWN, PURE, Terms
 from tffc.assurance.proof.undecided import Undecided
+from tffc.graphs.body import Edge
 from tffc.language.nodes import Compiled
 from tffc.language.type_parts import leaves
 from tffc.language.types import FunctionType, TensorType, Type
@@ -501,20 +500,18 @@ class Sections:
         if name not in library.plans:
             function = library.functions[name]
             loading.check_function(function)
-            nodes = {each.name: each for each in map(Node, function.node_def)}
-            for each in function.control_ret.values():
-                if each not in nodes:
+            body = library.body(name)
+            for each in body.awaited:
+                if each not in body.nodes:
                     malformed(f"{name!r} does not have the node {each!r}")
-            arguments: dict[str, int] = {}
-            for index, argument in enumerate(function.signature.input_arg):
-                arguments[argument.name] = arguments[f"^{argument.name}"] = index
-            resolve = function_edge(nodes, library)
-            outputs = function.signature.output_arg
-            results = [resolve(function.ret[output.name]) for output in outputs]
+            arguments: dict[Edge | str, int] = {}
+            for index, edge in enumerate(body.arguments):
+                arguments[edge] = arguments[edge.node] = index
             types = [argument.type for argument in function.signature.input_arg]
-            plan = self.reader.plan(nodes, arguments, results, library, resolve, list(nodes), types)
-            for output, (place, port) in zip(outputs, results, strict=True):
-                known = self.reader.type_of(place, port, nodes, arguments, types, library)
+            nodes = library.nodes(name)
+            plan = self.reader.plan(body, arguments, body.results, library, nodes, types)
+            for output, edge in zip(function.signature.output_arg, body.results, strict=True):
+                known = self.reader.type_of(edge, body, arguments, types, library)
                 if known not in (None, output.type):
                     malformed(f"{name!r} returns another type than it says")
             library.plans[name] = plan

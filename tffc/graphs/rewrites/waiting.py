@@ -9,13 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tffc.runtime.reductions.slices import ARRANGED, BATCHED, UNCHANGED
-from tffc.runtime.reductions.steps import APPLYING
-
-DATASETS = frozenset({*UNCHANGED, *ARRANGED, BATCHED, *APPLYING, "TensorSliceDataset"}) - {
-    "Identity"
-}
-"""The operations that make a dataset and compute none of its elements."""
+from tffc.graphs.node import control_edges, data_edges, source
+from tffc.graphs.operations.datasets import DATASETS
 
 
 def let_readers_wait(nodes: Any) -> None:
@@ -24,17 +19,17 @@ def let_readers_wait(nodes: Any) -> None:
     made = {f"^{node.name}" for node in nodes if node.op in DATASETS}
     readers: dict[str, list[Any]] = {}
     for node in nodes:
-        for source in {edge.removeprefix("^").partition(":")[0] for edge in node.input}:
-            if source in by_name and by_name[source].op in DATASETS:
-                readers.setdefault(source, []).append(node)
+        for name in set(map(source, node.input)):
+            if name in by_name and by_name[name].op in DATASETS:
+                readers.setdefault(name, []).append(node)
     # A reader that makes a dataset itself passes its control edges on.
     waiting = [node for node in nodes if node.op in DATASETS]
     while waiting:
         node = waiting.pop()
-        controls = [edge for edge in node.input if edge.startswith("^")]
+        controls = control_edges(node)
         if not controls or node.name not in readers:
             continue
-        node.input[:] = [edge for edge in node.input if not edge.startswith("^")]
+        node.input[:] = data_edges(node)
         for reader in readers[node.name]:
             reader.input.extend(edge for edge in controls if edge not in reader.input)
             if reader.op in DATASETS:

@@ -6,10 +6,12 @@ runs in each step, and comes too late for the analysis of datasets here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tffc.graphs.functions import rename_edges
+from tffc.graphs.body import Body, Edge
+from tffc.graphs.functions import Library, rename_edges
+from tffc.graphs.node import control_edges, data_edges, source
 from tffc.graphs.operations import op_table
 
 CALL = "StatefulPartitionedCall"
@@ -23,57 +25,47 @@ def inline_given(graph: Any, type: int) -> None:
 
     The GraphDef is TensorFlow's own class, and changed in place.
     """
-    library = {function.signature.name: function for function in graph.library.function}
+    library = Library(graph.library)
     waiting = list(graph.node)
     while waiting:
         # The inlined nodes may include calls with such an argument, so they are visited in turn.
         call = waiting.pop()
         if call.op in CALLS and type in call.attr["Tin"].list.type:
-            called = library[call.attr["f"].func.name]
-            if _is_plain(called) and all(op_table.find(node.op) for node in called.node_def):
-                waiting += _open(call, called, graph)
+            name = call.attr["f"].func.name
+            are_known = all(op_table.find(node.op) for node in library.nodes(name).values())
+            if _is_plain(library.functions[name]) and are_known:
+                waiting += _open(call, library.body(name), graph)
 
 
-def _open(call: Any, called: Any, graph: Any) -> list[Any]:
+def _open(call: Any, called: Body, graph: Any) -> list[Any]:
     """Add the called function's nodes, named below the call, and make the call return their
     results.
 
     Returns the new nodes.
     """
-    arguments = [edge for edge in call.input if not edge.startswith("^")]
-    controls = [edge for edge in call.input if edge.startswith("^")]
-    inside, ports = _renaming(called, call.name, arguments), _ports(called)
+    given = dict(zip(called.arguments, data_edges(call), strict=True))
+    controls = control_edges(call)
 
-    def moved(edge: str) -> str:
-        return inside(ports.get(edge, edge))
+    def data(edges: Iterable[Edge]) -> list[str]:
+        return [given.get(edge, f"{call.name}/{edge.node}:{edge.port}") for edge in edges]
 
-    added = [_add(node, call.name, moved, graph.node) for node in called.node_def]
-    # Everything that the call waited for must come before all new nodes, also those without inputs.
-    for node in added:
-        node.input.extend(controls)
+    def waits(names: Iterable[str]) -> list[str]:
+        known = {edge.node: source(text) for edge, text in given.items()}
+        return [f"^{known.get(name, f'{call.name}/{name}')}" for name in names]
+
+    added: list[Any] = []
+    for name, edges in called.inputs.items():  # in the order of the function
+        # What the call waited for must come before all new nodes, also those without inputs.
+        inputs = [*data(edges), *waits(called.controls[name]), *controls]
+        added.append(_add(called.nodes[name], call.name, inputs, graph.node))
     types = list(call.attr["Tout"].list.type)
-    results = [moved(called.ret[result.name]) for result in called.signature.output_arg]
-    effects = sorted({moved(f"^{name}") for name in called.control_ret.values()})
     # The call keeps its name, so that nothing that uses its results has to change.
     call.op = "IdentityN" if types else "NoOp"
-    call.input[:] = [*results, *effects, *controls]
+    call.input[:] = [*data(called.results), *sorted(set(waits(called.awaited))), *controls]
     call.attr.clear()
     if types:
         call.attr["T"].list.type.extend(types)
     return added
-
-
-def _ports(called: Any) -> dict[str, str]:
-    """Map outputs from the notation of functions to that of graphs.
-
-    A function numbers the tensors within each named output of a node, a graph all tensors of the
-    node.
-    """
-    ports: dict[str, str] = {}
-    for node in called.node_def:
-        for port, edge in enumerate(op_table.function_edges(node)):
-            ports[edge] = f"{node.name}:{port}"
-    return ports
 
 
 def inline_calls(function: Any, library: Mapping[str, Any]) -> None:
@@ -113,15 +105,15 @@ def _copy(
     Returns the edges of the results and the names of the copies.
     """
     name = call.name
-    arguments = [current(edge) for edge in call.input if not edge.startswith("^")]
-    controls = [edge for edge in call.input if edge.startswith("^")]
-    moved = _renaming(called, name, arguments)
-    copies = [_add(node, name, moved, function.node_def) for node in called.node_def]
-    for node in copies:
-        node.input.extend(controls)
-    for control, source in called.control_ret.items():
+    controls = control_edges(call)
+    moved = _renaming(called, name, [*map(current, data_edges(call))])
+    copies = [
+        _add(node, name, [*map(moved, node.input), *controls], function.node_def)
+        for node in called.node_def
+    ]
+    for control, node in called.control_ret.items():
         function.signature.control_output.append(f"{name}_{control}")
-        function.control_ret[f"{name}_{control}"] = f"{name}/{source}"
+        function.control_ret[f"{name}_{control}"] = f"{name}/{node}"
     results = [moved(called.ret[result.name]) for result in called.signature.output_arg]
     return results, [node.name for node in copies]
 
@@ -146,12 +138,12 @@ def _renaming(called: Any, name: str, arguments: Sequence[str]) -> Callable[[str
     return moved
 
 
-def _add(node: Any, name: str, moved: Callable[[str], str], nodes: Any) -> Any:
-    """Add a copy of a node, named below `name`."""
+def _add(node: Any, name: str, inputs: Iterable[str], nodes: Any) -> Any:
+    """Add a copy of a node with these inputs, named below `name`."""
     copy = nodes.add()
     copy.CopyFrom(node)
     copy.name = f"{name}/{node.name}"
-    copy.input[:] = map(moved, node.input)
+    copy.input[:] = inputs
     # Colocation constraints name nodes by their old names; there is only one device.
     copy.attr.pop("_class", None)
     return copy

@@ -501,7 +501,7 @@ def test_ray_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_ray
 def test_ray_reports_nothing_to_its_makers() -> None:
-    from tffc.deploy.ray.engine import load_ray
+    from tffc.deploy.ray.api import load_ray
 
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)

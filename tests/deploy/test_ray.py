@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -487,7 +487,7 @@ def test_signals_are_answered_as_before_ray_began() -> None:
             signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))
 
     before = signal.getsignal(signal.SIGTERM)
-    engine._start(Answering(), engine.RayOptions())
+    engine._start(cast("Any", Answering()), engine.RayOptions())
     assert signal.getsignal(signal.SIGTERM) == before
 
 

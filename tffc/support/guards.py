@@ -5,7 +5,13 @@ After `isinstance`, type checkers would not check what is done with the content.
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+"""An array of NumPy, of any shape and element type."""
 
 
 def is_dict(value: object) -> TypeGuard[dict[object, object]]:
@@ -21,3 +27,10 @@ def is_list(value: object) -> TypeGuard[list[object]]:
 def is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
     """Return whether a value is a tuple."""
     return isinstance(value, tuple)
+
+
+def is_array(value: object) -> TypeGuard[Array]:
+    """Return whether a value is an array of NumPy."""
+    import numpy as np
+
+    return isinstance(value, np.ndarray)

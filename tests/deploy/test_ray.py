@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -487,7 +487,7 @@ def test_signals_are_answered_as_before_ray_began() -> None:
             signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))
 
     before = signal.getsignal(signal.SIGTERM)
-    engine._start(Answering(), engine.RayOptions())
+    engine._start(cast("Any", Answering()), engine.RayOptions())
     assert signal.getsignal(signal.SIGTERM) == before
 
 
@@ -501,7 +501,7 @@ def test_ray_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_ray
 def test_ray_reports_nothing_to_its_makers() -> None:
-    from tffc.deploy.ray.engine import load_ray
+    from tffc.deploy.ray.api import load_ray
 
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)

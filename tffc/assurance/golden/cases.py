@@ -66,11 +66,11 @@ class PassCase:
         verify(after, pipeline.holds(1))
         return TABLE.sub("", typed(after)).rstrip()
 
-    def difference(self, found: str) -> str | None:
-        """Return a unified diff from the expected text to `found`, or None if they are equal."""
-        if found == self.expected or _words(found) == _words(self.expected):
+    def difference(self, result: str) -> str | None:
+        """Return a unified diff from the expected text to `result`, or None if they are equal."""
+        if result == self.expected or _words(result) == _words(self.expected):
             return None
-        lines = unified(self.expected.splitlines(), found.splitlines(), "expected", "found")
+        lines = unified(self.expected.splitlines(), result.splitlines(), "expected", "found")
         return "\n".join(lines)
 
 

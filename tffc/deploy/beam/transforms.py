@@ -12,6 +12,12 @@ Nothing is secret from workers: they see updates, also those of secure sums.  Th
 module that cannot be imported without Beam.
 """
 
+# Beam may not be installed; then its types are unknown, and so are those of all that it makes.
+# What it calls is annotated with what it checks, for it reads the annotations.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+# pyright: reportUntypedBaseClass=false, reportUntypedClassDecorator=false
+
 from __future__ import annotations
 
 import os
@@ -201,8 +207,8 @@ class Work(beam.DoFn):
             yield ResultKind.UPDATE, first, result.totals
 
     def finish_bundle(self) -> Iterator[Any]:
-        told = [line.encode() for line in self._plans.news()]
-        spent = np.array(self._stopwatch.times()), told
+        news = [line.encode() for line in self._plans.news()]
+        spent = np.array(self._stopwatch.times()), news
         yield GlobalWindows.windowed_value((ResultKind.SPENT, b"", spent))
 
 

@@ -31,8 +31,8 @@ class Body:
 
     `nodes` are by name, in topological order except for loops.  `arguments` are the edges of the
     parameters, in order; `inputs` the data edges and `controls` the sources of the control edges
-    into each node, in the order in which the graph has the nodes.  A function returns when the nodes
-    `awaited` have run.
+    into each node, in the order in which the graph has the nodes.  A function returns when the
+    nodes `awaited` have run.
     """
 
     name: str

@@ -84,7 +84,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.append(_file(f"docs/{file.src_uri}", file.dest_uri, config))
     for path, place in PLACES.items():
         files.append(_file(path, place, config))
-    for path in sorted((ROOT / "tffc" / "explanations").glob("*.md")):
+    for path in sorted((ROOT / "tffc" / "support" / "explanations").glob("*.md")):
         uri = path.relative_to(ROOT).as_posix()
         files.append(_file(uri, f"errors/{path.stem}.html", config, InclusionLevel.NOT_IN_NAV))
     for name, text in api_pages(ROOT).items():

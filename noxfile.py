@@ -28,6 +28,9 @@ COMBINATIONS = [
 CORNERS = [COMBINATIONS[0], COMBINATIONS[-1]]
 """The oldest of everything and the newest, which the whole tests run on."""
 
+SAMPLE = [CORNERS[0], COMBINATIONS[len(COMBINATIONS) // 2], CORNERS[1]]
+"""The corners and one in the middle, which each pull request runs on."""
+
 BY = ("python", "tensorflow", "protobuf", "numpy")
 
 CORE = (
@@ -60,6 +63,13 @@ def core(session: nox.Session, tensorflow: str, protobuf: str, numpy: str) -> No
     """Run the quick tests of the core."""
     install(session, tensorflow, protobuf, numpy)
     session.run("pytest", *PARALLEL, *(session.posargs or CORE))
+
+
+@nox.session
+@nox.parametrize(BY, SAMPLE)
+def sample(session: nox.Session, tensorflow: str, protobuf: str, numpy: str) -> None:
+    """Run the quick tests of the core with few combinations."""
+    core(session, tensorflow, protobuf, numpy)
 
 
 @nox.session

@@ -95,6 +95,15 @@ def test_the_walk_leads_through_files_that_there_are() -> None:
     assert [file for file in named if not (ROOT / "tffc" / file).is_file()] == []
 
 
+def test_the_map_of_tests_names_every_folder_that_is_not_called_like_a_package() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    part = page.split("## Map of tests", 1)[1].split("\n## ", 1)[0]
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/*.py")}
+    assert {
+        name for name in folders - {*drawn_packages()} if f"`tests/{name}`" not in part
+    } == set()
+
+
 LATE = {
     (
         "tffc.language.nodes",

@@ -1,4 +1,4 @@
-"""The README's commands print what it says they print."""
+"""The commands of the README, and those on digits to get started, print what the pages show."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from tests.processes import ROOT
 from tffc.cli.application import application
 
 README = (ROOT / "README.md").read_text()
+STARTED = (ROOT / "docs" / "getting-started.md").read_text()
 NUMBER = re.compile(r" +\d+(?:\.\d+)?(?:e-?\d+)?(?=[ \n])")
 
 
 def consoles() -> list[tuple[str, str]]:
-    """The commands in the README's console blocks, each with the output shown below it."""
-    blocks = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    """The commands in the pages' console blocks, each with the output shown below it."""
+    blocks = re.findall(r"```console\n(.*?)```", README + STARTED, re.DOTALL)
     found = (re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)[1:] for block in blocks)
     return [pair for parts in found for pair in zip(parts[::2], parts[1::2], strict=True)]
 
@@ -33,19 +34,12 @@ def run(command: str) -> str:
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
-    """What the README's commands print, in the order of the README, and what it shows.
-
-    What they leave behind does not keep them from running again.
-    """
+    """What the commands print, in the order of the pages, and what the pages show."""
     folder = tmp_path_factory.mktemp("checkout")
     (folder / "examples").symlink_to(ROOT / "examples")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        found = [(run(command), shown) for command, shown in consoles()]
-        for command, _ in consoles():
-            if command.startswith("tffc compile"):
-                run(command)
-        return found
+        return [(run(command), shown) for command, shown in consoles()]
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ examples and code lead where they lead there.  Pages stand elsewhere only in the
 What pages link to outside of these, such as an example, becomes a page that shows it.
 
 The reference of the API is written from `tffc/__init__.pyi` and the docstrings, which are read and
-not imported.
+not imported; the help of commands is added to the page about them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Iterable
 
 from anchors import FENCED, links, slug
 from api import api_pages
+from commands import PAGE, command_reference
 from explorers import MARK, explored
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
@@ -84,7 +85,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.append(_file(f"docs/{file.src_uri}", file.dest_uri, config))
     for path, place in PLACES.items():
         files.append(_file(path, place, config))
-    for path in sorted((ROOT / "tffc" / "explanations").glob("*.md")):
+    for path in sorted((ROOT / "tffc" / "support" / "explanations").glob("*.md")):
         uri = path.relative_to(ROOT).as_posix()
         files.append(_file(uri, f"errors/{path.stem}.html", config, InclusionLevel.NOT_IN_NAV))
     for name, text in api_pages(ROOT).items():
@@ -130,8 +131,10 @@ def _linked(pages: Iterable[File]) -> set[str]:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Colour programs in the notation, put the names of files over their blocks, and show
-    rounds."""
+    """Colour programs in the notation, put the names of files over their blocks, show rounds, and
+    add the help of commands to the page about them."""
+    if page.file.src_uri == PAGE:
+        markdown = f"{markdown}\n{command_reference()}"
     numbers = itertools.count(1)
 
     def frame(match: re.Match[str]) -> str:

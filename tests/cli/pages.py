@@ -30,7 +30,6 @@ import tempfile
 import textwrap
 import warnings
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -60,10 +59,10 @@ PAGES = (
     "language.md",
     "life-of-a-computation.md",
     "migrate-from-tff.md",
+    "notation.md",
     "passes.md",
     "proof.md",
     "running.md",
-    "s-expressions.md",
     "secure-sums.md",
     "security.md",
     "tutorials/averaging-by-hand.md",
@@ -85,27 +84,10 @@ TFF_PAGES = ("tutorials/tff-libraries.md",)
 ELSEWHERE = {
     "README.md": {"console", "python"},
     "docs/architecture.md": {"text"},
-    "docs/commands.md": {"text"},
+    "docs/getting-started.md": {"console"},
     "docs/notation.md": {"ebnf", "text"},
 }
 """The kinds of blocks that tests of their own compare with what there is."""
-
-HEAD = """\
-# Commands
-
-This page shows the output of `tffc COMMAND --help`. The examples run as shown if the files that
-they name exist.
-
-## Completion
-
-To let your shell complete commands, options and choices, add a line to its start-up file:
-
-| shell | file | line |
-|---|---|---|
-| Bash | `~/.bashrc` | `eval "$(_TFFC_COMPLETE=bash_source tffc)"` |
-| Zsh | `~/.zshrc` | `eval "$(_TFFC_COMPLETE=zsh_source tffc)"` |
-| Fish | `~/.config/fish/completions/tffc.fish` | `_TFFC_COMPLETE=fish_source tffc \\| source` |
-"""
 
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 FENCE = re.compile("^ *(?:```|~~~)", re.MULTILINE)
@@ -239,29 +221,6 @@ def render_in(folder: pathlib.Path, name: str) -> str:
         os.chdir(before)
 
 
-def reference() -> str:
-    """Return the page about all commands, from their help."""
-    parts = [HEAD]
-    context = click.Context(
-        application,
-        info_name="tffc",
-        terminal_width=100,
-        max_content_width=100,
-        **application.context_settings,
-    )
-    parts.append(f"## tffc\n\n```text\n{application.get_help(context)}\n```\n")
-    for name in application.list_commands(context):
-        command = application.get_command(context, name)
-        assert command is not None
-        inner = click.Context(command, info_name=name, parent=context)
-        parts.append(f"## tffc {name}\n\n```text\n{command.get_help(inner)}\n```\n")
-        below = command.commands if isinstance(command, click.Group) else {}
-        for sub, part in below.items():
-            text = part.get_help(click.Context(part, info_name=sub, parent=inner))
-            parts.append(f"### tffc {name} {sub}\n\n```text\n{text}\n```\n")
-    return "\n".join(parts)
-
-
 if __name__ == "__main__":
     with_beam = BEAM_PAGES if importlib.util.find_spec("apache_beam") else ()
     with_ray = RAY_PAGES if importlib.util.find_spec("ray") else ()
@@ -270,4 +229,3 @@ if __name__ == "__main__":
     for page in (*PAGES, *with_beam, *with_ray, *with_jax, *with_tff):
         with tempfile.TemporaryDirectory() as folder:
             (DOCS / page).write_text(render_in(pathlib.Path(folder), page), encoding="utf-8")
-    (DOCS / "commands.md").write_text(reference(), encoding="utf-8")

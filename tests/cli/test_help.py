@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from tests.shell import Shell
 from tffc.cli.application import application
 from tffc.cli.reproducer import Reproducer
 from tffc.language.notation import parse
+from website.commands import command_reference
 
 ROOT = DOCS.parent
 MEAN = "examples/temperature/temperature.py:mean_temperature"
@@ -146,3 +148,14 @@ def test_the_examples_work(folder: Folder, name: str, monkeypatch: pytest.Monkey
         shutil.copytree(folder.folder / "ready", build)
     for line in examples(COMMANDS[name]):
         folder.run(line)
+
+
+SECTION = re.compile(r"^##+ (tffc[^\n]*)\n\n(```text\n.*?\n```)$", re.DOTALL | re.MULTILINE)
+SECTIONS = dict(SECTION.findall(command_reference()))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_reference_on_the_site_holds_every_command_and_option(name: str) -> None:
+    options = [word for option in COMMANDS[name].params for word in option.opts if word[0] == "-"]
+    assert f"Usage: {name} " in SECTIONS[name]
+    assert [word for word in options if word not in SECTIONS[name]] == []

@@ -19,7 +19,6 @@ from tests.cli.pages import (
     RAY_PAGES,
     ROOT,
     TFF_PAGES,
-    reference,
     render_in,
     rendered,
     unheld,
@@ -29,6 +28,7 @@ from tests.deploy.test_ray import needs_ray
 from tests.shell import Shell
 from tests.tff.wheel import needs_wheel
 from tffc.cli.application import application
+from website import anchors
 
 needs_jax = pytest.mark.skipif(
     importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'tffc[jax]'"
@@ -121,10 +121,6 @@ def test_a_command_that_fails_unshown_is_found(tmp_path: pathlib.Path) -> None:
         rendered("```sh\ntffc explain E000\n```\n", shell)
 
 
-def test_reference_of_commands() -> None:
-    assert reference() == (DOCS / "commands.md").read_text(encoding="utf-8"), UPDATE
-
-
 @pytest.mark.parametrize(
     ("words", "position", "expected"),
     [
@@ -142,7 +138,15 @@ def test_completion(words: str, position: int, expected: list[str]) -> None:
     assert [line.partition(",")[2] for line in result.output.splitlines()] == expected
 
 
-def test_every_page_is_linked_from_the_readme() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    pages = sorted(path.name for path in DOCS.glob("*.md"))
-    assert [name for name in pages if f"docs/{name}" not in readme] == []
+def test_links_lead_from_the_readme_to_every_page() -> None:
+    reached, todo = {ROOT / "README.md"}, [ROOT / "README.md"]
+    while todo:
+        page = todo.pop()
+        targets = {(page.parent / link.partition("#")[0]).resolve() for link in links(page)}
+        todo += [path for path in targets - reached if path.suffix == ".md" and path.is_file()]
+        reached |= targets
+    assert [str(path) for path in sorted(DOCS.rglob("*.md")) if path not in reached] == []
+
+
+def links(page: pathlib.Path) -> list[str]:
+    return anchors.links(page.read_text(encoding="utf-8"))

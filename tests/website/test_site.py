@@ -101,7 +101,7 @@ def test_every_public_name_is_in_the_reference(site: pathlib.Path) -> None:
 
 
 def test_programs_are_coloured(site: pathlib.Path) -> None:
-    page = (site / "s-expressions.html").read_text(encoding="utf-8")
+    page = (site / "notation.html").read_text(encoding="utf-8")
     assert '<span class="nb">federated_mean</span>' in page
     plain = (site / "getting-started.html").read_text(encoding="utf-8")
     assert "error[E471]: the value to sum must be at CLIENTS" in plain

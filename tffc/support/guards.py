@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 """An array of NumPy, of any shape and element type."""
 
+ElementType: TypeAlias = "np.dtype[Any]"
+"""An element type of NumPy."""
+
 Scalar: TypeAlias = "np.generic[Any]"
 """A scalar of NumPy, of any element type."""
 

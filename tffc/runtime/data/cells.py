@@ -23,6 +23,7 @@ from tffc.runtime.data.casts import (
     string_array,
 )
 from tffc.support.errors import DataError
+from tffc.support.guards import Array
 from tffc.support.near import did_you_mean
 
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
@@ -61,7 +62,7 @@ class Rules:
 
     casts: Casts = NO_CASTS
     text: str | None = None
-    empty: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
+    empty: Mapping[str | None, str] = dataclasses.field(default_factory=dict[str | None, str])
 
     @classmethod
     def parse(cls, location: str, cast: str | None, empty: str | None) -> Rules:
@@ -87,9 +88,9 @@ class Rules:
             for name, type in columns
         ]
         for name, text in self.empty.items():
-            of = [each for each in wanted if name in (None, each.name)]
-            if all(each.empty is None for each in of):
-                types = " or ".join(dict.fromkeys(f"`{each.type}`" for each in of))
+            columns_named = [column for column in wanted if name in (None, column.name)]
+            if all(column.empty is None for column in columns_named):
+                types = " or ".join(dict.fromkeys(f"`{column.type}`" for column in columns_named))
                 raise DataError(
                     "E647",
                     f"{location}: empty={self.text} says {text!r} for empty cells, which is not "
@@ -135,7 +136,7 @@ def check_named(location: str, option: str, named: Sequence[str], known: Sequenc
             )
 
 
-def elements_of(words: Sequence[str], dtype: DType) -> np.ndarray[Any, Any] | None:
+def elements_of(words: Sequence[str], dtype: DType) -> Array | None:
     """Return the elements written in `words`, or None if a word is not an element of the type."""
     if dtype is DType.STRING:
         return string_array(words)
@@ -159,9 +160,7 @@ def _integers(words: Sequence[str]) -> list[int]:
         return [int(WHOLE.sub(r"\1", word)) for word in words]
 
 
-def _exact(
-    numbers: Sequence[Any], words: Sequence[str], dtype: DType
-) -> np.ndarray[Any, Any] | None:
+def _exact(numbers: Sequence[Any], words: Sequence[str], dtype: DType) -> Array | None:
     """Return numbers as an array, or None if a word is out of the range of the element type."""
     if dtype.is_integer:
         limits = np.iinfo(dtype.dtype)
@@ -181,7 +180,7 @@ def _is_too_large(word: str, number: Any) -> bool:
     return sum(map(np.isinf, (number.real, number.imag))) > word.lower().count("inf")
 
 
-def shaped(values: np.ndarray[Any, Any], shape: Shape) -> Any:
+def shaped(values: Array, shape: Shape) -> Any:
     """Return the tensor of this shape with these elements, or None if their count does not fit.
 
     At most one size of the shape is unknown.
@@ -189,9 +188,9 @@ def shaped(values: np.ndarray[Any, Any], shape: Shape) -> Any:
     if shape is None:
         return values
     known = math.prod(size for size in shape if size is not None)
-    if None not in shape:
-        # The type checker does not see that no size is None.
-        return values.reshape(shape)[()] if values.size == known else None  # pyright: ignore[reportCallIssue, reportArgumentType]  # NumPy's stubs
+    sizes = [size for size in shape if size is not None]
+    if len(sizes) == len(shape):
+        return values.reshape(sizes)[()] if values.size == known else None
     if known == 0 or values.size % known:
         return None
     return values.reshape([-1 if size is None else size for size in shape])
@@ -214,7 +213,7 @@ def cell_error(
     )
 
 
-def lost_error(place: str, client: str, wanted: Wanted, stored: np.ndarray[Any, Any]) -> DataError:
+def lost_error(place: str, client: str, wanted: Wanted, stored: Array) -> DataError:
     """Return the error for a cell with a number that cannot be converted."""
     dtype = wanted.type.element_type
     number = first_lost(stored, dtype, wanted.rounded)

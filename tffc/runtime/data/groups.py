@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from tffc.language.types import Type
 from tffc.runtime.data.arrays import ArrayLayout, stackable_layout
 from tffc.runtime.data.source import ClientSource
 from tffc.support.errors import DataError
-
-Array: TypeAlias = np.ndarray[Any, Any]
+from tffc.support.guards import Array
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from tffc.runtime.data.table import (
     no_client,
 )
 from tffc.support.errors import DataError, reader
+from tffc.support.guards import Array
 
 SUFFIXES = (".parquet",)
 
@@ -88,7 +89,7 @@ class ParquetFiles(Table):
         self._max_bytes = max_bytes
         self._arrow = _arrow()
         self.files = expand(path, SUFFIXES, follow_links=follow_links)
-        self._files = [DataFile.of(each) for each in self.files]
+        self._files = [DataFile.of(file) for file in self.files]
         self._types = self._read_types(client)
         self.columns = {name: str(kind) for name, kind in self._types.items()}
         self._digests: dict[tuple[int, int], int] = {}
@@ -119,7 +120,7 @@ class ParquetFiles(Table):
     @reader("Parquet files", DataError)
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
-        names = tuple(sorted({each.name for each in wanted}))
+        names = tuple(sorted({column.name for column in wanted}))
         parts = [
             self._row_group(file, group, names).slice(start, end - start)
             for file, group, start, end in self.index.runs(client)
@@ -128,7 +129,7 @@ class ParquetFiles(Table):
         if len(parts) > 1:
             with _library(self.location):
                 rows = self._arrow.concat_tables(parts)
-        return [self._tensors(client, rows.column(each.name), each) for each in wanted]
+        return [self._tensors(client, rows.column(column.name), column) for column in wanted]
 
     def _tensors(self, client: str, column: Any, wanted: Wanted) -> Sequence[Any]:
         """Return the cells of a column as tensors."""
@@ -241,7 +242,7 @@ class ParquetFiles(Table):
     def _read_types(self, client: str) -> dict[str, Any]:
         """Return the types of all columns but that of clients, checked to be the same in all
         files."""
-        columns = []
+        columns: list[dict[str, Any]] = []
         for file in self._files:
             with self._open(file) as opened, _library(file.path):
                 schema = opened.schema_arrow
@@ -396,7 +397,7 @@ def _text(name: Any) -> str:
     return name.decode(errors="surrogateescape") if isinstance(name, bytes) else str(name)
 
 
-def _elements(values: Any, wanted: Wanted) -> np.ndarray[Any, Any] | None:
+def _elements(values: Any, wanted: Wanted) -> Array | None:
     """Return Arrow values without nulls as an array, or None if one does not fit."""
     dtype = wanted.type.element_type
     if dtype is not DType.STRING:
@@ -407,7 +408,7 @@ def _elements(values: Any, wanted: Wanted) -> np.ndarray[Any, Any] | None:
     return string_array(values.to_pylist())
 
 
-def _nested(made: np.ndarray[Any, Any], sizes: Sequence[int], shape: Shape) -> Any:
+def _nested(made: Array, sizes: Sequence[int], shape: Shape) -> Any:
     """Return the tensor held by nested lists of these lengths, or None if it does not fit the
     shape."""
     if shape is None:

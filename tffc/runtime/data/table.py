@@ -152,8 +152,8 @@ class TableClients(TypedClients[Table]):
         else:
             _check_columns(table, names)
         wanted = [(name, field.type) for name, field in zip(names, layout.fields, strict=True)]
-        for each in wanted:
-            _check(table, *each)
+        for name, kind in wanted:
+            _check(table, name, kind)
         return cls(table, layout, tuple(table.rules.apply(table.location, wanted)))
 
     @reader("a table of clients", DataError)
@@ -178,14 +178,14 @@ class TableClients(TypedClients[Table]):
 
     def _read(self, client: str) -> Sequence[Sequence[Any]]:
         columns = self.data.read(client, self.wanted)
-        if any(each.empty is SKIP for each in self.wanted):
+        if any(column.empty is SKIP for column in self.wanted):
             columns = _without_skipped(columns)
-        for each, field, cells in zip(self.wanted, self.layout.fields, columns, strict=True):
+        for column, field, cells in zip(self.wanted, self.layout.fields, columns, strict=True):
             if field.sequence is None and len(cells) != 1:
                 raise DataError(
                     "E678",
                     f"{self.data.location}: client {client} has {len(cells)} rows, and "
-                    f"{each.name!r} is one `{each.type}`, for which a client has one row",
+                    f"{column.name!r} is one `{column.type}`, for which a client has one row",
                     help="let the program take a sequence, or write one row for each client",
                 )
         return columns

@@ -383,8 +383,8 @@ def _numbers(array: Array, field: Field, source: str, casts: Casts) -> Array:
     if array.dtype.kind == "V":
         return array.view(dtype.dtype)
     rounded = any(casts.rounds(name, dtype) for name in field.names())
-    made = converted(array, dtype, rounded)
-    if made is None:
+    numbers = converted(array, dtype, rounded)
+    if numbers is None:
         raise DataError(
             "E644",
             f"{source}: the array {field.name!r} of {array.dtype} has "
@@ -392,7 +392,7 @@ def _numbers(array: Array, field: Field, source: str, casts: Casts) -> Array:
             help=(None if rounded else rounding_help(field.name, array.dtype, dtype))
             or f"correct the number, or let the program take {array.dtype}",
         )
-    return made
+    return numbers
 
 
 def _to_file(name: str, array: Any, dtype: DType) -> dict[str, Array]:

@@ -169,10 +169,10 @@ def _exact(numbers: Sequence[Any], words: Sequence[str], dtype: DType) -> Array 
         return np.array(numbers, dtype.dtype)
     wide = np.array(numbers, np.complex128 if dtype.kind == "complex" else np.float64)
     with np.errstate(over="ignore"):
-        made = wide.astype(dtype.dtype)
-    if np.isinf(made).any() and any(map(_is_too_large, words, made)):
+        cast = wide.astype(dtype.dtype)
+    if np.isinf(cast).any() and any(map(_is_too_large, words, cast)):
         return None
-    return made
+    return cast
 
 
 def _is_too_large(word: str, number: Any) -> bool:
@@ -203,12 +203,13 @@ def is_empty(cell: str, dtype: DType) -> bool:
 
 
 def cell_error(
-    place: str, client: str, wanted: Wanted, found: str, help: str | None = None
+    place: str, client: str, wanted: Wanted, content: str, help: str | None = None
 ) -> DataError:
     """Return the error for a cell that is not a tensor of its type; `place` names its row."""
     return DataError(
         "E677",
-        f"{place}: client {client}: the cell of {wanted.name!r} is {found}, expected {wanted.type}",
+        f"{place}: client {client}: the cell of {wanted.name!r} is {content}, "
+        f"expected {wanted.type}",
         help=help,
     )
 
@@ -217,15 +218,15 @@ def lost_error(place: str, client: str, wanted: Wanted, stored: Array) -> DataEr
     """Return the error for a cell with a number that cannot be converted."""
     dtype = wanted.type.element_type
     number = first_lost(stored, dtype, wanted.rounded)
-    found = str(number) if wanted.type.shape == () else f"a list with {number} in it"
+    content = str(number) if wanted.type.shape == () else f"a list with {number} in it"
     help = None if wanted.rounded else rounding_help(wanted.name, stored.dtype, dtype)
-    return cell_error(place, client, wanted, found, help)
+    return cell_error(place, client, wanted, content, help)
 
 
-def empty_error(place: str, client: str, wanted: Wanted, found: str) -> DataError:
-    """Return the error for an empty cell; `found` says in words how it is empty."""
+def empty_error(place: str, client: str, wanted: Wanted, content: str) -> DataError:
+    """Return the error for an empty cell; `content` says in words how it is empty."""
     name = wanted.name
     help = f"leave such rows out with empty={name}:skip"
     if wanted.type.shape is not None and None not in wanted.type.shape:
         help = f"say what stands for such cells with empty={name}:VALUE, or {help}"
-    return cell_error(place, client, wanted, found, help)
+    return cell_error(place, client, wanted, content, help)

@@ -64,12 +64,14 @@ class NpzFolder:
         self.casts = Casts.parse(str(path), cast)
         self._follow_links = follow_links
         if not os.path.isdir(path):
-            found = (
+            problem = (
                 f"{path} is a file, not a folder"
                 if os.path.isfile(path)
                 else f"there is no folder {path}"
             )
-            raise DataError("E640", found, help=near_file(path, os.path.isdir) or _kind_help(path))
+            raise DataError(
+                "E640", problem, help=near_file(path, os.path.isdir) or _kind_help(path)
+            )
         with reading(str(path)):
             names = [name for name in os.listdir(path) if name.endswith(SUFFIX)]
         # A name that is the suffix alone is that of a hidden file without suffix.

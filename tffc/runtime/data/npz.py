@@ -118,9 +118,9 @@ class NpzFile:
     def __init__(self, path: pathlib.Path, file: BinaryIO) -> None:
         self._path = path
         self._file = file
-        found = os.fstat(file.fileno())
-        self.identity = Identity.of(found)
-        self._size = found.st_size
+        status = os.fstat(file.fileno())
+        self.identity = Identity.of(status)
+        self._size = status.st_size
         with self._library():
             self._zip = zipfile.ZipFile(file)
         self._members: dict[str, zipfile.ZipInfo] = {}
@@ -420,15 +420,15 @@ def _is_untrue(array: Array) -> bool:
 
 def _exact_strings(headers: Mapping[str, Header]) -> dict[str, Header]:
     """Return the headers of the strings that are kept as two arrays."""
-    found: dict[str, Header] = {}
+    strings: dict[str, Header] = {}
     for lengths, (dtype, shape) in headers.items():
         name = lengths.removesuffix(".lengths")
         if name == lengths or name in headers or dtype.kind not in "iu":
             continue
         held = headers.get(f"{name}.bytes")
         if held is not None and held[0] == np.uint8 and len(held[1]) == 1:
-            found[name] = np.dtype(np.bytes_), shape
-    return found
+            strings[name] = np.dtype(np.bytes_), shape
+    return strings
 
 
 @contextlib.contextmanager

@@ -340,7 +340,9 @@ def _described(batch: Any) -> Iterator[Any]:
     for column, field in zip(batch.columns, batch.schema, strict=True):
         buffers = column.buffers()
         is_list = field.type.num_fields > 0 and not field.name.endswith(".shape")
-        yield from (each for each in (buffers[:-1] if is_list else buffers) if each is not None)
+        yield from (
+            buffer for buffer in (buffers[:-1] if is_list else buffers) if buffer is not None
+        )
 
 
 class _Stretch(NamedTuple):
@@ -388,9 +390,9 @@ class _Content:
         assert self._body is not None
         if len(self._body.memory) >= LARGE:
             memory = memoryview(self._body.memory)
-            for each in buffers:
-                begin = each.address - self._body.address
-                _read_into(self._file, memory[begin : begin + each.size], self.place_of(each))
+            for buffer in buffers:
+                begin = buffer.address - self._body.address
+                _read_into(self._file, memory[begin : begin + buffer.size], self.place_of(buffer))
 
 
 def _read_into(file: BinaryIO, memory: memoryview, begin: int) -> None:

@@ -59,10 +59,10 @@ def check_pack_target(path: pathlib.Path, *, replace: bool) -> None:
     if path.is_dir():
         other = next((file.name for file in path.iterdir() if file.name not in OWN), None)
     if not path.is_dir() or other is not None:
-        found = "it is a file" if other is None else f"it holds {other}"
+        content = "it is a file" if other is None else f"it holds {other}"
         raise DataError(
             "E698",
-            f"clients' data cannot be packed into {path}: {found}",
+            f"clients' data cannot be packed into {path}: {content}",
             notes=("a pack takes a new folder, an empty one, or the place of another pack",),
             help="name another folder",
         )

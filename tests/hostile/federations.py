@@ -211,8 +211,8 @@ def changed_record(generator: random.Random, record: Record, others: Sequence[Re
                 entries, arrays = _with_value(entries, _changed_value(generator, entries, arrays))
             case 2 | 3:
                 _change_array(generator, arrays, others)
-            case 4 if isinstance(entries.get("rest"), bytes):
-                entries["rest"] = damaged_bytes(generator, [entries["rest"]])
+            case 4 if isinstance(rest := entries.get("rest"), bytes):
+                entries["rest"] = damaged_bytes(generator, [rest])
             case 5:
                 entries["rest"] = generator.choice(_claims(generator))
             case 6:

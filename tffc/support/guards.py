@@ -5,6 +5,7 @@ After `isinstance`, type checkers would not check what is done with the content.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
@@ -12,6 +13,12 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 """An array of NumPy, of any shape and element type."""
+
+ElementType: TypeAlias = "np.dtype[Any]"
+"""An element type of NumPy."""
+
+Scalar: TypeAlias = "np.generic[Any]"
+"""A scalar of NumPy, of any element type."""
 
 
 def is_dict(value: object) -> TypeGuard[dict[object, object]]:
@@ -24,6 +31,16 @@ def is_list(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list)
 
 
+def is_listing(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
+    """Return whether a value is a list or a tuple."""
+    return isinstance(value, (list, tuple))
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
+    """Return whether a value is a mapping."""
+    return isinstance(value, Mapping)
+
+
 def is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
     """Return whether a value is a tuple."""
     return isinstance(value, tuple)
@@ -34,3 +51,17 @@ def is_array(value: object) -> TypeGuard[Array]:
     import numpy as np
 
     return isinstance(value, np.ndarray)
+
+
+def is_numpy(value: object) -> TypeGuard[Array | Scalar]:
+    """Return whether a value is an array or a scalar of NumPy."""
+    import numpy as np
+
+    return isinstance(value, (np.ndarray, np.generic))
+
+
+def is_scalar(value: object) -> TypeGuard[Scalar]:
+    """Return whether a value is a scalar of NumPy."""
+    import numpy as np
+
+    return isinstance(value, np.generic)

@@ -367,7 +367,7 @@ def test_errors_of_nodes_carry_neither_values_nor_names() -> None:
     assert "KeyError: 'a defect'" in log
     seen = repr(together.seen)
     assert "4321" not in seen
-    assert "0000" not in seen.replace(together.seen[0].entries["program"], "")
+    assert "0000" not in seen.replace(str(together.seen[0].entries["program"]), "")
     assert {record.entries["error"] for record in together.seen} == {"E663", "E000", "E772"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -184,7 +184,7 @@ def test_what_a_node_sends_tells_nothing_of_its_sum() -> None:
     seen: set[tuple[int, ...]] = set()
     for at, reply in enumerate(worked):
         node = NAMES[len(NAMES) - 1 - at % len(NAMES)]  # The last one is asked first.
-        _, _, summed, _ = reply.totals
+        _, _, summed, _ = cast("tuple[Any, ...]", reply.totals)
         vector = tuple(np.ravel(summed[0]).tolist())
         (open_sum, *_) = expected((node,))
         assert not set(vector) & set(open_sum)

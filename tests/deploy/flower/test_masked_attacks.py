@@ -9,7 +9,7 @@ import re
 import subprocess
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -193,7 +193,7 @@ def test_nodes_that_are_sent_another_model_do_not_compute(
 
     def change(kind: str, name: str, request: Request) -> Request:
         if kind == "work" and name in victims:
-            sealed, _ = request.sent
+            sealed, _ = cast("tuple[Any, ...]", request.sent)
             if is_kept:
                 return dataclasses.replace(request, kept=(request.kept, np.int32(0)))
             return dataclasses.replace(request, sent=(sealed, np.int32(0)))
@@ -235,7 +235,7 @@ def test_a_node_is_told_of_another_sum_from_the_beginning(
             return dataclasses.replace(request, attempt=f"{'ab' * 16}/{step}")
         if kind != "keys":
             return request
-        own, threshold, segments, sent = request.sent
+        own, threshold, segments, sent = cast("tuple[Any, ...]", request.sent)
         terms = {
             "sent": (own, threshold, segments, bytes(32)),
             "threshold": (own, threshold + 1, segments, sent),
@@ -405,7 +405,8 @@ def test_after_a_refusal_the_sum_is_over(process: Process) -> None:
 
     def change(kind: str, name: str, request: Request) -> Request:
         if kind == "shares" and name == NAMES[0]:
-            bad = dataclasses.replace(request, sent=request.sent[1:]).to_record()
+            fewer = cast("tuple[Any, ...]", request.sent)[1:]
+            bad = dataclasses.replace(request, sent=fewer).to_record()
             assert server.nodes[name].answer(bad, kind).entries["error"] == "E981"
         return request
 
@@ -460,7 +461,7 @@ def test_the_log_names_who_revealed_wrong_shares(
     def lie(name: str, record: Record, kind: str) -> Record:
         reply = Reply.from_record(answers[name](record, kind))
         if kind == "revealed":
-            seeds, secrets = reply.totals
+            seeds, secrets = cast("tuple[Any, ...]", reply.totals)
             wrong = tuple((of, bytes(len(share))) for of, share in seeds)
             reply = dataclasses.replace(reply, totals=(wrong, secrets))
         return reply.to_record()

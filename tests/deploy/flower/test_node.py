@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def answered(node: Node, record: Record) -> Reply:
 def test_all_clients_are_in_one_accumulator(process: Process) -> None:
     reply = answered(make_node(process.bundle, numbers(0, 5), []), request_for(process))
     assert (reply.clients, reply.skipped, reply.error) == (5, 0, "")
-    _, first, second, *_ = reply.totals
+    _, first, second, *_ = cast("list[Any]", reply.totals)
     assert (first, second) == ((10,), (10,))
 
 
@@ -46,7 +46,8 @@ def test_each_partition_has_its_clients(process: Process) -> None:
     for part in range(2):
         config = {"partition-id": part, "num-partitions": 2}
         node = make_node(process.bundle, numbers(0, 5), [], config)
-        sums.append(int(answered(node, request_for(process)).totals[1][0]))
+        totals = cast("list[Any]", answered(node, request_for(process)).totals)
+        sums.append(int(totals[1][0]))
     assert sums == [0 + 2 + 4, 1 + 3]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from tffc.assurance.proof.fields import ALTERNATIVES, Message, encoded, remainder
 from tffc.graphs.operations import op_table
+from tffc.language.types import TensorType, Type
 
 SHAPES = "_output_shapes"
 """The attribute of an argument that promises its shape."""
@@ -114,3 +115,8 @@ def is_general(promised: Message, shape: Sequence[int | None] | None) -> bool:
     if shape is None or len(sizes) != len(shape):
         return False
     return all(size in (-1, known) for size, known in zip(sizes, shape, strict=True))
+
+
+def shape_of(kind: Type) -> tuple[int | None, ...] | None:
+    """Return the shape of a tensor, or of the variant that holds a sequence."""
+    return kind.shape if isinstance(kind, TensorType) else ()

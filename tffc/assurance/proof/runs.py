@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable
+from typing import TypeAlias
 
 from tffc.assurance.proof.graph import Library
 from tffc.assurance.proof.sequences import Place, operation_of
 from tffc.assurance.proof.terms import DRAWN, GROUP, OWN, Terms
+
+Evaluated: TypeAlias = tuple[list[int], tuple[int, ...]]
+"""The terms of the steps of a plan, and of its results."""
 
 
 class Run:

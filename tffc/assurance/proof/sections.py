@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeAlias
 
 from tffc.assurance.proof import loading
 from tffc.assurance.proof.attributes import module_label
@@ -14,6 +13,7 @@ from tffc.assurance.proof.contents import (
     has_only_shapes,
     is_general,
     promised_shapes,
+    shape_of,
 )
 from tffc.assurance.proof.declared import Declared
 from tffc.assurance.proof.fields import Message
@@ -31,7 +31,7 @@ from tffc.assurance.proof.loading import malformed
 from tffc.assurance.proof.modules import taint_of_module
 from tffc.assurance.proof.passes import Pass, Passes
 from tffc.assurance.proof.reading import Section, ordered, places_of, read_section
-from tffc.assurance.proof.runs import Owed, Run, effects_besides_state
+from tffc.assurance.proof.runs import Evaluated, Owed, Run, effects_besides_state
 from tffc.assurance.proof.sequences import (
     Place,
     check_types,
@@ -46,7 +46,7 @@ from tffc.assurance.proof.undecided import Undecided
 from tffc.graphs.body import Edge
 from tffc.language.nodes import Compiled
 from tffc.language.type_parts import leaves
-from tffc.language.types import FunctionType, TensorType, Type
+from tffc.language.types import FunctionType, Type
 from tffc.language.wire import read_xla, write_xla
 from tffc.support.trampoline import Task
 
@@ -57,10 +57,6 @@ KERNELS = "kernels of"
 
 XLA = "XLA"
 """The operation of a module without StableHLO, or with another than the program's."""
-
-
-Evaluated: TypeAlias = tuple[list[int], tuple[int, ...]]
-"""The terms of the steps of a plan, and of its results."""
 
 
 class Sections:
@@ -597,9 +593,4 @@ class Sections:
         """Tell whether the program declares a shape for a term, or a more special one."""
         if promised.unknown_rank:
             return is_general(promised, None)
-        return self.declared.has(term, lambda kind: is_general(promised, _shape_of(kind)))
-
-
-def _shape_of(kind: Type) -> tuple[int | None, ...] | None:
-    """Return the shape of a tensor, or of the variant that holds a sequence."""
-    return kind.shape if isinstance(kind, TensorType) else ()
+        return self.declared.has(term, lambda kind: is_general(promised, shape_of(kind)))

@@ -45,7 +45,7 @@ PATH = re.compile(r"(components/)?[a-z][a-z0-9_]*\.[a-z]+")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class Entry(TypedDict):
+class BundledFile(TypedDict):
     """A file of a bundle, and its content if the app holds it."""
 
     sha256: str
@@ -85,7 +85,7 @@ def encode_bundle_file(files: Mapping[str, bytes], limit: int = LIMIT - ROOM) ->
 
 
 def _encode(files: Mapping[str, bytes], held: set[str]) -> bytes:
-    entries: dict[str, Entry] = {}
+    entries: dict[str, BundledFile] = {}
     for path, content in files.items():
         entries[path] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
         if path in held:
@@ -104,7 +104,7 @@ def decode_bundle_file(content: bytes, name: str, fetch: Fetch | None = None) ->
     return {path: _content(path, entry, name, fetch) for path, entry in entries.items()}
 
 
-def _entries(content: bytes, name: str) -> dict[str, Entry]:
+def _entries(content: bytes, name: str) -> dict[str, BundledFile]:
     try:
         whole: object = read_json(content)
     except NotJsonError as error:
@@ -117,7 +117,7 @@ def _entries(content: bytes, name: str) -> dict[str, Entry]:
     return entries
 
 
-def _are_entries(entries: object) -> TypeGuard[dict[str, Entry]]:
+def _are_entries(entries: object) -> TypeGuard[dict[str, BundledFile]]:
     """Tell whether an object of JSON has entries by the paths of files."""
     if not is_dict(entries) or not all(map(_is_entry, entries.values())):
         return False
@@ -142,7 +142,7 @@ def _holds_text(entry: Mapping[object, object]) -> bool:
     return len(entry) == 2 or (len(entry) == 3 and isinstance(entry.get("base64"), str))
 
 
-def _content(path: str, entry: Entry, name: str, fetch: Fetch | None) -> bytes:
+def _content(path: str, entry: BundledFile, name: str, fetch: Fetch | None) -> bytes:
     if "base64" in entry:
         try:
             content = base64.b64decode(entry["base64"], validate=True)

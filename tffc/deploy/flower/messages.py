@@ -16,7 +16,7 @@ from tffc.runtime.engines.encoding import decode, encode
 from tffc.runtime.engines.process import Process
 from tffc.support.errors import ExecutionError, reader
 from tffc.support.files.strict_json import is_count
-from tffc.support.guards import is_list, is_tuple
+from tffc.support.guards import Array, is_list, is_tuple
 
 OPEN, MASKED = "open", "masked"
 """The ways of adding secure sums."""
@@ -53,7 +53,7 @@ class Request:
 
     def to_record(self) -> Record:
         """Return the request as a record."""
-        arrays: list[object] = []
+        arrays: list[Array] = []
         rest = encode((self.kept, self.sent), arrays)
         about = {
             "program": self.program,
@@ -106,7 +106,7 @@ class Reply:
 
     def to_record(self) -> Record:
         """Return the reply as a record."""
-        arrays: list[object] = []
+        arrays: list[Array] = []
         rest = encode(self.totals, arrays)
         about = {field: getattr(self, field) for field in _ABOUT_REPLY}
         return Record({**about, "rest": rest}, arrays)

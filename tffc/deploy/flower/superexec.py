@@ -15,7 +15,6 @@ import multiprocessing
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from multiprocessing.process import BaseProcess
 from typing import Any
 
 # An extra, not installed with the rest.
@@ -55,7 +54,7 @@ class Forks:
         self._server.set_forkserver_preload(list(IMPORTED))
 
     # Named as in `subprocess`.
-    def Popen(self, command: Sequence[str], **options: Any) -> subprocess.Popen[Any] | BaseProcess:
+    def Popen(self, command: Sequence[str], **options: Any) -> Any:
         """Start a command; use a forked process for the command that handles messages."""
         self._pauses.came()
         if command[0] != COMMAND:

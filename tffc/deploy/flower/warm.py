@@ -24,6 +24,7 @@ from tffc.deploy.flower.tasks import Done, Memory, Task
 from tffc.runtime.engines.encoding import decode, encode
 from tffc.support.errors import ExecutionError
 from tffc.support.files import locks
+from tffc.support.guards import Array
 from tffc.support.version import VERSION
 
 SOCKET, LOCK, LOG = f"worker-{VERSION}.socket", f"worker-{VERSION}.lock", "worker.log"
@@ -208,7 +209,7 @@ def _json(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
-def _record_parts(record: Record) -> tuple[bytes, object, list[object]]:
+def _record_parts(record: Record) -> tuple[bytes, object, list[Array]]:
     """Return the entries as JSON without `rest`, the bytes of `rest`, and the arrays."""
     entries = dict(record.entries)
     rest = entries.pop("rest", b"")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-AccessPath: TypeAlias = tuple[Any, Any] | None
+AccessPath: TypeAlias = "tuple[AccessPath, str | int | None] | None"
 """The path to a part: the path to its container, and its index or name in that.
 
 None is the whole value.  Paths are linked lists, so that walking into a value costs nothing.

@@ -25,8 +25,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -50,7 +50,17 @@ from tffc.language.types import (
 )
 from tffc.language.values.access import AccessPath, access_text
 from tffc.language.values.containers import default_container, package_of
+from tffc.language.values.foreign import EagerDataset, FunctionValue
 from tffc.support.errors import LanguageTypeError
+from tffc.support.guards import (
+    Array,
+    is_array,
+    is_dict,
+    is_listing,
+    is_mapping,
+    is_numpy,
+    is_scalar,
+)
 from tffc.support.trampoline import Task, run
 
 INFINITE = -1
@@ -65,7 +75,7 @@ class Federated:
     all_equal: bool
 
     @classmethod
-    def everywhere(cls, member: Any) -> Federated:
+    def everywhere(cls, member: object) -> Federated:
         """Return the value whose member is the same for everyone at the placement."""
         return cls((member,), all_equal=True)
 
@@ -77,10 +87,10 @@ class Federated:
 class Endless:
     """An infinite sequence: a dataset that can only be passed on to sections."""
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: EagerDataset) -> None:
         self.dataset = dataset
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         raise LanguageTypeError(
             "E708",
             "the elements of a dataset without an end are to be read one after another",
@@ -116,7 +126,7 @@ class Stacked(Sequence[Any]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (Stacked, list)):
             return NotImplemented
-        return self._elements == list(other)
+        return self._elements == list(cast("Sequence[object]", other))
 
     # Pyright objects to None, which is how Python declares a class as not hashable.
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # Python's way to have none
@@ -125,7 +135,9 @@ class Stacked(Sequence[Any]):
         return repr(self._elements)
 
 
-def to_value(source: Any, type: Type, what: str = "the argument", *, endless: bool = False) -> Any:
+def to_value(
+    source: object, type: Type, what: str = "the argument", *, endless: bool = False
+) -> Any:
     """Convert a Python object to a value of `type`; errors call the object `what`.
 
     With `endless`, an infinite dataset is accepted as an `Endless` sequence.
@@ -156,7 +168,7 @@ class _ValueReader:
         self.in_sequence = in_sequence
         self.converts = converts
 
-    def read(self, source: Any, type: Type, place: AccessPath) -> Task[Any]:
+    def read(self, source: object, type: Type, place: AccessPath) -> Task[object]:
         match type:
             case TensorType():
                 return self._tensor(source, type, place)
@@ -165,7 +177,7 @@ class _ValueReader:
             case SequenceType():
                 return (yield self._sequence(source, type, place))
             case FederatedType(all_equal=False) if type.placement is CLIENTS:
-                if not isinstance(source, (list, tuple)):
+                if not is_listing(source):
                     help = "give a list with one value for each client"
                     raise self._misfit(source, type, place, help)
                 members = yield self._each(source, type.member, place)
@@ -176,52 +188,58 @@ class _ValueReader:
                 return self._function(source, type, place)
             case PlacementType() if isinstance(source, Placement):
                 return source
-        raise self._misfit(source, type, place)
+            case _:
+                raise self._misfit(source, type, place)
 
-    def _each(self, sources: Any, type: Type, place: AccessPath) -> Task[list[Any]]:
-        values: list[Any] = []
+    def _each(self, sources: Iterable[object], type: Type, place: AccessPath) -> Task[list[object]]:
+        values: list[object] = []
         for index, source in enumerate(sources):
             values.append((yield self.read(source, type, (place, index))))
         return values
 
-    def _check_stacked(self, source: Any, type: SequenceType, place: AccessPath) -> None:
+    def _check_stacked(self, source: object, type: SequenceType, place: AccessPath) -> None:
         """Refuse a struct of arrays given for a sequence of structs, and say what to give
         instead."""
-        if isinstance(source, (list, tuple)) and isinstance(type.element, StructType):
+        if is_listing(source) and isinstance(type.element, StructType):
             arrays = list(source)
-        elif isinstance(source, Mapping):
+        elif is_mapping(source):
             arrays = list(source.values())
         else:
             return
-        if arrays and all(isinstance(each, np.ndarray) and each.ndim for each in arrays):
+        if arrays and all(is_array(array) and array.ndim for array in arrays):
             help = (
                 "a sequence takes its elements one by one: "
                 "give tf.data.Dataset.from_tensor_slices(x) in place of these arrays x"
             )
             raise self._misfit(source, type, place, help)
 
-    def _sequence(self, source: Any, type: SequenceType, place: AccessPath) -> Task[Any]:
+    def _sequence(
+        self, source: object, type: SequenceType, place: AccessPath
+    ) -> Task[list[object] | Endless]:
         """Return the elements of a list or a dataset, converted one by one."""
         self._check_stacked(source, type, place)
-        if isinstance(source, (list, tuple, Stacked)):
+        if is_listing(source) or isinstance(source, Stacked):
             reader = _ValueReader(self.what, in_sequence=True, converts=True)
             return (yield reader._each(source, type.element, place))
         if not hasattr(source, "as_numpy_iterator"):
             raise self._misfit(source, type, place, _listing(source))
-        if source.cardinality() != INFINITE:
+        dataset = cast("EagerDataset", source)
+        if dataset.cardinality() != INFINITE:
             reader = _ValueReader(self.what, in_sequence=True)
-            return (yield reader._each(source.as_numpy_iterator(), type.element, place))
+            return (yield reader._each(dataset.as_numpy_iterator(), type.element, place))
         if not self.endless:
             raise LanguageTypeError(
                 "E708",
                 f"{self._named(place)} is a dataset without an end, and sequences are finite",
                 help="take a part of it: dataset.take(n)",
             )
-        if not type.is_assignable_from(SequenceType(source.element_spec)):
+        if not type.is_assignable_from(SequenceType(dataset.element_spec)):
             raise self._misfit(source, type, place)
-        return Endless(source)
+        return Endless(dataset)
 
-    def _struct(self, source: Any, type: StructType, place: AccessPath) -> Task[tuple[Any, ...]]:
+    def _struct(
+        self, source: object, type: StructType, place: AccessPath
+    ) -> Task[tuple[object, ...]]:
         pairs = _open(source, type)
         if pairs is None:
             raise self._misfit(source, type, place)
@@ -237,7 +255,7 @@ class _ValueReader:
             fits = len(pairs) == len(type)
             if not fits or any(n not in (None, t) for n, t in zip(names, type.names, strict=True)):
                 raise self._misfit(source, type, place)
-        values: list[Any] = []
+        values: list[object] = []
         for step, inner, element in zip(_steps(type), type, sources, strict=True):
             values.append((yield self.read(element, inner, (place, step))))
         return tuple(values)
@@ -246,31 +264,31 @@ class _ValueReader:
         missing = [name for name in type.fields() if name not in names]
         extra = [name for name in names if name not in type.names]
         if missing or extra:
-            found = f"has no element {missing[0]!r}" if missing else f"has an element {extra[0]!r}"
+            wrong = f"has no element {missing[0]!r}" if missing else f"has an element {extra[0]!r}"
             raise LanguageTypeError(
                 "E711",
-                f"{self._named(place)} {found}, but should be of type `{type}`",
+                f"{self._named(place)} {wrong}, but should be of type `{type}`",
                 notes=(f"it has {', '.join(map(repr, names))}",),
                 help=f"give it the elements {', '.join(map(repr, type.fields()))}",
             )
 
-    def _function(self, source: Any, type: FunctionType, place: AccessPath) -> Any:
+    def _function(self, source: object, type: FunctionType, place: AccessPath) -> Node:
         node = source
         if hasattr(source, "to_building_block"):
             # Function values of other packages have no such method.
             getattr(source, "check_effects", lambda: None)()
-            node = source.to_building_block()
+            node = cast("FunctionValue", source).to_building_block()
         if not isinstance(node, Node):
             raise self._misfit(source, type, place, "give a computation")
         type.check_assignable_from(node.type)
         return node
 
-    def _tensor(self, source: Any, type: TensorType, place: AccessPath) -> Any:
-        if callable(getattr(source, "numpy", None)):
-            source = source.numpy()
-        elif hasattr(source, "__array__") and not isinstance(source, (np.ndarray, np.generic)):
+    def _tensor(self, source: object, type: TensorType, place: AccessPath) -> object:
+        if callable(numpy := getattr(source, "numpy", None)):
+            source = numpy()
+        elif hasattr(source, "__array__") and not is_numpy(source):
             source = self._as_array(source, type, place)
-        if isinstance(source, (list, tuple)):
+        if is_listing(source):
             array = self._nested_array(source, type, place)
         else:
             array = self._array(source, type.element_type)
@@ -278,7 +296,9 @@ class _ValueReader:
             raise self._misfit(source, type, place, _conversion(source, type))
         return array[()] if array.shape == () else array
 
-    def _nested_array(self, source: Any, type: TensorType, place: AccessPath) -> Any:
+    def _nested_array(
+        self, source: Sequence[object], type: TensorType, place: AccessPath
+    ) -> Array | None:
         """Return the array of the numbers or strings in nested lists."""
         if not _is_shallow(source):
             return None
@@ -286,21 +306,23 @@ class _ValueReader:
             items = np.array(source, dtype=object)
         except (ValueError, MemoryError):
             return None
-        made = np.empty(items.shape, type.element_type.dtype)
+        result = np.empty(items.shape, type.element_type.dtype)
         for index, item in np.ndenumerate(items):
             array = self._array(item, type.element_type)
             if array is None or array.shape != ():
-                inner = functools.reduce(lambda outer, step: (outer, step), index, place)
+                inner = place
+                for step in index:
+                    inner = inner, step
                 scalar = TensorType(type.element_type)
                 raise self._misfit(item, scalar, inner, _conversion(item, scalar))
-            made[index] = array[()]
-        return made
+            result[index] = array[()]
+        return result
 
-    def _array(self, source: Any, dtype: DType) -> Any:
+    def _array(self, source: object, dtype: DType) -> Array | None:
         array = _array(source, dtype)
         return _converted(source, dtype) if array is None and self.converts else array
 
-    def _as_array(self, source: Any, type: TensorType, place: AccessPath) -> Any:
+    def _as_array(self, source: object, type: TensorType, place: AccessPath) -> Array:
         try:
             return np.asarray(source)
         except (NotImplementedError, TypeError, ValueError):
@@ -311,7 +333,7 @@ class _ValueReader:
         return self.what + (f" at {access_text(place)}" if place is not None else "")
 
     def _misfit(
-        self, source: Any, type: Type, place: AccessPath, help: str | None = None
+        self, source: object, type: Type, place: AccessPath, help: str | None = None
     ) -> LanguageTypeError:
         return LanguageTypeError(
             "E711",
@@ -320,20 +342,20 @@ class _ValueReader:
         )
 
 
-def _listing(source: Any) -> str:
+def _listing(source: object) -> str:
     """Return the help for an iterable that is not accepted as a sequence."""
-    if isinstance(source, np.ndarray) and source.ndim:
+    if is_array(source) and source.ndim:
         return "a sequence takes its elements one by one: give list(x) in place of the array x"
     return "give a list of elements, or a tf.data.Dataset"
 
 
-def _open(source: Any, type: StructType) -> list[tuple[str | None, Any]] | None:
+def _open(source: object, type: StructType) -> list[tuple[str | None, object]] | None:
     """Return the names and elements of a Python container, or None if it is not a container."""
     if isinstance(source, Struct):
         return list(source.items())
     if is_named_container(source):
         return list(named_items(source))
-    if isinstance(source, (list, tuple)):
+    if is_listing(source):
         return [(None, value) for value in source]
     if package_of(source.__class__) == "tensorflow" and all(
         hasattr(source, str(n)) for n in type.names
@@ -342,11 +364,11 @@ def _open(source: Any, type: StructType) -> list[tuple[str | None, Any]] | None:
     return None
 
 
-def _steps(type: StructType) -> list[Any]:
+def _steps(type: StructType) -> list[str | int]:
     return [index if name is None else name for index, name in enumerate(type.names)]
 
 
-def _array(source: Any, dtype: DType) -> Any:
+def _array(source: object, dtype: DType) -> Array | None:
     """Return a Python or NumPy value as an array of `dtype`, or None if that would change it."""
     if dtype is DType.STRING:
         return _string_array(source)
@@ -354,7 +376,7 @@ def _array(source: Any, dtype: DType) -> Any:
         limits = np.iinfo(dtype.dtype) if dtype.is_integer else None
         fits = limits is not None and limits.min <= source <= limits.max
         return np.asarray(source, dtype.dtype) if fits else None
-    if not isinstance(source, (bool, float, complex, np.ndarray, np.generic)):
+    if not isinstance(source, (bool, float, complex)) and not is_numpy(source):
         return None
     try:
         fits = is_compatible(source, dtype)
@@ -364,9 +386,9 @@ def _array(source: Any, dtype: DType) -> Any:
     return np.asarray(source).astype(dtype.dtype) if fits else None
 
 
-def _converted(source: Any, dtype: DType) -> Any:
+def _converted(source: object, dtype: DType) -> Array | None:
     """Return integers or floating numbers as an array of `dtype`, or None if they do not fit."""
-    array = np.asarray(source) if isinstance(source, (int, np.ndarray, np.generic)) else None
+    array = np.asarray(source) if isinstance(source, int) or is_numpy(source) else None
     if array is None or array.dtype.kind not in ("iuf" if dtype.is_floating else "iu"):
         return None
     if dtype.is_floating:
@@ -375,38 +397,38 @@ def _converted(source: Any, dtype: DType) -> Any:
     return array.astype(dtype.dtype) if fits else None
 
 
-def _is_shallow(source: Any) -> bool:
+def _is_shallow(source: object) -> bool:
     """Return whether nested lists are few enough levels deep; a list that contains itself is
     not."""
     depth = 0
-    while isinstance(source, (list, tuple)) and source:
+    while is_listing(source) and source:
         depth, source = depth + 1, source[0]
         if depth > MAX_RANK:
             return False
     return True
 
 
-def _string_array(source: Any) -> Any:
+def _string_array(source: object) -> Array | None:
     """Return a string or array of strings as an array of bytes objects; text is encoded in
     UTF-8."""
     array = np.array(source, dtype=object) if isinstance(source, (str, bytes)) else source
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "SUO":
+    if not is_array(array) or array.dtype.kind not in "SUO":
         return None
     items = array.ravel().tolist()
     if not all(isinstance(item, (str, bytes)) for item in items):
         return None
-    made = np.empty(len(items), dtype=object)
+    strings: Array = np.empty(len(items), dtype=object)
     try:
-        made[:] = [item.encode() if isinstance(item, str) else item for item in items]
+        strings[:] = [item.encode() if isinstance(item, str) else item for item in items]
     except UnicodeEncodeError:
         # A lone surrogate, which UTF-8 cannot encode.
         return None
-    return made.reshape(array.shape)
+    return strings.reshape(array.shape)
 
 
-def describe(source: Any) -> str:
+def describe(source: object) -> str:
     """Describe a Python object for an error."""
-    if isinstance(source, (np.ndarray, np.generic)):
+    if is_numpy(source):
         shape = f" array of shape {list(source.shape)}" if source.shape else " scalar"
         return f"a NumPy {source.dtype}{shape}"
     if source is None or isinstance(source, (bool, int, float, complex, str, bytes)):
@@ -415,15 +437,15 @@ def describe(source: Any) -> str:
         except ValueError:
             return "an integer of thousands of digits"
         return f"{text[:40]}..." if len(text) > 43 else text
-    if isinstance(source, (list, tuple, dict, Struct)):
-        name = type(source).__name__
+    name = type(source).__name__
+    if is_listing(source) or is_dict(source) or isinstance(source, Struct):
         return f"{'an' if name[0] in 'AEIOU' else 'a'} {name} of {len(source)} elements"
-    return f"an object of class {type(source).__name__!r}"
+    return f"an object of class {name!r}"
 
 
-def _conversion(source: Any, type: TensorType) -> str | None:
+def _conversion(source: object, type: TensorType) -> str | None:
     """Return the help for a number that has to be converted to be a tensor of the type."""
-    if not isinstance(source, (int, float, complex, np.generic)):
+    if not isinstance(source, (int, float, complex)) and not is_scalar(source):
         return None
     if (
         type.shape != ()
@@ -435,20 +457,20 @@ def _conversion(source: Any, type: TensorType) -> str | None:
     return f"convert it first, for example {package}.{type.element_type}(...)"
 
 
-def _is_out_of_range(source: Any, dtype: DType) -> bool:
+def _is_out_of_range(source: object, dtype: DType) -> bool:
     """Return whether a number is of the kind of `dtype` but out of its range."""
-    if isinstance(source, (bool, np.generic)) or dtype is DType.BFLOAT16:
+    if isinstance(source, bool) or is_scalar(source) or dtype is DType.BFLOAT16:
         return False
     kinds = {int: dtype.is_integer, float: dtype.is_floating}
     return any(isinstance(source, kind) and fits for kind, fits in kinds.items())
 
 
-MakeSequence: TypeAlias = Callable[[Any, SequenceType], Any]
+MakeSequence: TypeAlias = Callable[[Any, SequenceType], object]
 """Makes the Python object for a sequence of a type, given as the interpreter holds it."""
 
 
 def to_python(
-    value: Any, type: Type, clients: int = 0, sequence: MakeSequence | None = None
+    value: object, type: Type, clients: int = 0, sequence: MakeSequence | None = None
 ) -> Any:
     """Convert a value of `type` to a Python object; `clients` is the number of clients.
 
@@ -467,10 +489,10 @@ class _Writer:
         self._clients = clients
         self._sequence = sequence
 
-    def write(self, value: Any, type: Type) -> Task[Any]:
+    def write(self, value: Any, type: Type) -> Task[object]:
         match type:
             case StructType():
-                elements: list[Any] = []
+                elements: list[object] = []
                 for element, inner in zip(value, type, strict=True):
                     elements.append((yield self.write(element, inner)))
                 return default_container(type, elements)
@@ -491,19 +513,19 @@ class _Writer:
             case _:
                 return value
 
-    def _each(self, values: Any, type: Type) -> Task[list[Any]]:
-        written: list[Any] = []
+    def _each(self, values: Iterable[object], type: Type) -> Task[list[object]]:
+        written: list[object] = []
         for value in values:
             written.append((yield self.write(value, type)))
         return written
 
 
-def flatten(value: Any, type: Type) -> list[Any]:
+def flatten(value: object, type: Type) -> list[Any]:
     """Return the parts of a value that are not structs, in the order of its type."""
     return layout(type).flatten(value)
 
 
-def unflatten(parts: Iterator[Any], type: Type) -> Any:
+def unflatten(parts: Iterator[object], type: Type) -> Any:
     """Return the value of `type` made of these parts: the inverse of `flatten`."""
     return layout(type).unflatten(parts)
 
@@ -522,10 +544,10 @@ class StructLayout:
         self._backwards = self._sizes[::-1]
         self._count = self._sizes.count(PART)
 
-    def flatten(self, value: Any) -> list[Any]:
+    def flatten(self, value: object) -> list[Any]:
         """Return the parts of a value that are not structs, in the order of its type."""
         parts: list[Any] = []
-        stack = [value]
+        stack: list[Any] = [value]
         for size in self._sizes:
             item = stack.pop()
             if size == PART:
@@ -536,10 +558,10 @@ class StructLayout:
                 raise ValueError(f"a struct of {len(item)} elements is not of type `{self._type}`")
         return parts
 
-    def unflatten(self, parts: Iterator[Any]) -> Any:
+    def unflatten(self, parts: Iterator[object]) -> Any:
         """Return the value made of these parts, taking no more of them than it has."""
         values = list(itertools.islice(parts, self._count))
-        stack: list[Any] = []
+        stack: list[object] = []
         for size in self._backwards:
             if size == PART:
                 stack.append(values.pop())
@@ -563,13 +585,13 @@ PART = -1
 def _sizes(type: Type) -> tuple[int, ...]:
     """Return the sizes of all structs in a value in pre-order, with `PART` for each part that is
     not a struct."""
-    found: list[int] = []
+    sizes: list[int] = []
     stack = [type]
     while stack:
         kind = stack.pop()
         if isinstance(kind, StructType):
-            found.append(len(kind))
+            sizes.append(len(kind))
             stack.extend(reversed(kind.types))
         else:
-            found.append(PART)
-    return tuple(found)
+            sizes.append(PART)
+    return tuple(sizes)

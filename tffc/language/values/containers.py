@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+import builtins
 import collections
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 from tffc.language.containers.struct import Struct
 from tffc.language.types import StructType
 
+Container: TypeAlias = Any
+"""A container of a class that the user chose."""
 
-def build_container(type: StructType, values: Iterable[Any]) -> Any:
+
+def build_container(type: StructType, values: Iterable[object]) -> Container:
     """Return the elements in the container that the type names; a `Struct` if it names none."""
-    container = type.container
     values = list(values)
     named = bool(type.fields())
-    if container is None:
+    if type.container is None:
         return Struct(zip(type.names, values, strict=True))
-    if composite := _composite_tensor(container):
+    # Any class of the user, which takes the elements in its own way.
+    kind: builtins.type[Any] = type.container
+    container = cast("Callable[..., Container]", kind)
+    if composite := _composite_tensor(kind):
         return composite(values)
     if hasattr(container, "_fields") or hasattr(container, "__attrs_attrs__"):
         return container(*values)
-    if issubclass(container, Mapping) and len(type.fields()) == len(values):
+    if issubclass(kind, Mapping) and len(type.fields()) == len(values):
         # Mappings are made from pairs.
-        return container(zip(type.names, values, strict=True))  # pyright: ignore[reportCallIssue]  # any container of the user
-    if issubclass(container, (list, tuple)) and not named:
+        return container(zip(type.names, values, strict=True))
+    if issubclass(kind, (list, tuple)) and not named:
         return container(values)
     return Struct(zip(type.names, values, strict=True))
 
 
-def default_container(type: StructType, values: Iterable[Any]) -> Any:
+def default_container(type: StructType, values: Iterable[object]) -> Container:
     """Return the elements in a container: the one the type names, or else by whether they are
     named.
 
@@ -44,7 +50,7 @@ def default_container(type: StructType, values: Iterable[Any]) -> Any:
     return tuple(values)
 
 
-def container_class(value: Any) -> type | None:
+def container_class(value: object) -> type | None:
     """Return the class that a Python value's type names as its container; None for a `Struct`.
 
     The wrappers in which Keras and TensorFlow keep attributes of their objects count as the lists,
@@ -62,12 +68,17 @@ def package_of(container: type) -> str:
     return container.__module__.partition(".")[0]
 
 
-def _composite_tensor(container: type) -> Any:
+def _composite_tensor(container: type) -> Callable[[Sequence[Any]], Container] | None:
     """Return the constructor of a TensorFlow composite tensor, or None if `container` is not
     one."""
     if package_of(container) != "tensorflow":
         return None
-    if container.__name__ == "RaggedTensor":
-        make: Any = container
-        return lambda values: make.from_nested_row_splits(values[0], tuple(values[1]))
-    return (lambda values: container(*values)) if container.__name__ == "SparseTensor" else None
+    make: Any = container
+
+    def ragged(values: Sequence[Any]) -> Container:
+        return make.from_nested_row_splits(values[0], tuple(values[1]))
+
+    def sparse(values: Sequence[Any]) -> Container:
+        return make(*values)
+
+    return {"RaggedTensor": ragged, "SparseTensor": sparse}.get(container.__name__)

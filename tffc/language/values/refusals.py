@@ -3,9 +3,8 @@ separately."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tffc.language.types import Type
 from tffc.support.errors import ExecutionError
@@ -56,7 +55,7 @@ def too_many_bits(bits: int) -> ExecutionError:
     )
 
 
-def negative_bound(bound: Any) -> ExecutionError:
+def negative_bound(bound: object) -> ExecutionError:
     """Return the error for a secure sum under a negative bound."""
     return ExecutionError(
         "E734",
@@ -65,7 +64,7 @@ def negative_bound(bound: Any) -> ExecutionError:
     )
 
 
-def beyond_bounds(value: Any, most: Any) -> str:
+def beyond_bounds(value: ArrayLike, most: ArrayLike) -> str:
     """Return how an addend of a secure sum, whose values are from 0 to `most`, is beyond that; or
     an empty text."""
     if np.any(np.greater(value, most)):

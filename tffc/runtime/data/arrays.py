@@ -35,13 +35,14 @@ from tffc.runtime.data.casts import (
     string_array,
 )
 from tffc.support.errors import DataError
+from tffc.support.guards import Array, ElementType, is_array
 from tffc.support.near import did_you_mean
 from tffc.support.trampoline import Task, run
 
-Header: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
+Header: TypeAlias = tuple[ElementType, tuple[int, ...]]
 """The element type and the shape of an array in a file."""
 
-Arrays: TypeAlias = Mapping[str, np.ndarray[Any, Any]]
+Arrays: TypeAlias = Mapping[str, Array]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -90,17 +91,17 @@ class Field:
     def is_kept(self, header: Header) -> bool:
         """Return whether an array that fits needs no conversion that could fail for some of its
         elements."""
-        found, wanted = header[0], self.type.element_type
-        return not is_convertible(found, wanted) or loses_nothing(found, wanted)
+        stored, wanted = header[0], self.type.element_type
+        return not is_convertible(stored, wanted) or loses_nothing(stored, wanted)
 
 
-def _is_of(found: np.dtype[Any], wanted: DType) -> bool:
+def _is_of(stored: ElementType, wanted: DType) -> bool:
     if wanted is DType.STRING:
-        return found.kind in "SU"
+        return stored.kind in "SU"
     if wanted is DType.BFLOAT16:
         # NumPy files do not know bfloat16: it is read back as a void type of two bytes.
-        return found.kind == "V" and found.itemsize == 2
-    return is_convertible(found, wanted)
+        return stored.kind == "V" and stored.itemsize == 2
+    return is_convertible(stored, wanted)
 
 
 class ArrayLayout:
@@ -183,7 +184,7 @@ class ArrayLayout:
         elements."""
         return run(_gather(self.type, iter(columns)))
 
-    def columns(self, value: Any, source: str) -> list[np.ndarray[Any, Any]]:
+    def columns(self, value: object, source: str) -> list[Array]:
         """Return the tensors of a value in the order of the fields, those in a sequence stacked.
 
         `source` names the value in errors.
@@ -191,18 +192,18 @@ class ArrayLayout:
         Raises:
           DataError: elements of a sequence differ in shape.
         """
-        columns: list[Any] = []
+        columns: list[Array] = []
         run(_scatter(self.type, value, columns, source))
         return columns
 
-    def encode(self, value: Any, source: str) -> dict[str, np.ndarray[Any, Any]]:
+    def encode(self, value: object, source: str) -> dict[str, Array]:
         """Return the arrays that hold a value, by name; `source` names their destination in errors.
 
         Raises:
           DataError: elements of a sequence differ in shape, or two arrays would have the same name.
         """
         columns = self.columns(value, source)
-        arrays: dict[str, np.ndarray[Any, Any]] = {}
+        arrays: dict[str, Array] = {}
         for field, column in zip(self.fields, columns, strict=True):
             if field.name in arrays:
                 raise DataError(
@@ -263,8 +264,8 @@ def headers_text(headers: Iterable[Header]) -> str:
         name = header_text((dtype, ()))
         shapes.setdefault((name, len(shape)), []).append(shape)
     return " or ".join(
-        f"{name}[{','.join(_span(sizes) for sizes in zip(*found, strict=True))}]" if rank else name
-        for (name, rank), found in shapes.items()
+        f"{name}[{','.join(map(_span, zip(*of_rank, strict=True)))}]" if rank else name
+        for (name, rank), of_rank in shapes.items()
     )
 
 
@@ -291,7 +292,7 @@ def _gather(type: Type, columns: Iterator[Any]) -> Task[Any]:
     """Build a value of a type, taking its tensors from `columns` in order."""
     match type:
         case StructType():
-            values = []
+            values: list[object] = []
             for element in type:
                 values.append((yield _gather(element, columns)))
             return tuple(values)
@@ -305,10 +306,10 @@ def _gather(type: Type, columns: Iterator[Any]) -> Task[Any]:
             return next(columns)
 
 
-def _is_stack(column: Any, type: Type) -> bool:
+def _is_stack(column: object, type: Type) -> bool:
     """Return whether a sequence's elements are stacked in one array, as TensorFlow accepts them."""
     assert isinstance(type, TensorType)
-    if not isinstance(column, np.ndarray) or column.dtype != type.element_type.dtype:
+    if not is_array(column) or column.dtype != type.element_type.dtype:
         return False
     return type.shape is not None and column.ndim == 1 + len(type.shape)
 
@@ -317,13 +318,13 @@ def _rows(type: Type, columns: Iterator[Any]) -> Task[list[Any]]:
     """Build the elements of a sequence from the stacked tensors that are next in `columns`."""
     if not isinstance(type, StructType):
         return list(next(columns))
-    elements = []
+    elements: list[list[object]] = []
     for element in type:
         elements.append((yield _rows(element, columns)))
     return list(zip(*elements, strict=True))
 
 
-def _scatter(type: Type, value: Any, columns: list[Any], source: str) -> Task[None]:
+def _scatter(type: Type, value: Any, columns: list[Array], source: str) -> Task[None]:
     """Append the tensors of a value to `columns`, in the order of its type."""
     match type:
         case StructType():
@@ -334,11 +335,12 @@ def _scatter(type: Type, value: Any, columns: list[Any], source: str) -> Task[No
                 columns.extend(value.columns)
             else:
                 yield _stack(type.element, value, columns, source)
-        case TensorType():
+        case _:
+            assert isinstance(type, TensorType)
             columns.append(np.asarray(value, dtype=type.element_type.dtype))
 
 
-def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task[None]:
+def _stack(type: Type, rows: list[Any], columns: list[Array], source: str) -> Task[None]:
     """Append the tensors of a sequence's elements to `columns`, stacked along a new first axis."""
     if isinstance(type, StructType):
         for index, element in enumerate(type):
@@ -375,16 +377,14 @@ def to_memory(array: Any, field: Field, source: str, casts: Casts = NO_CASTS) ->
         ) from error
 
 
-def _numbers(
-    array: np.ndarray[Any, Any], field: Field, source: str, casts: Casts
-) -> np.ndarray[Any, Any]:
+def _numbers(array: Array, field: Field, source: str, casts: Casts) -> Array:
     """Return the numbers of an array read from a file, converted to the field's element type."""
     dtype = field.type.element_type
     if array.dtype.kind == "V":
         return array.view(dtype.dtype)
     rounded = any(casts.rounds(name, dtype) for name in field.names())
-    made = converted(array, dtype, rounded)
-    if made is None:
+    numbers = converted(array, dtype, rounded)
+    if numbers is None:
         raise DataError(
             "E677",
             f"{source}: the array {field.name!r} of {array.dtype} has "
@@ -392,10 +392,10 @@ def _numbers(
             help=(None if rounded else rounding_help(field.name, array.dtype, dtype))
             or f"correct the number, or let the program take {array.dtype}",
         )
-    return made
+    return numbers
 
 
-def _to_file(name: str, array: Any, dtype: DType) -> dict[str, np.ndarray[Any, Any]]:
+def _to_file(name: str, array: Any, dtype: DType) -> dict[str, Array]:
     """Return an array of a value as a file holds it: one array, or two for strings."""
     if dtype is not DType.STRING:
         return {name: array}

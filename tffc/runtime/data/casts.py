@@ -14,6 +14,7 @@ import numpy as np
 
 from tffc.language.dtypes import DType
 from tffc.support.errors import DataError
+from tffc.support.guards import Array, ElementType
 
 ROUNDED = {
     str(dtype): dtype
@@ -33,7 +34,7 @@ class Casts:
     """The types that columns may be rounded to; the entry None is for all other columns."""
 
     text: str | None = None
-    types: Mapping[str | None, DType] = dataclasses.field(default_factory=dict)
+    types: Mapping[str | None, DType] = dataclasses.field(default_factory=dict[str | None, DType])
 
     @classmethod
     def parse(cls, location: str, text: str | None) -> Casts:
@@ -67,39 +68,37 @@ NO_CASTS = Casts()
 """The casts that round nothing."""
 
 
-def string_array(items: Sequence[str | bytes]) -> np.ndarray[Any, Any]:
+def string_array(items: Sequence[str | bytes]) -> Array:
     """Return strings as values in memory have them: an array of bytes objects, text in UTF-8."""
-    made = np.empty(len(items), dtype=object)
-    made[:] = [item.encode() if isinstance(item, str) else item for item in items]
-    return made
+    strings: Array = np.empty(len(items), dtype=object)
+    strings[:] = [item.encode() if isinstance(item, str) else item for item in items]
+    return strings
 
 
 def by_column(text: str | None) -> list[tuple[str | None, str]]:
     """Split an option of comma-separated `COLUMN:VALUE` or `VALUE` items into (column or None,
     value)."""
-    found: list[tuple[str | None, str]] = []
+    pairs: list[tuple[str | None, str]] = []
     for part in () if text is None else text.split(","):
         name, colon, value = part.rpartition(":")
-        found.append((name if colon else None, value))
-    return found
+        pairs.append((name if colon else None, value))
+    return pairs
 
 
-def is_convertible(found: np.dtype[Any], wanted: DType) -> bool:
+def is_convertible(stored: ElementType, wanted: DType) -> bool:
     """Return whether some elements of a NumPy type can be converted to `wanted`, depending on their
     value."""
-    if wanted is DType.STRING or found.kind not in NUMBERS:
+    if wanted is DType.STRING or stored.kind not in NUMBERS:
         return False
-    return wanted.kind == "complex" or found.kind != "c"
+    return wanted.kind == "complex" or stored.kind != "c"
 
 
-def loses_nothing(found: np.dtype[Any], wanted: DType) -> bool:
+def loses_nothing(stored: ElementType, wanted: DType) -> bool:
     """Return whether every element of a NumPy type can be converted to `wanted` without loss."""
-    return found.newbyteorder("=") == wanted.dtype
+    return stored.newbyteorder("=") == wanted.dtype
 
 
-def converted(
-    stored: np.ndarray[Any, Any], dtype: DType, rounded: bool = False
-) -> np.ndarray[Any, Any] | None:
+def converted(stored: Array, dtype: DType, rounded: bool = False) -> Array | None:
     """Return numbers converted to an element type, or None if one of them cannot be."""
     if stored.dtype == dtype.dtype:
         return stored
@@ -107,46 +106,44 @@ def converted(
         return stored.astype(dtype.dtype, copy=False)
     if not is_convertible(stored.dtype, dtype):
         return None
-    made, kept = _cast(stored, dtype, rounded)
-    return made if kept.all() else None
+    numbers, is_allowed = _cast(stored, dtype, rounded)
+    return numbers if is_allowed.all() else None
 
 
-def first_lost(stored: np.ndarray[Any, Any], dtype: DType, rounded: bool = False) -> Any:
+def first_lost(stored: Array, dtype: DType, rounded: bool = False) -> Any:
     """Return the first number that `converted` cannot convert."""
-    _, kept = _cast(stored, dtype, rounded)
-    return stored[~kept][0]
+    _, is_allowed = _cast(stored, dtype, rounded)
+    return stored[~is_allowed][0]
 
 
-def rounding_help(name: str, found: np.dtype[Any], dtype: DType) -> str | None:
+def rounding_help(name: str, stored: ElementType, dtype: DType) -> str | None:
     """Return the help on how to allow rounding of a column; None if rounding is never allowed."""
-    if str(dtype) not in ROUNDED or not is_convertible(found, dtype):
+    if str(dtype) not in ROUNDED or not is_convertible(stored, dtype):
         return None
     return f"round to {dtype} with cast={dtype}, or cast={name}:{dtype} for this column alone"
 
 
-def _cast(
-    stored: np.ndarray[Any, Any], dtype: DType, rounded: bool
-) -> tuple[np.ndarray[Any, Any], Any]:
+def _cast(stored: Array, dtype: DType, rounded: bool) -> tuple[Array, Any]:
     """Return the converted numbers, and for each whether its conversion is allowed."""
     if stored.dtype.kind == "b":
         stored = stored.astype(np.uint8)
     with np.errstate(all="ignore"):
-        made = stored.astype(dtype.dtype)
-        kept: Any = True
-        for before, after in zip(_parts(stored), _parts(made), strict=False):
+        numbers: Array = stored.astype(dtype.dtype)
+        is_allowed: Any = True
+        for before, after in zip(_parts(stored), _parts(numbers), strict=False):
             if rounded and dtype.kind in ("float", "complex"):
-                kept &= np.isfinite(after) | ~np.isfinite(before)
+                is_allowed &= np.isfinite(after) | ~np.isfinite(before)
             else:
-                kept &= _is_same(before, after, dtype)
-    return made, kept
+                is_allowed &= _is_same(before, after, dtype)
+    return numbers, is_allowed
 
 
-def _parts(numbers: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+def _parts(numbers: Array) -> list[Array]:
     """Return the numbers' real part and, if they are complex, their imaginary part."""
-    return [numbers.real, numbers.imag] if numbers.dtype.kind == "c" else [numbers]
+    return [np.real(numbers), np.imag(numbers)] if numbers.dtype.kind == "c" else [numbers]
 
 
-def _is_same(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any], dtype: DType) -> Any:
+def _is_same(before: Array, after: Array, dtype: DType) -> Any:
     """Return for each number whether it equals its converted value."""
     back = after.astype(before.dtype)
     if dtype is DType.BOOL:
@@ -162,7 +159,7 @@ def _is_same(before: np.ndarray[Any, Any], after: np.ndarray[Any, Any], dtype: D
     return (back == before) | (np.isnan(back) & np.isnan(before))
 
 
-def _is_integer(number: np.ndarray[Any, Any], integer: np.ndarray[Any, Any]) -> Any:
+def _is_integer(number: Array, integer: Array) -> Any:
     """Return for each floating number whether it equals an integer."""
     wide = number.astype(np.float64)
     limits = np.iinfo(integer.dtype)

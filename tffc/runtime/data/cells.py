@@ -23,6 +23,7 @@ from tffc.runtime.data.casts import (
     string_array,
 )
 from tffc.support.errors import DataError
+from tffc.support.guards import Array
 from tffc.support.near import did_you_mean
 
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
@@ -61,7 +62,7 @@ class Rules:
 
     casts: Casts = NO_CASTS
     text: str | None = None
-    empty: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
+    empty: Mapping[str | None, str] = dataclasses.field(default_factory=dict[str | None, str])
 
     @classmethod
     def parse(cls, location: str, cast: str | None, empty: str | None) -> Rules:
@@ -87,9 +88,9 @@ class Rules:
             for name, type in columns
         ]
         for name, text in self.empty.items():
-            of = [each for each in wanted if name in (None, each.name)]
-            if all(each.empty is None for each in of):
-                types = " or ".join(dict.fromkeys(f"`{each.type}`" for each in of))
+            columns_named = [column for column in wanted if name in (None, column.name)]
+            if all(column.empty is None for column in columns_named):
+                types = " or ".join(dict.fromkeys(f"`{column.type}`" for column in columns_named))
                 raise DataError(
                     "E639",
                     f"{location}: empty={self.text} says {text!r} for empty cells, which is not "
@@ -135,7 +136,7 @@ def check_named(location: str, option: str, named: Sequence[str], known: Sequenc
             )
 
 
-def elements_of(words: Sequence[str], dtype: DType) -> np.ndarray[Any, Any] | None:
+def elements_of(words: Sequence[str], dtype: DType) -> Array | None:
     """Return the elements written in `words`, or None if a word is not an element of the type."""
     if dtype is DType.STRING:
         return string_array(words)
@@ -159,9 +160,7 @@ def _integers(words: Sequence[str]) -> list[int]:
         return [int(WHOLE.sub(r"\1", word)) for word in words]
 
 
-def _exact(
-    numbers: Sequence[Any], words: Sequence[str], dtype: DType
-) -> np.ndarray[Any, Any] | None:
+def _exact(numbers: Sequence[Any], words: Sequence[str], dtype: DType) -> Array | None:
     """Return numbers as an array, or None if a word is out of the range of the element type."""
     if dtype.is_integer:
         limits = np.iinfo(dtype.dtype)
@@ -170,10 +169,10 @@ def _exact(
         return np.array(numbers, dtype.dtype)
     wide = np.array(numbers, np.complex128 if dtype.kind == "complex" else np.float64)
     with np.errstate(over="ignore"):
-        made = wide.astype(dtype.dtype)
-    if np.isinf(made).any() and any(map(_is_too_large, words, made)):
+        cast = wide.astype(dtype.dtype)
+    if np.isinf(cast).any() and any(map(_is_too_large, words, cast)):
         return None
-    return made
+    return cast
 
 
 def _is_too_large(word: str, number: Any) -> bool:
@@ -181,7 +180,7 @@ def _is_too_large(word: str, number: Any) -> bool:
     return sum(map(np.isinf, (number.real, number.imag))) > word.lower().count("inf")
 
 
-def shaped(values: np.ndarray[Any, Any], shape: Shape) -> Any:
+def shaped(values: Array, shape: Shape) -> Any:
     """Return the tensor of this shape with these elements, or None if their count does not fit.
 
     At most one size of the shape is unknown.
@@ -189,9 +188,9 @@ def shaped(values: np.ndarray[Any, Any], shape: Shape) -> Any:
     if shape is None:
         return values
     known = math.prod(size for size in shape if size is not None)
-    if None not in shape:
-        # The type checker does not see that no size is None.
-        return values.reshape(shape)[()] if values.size == known else None  # pyright: ignore[reportCallIssue, reportArgumentType]  # NumPy's stubs
+    sizes = [size for size in shape if size is not None]
+    if len(sizes) == len(shape):
+        return values.reshape(sizes)[()] if values.size == known else None
     if known == 0 or values.size % known:
         return None
     return values.reshape([-1 if size is None else size for size in shape])
@@ -204,29 +203,30 @@ def is_empty(cell: str, dtype: DType) -> bool:
 
 
 def cell_error(
-    place: str, client: str, wanted: Wanted, found: str, help: str | None = None
+    place: str, client: str, wanted: Wanted, content: str, help: str | None = None
 ) -> DataError:
     """Return the error for a cell that is not a tensor of its type; `place` names its row."""
     return DataError(
         "E677",
-        f"{place}: client {client}: the cell of {wanted.name!r} is {found}, expected {wanted.type}",
+        f"{place}: client {client}: the cell of {wanted.name!r} is {content}, "
+        f"expected {wanted.type}",
         help=help,
     )
 
 
-def lost_error(place: str, client: str, wanted: Wanted, stored: np.ndarray[Any, Any]) -> DataError:
+def lost_error(place: str, client: str, wanted: Wanted, stored: Array) -> DataError:
     """Return the error for a cell with a number that cannot be converted."""
     dtype = wanted.type.element_type
     number = first_lost(stored, dtype, wanted.rounded)
-    found = str(number) if wanted.type.shape == () else f"a list with {number} in it"
+    content = str(number) if wanted.type.shape == () else f"a list with {number} in it"
     help = None if wanted.rounded else rounding_help(wanted.name, stored.dtype, dtype)
-    return cell_error(place, client, wanted, found, help)
+    return cell_error(place, client, wanted, content, help)
 
 
-def empty_error(place: str, client: str, wanted: Wanted, found: str) -> DataError:
-    """Return the error for an empty cell; `found` says in words how it is empty."""
+def empty_error(place: str, client: str, wanted: Wanted, content: str) -> DataError:
+    """Return the error for an empty cell; `content` says in words how it is empty."""
     name = wanted.name
     help = f"leave such rows out with empty={name}:skip"
     if wanted.type.shape is not None and None not in wanted.type.shape:
         help = f"say what stands for such cells with empty={name}:VALUE, or {help}"
-    return cell_error(place, client, wanted, found, help)
+    return cell_error(place, client, wanted, content, help)

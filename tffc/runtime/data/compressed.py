@@ -55,10 +55,10 @@ class GzipFile:
         self._content: BinaryIO | None = None
         self._lock = threading.Lock()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_content": None, "_lock": None}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
 
     @property
@@ -125,11 +125,11 @@ def max_rows(file: DataFile, max_bytes: int | None) -> int:
     return max_bytes or max(MAX_ROWS, file.size)
 
 
-def too_long(path: str, found: str) -> DataError:
+def too_long(path: str, excess: str) -> DataError:
     """Return the error for a compressed file that holds more than is allowed."""
     return DataError(
         "E629",
-        f"{path}: the decompressed content {found}",
+        f"{path}: the decompressed content {excess}",
         help="if it is right, allow more with max-bytes=NUMBER",
     )
 
@@ -142,13 +142,13 @@ def text_file(
     Raises:
       DataError: it cannot be read, or is compressed in another way.
     """
-    found = DataFile.of(path)
-    with found.open() as file:
+    plain = DataFile.of(path)
+    with plain.open() as file:
         head = file.read(10)
     if head.startswith(GZIP):
-        made = GzipFile(found, max_bytes)
-        with made.open(progress):
-            return made
+        compressed = GzipFile(plain, max_bytes)
+        with compressed.open(progress):
+            return compressed
     for start, kind in OTHERS.items():
         # A CSV header may begin with "BZh", but not with bzip2's block marker after it (1AY&SY).
         if head.startswith(start) and (kind != "bzip2" or head[4:] == b"1AY&SY"):
@@ -157,4 +157,4 @@ def text_file(
                 f"{path} is compressed by {kind}, expected text or a file of gzip",
                 help="decompress it, or compress it with gzip instead",
             )
-    return found
+    return plain

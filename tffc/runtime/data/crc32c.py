@@ -8,9 +8,10 @@ terms NumPy computes a whole block at a time.
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
+
+from tffc.support.guards import Array
 
 POLYNOMIAL = 0x82F63B78
 """The Castagnoli polynomial in reflected (least significant bit first) form, as all numbers
@@ -28,7 +29,7 @@ ONES = 0xFFFFFFFF
 
 
 @functools.cache
-def _table() -> np.ndarray[Any, Any]:
+def _table() -> Array:
     """Return the table of terms: `table[d, v]` is that of a byte `v` with `d` bytes after it."""
     values = np.arange(256, dtype=np.uint32)
     for _ in range(8):
@@ -64,7 +65,7 @@ def crc32c(data: bytes) -> int:
     return register ^ ONES
 
 
-def _carried(register: int, length: int, table: np.ndarray[Any, Any]) -> int:
+def _carried(register: int, length: int, table: Array) -> int:
     """Return the register after `length` further bytes of zeros.
 
     By linearity this is the sum of what each of its four bytes becomes.

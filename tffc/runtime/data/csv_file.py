@@ -99,7 +99,8 @@ class CsvFile(Table):
         with self._file.open() as file:
             lines = _Lines(file, progress)
             rows = self._rows(lines)
-            _, self._header = next(rows, (1, []))
+            nothing: _Row = (1, [])
+            _, self._header = next(rows, nothing)
             # Where all lines end in a delimiter there is an unnamed last column; some files have
             # several.
             named = [name for name in self._header if name]
@@ -124,7 +125,7 @@ class CsvFile(Table):
                 )
             if cells[self._client] != client:
                 raise changed(self.location)
-        return [self._tensors(client, rows, each) for each in wanted]
+        return [self._tensors(client, rows, column) for column in wanted]
 
     def _tensors(self, client: str, rows: Sequence[_Row], wanted: Wanted) -> Sequence[Any]:
         index, type = self._header.index(wanted.name), wanted.type

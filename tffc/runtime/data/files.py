@@ -82,22 +82,22 @@ def expand(path: str, suffixes: tuple[str, ...], *, follow_links: bool = False) 
     if os.path.isdir(path):
         folder = path
         with reading(path):
-            found = [os.path.join(path, n) for n in os.listdir(path) if n.endswith(suffixes)]
+            files = [os.path.join(path, n) for n in os.listdir(path) if n.endswith(suffixes)]
     else:
         folder = _fixed_folder(path)
-        found = [path] if os.path.exists(path) else glob.glob(path)
-    if not found:
+        files = [path] if os.path.exists(path) else glob.glob(path)
+    if not files:
         what = f" that ends in {' or '.join(suffixes)}" if os.path.isdir(path) else ""
         raise DataError(
             "E640", f"{path or 'the empty path'}: there is no file{what}", help=near_file(path)
         )
-    if not follow_links and found != [path]:
-        for each in found:
-            with reading(each):
-                check_within(each, folder)
-    for each in found:
-        remember(each)
-    return sorted(found)
+    if not follow_links and files != [path]:
+        for file in files:
+            with reading(file):
+                check_within(file, folder)
+    for file in files:
+        remember(file)
+    return sorted(files)
 
 
 def _fixed_folder(pattern: str) -> str:

@@ -27,6 +27,7 @@ from tffc.runtime.data.source import Indexing, Origin, TypedClients, no_indexing
 from tffc.support.errors import DataError, reader
 from tffc.support.files.inputs import remember_status
 from tffc.support.files.reading import Identity
+from tffc.support.guards import Array
 from tffc.support.near import near_file
 
 SUFFIX = ".npz"
@@ -63,21 +64,23 @@ class NpzFolder:
         self.casts = Casts.parse(str(path), cast)
         self._follow_links = follow_links
         if not os.path.isdir(path):
-            found = (
+            problem = (
                 f"{path} is a file, not a folder"
                 if os.path.isfile(path)
                 else f"there is no folder {path}"
             )
-            raise DataError("E640", found, help=near_file(path, os.path.isdir) or _kind_help(path))
+            raise DataError(
+                "E640", problem, help=near_file(path, os.path.isdir) or _kind_help(path)
+            )
         with reading(str(path)):
             names = [name for name in os.listdir(path) if name.endswith(SUFFIX)]
         # A name that is the suffix alone is that of a hidden file without suffix.
-        self._found: dict[str, Identity | None] = {}
+        self._identities: dict[str, Identity | None] = {}
         for number, name in enumerate(names):
             if name != SUFFIX:
-                self._found[name.removesuffix(SUFFIX)] = _identity(path, name)
+                self._identities[name.removesuffix(SUFFIX)] = _identity(path, name)
             progress(number + 1, len(names), "files")
-        self.clients = tuple(sorted(self._found))
+        self.clients = tuple(sorted(self._identities))
         if not self.clients:
             raise DataError(
                 "E640",
@@ -85,22 +88,23 @@ class NpzFolder:
                 help=f"give a folder with one {SUFFIX} file for each client",
             )
 
-    def __getstate__(self) -> dict[str, Any]:
-        found = {client: each and each.elsewhere() for client, each in self._found.items()}
-        return {**self.__dict__, "_found": found}
+    def __getstate__(self) -> dict[str, object]:
+        identities = self._identities.items()
+        elsewhere = {client: known and known.elsewhere() for client, known in identities}
+        return {**self.__dict__, "_identities": elsewhere}
 
     @reader("a folder of .npz files", DataError)
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`; the headers of all files are read."""
-        found: dict[str, set[Header]] = {}
+        headers: dict[str, set[Header]] = {}
         for client in self.clients:
             with self.open(client) as file:
                 for name, header in file.headers().items():
-                    found.setdefault(name, set()).add(header)
-        return {name: headers_text(headers) for name, headers in found.items()}
+                    headers.setdefault(name, set()).add(header)
+        return {name: headers_text(of_name) for name, of_name in headers.items()}
 
     @reader("a folder of .npz files", DataError)
-    def tensors(self, client: str) -> dict[str, tuple[DType, np.ndarray[Any, Any]]]:
+    def tensors(self, client: str) -> dict[str, tuple[DType, Array]]:
         """Return all arrays of a client in their form in memory, by name, with their element types.
 
         Raises:
@@ -109,10 +113,10 @@ class NpzFolder:
         with self.open(client) as file:
             fields = file.fields()
             arrays = file.read_fields(list(fields.values()), self.max_bytes)
-        found = zip(fields.items(), arrays, strict=True)
+        pairs = zip(fields.items(), arrays, strict=True)
         return {
             name: (field.type.element_type, np.asarray(array, field.type.element_type.dtype))
-            for (name, field), array in sorted(found, key=lambda each: each[0][0])
+            for (name, field), array in sorted(pairs, key=lambda pair: pair[0][0])
         }
 
     def origin(self) -> Origin:
@@ -139,11 +143,9 @@ class NpzFolder:
             elsewhere.
         """
         path = self.file(client)
-        return open_npz(path, self._found[client], self._within(path))
+        return open_npz(path, self._identities[client], self._within(path))
 
-    def read_places(
-        self, client: str, places: Sequence[ArrayPlace]
-    ) -> dict[str, np.ndarray[Any, Any]] | None:
+    def read_places(self, client: str, places: Sequence[ArrayPlace]) -> dict[str, Array] | None:
         """Return arrays of a client, by name, from known places in its file.
 
         Returns None where the file's identity is unknown, so that the places may be those of
@@ -152,7 +154,7 @@ class NpzFolder:
         Raises:
           DataError: as `open` does.
         """
-        identity = self._found[client]
+        identity = self._identities[client]
         if identity is None or not identity.is_here:
             return None
         path = self.file(client)
@@ -180,7 +182,7 @@ class NpzClients(TypedClients[NpzFolder]):
 
     layout: ArrayLayout
     _places: dict[str, tuple[ArrayPlace, ...] | None] = dataclasses.field(
-        default_factory=dict, repr=False, compare=False
+        default_factory=dict[str, "tuple[ArrayPlace, ...] | None"], repr=False, compare=False
     )
 
     def __reduce__(self) -> Any:

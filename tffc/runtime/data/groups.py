@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from tffc.language.types import Type
 from tffc.runtime.data.arrays import ArrayLayout, stackable_layout
 from tffc.runtime.data.source import ClientSource
 from tffc.support.errors import DataError
-
-Array: TypeAlias = np.ndarray[Any, Any]
+from tffc.support.guards import Array
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,18 +88,18 @@ class Stacks:
 
     def __init__(self, type: Type, values: Iterable[tuple[str, Any]]) -> None:
         self._places: dict[str, tuple[int, int]] = {}
-        kept: dict[tuple[tuple[int, ...], ...], tuple[int, list[Sequence[Array]]]] = {}
+        groups: dict[tuple[tuple[int, ...], ...], tuple[int, list[Sequence[Array]]]] = {}
         layout = stackable_layout(type)
         for client, value in values:
             columns = None if layout is None else _columns(layout, value)
             if columns is None:
                 continue
             shapes = tuple(column.shape for column in columns)
-            number, members = kept.setdefault(shapes, (len(kept), []))
+            number, members = groups.setdefault(shapes, (len(groups), []))
             self._places[client] = number, len(members)
             members.append(columns)
         self._stacks = [
-            tuple(map(np.stack, zip(*members, strict=True))) for _, members in kept.values()
+            tuple(map(np.stack, zip(*members, strict=True))) for _, members in groups.values()
         ]
 
     def take(self, clients: Sequence[str]) -> Grouped:
@@ -119,13 +118,13 @@ class Stacks:
 
 def by_number(numbers: Array) -> Iterator[tuple[int, Array]]:
     """Yield each distinct number with all indices where it occurs, ordered by first occurrence."""
-    found, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    distinct, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
     # A stable sort by number puts the indices of one number next to each other, still ascending, so
     # they can be cut apart at the cumulative counts.
     places = np.argsort(inverse, kind="stable")
-    parts = np.split(places, np.cumsum(np.bincount(inverse, minlength=len(found)))[:-1])
+    parts = np.split(places, np.cumsum(np.bincount(inverse, minlength=len(distinct)))[:-1])
     for index in np.argsort(first):
-        yield int(found[index]), parts[index]
+        yield int(distinct[index]), parts[index]
 
 
 def take_rows(array: Array, rows: Array) -> Array:

@@ -40,27 +40,27 @@ def source_identity(source: CheckedSource | DataSet) -> SourceIdentity:
     """Return the identity of a source, reading all its files once."""
     origin = source.origin()
     options = {name: value for name, value in origin.options.items() if value is not None}
-    folder = os.path.commonpath([os.path.dirname(os.path.abspath(each)) for each in origin.files])
-    files = {os.path.relpath(each, folder): _digest(each) for each in origin.files}
+    folder = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in origin.files])
+    files = {os.path.relpath(path, folder): _digest(path) for path in origin.files}
     return SourceIdentity(origin.kind, options, source.clients, files)
 
 
 def source_differences(begun: SourceIdentity, now: SourceIdentity) -> list[str]:
     """Describe what differs between the source at the beginning and the source now."""
-    found: list[str] = []
+    differences: list[str] = []
     if begun.kind != now.kind:
-        found.append(f"its data is of the kind {begun.kind}, and here of the kind {now.kind}")
+        differences.append(f"its data is of the kind {begun.kind}, and here of the kind {now.kind}")
     for name in sorted({*begun.options, *now.options}):
         old, new = begun.options.get(name), now.options.get(name)
         if old != new:
-            found.append(f"its data has {_option(name, old)}, and here {_option(name, new)}")
+            differences.append(f"its data has {_option(name, old)}, and here {_option(name, new)}")
     gone, come = _without(begun.clients, now.clients), _without(now.clients, begun.clients)
-    found += _named("clients of its data are gone", gone)
-    found += _named("clients of its data are new", come)
+    differences += _named("clients of its data are gone", gone)
+    differences += _named("clients of its data are new", come)
     # Where clients come and go their files do too, so only files that exist in both are compared.
     names = begun.files.keys() & now.files.keys() if gone or come else {*begun.files, *now.files}
-    changed = (each for each in sorted(names) if begun.files.get(each) != now.files.get(each))
-    return found + _named("files of its data are not as they were", changed)
+    changed = (path for path in sorted(names) if begun.files.get(path) != now.files.get(path))
+    return differences + _named("files of its data are not as they were", changed)
 
 
 def _without(names: Sequence[str], others: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from tffc.language.dtypes import DType
 from tffc.language.type_parts import leaves
 from tffc.language.types import SequenceType, StructType, TensorType, Type
 from tffc.language.values.concrete import flatten
+from tffc.support.guards import Array
 from tffc.support.printable import json_text, printable
 from tffc.support.trampoline import Task, run
 
@@ -41,6 +43,8 @@ def _written(value: Any, type: Type) -> Task[Any]:
             for element in value:
                 elements.append((yield _written(element, type.element)))
             return elements
+        case _:
+            pass
     parts: dict[str, Any] = {}
     for path, inner, part in zip(paths(type), leaves(type), flatten(value, type), strict=True):
         parts[path] = yield _written(part, inner)
@@ -49,17 +53,17 @@ def _written(value: Any, type: Type) -> Task[Any]:
 
 def paths(type: Type) -> list[str]:
     """Return the paths to the tensors and sequences in a type, in its order."""
-    found: list[str] = []
+    paths: list[str] = []
     stack: list[tuple[str, Type]] = [("", type)]
     while stack:
         path, part = stack.pop()
         if not isinstance(part, StructType):
-            found.append(path)
+            paths.append(path)
             continue
         steps = [str(i) if name is None else _step(name) for i, name in enumerate(part.names)]
         inner = [f"{path}.{step}" if path else step for step in steps]
         stack.extend(reversed(list(zip(inner, part, strict=True))))
-    return found
+    return paths
 
 
 def _step(name: str) -> str:
@@ -98,9 +102,9 @@ def cell(value: Any) -> Any:
     return json_text(value) if isinstance(value, (list, dict)) else value
 
 
-def _each(array: np.ndarray[Any, Any], write: Any) -> Any:
+def _each(array: Array, write: Callable[[Any], object]) -> Any:
     """Return an array as nested lists, with `write` applied to every element."""
-    written = np.empty(array.size, dtype=object)
+    written: Array = np.empty(array.size, dtype=object)
     written[:] = [write(item) for item in array.ravel().tolist()]
     return written.reshape(array.shape).tolist()
 

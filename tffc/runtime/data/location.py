@@ -32,13 +32,18 @@ FILES = frozenset({"links"})
 TABLE = frozenset({"client", "columns", "empty"})
 """The options of tables."""
 
+
+def _python(rest: str, progress: Indexing) -> PythonFunction:
+    return PythonFunction(rest)
+
+
 SCHEMES: dict[str, tuple[Callable[..., DataSet], frozenset[str]]] = {
     "npz": (NpzFolder, FILES | {"cast", "max-bytes"}),
     "tfrecord": (TfRecordFiles, FILES | TABLE | {"cast", "spec"}),
     "csv": (CsvFile, TABLE | {"delimiter", "max-bytes"}),
     "parquet": (ParquetFiles, FILES | TABLE | {"cast", "max-bytes"}),
     "packed": (PackedFolder, frozenset({"cast"})),
-    "python": (lambda rest, progress: PythonFunction(rest), frozenset()),
+    "python": (_python, frozenset()),
 }
 """The function that opens each kind of data set, and the options that it takes."""
 
@@ -73,17 +78,17 @@ def open_data(location: str | os.PathLike[str], progress: Indexing = no_indexing
         )
     opened, options = SCHEMES[scheme]
     path, _, query = rest.partition("?")
-    given: dict[str, Any] = {}
-    for each in filter(None, query.split("&")):
-        name, value = _option(each, text, options)
-        if name in given:
+    values: dict[str, str] = {}
+    for option in filter(None, query.split("&")):
+        name, value = _option(option, text, options)
+        if name in values:
             raise DataError(
                 "E639",
                 f"{text}: the option {name!r} is given twice",
                 help="leave out one of the two",
             )
-        given[name] = value
-    arguments = dict(_argument(*each, text) for each in given.items())
+        values[name] = value
+    arguments = dict(_argument(name, value, text) for name, value in values.items())
     return opened(path, progress=progress, **arguments)
 
 

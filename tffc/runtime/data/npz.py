@@ -39,6 +39,7 @@ from tffc.runtime.data.compressed import MAX_BYTES, max_bytes_of
 from tffc.runtime.data.files import changed
 from tffc.support.errors import DataError, reader
 from tffc.support.files.reading import Identity, open_regular
+from tffc.support.guards import Array, ElementType
 from tffc.support.near import MAX_NEAR_FILES, near_file
 
 PARSING = threading.Lock()
@@ -78,7 +79,7 @@ USUAL_HEAD = re.compile(
 class _ArrayHead(NamedTuple):
     """The header of an array, which precedes its elements in the file."""
 
-    dtype: np.dtype[Any]
+    dtype: ElementType
     shape: tuple[int, ...]
     fortran_order: bool
 
@@ -101,7 +102,7 @@ class ArrayPlace(NamedTuple):
     is_deflated: bool
     checksum: int
     head: int
-    dtype: np.dtype[Any]
+    dtype: ElementType
     shape: tuple[int, ...]
     fortran_order: bool
 
@@ -117,9 +118,9 @@ class NpzFile:
     def __init__(self, path: pathlib.Path, file: BinaryIO) -> None:
         self._path = path
         self._file = file
-        found = os.fstat(file.fileno())
-        self.identity = Identity.of(found)
-        self._size = found.st_size
+        status = os.fstat(file.fileno())
+        self.identity = Identity.of(status)
+        self._size = status.st_size
         with self._library():
             self._zip = zipfile.ZipFile(file)
         self._members: dict[str, zipfile.ZipInfo] = {}
@@ -183,9 +184,7 @@ class NpzFile:
                     help="if it is right, allow more: npz:FOLDER?max-bytes=NUMBER",
                 )
 
-    def read(
-        self, layout: ArrayLayout, headers: Mapping[str, Header]
-    ) -> dict[str, np.ndarray[Any, Any]]:
+    def read(self, layout: ArrayLayout, headers: Mapping[str, Header]) -> dict[str, Array]:
         """Return the arrays that make up a value; `headers` is what `check` returned.
 
         Raises:
@@ -273,7 +272,7 @@ class NpzFile:
         source = str(self._path)
         return [to_memory(self._read_one(field.name), field, source)[()] for field in fields]
 
-    def _read_one(self, name: str) -> np.ndarray[Any, Any]:
+    def _read_one(self, name: str) -> Array:
         """Return an array, or the strings that are kept as two arrays."""
         if f"{name}{SUFFIX}" in self._members:
             return self._read_array(name)
@@ -367,7 +366,7 @@ class NpzFile:
             raise self._damaged(f"the array {name!r} has the shape {shape!r}")
         return _ArrayHead(dtype, shape, order)
 
-    def _read_array(self, name: str) -> np.ndarray[Any, Any]:
+    def _read_array(self, name: str) -> Array:
         with self._open(f"{name}{SUFFIX}") as stream:
             dtype, shape, fortran_order = self._read_head(name, stream)
             with self._library():
@@ -379,7 +378,7 @@ class NpzFile:
             raise self._damaged(f"the array {name!r} has truth values that are neither 0 nor 1")
         return array.reshape(shape, order="F" if fortran_order else "C")
 
-    def _split(self, content: bytes, lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def _split(self, content: bytes, lengths: Array) -> Array:
         """Return the strings of these lengths that lie one after another in `content`."""
         sizes = lengths.ravel().tolist()
         if min(sizes, default=0) < 0 or sum(sizes) != len(content):
@@ -413,7 +412,7 @@ def _damaged(path: pathlib.Path, reason: str) -> DataError:
     )
 
 
-def _is_untrue(array: np.ndarray[Any, Any]) -> bool:
+def _is_untrue(array: Array) -> bool:
     """Return whether an array of booleans has bytes other than 0 and 1; NumPy does not check
     that."""
     return array.dtype.kind == "b" and array.size > 0 and array.view(np.uint8).max() > 1
@@ -421,15 +420,15 @@ def _is_untrue(array: np.ndarray[Any, Any]) -> bool:
 
 def _exact_strings(headers: Mapping[str, Header]) -> dict[str, Header]:
     """Return the headers of the strings that are kept as two arrays."""
-    found: dict[str, Header] = {}
+    strings: dict[str, Header] = {}
     for lengths, (dtype, shape) in headers.items():
         name = lengths.removesuffix(".lengths")
         if name == lengths or name in headers or dtype.kind not in "iu":
             continue
         held = headers.get(f"{name}.bytes")
         if held is not None and held[0] == np.uint8 and len(held[1]) == 1:
-            found[name] = np.dtype(np.bytes_), shape
-    return found
+            strings[name] = np.dtype(np.bytes_), shape
+    return strings
 
 
 @contextlib.contextmanager
@@ -454,7 +453,7 @@ def read_places(
     places: Sequence[ArrayPlace],
     identity: Identity,
     within: pathlib.Path | None = None,
-) -> dict[str, np.ndarray[Any, Any]]:
+) -> dict[str, Array]:
     """Return arrays from known places in a file, by name; see `open_npz` for the other arguments.
 
     Raises:
@@ -464,7 +463,7 @@ def read_places(
         return {place.name: _read_place(file.fileno(), place, path) for place in places}
 
 
-def _read_place(descriptor: int, place: ArrayPlace, path: pathlib.Path) -> np.ndarray[Any, Any]:
+def _read_place(descriptor: int, place: ArrayPlace, path: pathlib.Path) -> Array:
     content = bytearray(place.size)
     held = os.preadv(descriptor, [content], place.start) if content else 0
     if place.is_deflated:
@@ -517,7 +516,7 @@ def _age(path: pathlib.Path) -> int:
 
 
 @reader("an .npz file", DataError)
-def read_arrays(path: pathlib.Path, layout: ArrayLayout) -> dict[str, np.ndarray[Any, Any]]:
+def read_arrays(path: pathlib.Path, layout: ArrayLayout) -> dict[str, Array]:
     """Return the arrays of an `.npz` file that make up a value of the layout's type.
 
     Raises:

@@ -19,6 +19,7 @@ import numpy as np
 from tffc.language.dtypes import BY_LABEL, DType
 from tffc.support.errors import DataError, reader
 from tffc.support.files.strict_json import NotJsonError, encode_json, is_count, is_text, read_json
+from tffc.support.guards import ElementType
 
 MANIFEST = "pack.json"
 ARROW_FILE = "clients.arrow"
@@ -47,7 +48,7 @@ class PackedArray:
     rank: int
 
     @property
-    def kept_as(self) -> np.dtype[Any]:
+    def kept_as(self) -> ElementType:
         """The element type as an `.npz` file states it."""
         if self.dtype is DType.STRING:
             return np.dtype(np.bytes_)
@@ -68,7 +69,7 @@ class PackManifest:
     def to_bytes(self) -> bytes:
         """Return the content of the manifest file."""
         arrays = [
-            {"name": each.name, "type": str(each.dtype), "rank": each.rank} for each in self.arrays
+            {"name": kind.name, "type": str(kind.dtype), "rank": kind.rank} for kind in self.arrays
         ]
         source = {"kind": self.kind, "digest": self.digest}
         size = {"clients": self.clients, "bytes": self.bytes}
@@ -83,21 +84,21 @@ def read_manifest(content: bytes) -> PackManifest | str:
         version = said["format_version"]
         if version != FORMAT:
             return f"it is of the format {version!r}, expected {FORMAT!r}"
-        arrays = tuple(_array(**each) for each in said["arrays"])
+        arrays = tuple(_array(**array) for array in said["arrays"])
         kind, digest = said["source"]["kind"], said["source"]["digest"]
         sizes = said["clients"], said["bytes"]
     except NotJsonError as error:
         return str(error)
     except (KeyError, TypeError, ValueError):
         return "it is not what tffc writes"
-    if len({each.name for each in arrays}) < len(arrays):
+    if len({array.name for array in arrays}) < len(arrays):
         return "two arrays have one name"
     if not (is_text(kind) and is_text(digest) and all(map(is_count, sizes))):
         return "it is not what tffc writes"
     return PackManifest(arrays, kind, digest, *sizes)
 
 
-def _array(name: Any, type: Any, rank: Any) -> PackedArray:
+def _array(name: object, type: object, rank: Any) -> PackedArray:
     if not isinstance(name, str) or not isinstance(type, str) or rank not in range(MAX_RANK + 1):
         raise ValueError(name)
     return PackedArray(name, BY_LABEL[type], int(rank))
@@ -109,13 +110,13 @@ def arrow_schema(arrow: Any, arrays: tuple[PackedArray, ...], digest: str) -> An
     So a file beside the manifest of another pack is noticed.
     """
     fields = [arrow.field("client", arrow.binary(), nullable=False)]
-    for each in arrays:
-        item = arrow.field("item", item_type(arrow, each.dtype), nullable=False)
-        fields.append(arrow.field(each.name, arrow.large_list(item), nullable=False))
-        if each.rank > 1:
+    for array in arrays:
+        item = arrow.field("item", item_type(arrow, array.dtype), nullable=False)
+        fields.append(arrow.field(array.name, arrow.large_list(item), nullable=False))
+        if array.rank > 1:
             size = arrow.field("item", arrow.int64(), nullable=False)
-            shape = arrow.list_(size, each.rank)
-            fields.append(arrow.field(f"{each.name}.shape", shape, nullable=False))
+            shape = arrow.list_(size, array.rank)
+            fields.append(arrow.field(f"{array.name}.shape", shape, nullable=False))
     return arrow.schema(fields, {"source": digest})
 
 

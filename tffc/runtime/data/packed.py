@@ -44,6 +44,7 @@ from tffc.runtime.data.pack_format import (
 from tffc.runtime.data.source import Indexing, Origin, TypedClients, no_indexing
 from tffc.support.errors import DataError, reader
 from tffc.support.files.reading import check_within, read_regular
+from tffc.support.guards import Array, ElementType
 
 MAGIC = b"ARROW1\0\0"
 
@@ -55,8 +56,6 @@ LARGE = 2**24
 """A part of the file of so many bytes is not read as a whole."""
 
 PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-
-Array = np.ndarray[Any, Any]
 
 T = TypeVar("T")
 
@@ -97,10 +96,10 @@ class PackedFolder:
             raise self._damaged(f"it has {self._file.size} bytes, and had {manifest.bytes}")
         self._open()
         self._batches = self.unchanged(
-            lambda: [self._batch(*each) for each in self._record_batches()]
+            lambda: [self._batch(rows, content) for rows, content in self._record_batches()]
         )
         self._starts = list(itertools.accumulate((len(b.names) for b in self._batches), initial=0))
-        names = [name for each in self._batches for name in each.names]
+        names = [name for batch in self._batches for name in batch.names]
         self._rows = {name: row for row, name in enumerate(names)}
         if len(self._rows) < len(names) or "" in self._rows:
             raise self._damaged("a client occurs twice in it, or has no name")
@@ -117,12 +116,12 @@ class PackedFolder:
     @reader("a pack", DataError)
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`."""
-        found: dict[str, str] = {}
+        kinds: dict[str, str] = {}
         for number, array in enumerate(self.manifest.arrays):
-            sizes = np.concatenate([each.columns[number].shapes for each in self._batches])
+            sizes = np.concatenate([batch.columns[number].shapes for batch in self._batches])
             ends = (sizes.min(axis=0), sizes.max(axis=0))
-            found[array.name] = headers_text({(array.kept_as, tuple(s.tolist())) for s in ends})
-        return found
+            kinds[array.name] = headers_text({(array.kept_as, tuple(s.tolist())) for s in ends})
+        return kinds
 
     def origin(self) -> Origin:
         """See `DataSet`."""
@@ -151,11 +150,11 @@ class PackedFolder:
           DataError: the file has changed, or an array is damaged.
         """
         batch, row = self._place(client)
-        columns = [(each.array, each) for each in batch.columns]
+        columns = [(column.array, column) for column in batch.columns]
         rows = self.unchanged(lambda: [column.one(row) for _, column in columns])
         return {
-            array.name: self._checked(each, array)
-            for (array, _), each in zip(columns, rows, strict=True)
+            array.name: self._checked(row_items, array)
+            for (array, _), row_items in zip(columns, rows, strict=True)
         }
 
     def by_shapes(self, clients: Sequence[str]) -> Iterator[tuple[Array, dict[str, Header]]]:
@@ -181,7 +180,7 @@ class PackedFolder:
         Raises:
           DataError: it is damaged.
         """
-        number = [each.name for each in self.manifest.arrays].index(array)
+        number = [kind.name for kind in self.manifest.arrays].index(array)
         batches = np.searchsorted(self._starts, rows, side="right") - 1
         parts: list[Array] = []
         for part in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(batches)) + 1):
@@ -222,10 +221,10 @@ class PackedFolder:
         """The shape number of each row, equal for rows whose arrays have equal shapes."""
         shapes = np.concatenate(
             [
-                np.concatenate([column.shapes for column in each.columns], axis=1)
-                if each.columns
-                else np.empty((len(each.names), 0), np.int64)
-                for each in self._batches
+                np.concatenate([column.shapes for column in batch.columns], axis=1)
+                if batch.columns
+                else np.empty((len(batch.names), 0), np.int64)
+                for batch in self._batches
             ]
         )
         if not shapes.shape[1]:
@@ -341,7 +340,9 @@ def _described(batch: Any) -> Iterator[Any]:
     for column, field in zip(batch.columns, batch.schema, strict=True):
         buffers = column.buffers()
         is_list = field.type.num_fields > 0 and not field.name.endswith(".shape")
-        yield from (each for each in (buffers[:-1] if is_list else buffers) if each is not None)
+        yield from (
+            buffer for buffer in (buffers[:-1] if is_list else buffers) if buffer is not None
+        )
 
 
 class _Stretch(NamedTuple):
@@ -389,9 +390,9 @@ class _Content:
         assert self._body is not None
         if len(self._body.memory) >= LARGE:
             memory = memoryview(self._body.memory)
-            for each in buffers:
-                begin = each.address - self._body.address
-                _read_into(self._file, memory[begin : begin + each.size], self.place_of(each))
+            for buffer in buffers:
+                begin = buffer.address - self._body.address
+                _read_into(self._file, memory[begin : begin + buffer.size], self.place_of(buffer))
 
 
 def _read_into(file: BinaryIO, memory: memoryview, begin: int) -> None:
@@ -420,7 +421,7 @@ class _Part:
     begin: int
     size: int
 
-    def read(self, start: int, count: int, dtype: np.dtype[Any]) -> Array:
+    def read(self, start: int, count: int, dtype: ElementType) -> Array:
         """Return `count` elements of the part, from the one at `start`.
 
         Raises:
@@ -502,7 +503,7 @@ class PackedClients(TypedClients[PackedFolder]):
     """The origin of the packed data, where the pack is kept beside that data and was compared with
     it."""
 
-    _fitting: set[int] = dataclasses.field(default_factory=set, repr=False, compare=False)
+    _fitting: set[int] = dataclasses.field(default_factory=set[int], repr=False, compare=False)
     """The shape numbers that are known to fit."""
 
     def origin(self) -> Origin:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import pathlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
@@ -33,14 +33,18 @@ from tffc.runtime.data.source import DataSet, Progress, counted, no_progress
 from tffc.support.errors import DataError
 from tffc.support.files import atomic
 from tffc.support.files.strict_json import encode_json
+from tffc.support.guards import Array
 
 BATCH_BYTES, BATCH_CLIENTS = 2**26, 2**16
 """A record batch has about this many bytes, and at most this many clients."""
 
 PURPOSE = "packing clients' data"
 
-Tensors = Mapping[str, tuple[DType, np.ndarray[Any, Any]]]
+Tensors: TypeAlias = Mapping[str, "tuple[DType, Array]"]
 """The arrays of a client in their form in memory, by name, with their element types."""
+
+TensorsOf: TypeAlias = Callable[[str], Tensors]
+"""A function from a client's name to its arrays."""
 
 
 def check_pack_target(path: pathlib.Path, *, replace: bool) -> None:
@@ -53,12 +57,12 @@ def check_pack_target(path: pathlib.Path, *, replace: bool) -> None:
         return
     other = None
     if path.is_dir():
-        other = next((each.name for each in path.iterdir() if each.name not in OWN), None)
+        other = next((file.name for file in path.iterdir() if file.name not in OWN), None)
     if not path.is_dir() or other is not None:
-        found = "it is a file" if other is None else f"it holds {other}"
+        content = "it is a file" if other is None else f"it holds {other}"
         raise DataError(
             "E602",
-            f"clients' data cannot be packed into {path}: {found}",
+            f"clients' data cannot be packed into {path}: {content}",
             notes=("a pack takes a new folder, an empty one, or the place of another pack",),
             help="name another folder",
         )
@@ -158,7 +162,7 @@ def _packed_digest(path: pathlib.Path) -> str | None:
         return None
 
 
-def _tensors_of(data: DataSet, type: Type | None) -> Any:
+def _tensors_of(data: DataSet, type: Type | None) -> TensorsOf:
     """Return a function from a client's name to its arrays."""
     if isinstance(data, NpzFolder):
         return data.tensors
@@ -183,39 +187,40 @@ def _tensors_of(data: DataSet, type: Type | None) -> Any:
 
 
 def _batches(
-    data: DataSet, of: Any, arrays: Sequence[PackedArray], progress: Progress
-) -> Iterator[tuple[list[bytes], list[list[np.ndarray[Any, Any]]]]]:
+    data: DataSet, of: TensorsOf, arrays: Sequence[PackedArray], progress: Progress
+) -> Iterator[tuple[list[bytes], list[list[Array]]]]:
     """Yield the names and arrays of consecutive clients, batch by batch; one list for each
     array."""
     names: list[bytes] = []
-    columns: list[list[Any]] = [[] for _ in arrays]
+    columns: list[list[Array]] = [[] for _ in arrays]
     size = 0
     for client in counted(data.clients, progress):
-        tensors: Tensors = of(client)
-        found = _kinds(tensors)
-        if found != tuple(arrays):
-            raise _differs(data.clients[0], client, arrays, found)
+        tensors = of(client)
+        kinds = _kinds(tensors)
+        if kinds != tuple(arrays):
+            raise _differs(data.clients[0], client, arrays, kinds)
         names.append(client.encode(errors="surrogateescape"))
         for column, (_, array) in zip(columns, tensors.values(), strict=True):
             column.append(array)
             size += array.nbytes
         if size >= BATCH_BYTES or len(names) >= BATCH_CLIENTS:
             yield names, columns
-            names, columns, size = [], [[] for _ in arrays], 0
+            names, size = [], 0
+            columns = [[] for _ in arrays]
     if names:
         yield names, columns
 
 
 def _kinds(tensors: Tensors) -> tuple[PackedArray, ...]:
-    return tuple(PackedArray(name, dtype, each.ndim) for name, (dtype, each) in tensors.items())
+    return tuple(PackedArray(name, dtype, array.ndim) for name, (dtype, array) in tensors.items())
 
 
 def _differs(
-    first: str, client: str, arrays: Sequence[PackedArray], found: Sequence[PackedArray]
+    first: str, client: str, arrays: Sequence[PackedArray], others: Sequence[PackedArray]
 ) -> DataError:
     first_has, client_has = (
-        ", ".join(f"{each.name!r} {each.dtype} of rank {each.rank}" for each in kinds) or "none"
-        for kinds in (arrays, found)
+        ", ".join(f"{array.name!r} {array.dtype} of rank {array.rank}" for array in kinds) or "none"
+        for kinds in (arrays, others)
     )
     return DataError(
         "E613",
@@ -226,9 +231,7 @@ def _differs(
     )
 
 
-def _arrow_columns(
-    arrow: Any, array: PackedArray, parts: Sequence[np.ndarray[Any, Any]]
-) -> Iterator[Any]:
+def _arrow_columns(arrow: Any, array: PackedArray, parts: Sequence[Array]) -> Iterator[Any]:
     """Yield the Arrow columns that hold one array of some clients."""
     sizes = [part.size for part in parts]
     offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)

@@ -38,6 +38,7 @@ from tffc.runtime.data.table import (
     no_client,
 )
 from tffc.support.errors import DataError, reader
+from tffc.support.guards import Array
 
 SUFFIXES = (".parquet",)
 
@@ -88,7 +89,7 @@ class ParquetFiles(Table):
         self._max_bytes = max_bytes
         self._arrow = _arrow()
         self.files = expand(path, SUFFIXES, follow_links=follow_links)
-        self._files = [DataFile.of(each) for each in self.files]
+        self._files = [DataFile.of(file) for file in self.files]
         self._types = self._read_types(client)
         self.columns = {name: str(kind) for name, kind in self._types.items()}
         self._digests: dict[tuple[int, int], int] = {}
@@ -119,7 +120,7 @@ class ParquetFiles(Table):
     @reader("Parquet files", DataError)
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
-        names = tuple(sorted({each.name for each in wanted}))
+        names = tuple(sorted({column.name for column in wanted}))
         parts = [
             self._row_group(file, group, names).slice(start, end - start)
             for file, group, start, end in self.index.runs(client)
@@ -128,7 +129,7 @@ class ParquetFiles(Table):
         if len(parts) > 1:
             with _library(self.location):
                 rows = self._arrow.concat_tables(parts)
-        return [self._tensors(client, rows.column(each.name), each) for each in wanted]
+        return [self._tensors(client, rows.column(column.name), column) for column in wanted]
 
     def _tensors(self, client: str, column: Any, wanted: Wanted) -> Sequence[Any]:
         """Return the cells of a column as tensors."""
@@ -174,8 +175,8 @@ class ParquetFiles(Table):
                 if (compute.list_value_length(values).to_numpy() != size).any():
                     return None
                 values = compute.list_flatten(values)
-            made = None if values.null_count else _elements(self._decoded(values), wanted)
-        return None if made is None else list(made.reshape([len(column), *shape]))
+            elements = None if values.null_count else _elements(self._decoded(values), wanted)
+        return None if elements is None else list(elements.reshape([len(column), *shape]))
 
     def _tensor(self, place: str, client: str, cell: Any, wanted: Wanted) -> Any:
         """Return the tensor in a cell, or its replacement if the cell is null."""
@@ -187,22 +188,22 @@ class ParquetFiles(Table):
             scalar = wanted.type.shape == ()
             values, sizes = self._values(self._alone(cell) if scalar else cell.values)
             values = self._filled(values, wanted)
-            made = None if values.null_count or sizes is None else _elements(values, wanted)
+            elements = None if values.null_count or sizes is None else _elements(values, wanted)
         if values.null_count:
             if wanted.empty is SKIP:
                 return SKIP
             raise empty_error(place, client, wanted, "a list with null in it")
         if sizes is None:
             raise cell_error(place, client, wanted, "a list with lists of several lengths in it")
-        if made is None:
+        if elements is None:
             with _library(place, client, wanted.name):
                 stored = values.to_numpy(zero_copy_only=False)
             raise lost_error(place, client, wanted, stored)
         shape = wanted.type.shape
-        tensor = shaped(made, shape) if len(sizes) == 1 else _nested(made, sizes, shape)
+        tensor = shaped(elements, shape) if len(sizes) == 1 else _nested(elements, sizes, shape)
         if tensor is None:
-            found = f"a list of {' times '.join(map(str, sizes))}"
-            raise cell_error(place, client, wanted, found)
+            lengths = f"a list of {' times '.join(map(str, sizes))}"
+            raise cell_error(place, client, wanted, lengths)
         return tensor
 
     def _alone(self, cell: Any) -> Any:
@@ -216,7 +217,7 @@ class ParquetFiles(Table):
         they differ."""
         sizes: list[int] | None = [len(values)]
         while self._element(values.type) is not None:
-            lengths = {len(each) if each.is_valid else 0 for each in values}
+            lengths = {len(item) if item.is_valid else 0 for item in values}
             inner = values.flatten()
             if values.null_count or len(lengths) > 1:
                 sizes = None
@@ -241,7 +242,7 @@ class ParquetFiles(Table):
     def _read_types(self, client: str) -> dict[str, Any]:
         """Return the types of all columns but that of clients, checked to be the same in all
         files."""
-        columns = []
+        columns: list[dict[str, Any]] = []
         for file in self._files:
             with self._open(file) as opened, _library(file.path):
                 schema = opened.schema_arrow
@@ -250,15 +251,15 @@ class ParquetFiles(Table):
             check_client_column(file.path, client, names)
             held = dict(zip(names, types, strict=True))
             columns.append({n: held[n] for n in held if n == client or not INDEX.fullmatch(n)})
-        for file, found in zip(self._files, columns, strict=True):
-            if found != columns[0]:
+        for file, of_file in zip(self._files, columns, strict=True):
+            if of_file != columns[0]:
                 first = self._files[0].path
                 raise DataError(
                     "E613",
                     f"{file.path} has other columns than {first}",
                     notes=tuple(
-                        f"{each}: {', '.join(f'{n} {t}' for n, t in of.items())}"
-                        for each, of in ((first, columns[0]), (file.path, found))
+                        f"{path}: {', '.join(f'{n} {t}' for n, t in of.items())}"
+                        for path, of in ((first, columns[0]), (file.path, of_file))
                     ),
                     help="write all files with the same columns and types, or read them apart",
                 )
@@ -396,7 +397,7 @@ def _text(name: Any) -> str:
     return name.decode(errors="surrogateescape") if isinstance(name, bytes) else str(name)
 
 
-def _elements(values: Any, wanted: Wanted) -> np.ndarray[Any, Any] | None:
+def _elements(values: Any, wanted: Wanted) -> Array | None:
     """Return Arrow values without nulls as an array, or None if one does not fit."""
     dtype = wanted.type.element_type
     if dtype is not DType.STRING:
@@ -407,20 +408,20 @@ def _elements(values: Any, wanted: Wanted) -> np.ndarray[Any, Any] | None:
     return string_array(values.to_pylist())
 
 
-def _nested(made: np.ndarray[Any, Any], sizes: Sequence[int], shape: Shape) -> Any:
+def _nested(elements: Array, sizes: Sequence[int], shape: Shape) -> Any:
     """Return the tensor held by nested lists of these lengths, or None if it does not fit the
     shape."""
     if shape is None:
-        return made.reshape(sizes)
+        return elements.reshape(sizes)
     if len(sizes) != len(shape):
         return None
-    if not made.size:
+    if not elements.size:
         # Below an empty list there is no list whose length could be known.
         sizes = [
             size if wanted is None else wanted for size, wanted in zip(sizes, shape, strict=True)
         ]
-    if math.prod(sizes) != made.size:
+    if math.prod(sizes) != elements.size:
         return None
     if any(wanted not in (None, size) for size, wanted in zip(sizes, shape, strict=True)):
         return None
-    return made.reshape(sizes)
+    return elements.reshape(sizes)

@@ -24,6 +24,7 @@ from tffc.runtime.user_code.modules import find_attribute, import_source, split_
 from tffc.runtime.user_code.own_modules import namespace
 from tffc.runtime.user_code.source import is_defect, keep_users_frames, original_words
 from tffc.support.errors import DataError, LanguageTypeError
+from tffc.support.guards import is_mapping
 from tffc.support.near import did_you_mean
 
 T = TypeVar("T")
@@ -98,17 +99,17 @@ class PythonFunction(PythonValues):
     def __init__(self, target: str) -> None:
         source, name = split_target(target)
         module = import_source(source)
-        found = _call(lambda: _attribute(module, name), target) if name else None
-        what, values = target, found
-        if not _call(lambda: is_client_data(found), target):
-            if not callable(found):
+        value = _call(lambda: _attribute(module, name), target) if name else None
+        what, values = target, value
+        if not _call(lambda: is_client_data(value), target):
+            if not callable(value):
                 raise DataError(
                     "E439",
                     f"there is no function {target}",
                     help=did_you_mean(name or "", _functions(module))
                     or "name a function of a module, as in python:clients.py:all_clients",
                 )
-            what, values = f"{target}()", _call(found, f"{target}()")
+            what, values = f"{target}()", _call(value, f"{target}()")
         super().__init__(what, values)
         self.target = target
         self._origin = Origin("python", {"function": name}, [module.__file__ or source])
@@ -182,10 +183,10 @@ class PythonClients(TypedClients[PythonValues]):
             raise _raised(f"the data of client {client} of {self.data.target}", error) from error
 
 
-def _names(values: Any) -> list[Any]:
+def _names(values: object) -> list[Any]:
     """Return the clients that a function returned, each once; none if it did not return a
     mapping."""
-    return list(dict.fromkeys(values)) if isinstance(values, Mapping) else []
+    return list(dict.fromkeys(values)) if is_mapping(values) else []
 
 
 def _can_be_encoded(name: str) -> bool:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import numpy as np
-
 from tffc.language.types import Type
 from tffc.runtime.data.arrays import stackable_layout
 from tffc.runtime.data.source import CheckedSource, Origin
 from tffc.support.errors import DataError
+from tffc.support.guards import Array
 
 MOST_BYTES = 2**28
 """About how many bytes of values are kept; clients beyond that are read again each time."""
@@ -64,7 +63,7 @@ class ReadOnce:
                     self._bytes += size
         return value
 
-    def _size(self, value: Any) -> int | None:
+    def _size(self, value: object) -> int | None:
         """Return about how many bytes a value takes; None if that is not known."""
         if self._layout is None:
             return None
@@ -75,7 +74,7 @@ class ReadOnce:
         return sum(OVERHEAD + _size_of(column) for column in columns)
 
 
-def _size_of(column: np.ndarray[Any, Any]) -> int:
+def _size_of(column: Array) -> int:
     if column.dtype != object:
         return column.nbytes
-    return sum(OVERHEAD + len(each) for each in column.flat)
+    return sum(OVERHEAD + len(text) for text in column.flat)

@@ -152,8 +152,8 @@ class TableClients(TypedClients[Table]):
         else:
             _check_columns(table, names)
         wanted = [(name, field.type) for name, field in zip(names, layout.fields, strict=True)]
-        for each in wanted:
-            _check(table, *each)
+        for name, kind in wanted:
+            _check(table, name, kind)
         return cls(table, layout, tuple(table.rules.apply(table.location, wanted)))
 
     @reader("a table of clients", DataError)
@@ -178,14 +178,14 @@ class TableClients(TypedClients[Table]):
 
     def _read(self, client: str) -> Sequence[Sequence[Any]]:
         columns = self.data.read(client, self.wanted)
-        if any(each.empty is SKIP for each in self.wanted):
+        if any(column.empty is SKIP for column in self.wanted):
             columns = _without_skipped(columns)
-        for each, field, cells in zip(self.wanted, self.layout.fields, columns, strict=True):
+        for column, field, cells in zip(self.wanted, self.layout.fields, columns, strict=True):
             if field.sequence is None and len(cells) != 1:
                 raise DataError(
                     "E620",
                     f"{self.data.location}: client {client} has {len(cells)} rows, and "
-                    f"{each.name!r} is one `{each.type}`, for which a client has one row",
+                    f"{column.name!r} is one `{column.type}`, for which a client has one row",
                     help="let the program take a sequence, or write one row for each client",
                 )
         return columns
@@ -200,24 +200,24 @@ def _columns(table: Table, fields: Sequence[Field]) -> list[str]:
     known = table.columns
     if known is None:
         return [field.name for field in fields]
-    found = [next((name for name in field.names() if name in known), None) for field in fields]
-    if None in found:
-        missing = fields[found.index(None)]
+    names = [next((name for name in field.names() if name in known), None) for field in fields]
+    if None in names:
+        missing = fields[names.index(None)]
         raise DataError(
             "E622",
             f"{table.location}: there is no column {missing.name!r}, expected {missing.type}",
             notes=(f"the columns are {', '.join(map(repr, known))}",),
-            help=f"say which columns to take: columns={_likely(fields, found, known)}",
+            help=f"say which columns to take: columns={_likely(fields, names, known)}",
         )
-    return [name for name in found if name is not None]
+    return [name for name in names if name is not None]
 
 
-def _likely(fields: Sequence[Field], found: Sequence[str | None], known: Iterable[str]) -> str:
+def _likely(fields: Sequence[Field], names: Sequence[str | None], known: Iterable[str]) -> str:
     """Return the columns that were probably meant, with letters for those that are not known."""
     letters = (chr(ord("A") + index % 26) for index in range(len(fields)))
-    free = [name for name in known if name not in found and "," not in name]
+    free = [name for name in known if name not in names and "," not in name]
     likely: list[str] = []
-    for field, name, letter in zip(fields, found, letters, strict=True):
+    for field, name, letter in zip(fields, names, letters, strict=True):
         likely.append(name or next(iter(near_names(field.name, free)), letter))
     return ",".join(likely)
 
@@ -257,10 +257,10 @@ def _check(table: Table, name: str, type: TensorType) -> None:
         )
     misfit = table.misfit(name, type)
     if misfit is not None:
-        found, help = misfit
+        cells, help = misfit
         raise DataError(
             "E620",
-            f"{table.location}: the column {name!r} is {found}, expected {type}",
+            f"{table.location}: the column {name!r} is {cells}, expected {type}",
             help=help,
         )
 

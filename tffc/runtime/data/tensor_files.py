@@ -14,6 +14,7 @@ from tffc.language.dtypes import DType
 from tffc.language.types import TensorType
 from tffc.runtime.data.json_values import cell, tensor_to_json
 from tffc.support.errors import DataError
+from tffc.support.guards import Array
 from tffc.support.printable import json_text, printable
 
 MOST_NAMES = 20
@@ -27,7 +28,7 @@ class NamedTensor(NamedTuple):
     type: TensorType
     value: Any
 
-    def array(self) -> np.ndarray[Any, Any]:
+    def array(self) -> Array:
         """Return the tensor as an array, also where it is a single number or string."""
         return np.asarray(self.value, dtype=self.type.element_type.dtype)
 

@@ -31,6 +31,7 @@ from tffc.runtime.data.table import RowIndex, Table, no_client
 from tffc.support.errors import DataError, reader
 from tffc.support.files.reading import read_regular
 from tffc.support.files.strict_json import NotJsonError, read_json
+from tffc.support.guards import Array, is_dict
 
 SUFFIXES = (".tfrecord", ".tfrecords")
 
@@ -75,9 +76,9 @@ class TfRecordFiles(Table):
         super().__init__(path, columns, Rules.parse(path, cast, empty))
         self.options = {"client": client, "columns": columns, "cast": cast, "empty": empty}
         self._feature = client
-        found = expand(path, SUFFIXES, follow_links=follow_links)
-        self.files = found if spec is None else [*found, spec]
-        self._files = [DataFile.of(each) for each in found]
+        files = expand(path, SUFFIXES, follow_links=follow_links)
+        self.files = files if spec is None else [*files, spec]
+        self._files = [DataFile.of(file) for file in files]
         self.columns = None if spec is None else _read_spec(spec)
         self._hold(self._index_of_files() if client is None else self._index_of(client, progress))
 
@@ -101,7 +102,7 @@ class TfRecordFiles(Table):
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
         records = list(self._records_of(client))
-        return [_tensors(client, records, each) for each in wanted]
+        return [_tensors(client, records, column) for column in wanted]
 
     def _index_of_files(self) -> RowIndex:
         """Return each file as one run of the client that it is named after."""
@@ -206,7 +207,7 @@ def _tensors(client: str, records: Sequence[Record], wanted: Wanted) -> Sequence
     ]
 
 
-def _scalars(features: Sequence[Any], wanted: Wanted) -> np.ndarray[Any, Any] | None:
+def _scalars(features: Sequence[Any], wanted: Wanted) -> Array | None:
     """Return the elements of features that each hold one, converted all at once; None if that
     fails."""
     kinds = {feature and feature.WhichOneof("kind") for feature in features}
@@ -241,7 +242,7 @@ def _tensor(place: str, client: str, feature: Any, wanted: Wanted) -> Any:
     return tensor
 
 
-def _elements(kind: str, values: Sequence[Any], wanted: Wanted) -> np.ndarray[Any, Any] | None:
+def _elements(kind: str, values: Sequence[Any], wanted: Wanted) -> Array | None:
     """Return the values of a feature as elements, or None if they are of another kind or out of
     range."""
     if kind == "bytes_list":
@@ -250,7 +251,7 @@ def _elements(kind: str, values: Sequence[Any], wanted: Wanted) -> np.ndarray[An
     return converted(stored, wanted.type.element_type, wanted.rounded)
 
 
-def _of_bytes(values: Sequence[bytes], dtype: DType) -> np.ndarray[Any, Any] | None:
+def _of_bytes(values: Sequence[bytes], dtype: DType) -> Array | None:
     """Return strings as they are, and numbers decoded from their little-endian bytes."""
     if dtype is DType.STRING:
         return string_array(values)
@@ -275,13 +276,14 @@ def _read_spec(path: str) -> dict[str, str]:
     with reading(path):
         content = read_regular(path, LARGEST_SPEC)
     try:
-        spec = read_json(content)
+        spec: object = read_json(content)
     except NotJsonError:
         spec = None
-    if not isinstance(spec, dict) or not all(isinstance(said, str) for said in spec.values()):
+    types = spec if is_dict(spec) else {}
+    if not is_dict(spec) or not all(isinstance(type, str) for type in types.values()):
         raise DataError(
             "E686",
             f"{path} is not a feature spec",
             help='write the type of each feature: {"pixels": "uint8[64]", "label": "int32"}',
         )
-    return {name: said.replace(" ", "") for name, said in spec.items()}
+    return {str(name): str(type).replace(" ", "") for name, type in types.items()}

@@ -27,10 +27,10 @@ from benchmarks.rounds.workloads import WORKLOADS
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
 from tffc.deploy.ray.engine import RayEngine
+from tffc.runtime.engines.cores import share_cores
 from tffc.runtime.engines.engine import Batching, Cohort
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.table import share_cores
 
 WORKERS = 2
 

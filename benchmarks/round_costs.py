@@ -21,12 +21,12 @@ from typing import Any
 
 import click
 
+from tffc.api.running import load
 from tffc.backends.forms.steps import TupleAggregation
 from tffc.deploy.beam.engine import BeamEngine
 from tffc.deploy.beam.shipment import ROUND, Shipment, write_file
 from tffc.runtime.data.location import open_source
 from tffc.runtime.data.source import ClientSource
-from tffc.runtime.engines.api import load
 from tffc.runtime.engines.encoding import decode, encode
 from tffc.runtime.engines.engine import Cohort
 from tffc.runtime.engines.process import Process

@@ -83,7 +83,7 @@ def test_judges_share_little_with_the_judged(judge: str) -> None:
         for module, targets in imported_modules().items()
         if module.startswith(judge)
         for target in targets
-        if not f"{target}.".startswith(allowed)
+        if not f"{target}.".startswith(allowed) or target.startswith("tffc.graphs.rewrites")
     }
     assert shared == set()
 
@@ -185,10 +185,11 @@ OPTIONS_OF_OTHERS = {
     "assurance/audit/policy.py": "a whole command, tffc audit --help",
     "tff/finder.py": "pip's options",
     "deploy/export/keras.py": "still an option of tffc export",
+    "deploy/beam/__init__.py": "Beam's options",
     "deploy/beam/engine.py": "Beam's options",
     "deploy/beam/transforms.py": "Beam's options",
+    "deploy/ray/__init__.py": "the options of the engine, given as text",
     "deploy/ray/engine.py": "the options of the engine, given as text",
-    "runtime/engines/table.py": "the options of engines, given as text",
     "deploy/flower/bundle_file.py": "a whole command, tffc export --to flower",
     "deploy/flower/node.py": "options of Flower's commands",
     "deploy/flower/settings.py": "options of Flower's commands",

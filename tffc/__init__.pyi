@@ -4,6 +4,16 @@ Type checkers and editors read this file, and `__init__.py` looks names up in it
 """
 
 from tffc import backends as backends
+from tffc.api.audits import audit as audit
+from tffc.api.compiling import compile as compile
+from tffc.api.differences import diff as diff
+from tffc.api.proofs import prove as prove
+from tffc.api.running import load as load
+from tffc.api.running import load_state as load_state
+from tffc.api.running import run as run
+from tffc.api.showing import explore as explore
+from tffc.api.showing import text as text
+from tffc.api.verification import verify as verify
 from tffc.frontend import templates as templates
 from tffc.frontend.aggregations import federated_aggregate as federated_aggregate
 from tffc.frontend.aggregations import federated_max as federated_max
@@ -46,9 +56,6 @@ from tffc.language.types import StructWithPythonType as StructWithPythonType
 from tffc.language.types import TensorType as TensorType
 from tffc.language.types import Type as Type
 from tffc.language.types import to_type as to_type
-from tffc.runtime.engines.api import load as load
-from tffc.runtime.engines.api import load_state as load_state
-from tffc.runtime.engines.api import run as run
 from tffc.tff import framework as framework
 from tffc.tff import jax as jax
 from tffc.tff import structure as structure

@@ -20,10 +20,10 @@ from tffc.runtime.data.groups import ValuesInMemory
 from tffc.runtime.data.location import open_data, open_source
 from tffc.runtime.data.packing import write_pack
 from tffc.runtime.data.source import ClientSource
+from tffc.runtime.engines.cores import share_cores
 from tffc.runtime.engines.engine import Batching, Cohort
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.table import share_cores
 
 Open = Callable[[str, pathlib.Path, Process], ClientSource]
 

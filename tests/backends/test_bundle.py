@@ -138,7 +138,7 @@ def test_a_bundle_with_a_stranger_in_it_is_never_replaced(tmp_path: pathlib.Path
 def test_a_file_is_not_taken_for_a_folder(tmp_path: pathlib.Path) -> None:
     (tmp_path / "bundle").write_text("")
     assert refusal(BundleError, write_bundle, sample(), tmp_path / "bundle", replace=True) == (
-        f"{tmp_path}/bundle is not a folder [E601]\n  help: name a new folder"
+        f"{tmp_path}/bundle is not a folder [E602]\n  help: name a new folder"
     )
 
 
@@ -205,7 +205,7 @@ def test_a_missing_file_is_named(tmp_path: pathlib.Path) -> None:
     (tmp_path / "components" / "zero.pb").unlink()
     assert refusal(BundleError, read_bundle, tmp_path) == (
         f"cannot read components/zero.pb of the bundle {tmp_path}: No such file or directory "
-        "[E605]\n  help: compile the program again"
+        "[E606]\n  help: compile the program again"
     )
 
 
@@ -233,7 +233,7 @@ def test_a_newer_minor_format_is_read(tmp_path: pathlib.Path) -> None:
 def test_a_manifest_that_is_no_json_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "manifest.json").write_text("{")
     assert refusal(BundleError, read_bundle, tmp_path) == (
-        f"{tmp_path}/manifest.json is not JSON [E610]\n  help: compile the program again"
+        f"{tmp_path}/manifest.json is not JSON [E606]\n  help: compile the program again"
     )
 
 
@@ -257,7 +257,7 @@ def test_a_malformed_manifest_is_refused(
     write_bundle(sample(), tmp_path)
     change_manifest(tmp_path, **changes)
     assert refusal(BundleError, read_bundle, tmp_path) == (
-        f"{tmp_path}/manifest.json is not a manifest: {reason} [E612]\n"
+        f"{tmp_path}/manifest.json is not a manifest: {reason} [E606]\n"
         "  help: compile the program again"
     )
 
@@ -266,7 +266,7 @@ def test_a_program_of_another_type_is_refused(tmp_path: pathlib.Path) -> None:
     write_bundle(sample(), tmp_path)
     change_manifest(tmp_path, type="(int64 -> int64)")
     assert refusal(BundleError, read_bundle, tmp_path) == (
-        f"computation.pb of the bundle {tmp_path} is of type `(int32 -> int32)` [E607]\n"
+        f"computation.pb of the bundle {tmp_path} is of type `(int32 -> int32)` [E606]\n"
         "  note: the manifest says `(int64 -> int64)`\n"
         "  help: compile the program again"
     )
@@ -276,7 +276,7 @@ def test_a_first_state_that_is_no_section_is_refused(tmp_path: pathlib.Path) -> 
     bundle = Bundle("mapreduce", identity(), {}, cast("Compiled", constant(1)), {})
     write_bundle(bundle, tmp_path)
     assert refusal(BundleError, read_bundle, tmp_path) == (
-        f"initialize.pb of the bundle {tmp_path} is not a compiled section [E608]\n"
+        f"initialize.pb of the bundle {tmp_path} is not a compiled section [E606]\n"
         "  help: compile the program again"
     )
 

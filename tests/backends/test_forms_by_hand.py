@@ -81,10 +81,10 @@ def test_components_of_a_broadcast_form_are_functions() -> None:
     work = tfc(lambda context, data: data, INT, INT)
     assert refusal(LanguageTypeError, mapreduce.BroadcastForm, tfc(lambda: 5), work) == (
         "compute_server_context takes what the server has, but is of type `( -> int32)`, without "
-        "argument [E529]"
+        "argument [E501]"
     )
     assert refusal(LanguageTypeError, mapreduce.BroadcastForm, tff.to_value(5, INT).comp, work) == (
-        "a component of a form is a function, but this is of type `int32` [E528]\n"
+        "a component of a form is a function, but this is of type `int32` [E501]\n"
         "  help: give what tff.tensorflow.computation returns"
     )
 

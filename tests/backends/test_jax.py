@@ -231,7 +231,7 @@ def test_a_shape_that_is_not_known() -> None:
         "Type `float32[?]` is not assignable to expected type `float32[3]` [E101]"
     )
     double = jax(lambda x: x * 2)
-    with pytest.raises(LanguageTypeError, match="E428"):
+    with pytest.raises(LanguageTypeError, match="E419"):
         tff.federated_computation(body, tff.types.at_clients(partial))
 
 

@@ -72,7 +72,7 @@ def test_form_of_given_parts() -> None:
     with pytest.raises(FormError) as caught:
         mapreduce.MapReduceForm(count.type_signature, **{**parts, "report": parts["zero"]})
     assert str(caught.value) == (
-        "merge's result of type `<int32>` does not fit report, which takes `None` [E503]"
+        "merge's result of type `<int32>` does not fit report, which takes `None` [E501]"
     )
 
 
@@ -91,7 +91,7 @@ def test_first_state() -> None:
     assert made() == 7
     with pytest.raises(FormError) as caught:
         mapreduce.get_state_initialization_computation(count)
-    assert caught.value.code == "E515"
+    assert caught.value.code == "E510"
     assert caught.value.span is not None
     assert caught.value.span.file == __file__
 
@@ -119,9 +119,9 @@ def test_local_processing() -> None:
     assert mapreduce.parse_tff_to_tf(twice)(4) == (4, 8)
     with pytest.raises(FormError) as caught:
         mapreduce.consolidate_and_extract_local_processing(count)
-    assert caught.value.code == "E525"
+    assert caught.value.code == "E520"
     assert refusal(FormError, mapreduce.consolidate_and_extract_local_processing, _value()) == (
-        "local processing is a function; found `int32` [E523]"
+        "local processing is a function; found `int32` [E413]"
         "\n  help: make it a function without parameters, of type `( -> int32)`"
     )
 
@@ -137,7 +137,7 @@ def test_what_is_no_computation() -> None:
         # Wrong on purpose.
         mapreduce.get_map_reduce_form_for_computation(len)  # pyright: ignore[reportArgumentType]  # wrong on purpose
     assert str(caught.value) == (
-        "expected a computation, found <built-in function len> [E527]\n"
+        "expected a computation, found <built-in function len> [E417]\n"
         "  help: decorate the function with tff.federated_computation and the types of its "
         "parameters"
     )
@@ -145,4 +145,4 @@ def test_what_is_no_computation() -> None:
     with pytest.raises(LanguageTypeError) as caught:
         # Wrong on purpose.
         mapreduce.get_computation_for_map_reduce_form(form)  # pyright: ignore[reportArgumentType]  # wrong on purpose
-    assert str(caught.value) == "expected a MapReduceForm, found a BroadcastForm [E526]"
+    assert str(caught.value) == "expected a MapReduceForm, found a BroadcastForm [E500]"

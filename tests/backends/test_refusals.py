@@ -159,7 +159,7 @@ def test_aggregate_parameter_that_needs_an_aggregate() -> None:
         Selection(argument, 1),
     )
     error = refusal(round_of(argument, secure_sum(Selection(argument, 1), total)), "mapreduce")
-    assert error.code == "E512"
+    assert error.code == "E511"
     assert error.message == (
         "an aggregation depends on an aggregation: `v_2 = federated_secure_sum(...)` cannot run "
         "in the same round"
@@ -340,7 +340,7 @@ def keeps_half_of_the_state(state, data):
     [
         ("keeps_the_data", "E510"),
         ("takes_the_data_first", "E510"),
-        ("keeps_half_of_the_state", "E513"),
+        ("keeps_half_of_the_state", "E495"),
     ],
 )
 def test_the_definition_where_no_binding_is_at_fault(name: str, code: str) -> None:
@@ -373,7 +373,7 @@ def changes_the_state(state, data):
 @pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 def test_state_of_another_type(form: str) -> None:
     error = refusal(changes_the_state.node, form)
-    assert error.code == "E513"
+    assert error.code == "E495"
     assert error.message == (
         "the new state of a round is of type `float32`, the state before it of type `int32`"
     )

@@ -314,34 +314,34 @@ def test_a_broadcast_form_releases_its_output(run: Run, tmp_path: pathlib.Path) 
 
 
 REFUSED = {
-    "x: 1": "error[E973]: the policy cannot have the key 'x'",
+    "x: 1": "error[E971]: the policy cannot have the key 'x'",
     "protecton: secure": "did you mean 'protection'?",
-    "operators: a": "error[E974]: operators must be a list of names",
+    "operators: a": "error[E971]: operators must be a list of names",
     "operators: [federated_summ]": "did you mean 'federated_sum'?",
-    "operators: [federated_broadcast]": "error[E974]: 'federated_broadcast' is not an operator",
-    "never-leave: data": "error[E974]: never-leave must be a list of patterns",
-    "never-leave: [3]": "error[E974]: a pattern must be a mapping",
-    "never-leave: [{optional: true}]": "error[E974]: a pattern has no text",
+    "operators: [federated_broadcast]": "error[E971]: 'federated_broadcast' is not an operator",
+    "never-leave: data": "error[E971]: never-leave must be a list of patterns",
+    "never-leave: [3]": "error[E971]: a pattern must be a mapping",
+    "never-leave: [{optional: true}]": "error[E971]: a pattern has no text",
     "never-leave: [how many ]": "error[E977]: never-leave has the pattern 'how many'",
     "never-leave: [{pattern: data.user, maybe: true}]": "a pattern cannot have the key 'maybe'",
-    "largest-bytes: 99999999999999999999": "error[E974]: largest-bytes must be a number of bytes",
-    "single-client: 1": "error[E974]: single-client must be true or false",
-    "exceptions: [{content: abc}]": "error[E974]: content must be 32 hexadecimal digits",
-    "largest-bytes: -1": "error[E974]: largest-bytes must be a number of bytes",
-    "noise: true": "error[E979]: the key 'noise' is not a rule",
-    "noise: false": "error[E979]: the key 'noise' is not a rule",
-    "exceptions: [{rule: noise}]": "error[E974]: 'noise' is not a rule",
-    "protection: strong": "error[E974]: protection must be one of secure, system, program, none",
-    "effects: {clients: [fire]}": "error[E974]: 'fire' is not a kind of effect",
-    "effects: {devices: []}": "error[E973]: effects cannot have the key 'devices'",
-    "exceptions: {}": "error[E974]: exceptions must be a list",
+    "largest-bytes: 99999999999999999999": "error[E971]: largest-bytes must be a number of bytes",
+    "single-client: 1": "error[E971]: single-client must be true or false",
+    "exceptions: [{content: abc}]": "error[E971]: content must be 32 hexadecimal digits",
+    "largest-bytes: -1": "error[E971]: largest-bytes must be a number of bytes",
+    "noise: true": "error[E971]: the key 'noise' is not a rule",
+    "noise: false": "error[E971]: the key 'noise' is not a rule",
+    "exceptions: [{rule: noise}]": "error[E971]: 'noise' is not a rule",
+    "protection: strong": "error[E971]: protection must be one of secure, system, program, none",
+    "effects: {clients: [fire]}": "error[E971]: 'fire' is not a kind of effect",
+    "effects: {devices: []}": "error[E971]: effects cannot have the key 'devices'",
+    "exceptions: {}": "error[E971]: exceptions must be a list",
     "exceptions: [{channel: a}]": "an exception has no content and no rule and no reason and no",
-    "exceptions: [{rule: sound}]": "error[E974]: 'sound' is not a rule",
-    "exceptions: [{expires: soon}]": "error[E974]: expires must be a date, such as 2030-01-31",
-    "exceptions: [{reason: ' '}]": "error[E974]: reason must be text",
-    "exceptions: [a]": "error[E974]: an exception must be a mapping",
-    "[a]": "error[E974]: the policy must be a mapping",
-    "protection: none\nprotection: none": "error[E972]: the key 'protection' occurs twice",
+    "exceptions: [{rule: sound}]": "error[E971]: 'sound' is not a rule",
+    "exceptions: [{expires: soon}]": "error[E971]: expires must be a date, such as 2030-01-31",
+    "exceptions: [{reason: ' '}]": "error[E971]: reason must be text",
+    "exceptions: [a]": "error[E971]: an exception must be a mapping",
+    "[a]": "error[E971]: the policy must be a mapping",
+    "protection: none\nprotection: none": "error[E971]: the key 'protection' occurs twice",
     "a: [": "error[E971]: the policy policy.yaml is not YAML",
 }
 
@@ -354,7 +354,7 @@ def test_what_is_not_a_policy(run: Run, policy: Callable[[str], str], text: str)
 def test_a_policy_that_is_not_there(run: Run) -> None:
     ran = run("audit", "round.py:training", "--policy", "none.yaml")
     assert ran.code == 1
-    assert ran.stderr.startswith("error[E970]: cannot read the policy none.yaml: No such file")
+    assert ran.stderr.startswith("error[E850]: cannot read the policy none.yaml: No such file")
 
 
 def test_the_schema_has_what_a_policy_has() -> None:

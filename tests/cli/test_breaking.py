@@ -132,7 +132,7 @@ def test_a_revision(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "round.py").write_text(ROUND)
     ran = run("diff", "--breaking", "git:HEAD", "round.py:training")
     assert ran.code == 1
-    assert "error[E859]: the old version of round.py:training cannot be traced" in ran.stderr
+    assert "error[E858]: the old version of round.py:training cannot be traced" in ran.stderr
 
 
 NOISY = """\

@@ -179,7 +179,7 @@ def test_packing(run: Run, write: Write, temperature: pathlib.Path, tmp_path: pa
     )
     ran = run("data", "pack", SOURCE, "--for", str(temperature), "-o", "packed")
     assert ran.stderr == (
-        "error[E699]: the folder packed already holds a pack\n"
+        "error[E603]: the folder packed already holds a pack\n"
         " = help: replace it, or name another; --force replaces it\n"
     )
     ran = run("data", "pack", SOURCE, "--for", str(temperature), "-o", "packed", "--force")
@@ -205,5 +205,5 @@ def test_a_run_packs_its_data_once(run: Run, write: Write, temperature: pathlib.
     outputs = [run(*args, *more).stdout for more in ((), ("--pack", "p"), ("--pack", "p"))]
     assert outputs[0] == outputs[1] == outputs[2] != ""
     assert run(*args, "--pack", ".").stderr.startswith(
-        "error[E698]: clients' data cannot be packed into .: it holds "
+        "error[E602]: clients' data cannot be packed into .: it holds "
     )

@@ -40,7 +40,7 @@ def test_the_beginning_of_a_code(run: Run, written: str) -> None:
         (
             "E967",
             "Error: there is no error code E967; those about Validation, audits, engines and "
-            "export are E900 to E999\n",
+            "export are E900 to E980\n",
         ),
         ("placement", "Error: there is no error code placement; `tffc explain` lists them all\n"),
     ],

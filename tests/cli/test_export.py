@@ -15,7 +15,7 @@ import tensorflow as tf
 from tests.cli.conftest import Run
 from tests.processes import ROOT, run_python
 from tffc.language.notation.type_parser import parse_type
-from tffc.runtime.runs.state import State, write_state
+from tffc.runtime.engines.state import State, write_state
 
 ERROR = "error[{}]: "
 
@@ -75,10 +75,10 @@ def test_other_things_are_never_replaced(
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "notes.txt").write_text("mine")
     assert export(run, temperature, "-o", "m", "--force", to=to) == (
-        "error[E955]: the folder m is in use: it holds notes.txt\n = help: name a new folder\n"
+        "error[E861]: the folder m is in use: it holds notes.txt\n = help: name a new folder\n"
     )
     assert export(run, temperature, "-o", "m/notes.txt", to=to) == (
-        "error[E954]: m/notes.txt is not a folder\n = help: name a new folder\n"
+        "error[E861]: m/notes.txt is not a folder\n = help: name a new folder\n"
     )
     assert os.listdir(tmp_path / "m") == ["notes.txt"]
 
@@ -88,7 +88,7 @@ def test_a_folder_that_cannot_be_written(
 ) -> None:
     (tmp_path / "file").write_text("")
     assert export(run, temperature, "-o", "file/m") == (
-        "error[E957]: cannot write the folder file/m: File exists\n = note: nothing was written\n"
+        "error[E851]: cannot write the folder file/m: File exists\n = note: nothing was written\n"
         " = help: give a path in a folder that exists and can be written\n"
     )
 
@@ -217,18 +217,18 @@ def test_a_trained_keras_model(trained: Run, tmp_path: pathlib.Path) -> None:
     model: Any = keras.models.load_model(tmp_path / "line.keras")
     np.testing.assert_array_equal(model(BATCH), LINE)
     assert trained(*args).stderr == (
-        "error[E876]: line.keras already exists\n"
-        " = help: add --force to replace it, or name another file\n"
+        "error[E956]: line.keras already exists\n"
+        " = help: replace it, or name another file; --force replaces it\n"
     )
     assert trained(*args, "--force").code == 0
 
 
 def test_a_function_that_is_not_the_models(trained: Run, tmp_path: pathlib.Path) -> None:
     ran = trained("line.py:predict", "saved_model", "-o", "m")
-    assert ran.stderr.startswith("error[E874]: the function cannot be given the state, which")
+    assert ran.stderr.startswith("error[E853]: the function cannot be given the state, which")
     assert " = help: name the part of the state to give it: model\n" in ran.stderr
     ran = trained("line.py:predict", "saved_model", "--part", "mdl", "-o", "m")
-    assert ran.stderr.startswith("error[E872]: the state has no part 'mdl'\n")
+    assert ran.stderr.startswith("error[E803]: the state has no part 'mdl'\n")
     ran = trained("line.py:nothing", "saved_model", "-o", "m")
     assert ran.stderr.startswith("error[E873]")
     ran = trained("line.py:make_model", "saved_model", "--part", "model", "-o", "m")

@@ -63,7 +63,7 @@ def test_a_pipeline_of_ones_own(run: Run, tmp_path: pathlib.Path) -> None:
     assert run(*compiling, "--out", "out").code == 0
     (tmp_path / "mine.yaml").write_text("name: mine\npasses: [call-dominat]\n")
     assert run(*compiling, "--out", "other").refusal == (
-        "error[E366]: in mine.yaml, there is no pass 'call-dominat'\n"
+        "error[E361]: in mine.yaml, there is no pass 'call-dominat'\n"
         " --> mine.yaml:2:10\n"
         "  |\n"
         "2 | passes: [call-dominat]\n"

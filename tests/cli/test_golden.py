@@ -182,7 +182,7 @@ def test_a_folder_that_cannot_be_written_is_left_as_it_was(
 
     monkeypatch.setattr(pathlib.Path, "rename", fail_for_the_second)
     assert run("golden", "update").refusal == (
-        "error[E807]: cannot write to golden: No space left on device\n"
+        "error[E851]: cannot write to golden: No space left on device\n"
         " = note: no golden file was changed\n"
         " = help: make space on the disk, or let the folder be written\n"
     )
@@ -321,52 +321,52 @@ def test_a_name_that_is_not_listed_is_refused(run: Run) -> None:
     [
         (
             "a: [",
-            "error[E801]: golden/golden.yaml is not YAML\n"
+            "error[E800]: golden/golden.yaml is not YAML\n"
             " = note: while parsing a flow node\n"
             "         expected the node content, but found '<stream end>'\n"
             '           in "<unicode string>", line 1, column 5:\n'
             "             a: [\n"
             "                 ^\n",
         ),
-        ("[a]", "error[E802]: golden/golden.yaml must be a mapping of names to examples\n"),
+        ("[a]", "error[E800]: golden/golden.yaml must be a mapping of names to examples\n"),
         (
             "a: {forms: [mapreduce]}",
-            "error[E804]: in golden/golden.yaml, the example 'a' has no target\n"
+            "error[E800]: in golden/golden.yaml, the example 'a' has no target\n"
             " = help: give it a target, such as examples/round.py:NAME, and perhaps a list of "
             "forms\n",
         ),
         (
             "a: {target: round.py, form: mapreduce}",
-            "error[E804]: in golden/golden.yaml, the example 'a' has the key 'form', but there are "
+            "error[E800]: in golden/golden.yaml, the example 'a' has the key 'form', but there are "
             "only target, forms, pipeline, allow-impure-duplicates, audit\n"
             " = help: write a list: forms: [mapreduce]\n",
         ),
         (
             "a: {target: round.py, forms: mapreduce}",
-            "error[E804]: in golden/golden.yaml, the example 'a' cannot have 'mapreduce' as "
+            "error[E800]: in golden/golden.yaml, the example 'a' cannot have 'mapreduce' as "
             "forms\n"
             " = help: write a list: forms: [mapreduce]\n",
         ),
         (
             "a: {target: round.py, pipelin: mine.yaml}",
-            "error[E804]: in golden/golden.yaml, the example 'a' has the key 'pipelin', but there "
+            "error[E800]: in golden/golden.yaml, the example 'a' has the key 'pipelin', but there "
             "are only target, forms, pipeline, allow-impure-duplicates, audit\n"
             " = help: did you mean 'pipeline'?\n",
         ),
         (
             "a: round.py",
-            "error[E804]: in golden/golden.yaml, the example 'a' is not a mapping\n"
+            "error[E800]: in golden/golden.yaml, the example 'a' is not a mapping\n"
             " = help: give it a target, such as examples/round.py:NAME, and perhaps a list of "
             "forms\n",
         ),
         (
             "../a: {target: round.py}",
-            "error[E806]: in golden/golden.yaml, '../a' cannot be the name of an example\n"
+            "error[E800]: in golden/golden.yaml, '../a' cannot be the name of an example\n"
             " = help: use letters, digits, '_', '-' and '.': it names a folder\n",
         ),
         (
             "golden.yaml: {target: round.py}",
-            "error[E806]: in golden/golden.yaml, 'golden.yaml' cannot be the name of an example\n"
+            "error[E800]: in golden/golden.yaml, 'golden.yaml' cannot be the name of an example\n"
             " = help: use letters, digits, '_', '-' and '.': it names a folder\n",
         ),
     ],

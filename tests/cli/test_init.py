@@ -70,4 +70,4 @@ def test_a_folder_that_cannot_be_written(run: Run, tmp_path: pathlib.Path) -> No
     (tmp_path / "file").write_text("")
     ran = run("init", "file/line")
     assert ran.code == 1
-    assert ran.stderr.startswith("error[E862]: cannot write the folder file/line: ")
+    assert ran.stderr.startswith("error[E851]: cannot write the folder file/line: ")

@@ -50,7 +50,7 @@ tff.federated_map(f, x)
     "a broadcast is missing": (
         "return tff.federated_zip((state, data))",
         """\
-error[E477]: the value to zip must be a struct of federated values at one placement, but is of \
+error[E471]: the value to zip must be a struct of federated values at one placement, but is of \
 type `<int32@SERVER,{int32}@CLIENTS>`
   --> mistake.py:14:12
    |
@@ -116,7 +116,7 @@ tff.federated_sum or tff.federated_mean
     "values of both placements are added": (
         "return state + data",
         """\
-error[E481]: cannot add values of types `int32@SERVER` and `{int32}@CLIENTS`
+error[E482]: cannot add values of types `int32@SERVER` and `{int32}@CLIENTS`
   --> mistake.py:14:12
    |
 14 |     return state + data
@@ -130,7 +130,7 @@ tff.federated_broadcast, or the clients' to the server with tff.federated_sum
     "a plain function is mapped": (
         "return tff.federated_map(max, data)",
         """\
-error[E472]: the mapping function must be a computation, but is the Python function 'max'
+error[E417]: the mapping function must be a computation, but is the Python function 'max'
   --> mistake.py:14:12
    |
 14 |     return tff.federated_map(max, data)
@@ -143,7 +143,7 @@ with the types of its parameters
     "a lambda is mapped": (
         "return tff.federated_map(lambda x: x, data)",
         """\
-error[E472]: the mapping function must be a computation, but is a Python lambda
+error[E417]: the mapping function must be a computation, but is a Python lambda
   --> mistake.py:14:12
    |
 14 |     return tff.federated_map(lambda x: x, data)
@@ -219,7 +219,7 @@ error[E461]: the constant 1 stands where a value of type `int32@SERVER` is neede
     "a misspelt keyword": (
         "return over(x=state, limti=data)",
         """\
-error[E426]: the computation has no argument named 'limti'; its parameter is \
+error[E420]: the computation has no argument named 'limti'; its parameter is \
 `<x=int32@SERVER,limit={int32}@CLIENTS>`
   --> mistake.py:14:12
    |
@@ -244,7 +244,7 @@ error[E469]: module 'tffc' has no attribute 'federated_som'
     "numeric work in a federated computation": (
         "return 2 * state",
         """\
-error[E499]: the operator * cannot be applied to a value of type `int32@SERVER` while its program \
+error[E443]: the operator * cannot be applied to a value of type `int32@SERVER` while its program \
 is traced
   --> mistake.py:14:12
    |
@@ -279,7 +279,7 @@ def mean(model):
 def test_misspelt_fields(field: str, run: Run, write: Callable[[str, str], pathlib.Path]) -> None:
     write("mistake.py", FIELDS.format(field=field))
     assert run("trace", "mistake.py:mean", "-o", "out.pb").refusal == (
-        "error[E448]: no element named 'weihgts' in a value of type "
+        "error[E441]: no element named 'weihgts' in a value of type "
         "`{<weights=float32[3],bias=float32>}@CLIENTS`\n"
         "  --> mistake.py:14:31\n"
         "   |\n"

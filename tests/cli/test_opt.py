@@ -79,7 +79,7 @@ def test_sections_are_beside_the_text(run: Run, tmp_path: pathlib.Path) -> None:
 
 def test_passes_are_read_before_the_program(run: Run) -> None:
     ran = run("opt", "no_such_module", "--passes", "unique-name")
-    assert ran.stderr.startswith("error[E366]")
+    assert ran.stderr.startswith("error[E361]")
 
 
 def test_a_name_that_is_not_bound(run: Run) -> None:
@@ -144,7 +144,7 @@ def test_stop_after_and_start_from(run: Run) -> None:
     assert begun.stdout == NORMAL
     ran = run("opt", "program.sexpr", *passes, "--stop-after", "unique-name")
     assert ran.stderr == (
-        "error[E377]: the pipeline '--passes' has no step 'unique-name'\n"
+        "error[E361]: the pipeline '--passes' has no step 'unique-name'\n"
         " = help: did you mean 'unique-names'?\n"
     )
 
@@ -312,7 +312,7 @@ def test_sections_are_in_the_reproducer(run: Run, tmp_path: pathlib.Path) -> Non
         ),
         (
             "; tffc reproducer 1\n; passes: x\n",
-            "error[E384]: the header of the reproducer r.txt is damaged: 'given'\n",
+            "error[E383]: the header of the reproducer r.txt is damaged: 'given'\n",
         ),
     ],
 )

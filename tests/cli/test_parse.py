@@ -29,7 +29,7 @@ MISTAKES = {
     "a missing element": (
         "(x: int32 -> \n  <x,)\n",
         """\
-error[E237]: expected an expression, found `)`
+error[E236]: expected an expression, found `)`
  --> broken.txt:2:6
   |
 2 |   <x,)
@@ -39,7 +39,7 @@ error[E237]: expected an expression, found `)`
     "a name that is not bound": (
         "(x: int32 ->\n  y)\n",
         """\
-error[E246]: `y` is not bound here
+error[E141]: `y` is not bound here
  --> broken.txt:2:3
   |
 2 |   y)
@@ -49,7 +49,7 @@ error[E246]: `y` is not bound here
     "a letter that is not of ASCII": (
         "<b'a',é>\n",
         """\
-error[E246]: `é` is not bound here
+error[E141]: `é` is not bound here
  --> broken.txt:1:7
   |
 1 | <b'a',é>
@@ -110,7 +110,7 @@ def test_no_such_file(run: Run) -> None:
     ran = run("parse", "none.txt", "-o", "again.pb")
     assert (ran.code, ran.stderr) == (
         1,
-        "error[E855]: cannot read none.txt: No such file or directory\n",
+        "error[E850]: cannot read none.txt: No such file or directory\n",
     )
 
 
@@ -118,6 +118,6 @@ def test_sections_that_cannot_be_written(run: Run, tmp_path: pathlib.Path) -> No
     (tmp_path / "file").write_text("")
     target = f"{ROOT}/examples/slides.py:simple"
     assert run("print", target, "--style", "typed", "--sections", "file").refusal == (
-        "error[E854]: cannot write sections to file: File exists\n"
+        "error[E851]: cannot write sections to file: File exists\n"
         " = help: give a writable folder, or a new path that can be created\n"
     )

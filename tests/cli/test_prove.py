@@ -88,7 +88,7 @@ def test_different(run: Run) -> None:
     ran = run("prove", "other.py", "out")
     assert (ran.code, ran.stdout) == (1, "")
     message = "the form mapreduce computes something else than the program: the result[1] differs"
-    assert f"error[E960]: {message}" in " ".join(ran.stderr.split())
+    assert f"error[E902]: {message}" in " ".join(ran.stderr.split())
     assert "--> other.py:7" in ran.stderr
 
 
@@ -97,7 +97,7 @@ def test_different_as_json(run: Run) -> None:
     ran = run("prove", "other.py", "out", "--json")
     found = json.loads(ran.stdout)
     assert ran.code == 1
-    assert (found["answer"], found["code"]) == ("different", "E960")
+    assert (found["answer"], found["code"]) == ("different", "E902")
     assert found["difference"]["leaf"] == "the result[1]"
     assert found["difference"]["line"] == 7
 
@@ -128,7 +128,7 @@ def test_not_decided(run: Run, tmp_path: pathlib.Path) -> None:
 def test_components_of_another_type(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "wide.py").write_text(ROUND.replace("int32", "int64"))
     run("compile", "round.py", "--form", "mapreduce", "--out", "out")
-    assert "E503" in run("prove", "wide.py", "out").refusal
+    assert "E501" in run("prove", "wide.py", "out").refusal
 
 
 def test_three_arguments(run: Run) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tffc.cli.round_table import RoundTable
 from tffc.language import SequenceType, to_type
 from tffc.runtime.engines.rounds import Round
-from tffc.runtime.runs.state import State
+from tffc.runtime.engines.state import State
 
 
 def shown(type: Any, *outputs: Any, last: int | None = None) -> list[str]:

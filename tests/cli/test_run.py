@@ -93,7 +93,7 @@ def test_a_state_may_be_written_by_hand(
         ),
         (
             "[]",
-            "error[E652]: other.npz: its member state.json is not what tffc writes\n"
+            "error[E627]: other.npz: its member state.json is not what tffc writes\n"
             " = help: give a file of state that tffc wrote, or start without one\n",
         ),
     ],
@@ -112,7 +112,7 @@ def test_a_file_in_no_folder_is_refused_before_the_first_round(
     run: Run, temperature: pathlib.Path, option: str
 ) -> None:
     assert refusal(run, temperature, option) == (
-        "error[E857]: cannot write out/x.svg: there is no folder out\n"
+        "error[E851]: cannot write out/x.svg: there is no folder out\n"
         " = help: make it: mkdir -p out\n"
     )
 
@@ -130,7 +130,7 @@ def test_a_state_that_cannot_be_written_is_refused(
 ) -> None:
     (tmp_path / "folder").mkdir()
     assert refusal(run, temperature, "--state-out", "folder") == (
-        "error[E650]: cannot write the state folder: Is a directory\n"
+        "error[E600]: cannot write the state folder: Is a directory\n"
         " = note: what was there before is as it was\n"
         " = help: give the path of a file, in a folder that exists and can be written, on a disk "
         "with space left\n"
@@ -152,7 +152,7 @@ A_FOLDER = " = help: give a folder with one .npz file for each client\n"
         ("clients.npz", f"error[E640]: clients.npz is a file, not a folder\n{A_FOLDER}"),
         (
             "soon",
-            f"error[E641]: the folder soon is without data: it holds no .npz file\n{A_FOLDER}",
+            f"error[E640]: the folder soon is without data: it holds no .npz file\n{A_FOLDER}",
         ),
     ],
 )
@@ -226,7 +226,7 @@ def test_a_bundle_that_says_another_form_is_refused(
     manifest = tmp_path / "bundle" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"mapreduce"', '"broadcast"'))
     assert refusal(run, pathlib.Path("bundle")).startswith(
-        "error[E509]: the form broadcast has the components compute_server_context, "
+        "error[E501]: the form broadcast has the components compute_server_context, "
     )
 
 

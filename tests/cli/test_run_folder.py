@@ -310,7 +310,7 @@ def test_without_tensorboard_its_log_is_refused(here: Run, monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     ran = here(*SAMPLED, "--rounds", "1", "--log", "tensorboard", "--out", "none")
     assert ran.stderr == (
-        "error[E924]: TensorBoard is not installed, and its log is written by it\n"
+        "error[E701]: TensorBoard is not installed, and its log is written by it\n"
         " = help: pip install tensorboard\n"
     )
 
@@ -323,7 +323,7 @@ def test_the_picture_of_the_metrics(here: Run, place: pathlib.Path) -> None:
     (place / "folder.svg").mkdir()
     refused = here(*SAMPLED, "--rounds", "1", "--plot", "folder.svg")
     assert refused.stderr == (
-        "error[E923]: cannot write folder.svg: Is a directory\n"
+        "error[E851]: cannot write folder.svg: Is a directory\n"
         " = help: give the path of a file in an existing, writable folder, on a disk with enough "
         "space\n"
     )

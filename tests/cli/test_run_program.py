@@ -312,7 +312,7 @@ def test_skipping_is_told_of_where_a_client_is_good(
 ) -> None:
     write("d.py", f"def data():\n    return {{'a': [3], 'b': {value}}}\n")
     ran = run("run", f"{module}:counting", "--data", "python:d.py:data", "--rounds", "1")
-    assert ran.stderr.startswith("error[E691]: d.py:data: the data of client a is a list")
+    assert ran.stderr.startswith("error[E620]: d.py:data: the data of client a is a list")
     assert ("--skip-bad-clients" in ran.stderr) == is_told
 
 
@@ -422,7 +422,7 @@ def test_options_that_need_each_other(
         ),
         (
             "other",
-            "error[E916]: the evaluation takes a state of type `float32`, and the rounds give one "
+            "error[E853]: the evaluation takes a state of type `float32`, and the rounds give one "
             "of type `int32`\n"
             " = help: evaluate with a program that takes the state which the rounds give\n",
         ),
@@ -446,11 +446,11 @@ def test_evaluating_from_python(run: Run, module: str) -> None:
         {"state": 3, "most": 5},
     ]
     assert refusal(LanguageValueError, list, tffc.run("counting", [1, 2], 3, evaluate="look")) == (
-        "an evaluation needs both a program and clients' data [E917]\n"
+        "an evaluation needs both a program and clients' data [E729]\n"
         "  help: give evaluate and evaluate_data, or neither"
     )
     with pytest.raises(LanguageValueError) as error:
         list(tffc.run("counting", [1], 3, evaluate="look", evaluate_data=[5], evaluate_every=0))
     assert str(error.value) == (
-        "cannot evaluate every 0 rounds [E914]\n  help: give a positive number of rounds"
+        "cannot evaluate every 0 rounds [E706]\n  help: give a positive number of rounds"
     )

@@ -76,7 +76,7 @@ def test_a_refusal_at_eighty_columns(write: Write, tmp_path: pathlib.Path) -> No
     write("wide.py", WIDE.replace("range(9)", "range(2)"))
     found = printed("check", "wide.py:other", "--form", "mapreduce", folder=tmp_path, columns=80)
     assert found == [
-        "error[E513]: the new state of a round is of type `float32`, the state before it",
+        "error[E495]: the new state of a round is of type `float32`, the state before it",
         "    of type `<a_feature_of_number_00=float32[784,10],",
         "    a_feature_of_number_01=float32[784,10]>`",
         "  --> wide.py:13:46",
@@ -86,7 +86,7 @@ def test_a_refusal_at_eighty_columns(write: Write, tmp_path: pathlib.Path) -> No
         "   |",
         "   = help: the new state goes into the next round: give it the type and the",
         "           names that the state has",
-        "   = explain: tffc explain E513",
+        "   = explain: tffc explain E495",
     ]
 
 

@@ -14,10 +14,10 @@ from tffc.runtime.data.arrays import ArrayLayout
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.data.npz import encode_npz
 from tffc.runtime.engines.rounds import Sampling
+from tffc.runtime.engines.state import State, encode_state
 from tffc.runtime.runs.metrics_file import Extent
 from tffc.runtime.runs.run_identity import RunIdentity
 from tffc.runtime.runs.run_record import RunRecord, encode_source, sha256
-from tffc.runtime.runs.state import State, encode_state
 
 MODEL = [("weights", (np.float32, [10, 2])), ("bias", np.float32)]
 STATE = to_type([("model", MODEL), ("names", (np.str_, [2]))])
@@ -195,19 +195,19 @@ def test_arrays_too_long_for_text(run: Run, tmp_path: pathlib.Path, options: lis
     [
         (
             ["run:7"],
-            "error[E840]: the run in run has no round 7: 2 rounds are finished\n"
+            "error[E803]: the run in run has no round 7: 2 rounds are finished\n"
             " = help: give the number of one that is, such as run:2\n",
         ),
         (
             ["run:1", "--part", "output/count"],
-            "error[E841]: there is no part 'output/count'\n"
+            "error[E803]: there is no part 'output/count'\n"
             " = note: there are output/counts, output/word\n"
             " = help: did you mean 'output/counts'?\n",
         ),
         *(
             (
                 ["run", "--part", name],
-                f"error[E841]: there is no part {name!r}\n"
+                f"error[E803]: there is no part {name!r}\n"
                 " = note: there are state/model/weights, state/model/bias, state/names, "
                 "output/counts, output/word\n"
                 f" = help: did you mean {meant!r}?\n",
@@ -222,7 +222,7 @@ def test_arrays_too_long_for_text(run: Run, tmp_path: pathlib.Path, options: lis
         *(
             (
                 ["run", "--part", f"state/model/bias[{cut}]"],
-                f"error[E843]: 'state/model/bias' is float32, of which [{cut}] is not a slice\n"
+                f"error[E803]: 'state/model/bias' is float32, of which [{cut}] is not a slice\n"
                 " = help: give positions or ranges, one for each of the first dimensions, such as "
                 "[0:3] or [-1,2:4]\n",
             )
@@ -230,19 +230,19 @@ def test_arrays_too_long_for_text(run: Run, tmp_path: pathlib.Path, options: lis
         ),
         (
             ["run:1", "--to", "csv"],
-            "error[E844]: tensors of different lengths cannot be the columns of one table\n"
+            "error[E816]: tensors of different lengths cannot be the columns of one table\n"
             " = note: output/counts has length 3, output/word has length 1\n"
             " = help: choose one, or those of one length; or write JSON\n",
         ),
         (
             ["run:1", "-o", "x.npy"],
-            "error[E845]: a .npy file holds one array, and there are 2\n"
+            "error[E816]: a .npy file holds one array, and there are 2\n"
             " = note: they are output/counts, output/word\n"
             " = help: choose one\n",
         ),
         (
             ["run", "--part", "state/names", "-o", "x.npy"],
-            "error[E846]: the strings of 'state/names' end in zero bytes, which a .npy file does "
+            "error[E816]: the strings of 'state/names' end in zero bytes, which a .npy file does "
             "not keep\n"
             " = help: write JSON, which does\n",
         ),

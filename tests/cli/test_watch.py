@@ -132,10 +132,10 @@ def test_errors_are_said_and_watching_goes_on(run: Run, then: Callable[..., None
     ran = run("print", "m.py", "--watch")
     said = re.findall(r"error\[(E\d+)\].*|^ --> (.*)", ran.stderr, re.MULTILINE)
     assert [code or place for code, place in said] == [
-        *("E438", "m.py:3:1"),
+        *("E437", "m.py:3:1"),
         *("E437", "near.py:1:11"),
         *("E471", "m.py:7:19"),
-        "E436",
+        "E434",
     ]
     assert operators(ran.stdout) == ["federated_sum"] * 2
     assert ran.code == INTERRUPTED
@@ -267,7 +267,7 @@ def test_a_program_that_is_not_there_cannot_be_watched(run: Run, then: Callable[
     assert (ran.code, ran.stdout, ran.stderr) == (
         LoadError.exit_code,
         "",
-        "error[E436]: there is no file nowhere.py\n",
+        "error[E434]: there is no file nowhere.py\n",
     )
     ran = run("print", "nowhere.pb", "--watch")
     assert ran.code == LoadError.exit_code

@@ -37,13 +37,13 @@ from tffc.deploy.beam.engine import IN_PROCESS, BeamEngine
 from tffc.deploy.beam.results import Result, ResultKind
 from tffc.deploy.beam.shipment import ROUND, Shipment, write_file
 from tffc.deploy.beam.workers import worker_processes
+from tffc.deploy.engines import make_engine
 from tffc.runtime.engines.engine import Batching, Cohort, RoundResult
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling, run_rounds
 from tffc.runtime.engines.shards import Batches
-from tffc.runtime.engines.table import make_engine
-from tffc.runtime.runs.speed import ALONE, BATCHED, SERVER, WAIT
+from tffc.runtime.engines.speed import ALONE, BATCHED, SERVER, WAIT
 from tffc.support.errors import (
     DataError,
     ExecutionError,
@@ -443,7 +443,7 @@ def test_a_killed_worker_is_replaced_and_counts_once(tmp_path: pathlib.Path) -> 
 def test_beam_may_be_missing(package: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     assert refusal(MissingExtraError, make_engine, "beam", process_of(bounded, "mapreduce")) == (
-        f"{name} is not installed, and the engine 'beam' needs it [E930]\n"
+        f"{name} is not installed, and the engine 'beam' needs it [E701]\n"
         "  help: pip install 'tffc[beam]'"
     )
 
@@ -456,17 +456,17 @@ def refused(**options: Any) -> str:
 
 def test_options_are_for_beam() -> None:
     assert refused(engine_options=["--fanout=2"]) == (
-        "the engine 'local' takes no options, found --fanout=2 [E936]\n"
+        "the engine 'local' takes no options, found --fanout=2 [E747]\n"
         "  help: choose the engine beam or ray, or give no options"
     )
     assert refused(engine="beam", workers=4) == (
-        "the engine 'beam' takes no number of workers [E934]\n"
+        "the engine 'beam' takes no number of workers [E747]\n"
         "  help: give an option of its own, such as "
         "'--direct_num_workers=4 --direct_running_mode=multi_processing'"
     )
     assert refused(engine="beam", batching="auto") == (
         "the engine 'beam' neither measures whether batches pay nor chooses a device for them "
-        "[E976]\n  help: choose the engine local, or give how many clients are in a batch"
+        "[E747]\n  help: choose the engine local, or give how many clients are in a batch"
     )
 
 
@@ -492,7 +492,7 @@ def test_a_source_that_cannot_be_sent() -> None:
     with pytest.raises(DataError) as caught:
         BeamEngine(process_of(bounded, "mapreduce")).run_round((), Cohort(source, source.clients))
     assert str(caught.value) == (
-        "the clients' data cannot be sent to other processes: cannot pickle a socket [E935]\n"
+        "the clients' data cannot be sent to other processes: cannot pickle a socket [E932]\n"
         "  help: name where the data is, or give a source that can be pickled"
     )
 
@@ -502,6 +502,6 @@ def test_a_pipeline_that_fails_again_and_again() -> None:
     source = Breaks([np.int32(1)])
     with pytest.raises(ExecutionError) as caught:
         BeamEngine(process_of(bounded, "mapreduce")).run_round((), Cohort(source, source.clients))
-    assert caught.value.code == "E933"
+    assert caught.value.code == "E772"
     assert caught.value.message == "Beam could not carry out the pipeline of a round"
     assert "a defect of the user's" in caught.value.notes[0]

@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -28,15 +28,15 @@ from tests.runtime.engines.programs import (
     process_of,
 )
 from tests.runtime.engines.sources import Breaks, SomeBad, Unsendable, Values, numbers
+from tffc.deploy.engines import make_engine
 from tffc.deploy.ray.engine import RayEngine
 from tffc.runtime.engines import shards
 from tffc.runtime.engines.engine import Batching, Cohort, RoundResult
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling, run_rounds
-from tffc.runtime.engines.table import make_engine
-from tffc.runtime.runs.speed import ALONE, BATCHED, MERGE, SERVER, WAIT
-from tffc.runtime.runs.state import State
+from tffc.runtime.engines.speed import ALONE, BATCHED, MERGE, SERVER, WAIT
+from tffc.runtime.engines.state import State
 from tffc.support.errors import DataError, ExecutionError, LanguageValueError, MissingExtraError
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs tffc[ray]")
@@ -246,7 +246,7 @@ def test_nothing_measures_batches_on_ray() -> None:
     for batching in (Batching(None), Batching(4, "CPU:0")):
         assert refusal(LanguageValueError, make_engine, "ray", process, batching=batching) == (
             "the engine 'ray' neither measures whether batches pay nor chooses a device for them "
-            "[E976]\n  help: choose the engine local, or give how many clients are in a batch"
+            "[E747]\n  help: choose the engine local, or give how many clients are in a batch"
         )
 
 
@@ -340,7 +340,7 @@ def test_a_source_that_cannot_be_sent(cluster: Any) -> None:
     engine = make_engine("ray", process_of(bounded, "mapreduce"), options=TWO)
     with pytest.raises(DataError) as caught:
         engine.run_round((), Cohort(source, source.clients))
-    assert caught.value.code == "E935"
+    assert caught.value.code == "E932"
 
 
 @needs_ray
@@ -348,7 +348,7 @@ def test_a_worker_that_fails(cluster: Any) -> None:
     source = Breaks([np.int32(1)])
     engine = make_engine("ray", process_of(bounded, "mapreduce"), options=TWO)
     assert refusal(ExecutionError, engine.run_round, (), Cohort(source, source.clients)) == (
-        "a worker of Ray failed [E949]\n"
+        "a worker of Ray failed [E772]\n"
         '  note: KeyError: "a defect of the user\'s"\n'
         "  help: the logs of the worker's machine, in Ray's folder session_latest/logs, tell more"
     )
@@ -412,7 +412,7 @@ def test_work_that_kills_every_worker(cluster: Any) -> None:
     engine = make_engine("ray", process_of(bounded, "mapreduce"), options=TWO)
     with pytest.raises(ExecutionError) as caught:
         engine.run_round((), Cohort(source, source.clients))
-    assert caught.value.code == "E948"
+    assert caught.value.code == "E772"
     assert caught.value.message == "3 workers of Ray were lost at the same work"
     assert caught.value.notes[0] == "it was that of the clients 00002 to 00003"
 
@@ -454,7 +454,7 @@ def test_options_that_are_refused(word: str, note: str) -> None:
     with pytest.raises(LanguageValueError) as caught:
         make_engine("ray", process_of(bounded, "mapreduce"), options=[word])
     assert str(caught.value) == (
-        "the engine on Ray does not take these options [E946]\n"
+        "the engine on Ray does not take these options [E931]\n"
         f"  note: {note}\n"
         "  help: give --address=auto, --workers=N, --cpus-per-worker=X, --gpus-per-worker=X, "
         "--shard=N, --fanout=N or --wait=SECONDS"
@@ -472,7 +472,7 @@ def test_no_ray_is_found(address: str | None, where: str) -> None:
             raise ConnectionError("nobody answers\nat all")
 
     assert refusal(ExecutionError, engine._start, NoRay(), engine.RayOptions(address=address)) == (
-        f"there is no Ray {where} [E947]\n"
+        f"there is no Ray {where} [E944]\n"
         "  note: nobody answers\n"
         "  help: start it with ray start --head and give --address=auto, or give no address for "
         "one of this process"
@@ -487,21 +487,21 @@ def test_signals_are_answered_as_before_ray_began() -> None:
             signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))
 
     before = signal.getsignal(signal.SIGTERM)
-    engine._start(Answering(), engine.RayOptions())
+    engine._start(cast("Any", Answering()), engine.RayOptions())
     assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_ray_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     assert refusal(MissingExtraError, make_engine, "ray", process_of(bounded, "mapreduce")) == (
-        "Ray is not installed, and the engine 'ray' needs it [E930]\n"
+        "Ray is not installed, and the engine 'ray' needs it [E701]\n"
         "  help: pip install 'tffc[ray]'"
     )
 
 
 @needs_ray
 def test_ray_reports_nothing_to_its_makers() -> None:
-    from tffc.deploy.ray.engine import load_ray
+    from tffc.deploy.ray.api import load_ray
 
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)

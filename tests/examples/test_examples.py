@@ -16,18 +16,18 @@ import numpy as np
 import pytest
 
 from tests.processes import ROOT
+from tffc.api.running import run
 from tffc.assurance.golden.examples import Example, print_example, read_examples
 from tffc.assurance.golden.folder import differences, orphans
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle.bundle import Bundle
 from tffc.frontend.load import Loaded, load
 from tffc.runtime.data.location import open_source
-from tffc.runtime.engines.api import run
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.engines.state import State
 from tffc.runtime.interpreter import interpreter
-from tffc.runtime.runs.state import State
 
 pytestmark = pytest.mark.slow
 

@@ -230,7 +230,7 @@ def test_an_error_without_a_program_is_shown(
     described()
     span = Span(str(tmp_path / "round.py"), 12)
     path = tmp_path / "refused.html"
-    path.write_text(page(refusal(LanguageTypeError("E404", "no `sum`", span=span), "x").plain))
+    path.write_text(page(refusal(LanguageTypeError("E401", "no `sum`", span=span), "x").plain))
     shown = Explored(browser, path)
     assert "no sum" in shown.text("[role=alert]")
     assert shown.page.locator(".line.wrong").get_attribute("data-line") == "12"

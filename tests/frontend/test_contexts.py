@@ -157,12 +157,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "fewer than no clients": (
         lambda: native.create_sync_local_cpp_execution_context(default_num_clients=-1),
         ValueError,
-        "default_num_clients is -1, expected a count of clients, 0 or more [E716]",
+        "default_num_clients is -1, expected a count of clients, 0 or more [E706]",
     ),
     "a name": (
         lambda: native.set_async_local_cpp_execution_context(default_num_clients="3"),
         ValueError,
-        "default_num_clients is '3', expected a count of clients, 0 or more [E716]",
+        "default_num_clients is '3', expected a count of clients, 0 or more [E706]",
     ),
 }
 

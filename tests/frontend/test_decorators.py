@@ -162,7 +162,7 @@ def many(*xs: Any) -> Any:
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "keywords": (
         lambda: fc(identity, x=np.int32),
-        "@tff.federated_computation was given 'x' by keyword, but takes types by position [E400]\n"
+        "@tff.federated_computation was given 'x' by keyword, but takes types by position [E407]\n"
         "  help: give one type for each parameter of the function, in order",
     ),
     "no signature": (
@@ -172,27 +172,27 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a default": (
         lambda: fc(default, np.int32),
-        "the function 'default' cannot be traced: the parameter 'x' has a default value [E402]"
+        "the function 'default' cannot be traced: the parameter 'x' has a default value [E401]"
         + FIXED,
     ),
     "positional-only": (
         lambda: fc(positional_only, np.int32),
         "the function 'positional_only' cannot be traced: the parameter 'x' is positional-only "
-        "[E403]" + FIXED,
+        "[E401]" + FIXED,
     ),
     "keyword-only": (
         lambda: fc(keyword_only, np.int32),
-        "the function 'keyword_only' cannot be traced: the parameter 'x' is keyword-only [E404]"
+        "the function 'keyword_only' cannot be traced: the parameter 'x' is keyword-only [E401]"
         + FIXED,
     ),
     "any number": (
         lambda: fc(many, np.int32),
-        "the function 'many' cannot be traced: '*xs' stands for any number of arguments [E405]"
+        "the function 'many' cannot be traced: '*xs' stands for any number of arguments [E401]"
         + FIXED,
     ),
     "None among types": (
         lambda: fc(two, None, np.int32),
-        "None is not a type, so it cannot be that of a parameter of the function 'two' [E406]"
+        "None is not a type, so it cannot be that of a parameter of the function 'two' [E407]"
         "\n  help: give the type of each parameter, such as np.int32",
     ),
     "too many types": (
@@ -202,33 +202,33 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a type for no parameter": (
         lambda: fc(none, np.int32),
-        "the function 'none' has no parameters, but was given a type for one [E408]\n"
+        "the function 'none' has no parameters, but was given a type for one [E407]\n"
         "  help: drop the types, or give the function parameters",
     ),
     "None for a parameter": (
         lambda: fc(identity, None),
-        "the function 'identity' has the parameter 'x', but was given None for its type [E409]\n"
+        "the function 'identity' has the parameter 'x', but was given None for its type [E407]\n"
         "  help: give its type, or drop the parameter",
     ),
     "a type variable for a parameter": (
         lambda: fc(identity, [tff.types.AbstractType("T")]),
-        "a parameter cannot be of type `<T>`, which holds a type variable [E156]\n"
+        "a parameter cannot be of type `<T>`, which holds a type variable [E109]\n"
         "  help: leave the types out; the computation is then traced for each type it is used at",
     ),
     "an empty name": (
         lambda: fc(identity, [[("", np.int32)], np.int32]),
-        "an element of `<<=int32>,int32>` has an empty name, which no file can keep [E164]\n"
+        "an element of `<<=int32>,int32>` has an empty name, which no file can keep [E107]\n"
         "  help: name it, or leave the name out",
     ),
     "one tensor for two parameters": (
         lambda: fc(two, np.int32),
-        "the function 'two' has 2 parameters, 'x', 'y', but was given the one type `int32` [E410]\n"
+        "the function 'two' has 2 parameters, 'x', 'y', but was given the one type `int32` [E407]\n"
         "  help: give 2 types, or a struct of 2 elements",
     ),
     "other names": (
         lambda: fc(two, [("x", np.int32), ("z", np.int32)]),
         "the function 'two' has the parameters 'x', 'y', but was given the type "
-        "`<x=int32,z=int32>`, whose elements have other names [E411]\n"
+        "`<x=int32,z=int32>`, whose elements have other names [E407]\n"
         "  help: name all elements after the parameters, or none",
     ),
     "not callable": (
@@ -258,7 +258,7 @@ def test_refused(case: str) -> None:
 
 
 def test_refused_even_without_types() -> None:
-    assert "has a default value [E402]" in str(error_without_place(TffcError, lambda: fc(default)))
+    assert "has a default value [E401]" in str(error_without_place(TffcError, lambda: fc(default)))
 
 
 def test_class_of_none_returned() -> None:

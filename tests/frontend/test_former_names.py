@@ -129,7 +129,7 @@ def test_only_tensors_of_known_shape_are_collected() -> None:
         with pytest.raises(LanguageTypeError) as caught:
             tff.federated_computation(former.federated_collect, tff.types.at_clients(member))
         assert (caught.value.code, caught.value.message) == (
-            "E744",
+            "E739",
             "only tensors of known shape can be collected from the clients, not "
             f"`{{{member}}}@CLIENTS`",
         )

@@ -180,13 +180,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "an unknown shape": (
         lambda: jc(lambda x: x, (INT, [None])),
         TypeError,
-        "the shape of `int32[?]` is not known, as JAX needs it to be [E428]\n"
+        "the shape of `int32[?]` is not known, as JAX needs it to be [E419]\n"
         "  help: declare the type with every size, or use a TensorFlow computation",
     ),
     "strings": (
         lambda: jc(lambda x: x, [np.str_]),
         ValueError,
-        "JAX has no arrays of strings [E429]"
+        "JAX has no arrays of strings [E419]"
         "\n  help: write it in TensorFlow, or take numbers in place of strings",
     ),
     "64 bits": (
@@ -198,13 +198,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "nothing returned": (
         lambda: jc(lambda x: [x, None], INT),
         TypeError,
-        "None cannot be the result of a JAX computation [E468]\n"
+        "None cannot be the result of a JAX computation [E454]\n"
         "  help: return arrays of numbers, and lists, tuples and mappings of them",
     ),
     "a key returned": (
         lambda: jc(random_key),
         TypeError,
-        "an array of key<fry> cannot be the result of a JAX computation [E468]\n"
+        "an array of key<fry> cannot be the result of a JAX computation [E454]\n"
         "  help: return arrays of numbers, and lists, tuples and mappings of them",
     ),
     "a class that JAX does not know": (
@@ -218,7 +218,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: jc(lambda x: tff.federated_computation(lambda y: y, INT)(x), INT),
         ValueError,
         "a computation of type `(int32 -> int32)` is called inside a jax.computation, but only "
-        "TensorFlow computations can be called, and only by one another [E433]\n"
+        "TensorFlow computations can be called, and only by one another [E430]\n"
         "  help: call it in a federated computation and pass on what it gives",
     ),
 }
@@ -276,7 +276,7 @@ def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     error = error_without_place(MissingExtraError, lambda: jc(lambda x: x, INT))
     assert isinstance(error, ImportError)
     assert str(error) == (
-        "a JAX computation needs JAX, which cannot be imported [E750]\n"
+        "a JAX computation needs JAX, which cannot be imported [E701]\n"
         "  note: import of jax halted; None in sys.modules\n"
         "  help: install it with: pip install 'tffc[jax]'"
     )

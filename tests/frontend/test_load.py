@@ -244,18 +244,18 @@ REFUSED = {
     "an exception": (
         "import math\nmath.sqrt(-1)\n",
         "",
-        "{path} raised ValueError while it was imported: math domain error [E438]\n  at {path}:2",
+        "{path} raised ValueError while it was imported: math domain error [E437]\n  at {path}:2",
     ),
     "an exit": (
         "import sys\nsys.exit(3)\n",
         "",
-        "{path} raised SystemExit while it was imported: 3 [E438]\n  at {path}:2",
+        "{path} raised SystemExit while it was imported: 3 [E437]\n  at {path}:2",
     ),
     "a missing import": (
         "import nowhere_to_be_found\n",
         "",
         "{path} raised ModuleNotFoundError while it was imported: No module named "
-        "'nowhere_to_be_found' [E438]\n  at {path}:1\n"
+        "'nowhere_to_be_found' [E437]\n  at {path}:1\n"
         "  help: install the package that has it where tffc is installed, or correct the name; "
         "modules are also looked for in the folder of the "
         "file",
@@ -263,49 +263,49 @@ REFUSED = {
     "a misspelt module": (
         "import nump as np\n",
         "",
-        "{path} raised ModuleNotFoundError while it was imported: No module named 'nump' [E438]\n"
+        "{path} raised ModuleNotFoundError while it was imported: No module named 'nump' [E437]\n"
         "  at {path}:1\n  help: did you mean 'numpy'?",
     ),
     "a misspelt module of a package": (
         "import json.decodre\n",
         "",
         "{path} raised ModuleNotFoundError while it was imported: No module named 'json.decodre' "
-        "[E438]\n  at {path}:1\n  help: did you mean 'decoder'?",
+        "[E437]\n  at {path}:1\n  help: did you mean 'decoder'?",
     ),
     "the file's own name, misspelt": (
         "import progam\n",
         "",
-        "{path} raised ModuleNotFoundError while it was imported: No module named 'progam' [E438]\n"
+        "{path} raised ModuleNotFoundError while it was imported: No module named 'progam' [E437]\n"
         "  at {path}:1\n  help: did you mean 'program'?",
     ),
     "a misspelt import from a module": (
         "from sys import argvv\n",
         "",
         "{path} raised ImportError while it was imported: cannot import name 'argvv' from 'sys' "
-        "(unknown location) [E438]\n  at {path}:1\n  help: did you mean 'argv'?",
+        "(unknown location) [E437]\n  at {path}:1\n  help: did you mean 'argv'?",
     ),
     "a misspelt attribute of a module": (
         "import numpy as np\nnp.lingalg.norm(3)\n",
         "",
         "{path} raised AttributeError while it was imported: module 'numpy' has no attribute "
-        "'lingalg' [E438]\n  at {path}:2\n  help: did you mean 'linalg'?",
+        "'lingalg' [E437]\n  at {path}:2\n  help: did you mean 'linalg'?",
     ),
     "an alias without import": (
         "np.int32(3)\n",
         "",
-        "{path} raised NameError while it was imported: name 'np' is not defined [E438]\n"
+        "{path} raised NameError while it was imported: name 'np' is not defined [E437]\n"
         "  at {path}:1\n  help: import it first: import numpy as np",
     ),
     "a module without import": (
         "collections.OrderedDict()\n",
         "",
-        "{path} raised NameError while it was imported: name 'collections' is not defined [E438]\n"
+        "{path} raised NameError while it was imported: name 'collections' is not defined [E437]\n"
         "  at {path}:1\n  help: import it first: import collections",
     ),
     "a misspelt name": (
         "total = 3\ntotl\n",
         "",
-        "{path} raised NameError while it was imported: name 'totl' is not defined [E438]\n"
+        "{path} raised NameError while it was imported: name 'totl' is not defined [E437]\n"
         "  at {path}:2\n  help: did you mean 'total'?",
     ),
     "a sum of numbers of two types": (
@@ -313,30 +313,30 @@ REFUSED = {
         "tf.data.Dataset.range(3).reduce(0, lambda total, each: total + 1.5 * tf.ones([]))\n",
         "",
         "{path} raised TypeError while it was imported: Input 'y' of 'AddV2' Op has type float32 "
-        "that does not match type int32 of argument 'x'. [E438]\n  at {path}:2\n"
+        "that does not match type int32 of argument 'x'. [E437]\n  at {path}:2\n"
         "  help: convert one with tf.cast(x, tf.float32) or the like; a constant is of the type "
         "that it is written as, 0.0 a float32 and 0 an int32",
     ),
     "a long text": (
         f"raise ValueError('{'Too much. ' * 11}')\n",
         "",
-        "{path} raised ValueError while it was imported [E438]\n  at {path}:1\n  note: Too much",
+        "{path} raised ValueError while it was imported [E437]\n  at {path}:1\n  note: Too much",
     ),
     "several lines": (
         "raise ValueError('Too much.\\nOf it.')\n",
         "",
-        "{path} raised ValueError while it was imported [E438]\n  at {path}:1\n  note: Too much.",
+        "{path} raised ValueError while it was imported [E437]\n  at {path}:1\n  note: Too much.",
     ),
     "several lines after a heading": (
         "raise ValueError('in user code:\\n  1 / 0')\n",
         "",
-        "{path} raised ValueError while it was imported [E438]\n  at {path}:1",
+        "{path} raised ValueError while it was imported [E437]\n  at {path}:1",
     ),
     "a relative import": (
         "from . import neighbour\n",
         "",
         "{path} raised ImportError while it was imported: attempted relative import with no known "
-        "parent package [E438]\n  at {path}:1\n"
+        "parent package [E437]\n  at {path}:1\n"
         "  help: give the dotted name of the module, from the folder of its package",
     ),
     "several candidates": (
@@ -351,7 +351,7 @@ REFUSED = {
     "no candidate": (
         HEADER + "def f(x):\n    return x\n\n@tff.federated_computation\ndef g(x):\n    return x\n",
         "",
-        "{path} defines no computation and no iterative process [E466]\n"
+        "{path} defines no computation and no iterative process [E465]\n"
         "  note: without types for their parameters: g\n"
         "  note: plain Python functions: f\n"
         "  help: decorate a function with @tff.federated_computation(...), with the types of its "
@@ -375,7 +375,7 @@ REFUSED = {
     "a polymorphic computation": (
         HEADER + "@tff.federated_computation\ndef g(x):\n    return x\n",
         ":g",
-        "'g' in {path} is polymorphic, so its types are not known [E440]\n"
+        "'g' in {path} is polymorphic, so its types are not known [E414]\n"
         "  help: give its decorator the types of its parameters",
     ),
     "something else": (
@@ -450,7 +450,7 @@ def test_an_import_of_tff_that_is_halted(
     )
     assert refusal(LoadError, load, path) == (
         f"{path} raised ModuleNotFoundError while it was imported: import of tensorflow_federated "
-        f"halted; None in sys.modules [E438]\n  at {path}:3\n"
+        f"halted; None in sys.modules [E437]\n  at {path}:3\n"
         "  help: write import tffc as tff in its place"
     )
 
@@ -480,15 +480,15 @@ def test_errors_of_ours_pass(module: Callable[..., str]) -> None:
             "  help: give a path that ends in .py, or a dotted name that Python can import from "
             "here",
         ),
-        ("{folder}/", "{folder}/ is a folder [E435]\n  help: give the path of a .py file in it"),
+        ("{folder}/", "{folder}/ is a folder [E434]\n  help: give the path of a .py file in it"),
         (
             "{folder}/progam.py",
-            "there is no file {folder}/progam.py [E436]\n  help: did you mean {folder}/program.py?",
+            "there is no file {folder}/progam.py [E434]\n  help: did you mean {folder}/program.py?",
         ),
-        ("{folder}/none/x.py", "there is no file {folder}/none/x.py [E436]"),
+        ("{folder}/none/x.py", "there is no file {folder}/none/x.py [E434]"),
         (
             "/dev/null",
-            "/dev/null is not a regular file [E436]\n"
+            "/dev/null is not a regular file [E434]\n"
             "  help: give the path of a .py file, or of a serialized computation",
         ),
     ],

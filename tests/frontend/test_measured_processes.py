@@ -179,7 +179,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
     "initialize takes an argument": (
         lambda: Measured(same, add),
         "TemplateInitFnParamNotEmptyError",
-        "initialize_fn must take no argument, but is of type `(int32 -> int32)` [E493]\n"
+        "initialize_fn must take no argument, but is of type `(int32 -> int32)` [E474]\n"
         "  help: bind its arguments: tff.federated_computation(lambda: f(...))",
     ),
     "another state": (
@@ -203,14 +203,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
         lambda: Aggregation(zero, placed(lambda s: Output(s, s, s))),
         "TemplateNextFnNumArgsError",
         "the next_fn of an aggregation must take a state and values, but takes `int32@SERVER` "
-        "[E191]\n"
+        "[E190]\n"
         "  help: give its decorator the types of the state and of the clients' values",
     ),
     "state not placed": (
         lambda: Aggregation(bare_zero, bare),
         "AggregationNotFederatedError",
         "the state that initialize_fn makes must be placed as a whole, but is of type `int32` "
-        "[E192]" + PLACE,
+        "[E189]" + PLACE,
     ),
     "values in two parts": (
         lambda: Aggregation(
@@ -219,7 +219,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
         ),
         "AggregationNotFederatedError",
         "argument 2 of next_fn must be placed as a whole, but is of type "
-        "`<{int32}@CLIENTS,{int32}@CLIENTS>` [E192]" + PLACE,
+        "`<{int32}@CLIENTS,{int32}@CLIENTS>` [E189]" + PLACE,
     ),
     "result in two parts": (
         lambda: Aggregation(
@@ -228,43 +228,43 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
         ),
         "AggregationNotFederatedError",
         "the result that next_fn gives must be placed as a whole, but is of type "
-        "`<int32@SERVER,int32@SERVER>` [E192]" + PLACE,
+        "`<int32@SERVER,int32@SERVER>` [E189]" + PLACE,
     ),
     "values at the server": (
         lambda: Aggregation(zero, placed(lambda s, v: Output(s, v, s), Server(np.int32))),
         "AggregationPlacementError",
         "argument 2 of next_fn, the values, must be at CLIENTS, but is of type `int32@SERVER` "
-        "[E193]" + SIDES,
+        "[E189]" + SIDES,
     ),
     "result at the clients": (
         lambda: Aggregation(zero, placed(lambda s, v: Output(s, v, s), Clients(np.int32))),
         "AggregationPlacementError",
         "the result that next_fn gives must be at SERVER, but is of type `{int32}@CLIENTS` "
-        "[E193]" + SIDES,
+        "[E189]" + SIDES,
     ),
     "measurements at the clients": (
         lambda: Aggregation(zero, placed(lambda s, v: Output(s, s, v), Clients(np.int32))),
         "AggregationPlacementError",
         "what next_fn gives as measurements must be at SERVER, but is of type `{int32}@CLIENTS` "
-        "[E193]" + SIDES,
+        "[E189]" + SIDES,
     ),
     "a report of something else": (
         lambda: Estimation(zero, add, same),
         "TemplateStateNotAssignableError",
         "report_fn must take the state, of type `int32@SERVER`, but is of type `(int32 -> int32)` "
-        "[E194]\n  help: give its decorator the type of the state",
+        "[E190]\n  help: give its decorator the type of the state",
     ),
     "a report of nothing": (
         lambda: Estimation(zero, add, zero),
         "TemplateStateNotAssignableError",
         "report_fn must take the state, of type `int32@SERVER`, but is of type "
-        "`( -> int32@SERVER)` [E194]\n  help: give its decorator the type of the state",
+        "`( -> int32@SERVER)` [E190]\n  help: give its decorator the type of the state",
     ),
     "a map of something else": (
         lambda: Estimation(zero, add, placed_same).map(same),
         "EstimateNotAssignableError",
         "map_fn must take the estimate, of type `int32@SERVER`, but is of type `(int32 -> int32)` "
-        "[E195]\n  help: give its decorator the type of the estimate",
+        "[E190]\n  help: give its decorator the type of the estimate",
     ),
     "a list": (
         lambda: chain([Measured(zero, add)]),  # type: ignore[arg-type]  # wrong on purpose

@@ -97,7 +97,7 @@ REFUSED: dict[str, Refused] = {
         (Clients(INT),),
         TypeError,
         "values of type `{int32}@CLIENTS` have no mean: they must hold floating or complex numbers "
-        "[E483]\n  help: convert them at the clients, with tf.cast in a TensorFlow computation",
+        "[E482]\n  help: convert them at the clients, with tf.cast in a TensorFlow computation",
     ),
     "mean with a constant weight": (
         lambda x: tff.federated_mean(x, 1),
@@ -111,14 +111,14 @@ REFUSED: dict[str, Refused] = {
         (Clients(FLOAT), Clients(np.bool_)),
         TypeError,
         "the weight must be a scalar integer or floating number of each client, but is of type "
-        "`{bool}@CLIENTS` [E484]",
+        "`{bool}@CLIENTS` [E478]",
     ),
     "min of booleans": (
         lambda x: tff.federated_min(x),
         (Clients(np.bool_),),
         ValueError,
         "values of type `{bool}@CLIENTS` have no minimum: they must hold integers or floating "
-        "numbers [E485]",
+        "numbers [E482]",
     ),
     "max at the server": (
         lambda x: tff.federated_max(x),
@@ -139,20 +139,20 @@ REFUSED: dict[str, Refused] = {
         (tff.FederatedType(INT, tff.SERVER, False),),
         TypeError,
         "the value to broadcast must be one value, but its constituents may differ: its type is "
-        "`{int32}@SERVER` [E479]\n  help: declare it without all_equal=False",
+        "`{int32}@SERVER` [E446]\n  help: declare it without all_equal=False",
     ),
     "value that is federated": (
         lambda x: tff.federated_value([x], tff.CLIENTS),
         (Server(INT),),
         TypeError,
-        "the value to place must not be federated, but is of type `<int32@SERVER>` [E476]\n"
+        "the value to place must not be federated, but is of type `<int32@SERVER>` [E471]\n"
         "  help: values are moved with tff.federated_broadcast and with aggregations",
     ),
     "value that is a function": (
         lambda: tff.federated_value(ident, tff.SERVER),
         (),
         ValueError,
-        "a federated value cannot have members of type `(int32 -> int32)` [E106]\n"
+        "a federated value cannot have members of type `(int32 -> int32)` [E104]\n"
         "  note: `(int32 -> int32)` is federated or a function"
         "\n  help: call the function first, and place its result",
     ),
@@ -166,7 +166,7 @@ REFUSED: dict[str, Refused] = {
         lambda: tff.federated_eval(ident, tff.CLIENTS),
         (),
         TypeError,
-        "the function to evaluate must take no argument, but is of type `(int32 -> int32)` [E475]\n"
+        "the function to evaluate must take no argument, but is of type `(int32 -> int32)` [E474]\n"
         "  help: tff.federated_map(f, x) applies a function to a federated value",
     ),
     "eval of a polymorphic computation": (
@@ -180,14 +180,14 @@ REFUSED: dict[str, Refused] = {
         lambda: tff.federated_eval(max, tff.CLIENTS),
         (),
         TypeError,
-        "the function to evaluate must be a computation, but is the Python function 'max' [E472]"
+        "the function to evaluate must be a computation, but is the Python function 'max' [E417]"
         + DECORATE,
     ),
     "eval to a federated result": (
         lambda: tff.federated_eval(fc(lambda: tff.federated_value(1, tff.SERVER)), tff.SERVER),
         (),
         ValueError,
-        "a federated value cannot have members of type `int32@SERVER` [E106]\n"
+        "a federated value cannot have members of type `int32@SERVER` [E104]\n"
         "  note: `int32@SERVER` is federated or a function"
         "\n  help: leave out the inner placement: a value is placed once",
     ),
@@ -195,7 +195,7 @@ REFUSED: dict[str, Refused] = {
         lambda x: tff.federated_map(max, x),
         (Clients(INT),),
         TypeError,
-        "the mapping function must be a computation, but is the Python function 'max' [E472]"
+        "the mapping function must be a computation, but is the Python function 'max' [E417]"
         + DECORATE,
     ),
     "map with its arguments swapped": (
@@ -209,7 +209,7 @@ REFUSED: dict[str, Refused] = {
         lambda x: tff.federated_map(x, x),
         (Clients(INT),),
         TypeError,
-        "the mapping function must be a function, but is of type `{int32}@CLIENTS` [E473]"
+        "the mapping function must be a function, but is of type `{int32}@CLIENTS` [E413]"
         + FUNCTION_FIRST,
     ),
     "map without a broadcast": (
@@ -241,14 +241,14 @@ REFUSED: dict[str, Refused] = {
         (Clients(INT),),
         TypeError,
         "the value to zip must be a struct of federated values at one placement, but is of type "
-        "`{int32}@CLIENTS` [E477]\n  note: it is not a struct",
+        "`{int32}@CLIENTS` [E471]\n  note: it is not a struct",
     ),
     "zip at both placements": (
         lambda x, y: tff.federated_zip([x, y]),
         (Clients(INT), Server(INT)),
         TypeError,
         "the value to zip must be a struct of federated values at one placement, but is of type "
-        "`<{int32}@CLIENTS,int32@SERVER>` [E477]\n"
+        "`<{int32}@CLIENTS,int32@SERVER>` [E471]\n"
         "  note: it holds values at both placements\n"
         "  help: bring the server's value to the clients with tff.federated_broadcast(x) first",
     ),
@@ -289,19 +289,19 @@ REFUSED: dict[str, Refused] = {
         (Clients(INT),),
         TypeError,
         "accumulate must take an accumulator and the next value, but is of type "
-        "`(int32 -> int32)` [E486]",
+        "`(int32 -> int32)` [E474]",
     ),
     "aggregate with a Python function": (
         lambda x: tff.federated_aggregate(x, 0, max, first, ident),
         (Clients(INT),),
         TypeError,
-        "accumulate must be a computation, but is the Python function 'max' [E472]" + DECORATE,
+        "accumulate must be a computation, but is the Python function 'max' [E417]" + DECORATE,
     ),
     "aggregate with a constant for a function": (
         lambda x: tff.federated_aggregate(x, 0, first, 1, ident),
         (Clients(INT),),
         TypeError,
-        "merge must be a function, but is of type `int32` [E473]",
+        "merge must be a function, but is of type `int32` [E413]",
     ),
     "select with a constant key": (
         lambda k, d: tff.federated_select(k, 10, d, pick),
@@ -338,7 +338,7 @@ REFUSED: dict[str, Refused] = {
         (Clients(FLOAT),),
         TypeError,
         "values of type `{float32}@CLIENTS` cannot be summed securely: they must hold integers "
-        "[E487]\n"
+        "[E482]\n"
         "  help: scale and round floating numbers in a TensorFlow computation, as in "
         "tf.cast(tf.round(x * 1000.0), tf.int32), sum those, and divide the sum by the scale",
     ),
@@ -347,21 +347,21 @@ REFUSED: dict[str, Refused] = {
         (Clients(INT),),
         TypeError,
         "max_input must be one integer, or a structure of integers like `int32`, but is of type "
-        "`float32` [E488]",
+        "`float32` [E478]",
     ),
     "secure sum with other names": (
         lambda x: tff.federated_secure_sum_bitwidth(x, [1, [2, 3]]),
         (Clients(STRUCT),),
         TypeError,
         "bitwidth must be one integer, or a structure of integers like "
-        "`<a=int32,b=<int32,int64>>`, but is of type `<int32,<int32,int32>>` [E488]",
+        "`<a=int32,b=<int32,int64>>`, but is of type `<int32,<int32,int32>>` [E478]",
     ),
     "secure sum with a federated bound": (
         lambda x, m: tff.federated_secure_sum(x, m),
         (Clients(INT), Server(INT)),
         TypeError,
         "max_input must be one integer, or a structure of integers like `int32`, but is of type "
-        "`int32@SERVER` [E488]\n"
+        "`int32@SERVER` [E478]\n"
         "  help: it must not be federated: give a constant or the result of a computation",
     ),
     "sequence map of another type": (
@@ -384,13 +384,13 @@ REFUSED: dict[str, Refused] = {
         (Sequence(INT),),
         TypeError,
         "the mapping function must take an element of type `int32`, but is of type `( -> int32)` "
-        "[E489]",
+        "[E474]",
     ),
     "sequence reduce from an unplaced zero": (
         lambda s: tff.sequence_reduce(s, 0, first),
         (Clients(Sequence(INT)),),
         TypeError,
-        "zero must be federated like the value to reduce, but is of type `int32` [E490]\n"
+        "zero must be federated like the value to reduce, but is of type `int32` [E470]\n"
         "  help: place it first: tff.federated_value(x, tff.CLIENTS)",
     ),
     "sequence reduce from a zero elsewhere": (
@@ -414,7 +414,7 @@ REFUSED: dict[str, Refused] = {
         lambda s: tff.sequence_sum(s),
         (Sequence(np.bool_),),
         TypeError,
-        "elements of type `bool` cannot be summed [E491]\n  note: `bool` holds no numbers"
+        "elements of type `bool` cannot be summed [E482]\n  note: `bool` holds no numbers"
         "\n  help: map the elements to numbers of known shape first, with "
         "tff.sequence_map; tf.cast makes numbers of booleans",
     ),

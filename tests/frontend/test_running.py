@@ -86,7 +86,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: total(1, date=[1]),
         TypeError,
         "the computation has no argument named 'date'; its parameter is "
-        "`<start=int32@SERVER,data={int32}@CLIENTS>` [E426]\n  help: did you mean 'data'?",
+        "`<start=int32@SERVER,data={int32}@CLIENTS>` [E420]\n  help: did you mean 'data'?",
     ),
 }
 

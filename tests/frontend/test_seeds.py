@@ -147,7 +147,7 @@ def test_generators_are_left_as_they_were(load: Load, tmp_path: pathlib.Path) ->
 def test_errors_of_imports_and_seeds_are_the_modules_own(load: Load, text: str) -> None:
     with pytest.raises(LoadError) as caught:
         load(text)
-    assert caught.value.code == "E438"
+    assert caught.value.code == "E437"
     assert caught.value.span is not None
     assert caught.value.span.line == len((HEADER + text).splitlines())
     cause = caught.value.__cause__

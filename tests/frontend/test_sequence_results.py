@@ -151,6 +151,6 @@ def test_one_of_another_type_is_refused() -> None:
 def test_there_are_no_datasets_of_nothing() -> None:
     same = tff.federated_computation(lambda xs: xs, tff.SequenceType([]))
     assert str(error_without_place(TffcError, lambda: same([(), ()]))) == (
-        "there are no datasets of type `<>*`, whose elements hold no tensors [E709]\n"
+        "there are no datasets of type `<>*`, whose elements hold no tensors [E702]\n"
         "  help: return how many elements there are"
     )

@@ -109,7 +109,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "too many leaves": (
         lambda: s.pack_sequence_as(NESTED, [1, 2, 3]),
         ValueError,
-        "a structure of 2 leaves cannot be made of 3 [E158]",
+        "a structure of 2 leaves cannot be made of 3 [E157]",
     ),
     "no container": (
         lambda: s.from_container(3),
@@ -131,13 +131,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a list to change": (
         lambda: s.update_struct([1], a=2),
         TypeError,
-        "an object of class 'list' has no elements with names to be changed [E162]\n"
+        "an object of class 'list' has no elements with names to be changed [E159]\n"
         "  help: give a struct, mapping, namedtuple or attrs object",
     ),
     "nothing to change": (
         lambda: s.update_struct({"step": 1}, steps=2),
         AttributeError,
-        "there is no element 'steps' to be changed [E163]\n"
+        "there is no element 'steps' to be changed [E122]\n"
         "  note: there are 'step'\n"
         "  help: did you mean 'step'?",
     ),
@@ -186,13 +186,13 @@ def test_elements_of_what_has_no_names_at_all() -> None:
     with pytest.raises(TypeError) as caught:
         tff.structure.to_odict([1])  # pyright: ignore[reportArgumentType]  # wrong on purpose
     assert str(caught.value) == (
-        "an object of class 'list' is not a struct [E172]\n"
+        "an object of class 'list' is not a struct [E159]\n"
         "  help: make one of it: tff.structure.from_container(x)"
     )
 
 
 def test_a_field_that_is_not_there_is_an_error_of_key_too() -> None:
-    with pytest.raises(KeyError, match="E163"):
+    with pytest.raises(KeyError, match="E122"):
         tff.structure.update_struct(tff.structure.Struct([("a", 1)]), b=2)
 
 
@@ -210,12 +210,12 @@ def test_elements_are_pairs_of_names_and_values() -> None:
     nameless: Any = [(1, 2)]
     with pytest.raises(TypeError) as caught:
         tff.structure.Struct(nameless)
-    assert str(caught.value) == "expected a (name, value) pair, found (1, 2) [E117]"
+    assert str(caught.value) == "expected a (name, value) pair, found (1, 2) [E159]"
 
 
 def test_leaves_of_another_number() -> None:
     for leaves in ([1], [1, 2, 3]):
-        with pytest.raises(IndexError, match="E158"):
+        with pytest.raises(IndexError, match="E157"):
             tff.structure.pack_sequence_as([0, 0], leaves)
 
 

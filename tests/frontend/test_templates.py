@@ -86,24 +86,24 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
         max,
         step,
         "initialize_fn must be a computation with types for its parameters, but is the Python "
-        "function 'max' [E496]" + DECORATE,
+        "function 'max' [E417]" + DECORATE,
     ),
     "polymorphic": (
         zero,
         fc(lambda s: s),
         "next_fn must be a computation with types for its parameters, but is an object of class "
-        "'PolymorphicComputation' [E496]" + DECORATE,
+        "'PolymorphicComputation' [E417]" + DECORATE,
     ),
     "initialize takes an argument": (
         only,
         step,
         "initialize_fn must take no argument, but is of type `(int32@SERVER -> int32@SERVER)` "
-        "[E493]\n  help: bind its arguments: tff.federated_computation(lambda: f(...))",
+        "[E474]\n  help: bind its arguments: tff.federated_computation(lambda: f(...))",
     ),
     "next takes no argument": (
         zero,
         zero,
-        "next_fn must take the state, but is of type `( -> int32@SERVER)`, without argument [E494]",
+        "next_fn must take the state, but is of type `( -> int32@SERVER)`, without argument [E474]",
     ),
     "another state is made": (
         two,
@@ -126,7 +126,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
         zero,
         fc(lambda s: (tff.federated_broadcast(s), s), Server(np.int32)),
         "the state that next_fn gives is of type `int32@CLIENTS`, but the one it takes is of type "
-        "`int32@SERVER` [E497]\n"
+        "`int32@SERVER` [E495]\n"
         "  help: give the next state first, with the element types and shapes of the state taken",
     ),
 }

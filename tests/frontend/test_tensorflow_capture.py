@@ -700,7 +700,7 @@ def nested(depth: int) -> tff.Type:
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "None": (
         lambda: tfc(lambda: None),
-        "'<lambda>' returned None, which is not a value of a program [E450]\n"
+        "'<lambda>' returned None, which is not a value of a program [E415]\n"
         "  help: return the result; a function without a return statement returns None",
     ),
     "seed": (
@@ -711,14 +711,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "federated parameter": (
         lambda: tfc(lambda x: x, tff.types.at_server(INT)),
-        "a TensorFlow computation cannot take an argument of type `int32@SERVER` [E452]\n"
+        "a TensorFlow computation cannot take an argument of type `int32@SERVER` [E419]\n"
         "  note: `int32@SERVER` is not made of tensors, structs and sequences"
         "\n  help: declare the type of one constituent, `int32`, and apply the "
         "computation with tff.federated_map",
     ),
     "element name": (
         lambda: tfc(lambda x: x, [("a b", INT)]),
-        "TensorFlow cannot name a tensor after the element 'a b' of the parameter [E453]\n"
+        "TensorFlow cannot name a tensor after the element 'a b' of the parameter [E419]\n"
         "  help: name elements with letters, digits and underscores",
     ),
     "set": (
@@ -757,7 +757,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "key": (
         lambda: tfc(lambda: {1: 2}),
-        "the key 1 of a mapping is not a string [E114]"
+        "the key 1 of a mapping is not a string [E107]"
         "\n  help: write the names as strings, or give a list if there are no names",
     ),
     "some elements named": (
@@ -768,7 +768,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "elements nested too deep": (
         lambda: tfc(lambda x: x, tff.SequenceType(nested(101))),
-        "there are no datasets of elements nested more than 100 deep [E703]"
+        "there are no datasets of elements nested more than 100 deep [E702]"
         "\n  help: nest the structs less deep, or list their elements side by side",
     ),
 }

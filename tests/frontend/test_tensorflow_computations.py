@@ -101,12 +101,12 @@ def test_printed_examples(number: int, program: Any) -> None:
 
 def test_calls_into_a_trace_of_another_kind() -> None:
     federated = fc(lambda y: y, np.int32)
-    with pytest.raises(ValueError, match="E433") as caught:
+    with pytest.raises(ValueError, match="E430") as caught:
         tfc(lambda x: federated(x), np.int32)
     caught.value.span = None  # type: ignore[attr-defined]  # TffcError has a span
     assert str(caught.value) == (
         "a computation of type `(int32 -> int32)` is called inside a tensorflow.computation, but "
-        "only TensorFlow computations can be called, and only by one another [E433]\n"
+        "only TensorFlow computations can be called, and only by one another [E430]\n"
         "  help: call it in a federated computation and pass on what it gives"
     )
 
@@ -136,7 +136,7 @@ def test_modular_sums_need_a_modulus_like_the_value() -> None:
         fc(lambda x: modular_sum(x, np.array([4], np.int32)), Clients(np.int32))
     caught.value.span = None  # type: ignore[attr-defined]  # TffcError has a span
     assert str(caught.value) == (
-        "a value of type `int32` cannot be reduced modulo one of `int32[1]` [E498]"
+        "a value of type `int32` cannot be reduced modulo one of `int32[1]` [E478]"
         "\n  help: give one number for all elements, or one for each"
     )
 

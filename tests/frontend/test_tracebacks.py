@@ -173,5 +173,5 @@ def test_what_autograph_says_is_kept(tmp_path: pathlib.Path) -> None:
     said = from_the_command_line(path)
     assert f'File "{path}", line 10, in rewritten  *' in said
     assert (
-        f"error[E438]: {path} raised RuntimeError while it was imported: not today\n --> {path}:6\n"
+        f"error[E437]: {path} raised RuntimeError while it was imported: not today\n --> {path}:6\n"
     ) in said

@@ -26,11 +26,11 @@ VARIABLE = tff.AbstractType("T")
 
 def test_kinds() -> None:
     assert refusal(LanguageTypeError, check_is_structure_of_floats, INTEGER) == (
-        "expected floating tensors, in structs or not, but found the type `int32` [E174]"
+        "expected floating tensors, in structs or not, but found the type `int32` [E168]"
     )
     at_server = tff.FederatedType(INTEGER, tff.SERVER)
     assert refusal(LanguageTypeError, check_federated_type, at_server, None, tff.CLIENTS) == (
-        "expected a type placed at CLIENTS, but found the type `int32@SERVER` [E174]"
+        "expected a type placed at CLIENTS, but found the type `int32@SERVER` [E168]"
     )
 
 
@@ -47,21 +47,21 @@ def test_instances() -> None:
     call = check_concrete_instance_of
     assert refusal(UnassignableConcreteTypesError, call, mixed, generic) == (
         "`(int32 -> float32)` is not an instance of `(T -> T)`: `T` is `int32`, and `float32` "
-        "where it is used [E175]"
+        "where it is used [E168]"
     )
 
 
 def test_type_variables_are_defined() -> None:
     open_type = tff.FunctionType(None, VARIABLE)
     assert refusal(LanguageTypeError, check_all_abstract_types_are_bound, open_type) == (
-        "no parameter defines the type variable `T` in `( -> T)` [E177]"
+        "no parameter defines the type variable `T` in `( -> T)` [E109]"
     )
 
 
 def test_placements() -> None:
     assert uri_to_placement_literal("clients") is tff.CLIENTS
     assert refusal(LanguageValueError, uri_to_placement_literal, "moon") == (
-        "no placement is called 'moon' [E178]\n  help: use 'clients' or 'server'"
+        "no placement is called 'moon' [E105]\n  help: use 'clients' or 'server'"
     )
 
 
@@ -70,7 +70,7 @@ def test_containers() -> None:
     pair = tff.to_type([np.int32, np.int32])
     assert refusal(LanguageValueError, tff.types.type_to_py_container, value, pair) == (
         "a value cannot be put into the containers of the type `<int32,int32>`: a list or tuple "
-        "has no names [E179]"
+        "has no names [E161]"
     )
 
 

@@ -57,13 +57,13 @@ def test_specs() -> None:
     [
         (
             tff.SequenceType(INT),
-            "expected tensors and structs of them only, found the type `int32*` [E170]\n"
+            "expected tensors and structs of them only, found the type `int32*` [E168]\n"
             "  help: give the type of what a sequence or federated type has inside",
         ),
         (
             MIXED,
             "Python has no container for `<a=int32,int32>`, which names some of its elements only "
-            "[E171]\n  help: name all elements, or none",
+            "[E161]\n  help: name all elements, or none",
         ),
     ],
     ids=str,
@@ -91,7 +91,7 @@ def test_values_in_the_containers_of_their_types(value: Any, type_spec: Any, exp
 
 
 def test_values_without_a_container() -> None:
-    with pytest.raises(ValueError, match="E171"):
+    with pytest.raises(ValueError, match="E161"):
         tff.types.type_to_py_container(Struct([("a", 1), (None, 2)]), MIXED)
 
 
@@ -139,5 +139,5 @@ def test_shapes(shape: Any, count: int | None) -> None:
 )
 def test_what_is_asked_about_is_a_type(ask: Any) -> None:
     assert refusal(LanguageTypeError, ask, np.float32) == (
-        "expected a type, found the class 'float32' [E169]\n  help: make it one: tff.to_type(x)"
+        "expected a type, found the class 'float32' [E110]\n  help: make it one: tff.to_type(x)"
     )

@@ -139,7 +139,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: v.wieghts,
         [("weights", np.int32), ("bias", np.int32)],
         AttributeError,
-        "no element named 'wieghts' in a value of type `<weights=int32,bias=int32>` [E448]\n"
+        "no element named 'wieghts' in a value of type `<weights=int32,bias=int32>` [E441]\n"
         "  note: it has 'weights', 'bias'\n"
         "  help: did you mean 'weights'?",
     ),
@@ -147,28 +147,28 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: v["c"],
         Clients(NAMED),
         AttributeError,
-        "no element named 'c' in a value of type `{<a=int32,b=float32>}@CLIENTS` [E448]\n"
+        "no element named 'c' in a value of type `{<a=int32,b=float32>}@CLIENTS` [E441]\n"
         "  note: it has 'a', 'b'",
     ),
     "field without names": (
         lambda v: v.a,
         [np.int32],
         AttributeError,
-        "no element named 'a' in a value of type `<int32>` [E448]\n"
+        "no element named 'a' in a value of type `<int32>` [E441]\n"
         "  help: its elements have no names; select them by position",
     ),
     "field of a tensor": (
         lambda v: v.shape,
         np.int32,
         AttributeError,
-        "a value of type `int32` has no elements, so none is named 'shape' [E447]\n"
+        "a value of type `int32` has no elements, so none is named 'shape' [E444]\n"
         "  help: work on tensors and sequences belongs in a TensorFlow computation",
     ),
     "field of a federated tensor": (
         lambda v: v.shape,
         Clients(np.int32),
         AttributeError,
-        "a value of type `{int32}@CLIENTS` has no elements, so none is named 'shape' [E447]\n"
+        "a value of type `{int32}@CLIENTS` has no elements, so none is named 'shape' [E444]\n"
         "  help: work on tensors and sequences belongs in a TensorFlow computation, applied with "
         "tff.federated_map",
     ),
@@ -176,7 +176,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: v[2],
         NAMED,
         IndexError,
-        "no element 2 in a value of type `<a=int32,b=float32>`, which has 2 elements [E442]\n"
+        "no element 2 in a value of type `<a=int32,b=float32>`, which has 2 elements [E441]\n"
         "  help: positions count from 0 and cannot be negative",
     ),
     "negative position of a federated value": (
@@ -184,13 +184,13 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         Clients(NAMED),
         ValueError,
         "no element -1 in a value of type `{<a=int32,b=float32>}@CLIENTS`, which has 2 elements "
-        "[E442]\n  help: positions count from 0 and cannot be negative",
+        "[E441]\n  help: positions count from 0 and cannot be negative",
     ),
     "empty slice": (
         lambda v: v[:0],
         NAMED,
         IndexError,
-        "a slice of a value of type `<a=int32,b=float32>` selects none of its elements [E445]"
+        "a slice of a value of type `<a=int32,b=float32>` selects none of its elements [E441]"
         "\n  help: select at least one element, or write [] for a struct without elements",
     ),
     "key of another class": (
@@ -243,14 +243,14 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: v + 1,
         np.float32,
         TypeError,
-        "cannot add values of types `float32` and `int32` [E481]\n"
+        "cannot add values of types `float32` and `int32` [E482]\n"
         "  note: both must be of one type, made of numbers",
     ),
     "plus of a constant": (
         lambda v: v + 1,
         tff.types.at_server(np.int32),
         TypeError,
-        "cannot add values of types `int32@SERVER` and `int32` [E481]\n"
+        "cannot add values of types `int32@SERVER` and `int32` [E482]\n"
         "  note: both must be of one type, made of numbers\n"
         "  help: place it first: tff.federated_value(x, tff.SERVER)",
     ),
@@ -258,7 +258,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: 1 + v,
         tff.types.at_clients(np.int32),
         TypeError,
-        "cannot add values of types `int32` and `{int32}@CLIENTS` [E481]\n"
+        "cannot add values of types `int32` and `{int32}@CLIENTS` [E482]\n"
         "  note: both must be of one type, made of numbers\n"
         "  help: place it first: tff.federated_value(x, tff.CLIENTS)",
     ),
@@ -266,7 +266,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         lambda v: v[0] + v[1],
         [tff.types.at_server(np.int32), tff.types.at_clients(np.int32)],
         TypeError,
-        "cannot add values of types `int32@SERVER` and `{int32}@CLIENTS` [E481]\n"
+        "cannot add values of types `int32@SERVER` and `{int32}@CLIENTS` [E482]\n"
         "  note: both must be of one type, made of numbers\n"
         "  help: bring both to one place: the server's value to the clients with "
         "tff.federated_broadcast, or the clients' to the server with tff.federated_sum",
@@ -276,14 +276,14 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         np.int32,
         TypeError,
         "the operator * cannot be applied to a value of type `int32` while its program is traced "
-        "[E499]\n  help: write it in a TensorFlow computation, and call that",
+        "[E443]\n  help: write it in a TensorFlow computation, and call that",
     ),
     "times a NumPy value": (
         lambda v: np.float32(2) * v,
         tff.types.at_clients(np.float32),
         TypeError,
         "the operator * cannot be applied to a value of type `{float32}@CLIENTS` while its "
-        "program is traced [E499]\n  help: write it in a TensorFlow computation `f`, and apply "
+        "program is traced [E443]\n  help: write it in a TensorFlow computation `f`, and apply "
         "that to each constituent: tff.federated_map(f, x)",
     ),
     "a comparison": (
@@ -291,7 +291,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         np.int32,
         TypeError,
         "the operator > cannot be applied to a value of type `int32` while its program is traced "
-        "[E499]\n  help: write it in a TensorFlow computation, and call that",
+        "[E443]\n  help: write it in a TensorFlow computation, and call that",
     ),
     "a new field": (
         lambda v: setattr(v, "a", 1),
@@ -329,13 +329,13 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Any, type[Exception], str]] = {
         np.int32,
         TypeError,
         "the operator - cannot be applied to a value of type `int32` while its program is traced "
-        "[E499]\n  help: write it in a TensorFlow computation, and call that",
+        "[E443]\n  help: write it in a TensorFlow computation, and call that",
     ),
     "plus of strings": (
         lambda v: v + v,
         np.str_,
         TypeError,
-        "cannot add values of types `str` and `str` [E481]\n"
+        "cannot add values of types `str` and `str` [E482]\n"
         "  note: both must be of one type, made of numbers",
     ),
 }

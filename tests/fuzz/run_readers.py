@@ -14,12 +14,12 @@ from tests.fuzz.reader import (
 )
 from tests.hostile.killed_runs import Runs
 from tffc.language import TensorType
+from tffc.runtime.engines.state import read_state, read_type
 from tffc.runtime.runs.metrics_file import read_rows
 from tffc.runtime.runs.observed import OBSERVED, read_observed
 from tffc.runtime.runs.report import read_report
 from tffc.runtime.runs.run_folder import METRICS
 from tffc.runtime.runs.run_record import BATCHING, RUN, SOURCE, read_batching, read_record
-from tffc.runtime.runs.state import read_state, read_type
 from tffc.support.errors import TffcError
 
 STATE = "state.npz"

@@ -168,14 +168,14 @@ MISSING = {
 def test_edges_from_nowhere(text: str) -> None:
     with pytest.raises(GraphError, match="which the graph does not have") as caught:
         check_graph(graph(text))
-    assert caught.value.code == "E313"
+    assert caught.value.code == "E331"
 
 
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        (node("x", "NoOp"), "E306"),
-        (function("f", node("y", "NoOp"), node("y", "NoOp"), result="a"), "E306"),
+        (node("x", "NoOp"), "E331"),
+        (function("f", node("y", "NoOp"), node("y", "NoOp"), result="a"), "E331"),
         (function("f", node("a", "NoOp"), result="a"), "E331"),
         (function("f", result="a") + function("f", result="a"), "E331"),
     ],

@@ -25,7 +25,7 @@ from tffc.language import SequenceType
 from tffc.language.notation import parse
 from tffc.runtime.data.location import open_source
 from tffc.runtime.engines.process import Process
-from tffc.runtime.runs.state import State, encode_state
+from tffc.runtime.engines.state import State, encode_state
 from tffc.support.errors import TffcError
 
 TYPE = SequenceType(ROW)

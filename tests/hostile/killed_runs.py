@@ -25,14 +25,14 @@ import tffc as tff
 from tests.hostile.kills import contents, every_kill, is_killed
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
+from tffc.deploy.engines import make_engine
 from tffc.runtime.data.identity import source_identity
 from tffc.runtime.data.location import open_source
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling, run_rounds
-from tffc.runtime.engines.table import make_engine
+from tffc.runtime.engines.state import State
 from tffc.runtime.runs.run_folder import RunFolder
 from tffc.runtime.runs.run_identity import RunIdentity
-from tffc.runtime.runs.state import State
 
 ROUNDS, CLIENTS, CHANGES = 3, 4, 60
 

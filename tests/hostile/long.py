@@ -100,7 +100,7 @@ def _compile(read: Callable[[], Node], check: Callable[[Node], None]) -> bool:
     return True
 
 
-TOO_LARGE = frozenset({"E167", "E212", "E252", "E321", "E322", "E323"})
+TOO_LARGE = frozenset({"E139", "E167", "E321"})
 
 
 def _compile_to(node: Node, form: str) -> None:

@@ -77,7 +77,7 @@ def test_what_stands_for_a_file(
     assert (
         refused.value.message == f"cannot read computation.sexpr of the bundle {bundle}: {reason}"
     )
-    assert refused.value.code == "E605"
+    assert refused.value.code == "E606"
 
 
 def test_a_link_in_the_bundle_to_its_own_file_is_read(bundle: pathlib.Path) -> None:
@@ -137,7 +137,7 @@ def test_json_that_is_none(text: str, said: str) -> None:
 def test_a_round_is_a_function(bundle: pathlib.Path) -> None:
     found = read_bundle(bundle)
     assert refusal(FormError, assemble, found.form, parse("<1,a=2>").type, found.components) == (
-        "a round is a function, found one of type `<int32,a=int32>` [E653]"
+        "a round is a function, found one of type `<int32,a=int32>` [E501]"
         "\n  help: give the type of the whole round, which is written with an arrow"
     )
 
@@ -148,7 +148,7 @@ def test_a_section_that_cannot_be_read(tmp_path: pathlib.Path) -> None:
     text = f"comp#a where comp#a: int32 xla sha256:{key}"
     assert refusal(NotationError, parse, text, SectionFolder(tmp_path)) == (
         f"cannot read the section {key} in {tmp_path}: "
-        "it is a FIFO, expected a regular file [E654]\n"
+        "it is a FIFO, expected a regular file [E626]\n"
         "  help: write the sections again, with the text that they belong to"
     )
 
@@ -207,7 +207,7 @@ def test_yaml_that_is_none(tmp_path: pathlib.Path, name: str) -> None:
         read_examples(tmp_path)
     with pytest.raises(PipelineError) as pipeline:
         read_pipeline(tmp_path / "golden.yaml")
-    assert (golden.value.code, pipeline.value.code) == ("E801", "E362")
+    assert (golden.value.code, pipeline.value.code) == ("E800", "E362")
     assert max(map(len, (str(golden.value), str(pipeline.value)))) < 2000
 
 
@@ -220,7 +220,7 @@ def test_yaml_may_repeat_parts_by_name(tmp_path: pathlib.Path) -> None:
 def test_an_example_that_stands_twice(tmp_path: pathlib.Path) -> None:
     (tmp_path / "golden.yaml").write_text("a: {target: x.py}\na: {target: y.py}\n")
     assert refusal(GoldenError, read_examples, tmp_path) == (
-        f"in {tmp_path}/golden.yaml, the key 'a' occurs twice [E813]\n"
+        f"in {tmp_path}/golden.yaml, the key 'a' occurs twice [E800]\n"
         "  help: remove one; the second is in line 2"
     )
 
@@ -238,7 +238,7 @@ def test_a_part_that_takes_no_argument(bundle: pathlib.Path) -> None:
     found = read_bundle(bundle)
     parts = {**found.components, "secure_sum_bitwidth": found.components["prepare"]}
     assert refusal(FormError, assemble, found.form, found.computation.type, parts) == (
-        "secure_sum_bitwidth takes no argument, found one of type `(int32 -> <>)` [E655]"
+        "secure_sum_bitwidth takes no argument, found one of type `(int32 -> <>)` [E501]"
     )
 
 
@@ -257,7 +257,7 @@ def test_a_first_state_that_is_not_made_alone(bundle: pathlib.Path) -> None:
     initialized_by(bundle, "prepare")
     assert refusal(BundleError, read_bundle, bundle) == (
         f"initialize.pb of the bundle {bundle} is of type `(int32 -> <>)`, "
-        "expected a function without parameter [E656]\n"
+        "expected a function without parameter [E606]\n"
         "  help: compile the program again"
     )
 
@@ -266,7 +266,7 @@ def test_a_first_state_that_the_round_does_not_take(bundle: pathlib.Path) -> Non
     initialized_by(bundle, "zero")
     assert refusal(BundleError, read_bundle, bundle) == (
         f"initialize.pb of the bundle {bundle} is of type `( -> <int32>)`, "
-        "expected `( -> int32)` [E656]\n"
+        "expected `( -> int32)` [E606]\n"
         "  help: compile the program again"
     )
 
@@ -275,7 +275,7 @@ def test_parts_of_another_round(bundle: pathlib.Path) -> None:
     found = read_bundle(bundle)
     other = parse("(x: <int32@SERVER,{float32}@CLIENTS> -> <x[0],<total=x[0]>>)").type
     assert refusal(FormError, assemble, found.form, other, found.components) == (
-        "clients' data of type `float32` does not fit work, which takes `<n=int32,s=str>` [E503]"
+        "clients' data of type `float32` does not fit work, which takes `<n=int32,s=str>` [E501]"
     )
 
 
@@ -285,7 +285,7 @@ def test_a_type_in_the_manifest_is_shown_in_part(bundle: pathlib.Path) -> None:
     (bundle / MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(BundleError) as refused:
         read_bundle(bundle)
-    assert refused.value.code == "E607"
+    assert refused.value.code == "E606"
     assert refused.value.notes == (f"the manifest says `{'<' * 1000}...`",)
 
 
@@ -325,7 +325,7 @@ def test_a_folder_that_cannot_be_searched_is_not_taken_for_empty(
 
     monkeypatch.setattr(os, "scandir", forbidden)
     assert refusal(BundleError, check_target, tmp_path, replace=True) == (
-        f"cannot tell what the folder {tmp_path} holds: {tmp_path}: Permission denied [E649]\n"
+        f"cannot tell what the folder {tmp_path} holds: {tmp_path}: Permission denied [E602]\n"
         "  note: a bundle takes a new folder, an empty one, or the place of another bundle\n"
         "  help: name another folder"
     )

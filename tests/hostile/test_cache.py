@@ -51,9 +51,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     from tffc.cli import runnable
 
-    compile_form = runnable.compile_form
+    compiled = runnable.compiled
     monkeypatch.setattr(
-        runnable, "compile_form", lambda *given: (seen.append("compiled"), compile_form(*given))[1]
+        runnable, "compiled", lambda *given: (seen.append("compiled"), compiled(*given))[1]
     )
     return seen
 

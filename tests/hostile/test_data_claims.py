@@ -213,7 +213,7 @@ def test_lengths_of_strings_that_are_none() -> None:
 def test_strings_that_are_no_text(code: int) -> None:
     write_npz(("arr_0.npy", npy(head("(1,)", "'<U1'"), code.to_bytes(4, "little"))))
     error = refusal("d", WORDS)
-    assert error.code == "E637"
+    assert error.code == "E628"
     assert error.message.startswith(
         "d/ada.npz: the array '0' has a string that is not Unicode text: "
     )
@@ -251,14 +251,14 @@ def test_numbers_that_are_infinite() -> None:
 @pytest.mark.parametrize("given", ["", "ab", "%0A", "%0D", '"', "%00", "%22"])
 def test_delimiters_that_are_none(given: str) -> None:
     write_csv("client,degrees\nada,1\n")
-    assert refusal(f"csv:d.csv?delimiter={given}").code == "E632"
+    assert refusal(f"csv:d.csv?delimiter={given}").code == "E639"
 
 
 def test_the_delimiter_is_named() -> None:
     write_csv("client,degrees\nada,1\n")
     assert str(refusal("csv:d.csv?delimiter=ab")) == (
         "d.csv: the delimiter is 'ab', expected one character that is neither a quotation mark nor "
-        "the end of a line [E632]\n"
+        "the end of a line [E639]\n"
         "  help: write delimiter=CHARACTER, with %09 for a tab and %26 for an ampersand"
     )
 
@@ -266,12 +266,12 @@ def test_the_delimiter_is_named() -> None:
 def test_two_columns_of_one_name() -> None:
     location = write_csv("client,degrees,degrees\nada,1,2\n")
     assert str(refusal(location)) == (
-        "d.csv: 2 columns are called 'degrees', expected one of each name [E633]\n"
+        "d.csv: 2 columns are called 'degrees', expected one of each name [E623]\n"
         "  help: give all but one of them other names"
     )
     table = pa.table([["ada"], pa.array([1.0], pa.float32()), [2.0]], ["client", "degrees", "x"])
     pq.write_table(table.rename_columns(["client", "degrees", "degrees"]), "d.parquet")
-    assert refusal("parquet:d.parquet?columns=degrees").code == "E633"
+    assert refusal("parquet:d.parquet?columns=degrees").code == "E623"
     write_csv("client,degrees,,\nada,1,,\n")
     assert open_source(location, READINGS).read("ada") == [1]
 
@@ -279,10 +279,10 @@ def test_two_columns_of_one_name() -> None:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        (b"", "E672"),
-        (b"\xef\xbb\xbf", "E672"),
-        (b"client,degrees\n", "E674"),
-        (b"client,degrees\nada\n", "E679"),
+        (b"", "E657"),
+        (b"\xef\xbb\xbf", "E657"),
+        (b"client,degrees\n", "E640"),
+        (b"client,degrees\nada\n", "E687"),
         (b'client,degrees\nada,"1\n', "E687"),
         (b"client,degrees\nada,\xff\n", "E687"),
         (b"client,degrees\nada,\0\n", "E677"),
@@ -298,7 +298,7 @@ def test_an_empty_place_is_not_this_folder() -> None:
     np.savez("ada.npz", np.array([1], np.float32))
     error = refusal("")
     assert str(error) == (
-        "the place of the clients' data is empty [E648]\n  help: give . for this folder"
+        "the place of the clients' data is empty [E640]\n  help: give . for this folder"
     )
 
 
@@ -345,13 +345,13 @@ def test_a_mark_of_byte_order_and_other_ends_of_lines() -> None:
 def test_lengths_of_records_that_are_none(length: int) -> None:
     record = example({"client": "ada", "degrees": 1.5})
     pathlib.Path("d.tfrecord").write_bytes(framed(record, length))
-    assert refusal("tfrecord:d.tfrecord?columns=degrees").code in ("E683", "E684")
+    assert refusal("tfrecord:d.tfrecord?columns=degrees").code in ("E627", "E627")
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"\x0a\xff\xff\xff\xff\x0f", b"\x0a\x02\x0a\x05"])
 def test_records_that_are_no_examples(content: bytes) -> None:
     pathlib.Path("d.tfrecord").write_bytes(framed(content))
-    assert refusal("tfrecord:d.tfrecord?columns=degrees").code == "E684"
+    assert refusal("tfrecord:d.tfrecord?columns=degrees").code == "E627"
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def test_feature_specs_that_are_none(text: str) -> None:
     pathlib.Path("d.tfrecord").write_bytes(framed(example({"degrees": 1.5})))
     pathlib.Path("spec.json").write_text(text, encoding="latin-1")
     assert refusal("tfrecord:d.tfrecord?spec=spec.json").code == "E686"
-    assert refusal("tfrecord:d.tfrecord?spec=%00").code == "E681"
+    assert refusal("tfrecord:d.tfrecord?spec=%00").code == "E626"
     assert refusal("tfrecord:d.tfrecord?spec=/dev/zero").message == (
         "cannot read /dev/zero: it is a device, expected a regular file"
     )
@@ -377,7 +377,7 @@ def test_clients_that_are_no_text() -> None:
     assert open_source(write_parquet(pa.array([b"\xff"])), READINGS).clients == ("\udcff",)
     binary = pa.array([b"\xff"]).cast(pa.binary())
     broken = pa.StringArray.from_buffers(1, *binary.buffers()[1:])
-    assert refusal(write_parquet(broken)).code == "E696"
+    assert refusal(write_parquet(broken)).code == "E627"
 
 
 @pytest.mark.parametrize(
@@ -389,7 +389,7 @@ def test_clients_that_are_no_text() -> None:
     ],
 )
 def test_clients_of_other_kinds(clients: Any) -> None:
-    assert refusal(write_parquet(clients)).code == "E696"
+    assert refusal(write_parquet(clients)).code == "E627"
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_rows_that_are_compressed_are_counted(
     what = "lines" if "csv" in location else "rows"
     error = refusal(location)
     assert (error.code, error.message, error.help) == (
-        "E636",
+        "E629",
         f"{location.partition(':')[2]}: the decompressed content has more than 9000 {what}",
         "if it is right, allow more with max-bytes=NUMBER",
     )
@@ -416,7 +416,7 @@ def test_rows_that_are_compressed_are_counted(
 def test_row_groups_that_are_too_large() -> None:
     location = write_parquet(["ada"] * 1000, row_group_size=1000)
     error = refusal(f"{location}&max-bytes=1000")
-    assert error.code == "E634"
+    assert error.code == "E629"
     assert error.message.startswith("d.parquet: row group 0 takes ")
     assert error.message.endswith(" bytes, expected no more than 1000")
     assert error.help == "write smaller row groups, or allow more with max-bytes=NUMBER"
@@ -425,7 +425,7 @@ def test_row_groups_that_are_too_large() -> None:
 def test_options_of_sources() -> None:
     write_csv("client,degrees\nada,1\n")
     assert str(refusal("csv:d.csv?client=a&client=b")) == (
-        "csv:d.csv?client=a&client=b: the option 'client' is given twice [E638]"
+        "csv:d.csv?client=a&client=b: the option 'client' is given twice [E639]"
         "\n  help: leave out one of the two"
     )
     assert str(refusal("npz:d?links=no")) == (
@@ -453,7 +453,7 @@ def test_links_out_of_a_folder_of_tables() -> None:
     os.symlink("../ada.tfrecord", "d/ada.tfrecord")
     for path in ("d", "d/*.tfrecord"):
         location = f"tfrecord:{path}?columns=degrees"
-        assert refusal(location).code == "E681"
+        assert refusal(location).code == "E626"
         assert open_source(f"{location}&links=follow", READINGS).read("ada") == [1.5]
     assert open_source("tfrecord:d/ada.tfrecord?columns=degrees", READINGS).read("ada") == [1.5]
 
@@ -471,7 +471,7 @@ def test_what_is_no_file(kind: str, what: str) -> None:
         case _:
             os.mkdir(f"d.{kind}")
     code = refusal(f"{kind}:d.{kind}").code
-    assert code in ("E681", "E673")
+    assert code in ("E626", "E640")
 
 
 def test_what_is_no_file_in_a_folder() -> None:
@@ -499,7 +499,7 @@ def test_what_is_no_file_in_a_folder() -> None:
 @pytest.mark.parametrize("name", ["x" * 5000, "a\0b"])
 def test_names_that_no_file_can_have(name: str) -> None:
     for scheme in ("", "npz:", "csv:", "parquet:", "tfrecord:"):
-        assert refusal(f"{scheme}{name}").code in ("E640", "E673", "E681")
+        assert refusal(f"{scheme}{name}").code in ("E640", "E640", "E626")
 
 
 def test_damaged_content() -> None:

@@ -127,11 +127,11 @@ def refusal(function: str, type: Type = READINGS) -> DataError:
 @pytest.mark.parametrize(
     ("function", "code", "said"),
     [
-        ("exits", "E635", "called sys.exit"),
-        ("exits_with_words", "E635", "called sys.exit"),
-        ("items", "E635", "called sys.exit"),
-        ("whole", "E635", "making people.py:whole() called sys.exit"),
-        ("tensors", "E635", "called sys.exit"),
+        ("exits", "E692", "called sys.exit"),
+        ("exits_with_words", "E692", "called sys.exit"),
+        ("items", "E692", "called sys.exit"),
+        ("whole", "E692", "making people.py:whole() called sys.exit"),
+        ("tensors", "E692", "called sys.exit"),
         ("silent", "E692", "raised Silent"),
         ("leaving", "E692", "raised Leaving"),
         ("generator_exit", "E692", "raised GeneratorExit"),
@@ -141,17 +141,17 @@ def refusal(function: str, type: Type = READINGS) -> DataError:
         ("endless", "E692", "making the clients of people.py:endless() raised LookupError"),
         ("lengths", "E692", "raised OSError: no length"),
         ("arrays", "E692", "raised KeyError: 'no array'"),
-        ("generator", "E691", "an object of class 'generator'"),
-        ("selves", "E691", "a list of 1 elements"),
-        ("many_selves", "E691", "a list of 3 elements"),
-        ("late_selves", "E691", "a list of 4 elements"),
-        ("deeply", "E691", "a list of 1 elements"),
-        ("huge", "E691", "an integer of thousands of digits"),
-        ("far", "E691", "is 1e+39"),
-        ("surrogate", "E691", "is '\\ud800'"),
-        ("wide", "E691", "a NumPy complex128 scalar"),
-        ("names", "E642", "'\\ud800'"),
-        ("large_name", "E690", "an integer of thousands of digits"),
+        ("generator", "E620", "an object of class 'generator'"),
+        ("selves", "E620", "a list of 1 elements"),
+        ("many_selves", "E620", "a list of 3 elements"),
+        ("late_selves", "E620", "a list of 4 elements"),
+        ("deeply", "E620", "a list of 1 elements"),
+        ("huge", "E620", "an integer of thousands of digits"),
+        ("far", "E620", "is 1e+39"),
+        ("surrogate", "E620", "is '\\ud800'"),
+        ("wide", "E620", "a NumPy complex128 scalar"),
+        ("names", "E689", "'\\ud800'"),
+        ("large_name", "E689", "an integer of thousands of digits"),
     ],
 )
 def test_what_is_no_data(function: str, code: str, said: str) -> None:
@@ -167,17 +167,17 @@ def test_what_is_no_data(function: str, code: str, said: str) -> None:
     ids=str,
 )
 def test_lists_that_contain_themselves(function: str, type: Type) -> None:
-    assert refusal(function, type).code == "E691"
+    assert refusal(function, type).code == "E620"
 
 
 def test_messages() -> None:
     assert str(refusal("exits")) == (
         "making the data of client ada of people.py:exits called sys.exit, which does not end a "
-        "run [E635]\n"
+        "run [E692]\n"
         "  help: return what there is, or raise an exception that says what is wrong"
     )
     assert str(refusal("names")) == (
-        "people.py:names() gives a client '\\ud800', which cannot be written in UTF-8 [E642]\n"
+        "people.py:names() gives a client '\\ud800', which cannot be written in UTF-8 [E689]\n"
         "  help: give clients names without halves of surrogate pairs"
     )
 
@@ -189,7 +189,7 @@ def test_modules_that_end_the_program(what: str) -> None:
     )
     with pytest.raises(LoadError) as caught:
         open_source("python:ends.py:clients", READINGS)
-    assert caught.value.code == "E438"
+    assert caught.value.code == "E437"
 
 
 HANGING = """

@@ -57,4 +57,4 @@ def test_an_object_in_the_place_of_the_module(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError) as caught:
         PythonFunction("replaced:clients")
-    assert caught.value.code == "E688"
+    assert caught.value.code == "E439"

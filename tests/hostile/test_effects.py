@@ -26,6 +26,7 @@ from tests.hostile.graphs import (
 )
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.application import application
+from tffc.deploy.engines import make_engine
 from tffc.frontend.computation import Computation
 from tffc.frontend.load import load
 from tffc.graphs.operations import effects, op_table
@@ -34,8 +35,7 @@ from tffc.language.nodes import Compiled
 from tffc.runtime.effects.consent import check_consent, find_outside
 from tffc.runtime.effects.outside import Use, outside_uses
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.table import make_engine
-from tffc.runtime.runs.state import State
+from tffc.runtime.engines.state import State
 from tffc.support.errors import ConsentError, LanguageValueError
 from tffc.tff.backends import mapreduce
 

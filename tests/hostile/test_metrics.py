@@ -13,8 +13,8 @@ import pytest
 from tffc.language import SequenceType, StructType, TensorType, to_type
 from tffc.language.dtypes import DType
 from tffc.runtime.engines.rounds import Round
+from tffc.runtime.engines.state import State
 from tffc.runtime.runs.metrics import CsvStream, MetricsRow, curves, row_of
-from tffc.runtime.runs.state import State
 
 FLOAT = TensorType(np.float32)
 NESTED = StructType.of(("loss",), (FLOAT,))

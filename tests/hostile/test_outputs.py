@@ -55,7 +55,7 @@ def test_a_full_stdout(folder: pathlib.Path, command: str) -> None:
     assert tffc(folder, f"tffc {command} >/dev/full") == (
         1,
         "",
-        "error[E810]: cannot write to stdout: No space left on device\n"
+        "error[E851]: cannot write to stdout: No space left on device\n"
         " = help: redirect stdout to where there is room for it\n",
     )
 
@@ -65,7 +65,7 @@ def test_a_closed_stdout(folder: pathlib.Path, command: str) -> None:
     assert tffc(folder, f"tffc {command} >&-") == (
         1,
         "",
-        "error[E810]: cannot write to stdout: it is closed\n"
+        "error[E851]: cannot write to stdout: it is closed\n"
         " = help: redirect stdout to where there is room for it\n",
     )
 
@@ -84,7 +84,7 @@ def test_nobody_can_be_told(folder: pathlib.Path, where: str) -> None:
 
 
 def test_a_closed_stdin(folder: pathlib.Path) -> None:
-    said = "error[E812]: cannot read stdin: it is closed\n = help: pipe or redirect a file to it\n"
+    said = "error[E850]: cannot read stdin: it is closed\n = help: pipe or redirect a file to it\n"
     assert tffc(folder, "tffc print - <&-") == (1, "", said)
     assert tffc(folder, "tffc parse - -o x.pb <&-") == (1, "", said)
 
@@ -124,8 +124,8 @@ def write_state(folder: pathlib.Path) -> None:
     import numpy as np
 
     from tffc.backends.bundle.bundle import read_bundle
+    from tffc.runtime.engines import state
     from tffc.runtime.engines.process import Process
-    from tffc.runtime.runs import state
 
     process = Process(read_bundle(folder / "bundle"))
     first = state.State(np.int32(0), process.program, 0)

@@ -43,7 +43,7 @@ def test_damaged_headers(what: str) -> None:
     before, after = DAMAGED[what]
     text = encoded(parse(TWICE, {}))
     assert before in text
-    assert "[E384]" in refusal(PipelineError, decode_reproducer, text.replace(before, after), "r")
+    assert "[E383]" in refusal(PipelineError, decode_reproducer, text.replace(before, after), "r")
 
 
 def test_invariants_that_the_program_does_not_have(tmp_path: pathlib.Path) -> None:

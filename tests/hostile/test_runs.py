@@ -29,9 +29,9 @@ from tffc.runtime.data.location import open_source
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling, run_rounds
+from tffc.runtime.engines.state import State, read_state
 from tffc.runtime.runs.run_folder import FILES, FOLDERS, RunFolder
 from tffc.runtime.runs.run_identity import RunIdentity, differences
-from tffc.runtime.runs.state import State, read_state
 from tffc.support.errors import DataError
 
 FORM = "distribute-aggregate"
@@ -184,7 +184,7 @@ ALTERED: dict[str, tuple[Callable[[Setting], object], str]] = {
 def test_a_file_that_was_changed_is_named(setting: Setting, case: str) -> None:
     change, text = ALTERED[case]
     change(setting)
-    assert setting.refusal(4) == f"run/{text} [E941]\n{DIGESTS}{PUT_BACK}"
+    assert setting.refusal(4) == f"run/{text} [E938]\n{DIGESTS}{PUT_BACK}"
 
 
 LINES = {
@@ -206,7 +206,7 @@ def test_a_line_that_is_no_row_is_named(setting: Setting, line: bytes) -> None:
     file = pathlib.Path("run/metrics.jsonl")
     file.write_bytes(file.read_bytes() + line + b"\n")
     assert setting.refusal() == (
-        f"run/metrics.jsonl:3: this line is not the row of a round: {LINES[line]} [E940]\n"
+        f"run/metrics.jsonl:3: this line is not the row of a round: {LINES[line]} [E938]\n"
         "  note: a run writes one row a round to this file and nobody else writes to it\n"
         f"{PUT_BACK}"
     )
@@ -261,7 +261,7 @@ def test_a_record_of_another_format_is_refused(setting: Setting) -> None:
     pathlib.Path("run/run.json").write_text('{"program": "0", "seed": 0, "clients_per_round": 2}')
     assert setting.refusal() == (
         "run/run.json is of a format without a version, and this tffc goes on with runs of format "
-        "1.0 [E945]\n"
+        "1.0 [E942]\n"
         "  help: use the version of tffc that began the run, or begin another in a new folder"
     )
 
@@ -270,7 +270,7 @@ def test_a_record_that_is_no_file_is_refused(setting: Setting) -> None:
     os.remove("run/run.json")
     os.mkfifo("run/run.json")
     assert refusal(DataError, setting.run, 3) == (
-        "cannot read run/run.json: it is a FIFO, expected a regular file [E937]\n"
+        "cannot read run/run.json: it is a FIFO, expected a regular file [E850]\n"
         "  note: going on with a run takes all of its files"
     )
 
@@ -279,7 +279,7 @@ def test_a_record_that_is_no_file_is_refused(setting: Setting) -> None:
 def test_files_of_a_run_are_not_written_over(setting: Setting, resume: bool) -> None:
     os.remove("run/run.json")
     assert setting.refusal(resume=resume) == (
-        "the folder run holds state.npz, and no run.json that says of which run [E943]\n"
+        "the folder run holds state.npz, and no run.json that says of which run [E861]\n"
         "  help: name another folder, or move away what is there"
     )
 
@@ -402,7 +402,7 @@ def test_nothing_of_a_run_is_a_link(setting: Setting, name: str) -> None:
     before = contents(pathlib.Path("outside"))
     kind = "folder" if name in FOLDERS else "file"
     assert setting.refusal(4) == (
-        f"run/{name} is a link, expected a {kind} [E941]\n{DIGESTS}{PUT_BACK}"
+        f"run/{name} is a link, expected a {kind} [E938]\n{DIGESTS}{PUT_BACK}"
     )
     assert contents(pathlib.Path("outside")) == before
 
@@ -426,7 +426,7 @@ def test_folders_of_a_run_are_folders(
     if path.is_dir():
         shutil.rmtree(path)
     make(path)
-    assert re.match(rf"run/{name} is a \w+, expected a folder \[E941\]", setting.refusal())
+    assert re.match(rf"run/{name} is a \w+, expected a folder \[E938\]", setting.refusal())
 
 
 @pytest.mark.parametrize(
@@ -455,7 +455,7 @@ def test_there_is_nothing_of_later_rounds(setting: Setting, name: str) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text("")
     assert setting.refusal(4) == (
-        f"run/{name} is of a round after 3, the next one [E941]\n{DIGESTS}{PUT_BACK}"
+        f"run/{name} is of a round after 3, the next one [E938]\n{DIGESTS}{PUT_BACK}"
     )
 
 
@@ -524,5 +524,5 @@ def test_what_a_state_says_of_itself_is_whole(tmp_path: pathlib.Path, text: str)
     path = tmp_path / "state.npz"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("state.json", text)
-    with pytest.raises(DataError, match=r"its member state\.json is not what tffc writes \[E652\]"):
+    with pytest.raises(DataError, match=r"its member state\.json is not what tffc writes \[E627\]"):
         read_state(path, TensorType(np.int32), "0")

@@ -42,9 +42,9 @@ from tffc.language.notation import compact, formatted, parse, sections, structur
 from tffc.language.types import AbstractType
 from tffc.language.verify import verify
 from tffc.runtime.engines.rounds import Round
+from tffc.runtime.engines.state import State
 from tffc.runtime.runs.metrics import CsvStream, MetricsRow
 from tffc.runtime.runs.plot import plot
-from tffc.runtime.runs.state import State
 from tffc.support.errors import (
     BundleError,
     FormError,

@@ -92,7 +92,7 @@ def test_too_many_binders_are_refused() -> None:
         canonical(node)
     assert str(caught.value) == (
         "the program binds 1024 names when it is written out, more than the 1000 that can be told "
-        "apart [E146]\n"
+        "apart [E201]\n"
         "  help: bind shared functions in a block"
     )
 

@@ -119,7 +119,7 @@ def test_no_type(source: object) -> None:
 
 def test_no_element_type() -> None:
     assert refusal(TensorType, [np.int32]) == (
-        "[<class 'numpy.int32'>] is not an element type [E160]\n"
+        "[<class 'numpy.int32'>] is not an element type [E110]\n"
         "  help: give a NumPy or TensorFlow dtype, or a Python class such as int"
     )
 
@@ -159,12 +159,12 @@ def test_shape() -> None:
 def test_elements() -> None:
     assert StructType({"a": int}) == StructType([("a", int)])
     assert refusal(StructType, "ab") == (
-        "'ab' is not a collection of types and (name, type) pairs [E113]"
+        "'ab' is not a collection of types and (name, type) pairs [E110]"
         '\n  help: write a list of types, or of names and types, such as [("a", '
         "np.int32)]"
     )
     assert refusal(to_type, {1: np.int32}) == (
-        "the key 1 of a mapping is not a string [E114]"
+        "the key 1 of a mapping is not a string [E107]"
         "\n  help: write the names as strings, or give a list if there are no names"
     )
 
@@ -193,7 +193,7 @@ def test_tensorflows_types() -> None:
         "<x=str[?]>*",
     ]
     assert refusal(to_type, tf.RaggedTensorSpec([None, None], tf.int32)) == (
-        "a RaggedTensorSpec is not a type of the language [E115]\n"
+        "a RaggedTensorSpec is not a type of the language [E111]\n"
         "  help: give its component tensors as a struct"
     )
     for source in (tf.resource, tf.qint8):
@@ -216,10 +216,10 @@ def test_struct_container() -> None:
             _ = struct[index]
     with pytest.raises(AttributeError, match="no element 'b' in this struct; it has 'a'"):
         _ = struct.b
-    assert refusal(Struct, [1]) == "expected a (name, value) pair, found 1 [E117]"
+    assert refusal(Struct, [1]) == "expected a (name, value) pair, found 1 [E159]"
     with pytest.raises(ValueError, match=r"two elements named 'a' \[E107\]"):
         Struct([("a", 1), (None, 2), ("a", 3)])
-    with pytest.raises(ValueError, match=r"the element name '_asdict' is reserved \[E108\]"):
+    with pytest.raises(ValueError, match=r"the element name '_asdict' is reserved \[E107\]"):
         Struct([("_asdict", 1)])
 
 
@@ -235,4 +235,4 @@ def test_containers_of_themselves_are_refused() -> None:
     endless.append({"again": endless})
     with pytest.raises(LanguageValueError) as caught:
         to_type(endless)
-    assert str(caught.value) == "a list that contains itself is not a type [E154]"
+    assert str(caught.value) == "a list that contains itself is not a type [E110]"

@@ -125,7 +125,7 @@ def refusal(uri: str, type_: Type) -> str:
 
 def test_type_variables() -> None:
     assert refusal("generic_zero", AbstractType("T")) == (
-        "the type `T` of generic_zero is not concrete [E134]"
+        "the type `T` of generic_zero is not concrete [E109]"
     )
 
 
@@ -133,7 +133,7 @@ def test_definitions_that_differ() -> None:
     assert refusal("federated_map", function([MAP, at_clients(FLOAT)], at_clients(FLOAT))) == (
         "the type `(<(int32 -> float32),{float32}@CLIENTS> -> {float32}@CLIENTS)` is not an "
         "instance of federated_map, whose signature is "
-        "`(<(T -> U),{T}@CLIENTS> -> {U}@CLIENTS)` [E137]\n"
+        "`(<(T -> U),{T}@CLIENTS> -> {U}@CLIENTS)` [E135]\n"
         "  note: `int32` is not assignable from `T`=`float32`"
     )
 
@@ -146,7 +146,7 @@ def test_defining_uses_must_be_equivalent() -> None:
 
 
 def test_kinds_names_and_all_equality_must_agree() -> None:
-    sum_ = "federated_sum, whose signature is `({T}@CLIENTS -> T@SERVER)` [E138]\n"
+    sum_ = "federated_sum, whose signature is `({T}@CLIENTS -> T@SERVER)` [E135]\n"
     assert refusal("federated_sum", function(ALL, at_server(INT))) == (
         f"the type `(int32@CLIENTS -> int32@SERVER)` is not an instance of {sum_}"
         "  note: `int32@CLIENTS` stands where `{T}@CLIENTS` is expected"

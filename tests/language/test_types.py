@@ -335,7 +335,7 @@ def test_not_identical_shows_containers() -> None:
     check = StructType([INT]).check_identical_to
     assert refusal(TypesNotIdenticalError, check, to_type([np.int32])) == (
         "Type\n`StructType([TensorType(np.int32)])`\nis not identical to type\n"
-        "`StructType([TensorType(np.int32)]) as list` [E103]"
+        "`StructType([TensorType(np.int32)]) as list` [E102]"
     )
     with pytest.raises(TypesNotIdenticalError) as caught:
         INT.check_identical_to(FLOAT)
@@ -384,7 +384,7 @@ def test_federated_members() -> None:
         "expected a placement, found 'server' [E105]\n  help: use tff.SERVER or tff.CLIENTS"
     )
     assert refusal(LanguageValueError, at_server, FunctionType(None, INT)) == (
-        "a federated value cannot have members of type `( -> int32)` [E106]\n"
+        "a federated value cannot have members of type `( -> int32)` [E104]\n"
         "  note: `( -> int32)` is federated or a function"
         "\n  help: call the function first, and place its result"
     )
@@ -399,7 +399,7 @@ def test_element_names() -> None:
         "\n  help: give each element a name of its own"
     )
     assert refusal(LanguageValueError, StructType, [("_asdict", INT)]) == (
-        "the element name '_asdict' is reserved [E108]"
+        "the element name '_asdict' is reserved [E107]"
         "\n  help: give the element another name; those reserved begin with an underscore"
     )
     assert str(StructType([("", INT), ("a b", INT)])) == "<=int32,a b=int32>"
@@ -458,7 +458,7 @@ def test_deep_types() -> None:
     assert without_containers(deep(list)) == type_
     assert len(list(walk(type_))) == DEEP + 1
     message = refusal(TypesNotIdenticalError, type_.check_identical_to, deep(list))
-    assert message.endswith(" as list` [E103]")
+    assert message.endswith(" as list` [E102]")
     assert not StructType([type_]).is_assignable_from(type_)
 
 

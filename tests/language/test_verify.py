@@ -125,12 +125,12 @@ REFUSED = {
     "a local that is not a call": (
         lambda_of(Block((Binding("y", X),), Reference("y", INT))),
         CALL_DOMINANT,
-        "`y` is bound to a Reference [E143]\n  note: in the binding `y`:\n    y=x\n      ^",
+        "`y` is bound to a Reference [E142]\n  note: in the binding `y`:\n    y=x\n      ^",
     ),
     "a called lambda": (
         Lambda("y", INT, Call(IDENTITY, Reference("y", INT))),
         CALL_DOMINANT,
-        "a lambda is called where it stands [E144]\n"
+        "a lambda is called where it stands [E142]\n"
         "  note: in the program:\n"
         "    (y -> (x -> x)(y))\n"
         "          ^^^^^^^^^^^",
@@ -138,7 +138,7 @@ REFUSED = {
     "a call inside of an expression": (
         lambda_of(StructNode((Call(ref("f", FunctionType(INT, INT)), X),))),
         CALL_DOMINANT,
-        "a call is not the value of a binding [E155]\n"
+        "a call is not the value of a binding [E142]\n"
         "  note: in the program:\n"
         "    (x -> <f(x)>)\n"
         "           ^^^^",
@@ -146,7 +146,7 @@ REFUSED = {
     "a selection from a struct literal": (
         lambda_of(Selection(StructNode((X, X)), 1)),
         CALL_DOMINANT,
-        "an element is selected from a struct that stands there [E145]\n"
+        "an element is selected from a struct that stands there [E142]\n"
         "  note: in the program:\n"
         "    (x -> <x,x>[1])\n"
         "          ^^^^^^^^",
@@ -158,7 +158,7 @@ REFUSED = {
         ),
         NO_MEANS,
         "federated_zip_at_server takes values placed at SERVER, found one of type "
-        "`{float32}@CLIENTS` [E147]\n"
+        "`{float32}@CLIENTS` [E135]\n"
         "  note: in the program:\n"
         "    federated_zip_at_server(<v>)\n"
         "    ^^^^^^^^^^^^^^^^^^^^^^^",
@@ -170,7 +170,7 @@ REFUSED = {
         ),
         NO_MEANS,
         "federated_zip_at_server of `<float32@SERVER>` gives `<float32>`, not `<int32>@SERVER` "
-        "[E147]\n"
+        "[E135]\n"
         "  note: in the program:\n"
         "    federated_zip_at_server(<s>)\n"
         "    ^^^^^^^^^^^^^^^^^^^^^^^",
@@ -191,7 +191,7 @@ REFUSED = {
     "a Python container": (
         Lambda("x", INT, StructNode((X,), ("a",), Pair)),
         NO_CONTAINERS,
-        "a Struct names a Python container in its type [E149]\n"
+        "a Struct names a Python container in its type [E142]\n"
         "  note: in the program:\n"
         "    (x -> <a=x>)\n"
         "          ^^^^^",
@@ -199,7 +199,7 @@ REFUSED = {
     "a map of the identity": (
         apply(Lambda("x", FLOAT, ref("x", FLOAT)), V),
         NO_IDENTITY_MAPS,
-        "an operator maps the identity [E150]\n"
+        "an operator maps the identity [E142]\n"
         "  note: in the program:\n"
         "    federated_map(<(x -> x),v>)\n"
         "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^",
@@ -207,12 +207,12 @@ REFUSED = {
     "a binding that nothing uses": (
         lambda_of(Block((Binding("y", StructNode((X,))),), X)),
         NO_UNUSED_BINDINGS,
-        "nothing uses `y` [E151]\n  note: in the binding `y`:\n    y=<x>\n      ^^^",
+        "nothing uses `y` [E142]\n  note: in the binding `y`:\n    y=<x>\n      ^^^",
     ),
     "a mean": (
         Call(operator("federated_mean", V.type, at_server(FLOAT)), V),
         NO_MEANS,
-        "the operator federated_mean computes a mean [E152]\n"
+        "the operator federated_mean computes a mean [E142]\n"
         "  note: in the program:\n"
         "    federated_mean(v)\n"
         "    ^^^^^^^^^^^^^^\n"
@@ -221,7 +221,7 @@ REFUSED = {
     "a selection of slices": (
         select(),
         NO_SELECT,
-        "the operator federated_select selects slices of a server value [E153]\n"
+        "the operator federated_select selects slices of a server value [E142]\n"
         "  note: in the program:\n"
         "    federated_select(<keys,bound,value,(pair -> pair[0])>)\n"
         "    ^^^^^^^^^^^^^^^^\n"

@@ -409,45 +409,45 @@ def with_type(type_: Any) -> bytes:
     return made.SerializeToString()
 
 
-REFUSED = {
-    "E203": (
+REFUSED = [
+    ("E203", (
         "32 ff ff ff ff ff ff ff ff ff ff 01",
         "a number is longer than the ten bytes of the longest [E203]\n  note: at byte 1",
-    ),
-    "E204": ("32 80", "the input ends inside a number [E204]\n  note: at byte 1"),
-    "E205": ("02 00", "a field number cannot be 0 [E205]\n  note: at byte 0"),
-    "E206": (
+    )),
+    ("E203", ("32 80", "the input ends inside a number [E203]\n  note: at byte 1")),
+    ("E203", ("02 00", "a field number cannot be 0 [E203]\n  note: at byte 0")),
+    ("E203", (
         "0b",
-        "field 1 has the wire type 3, which is not in use [E206]\n  note: at byte 0",
-    ),
-    "E207": (
+        "field 1 has the wire type 3, which is not in use [E203]\n  note: at byte 0",
+    )),
+    ("E203", (
         to_bytes(X)[:-1],
-        "a field of 3 bytes, of which 2 are there [E207]\n  note: at byte 7",
-    ),
-    "E208": (
+        "a field of 3 bytes, of which 2 are there [E203]\n  note: at byte 7",
+    )),
+    ("E203", (
         "cd 3e 00 00",
-        "a value of 4 bytes, of which 2 are there [E208]\n  note: at byte 2",
-    ),
-    "E209": (
+        "a value of 4 bytes, of which 2 are there [E203]\n  note: at byte 2",
+    )),
+    ("E203", (
         "0a 04 22 02 08 03 32 06 0a 01 78 0a 01 79",
-        "the field name occurs twice [E209]\n  note: at byte 11, in reference",
-    ),
-    "E210": (
+        "the field name occurs twice [E203]\n  note: at byte 11, in reference",
+    )),
+    ("E203", (
         "0a 04 22 02 08 03 32 02 08 01",
-        "the field name is encoded as a varint, not as a length [E210]\n"
+        "the field name is encoded as a varint, not as a length [E203]\n"
         "  note: at byte 8, in reference",
-    ),
-    "E211": (
+    )),
+    ("E203", (
         "0a 04 22 02 08 03 32 04 0a 02 78 ff",
-        "a text is not in UTF-8 [E211]\n  note: at byte 11, in reference.name",
-    ),
-    "E214": (
+        "a text is not in UTF-8 [E203]\n  note: at byte 11, in reference.name",
+    )),
+    ("E203", (
         "0a 04 22 02 08 03",
-        "a computation has exactly one of its variants; found none of them [E214]\n"
+        "a computation has exactly one of its variants; found none of them [E203]\n"
         "  note: at byte 0",
-    ),
-    "E215": ("", "the field type is missing [E215]\n  note: at byte 0"),
-    "E216": (
+    )),
+    ("E203", ("", "the field type is missing [E203]\n  note: at byte 0")),
+    ("E216", (
         with_type(
             proto.Type(
                 sequence=proto.SequenceType(element=type_message(at_server(INT)))
@@ -455,8 +455,8 @@ REFUSED = {
         ),
         "this sequence type is not well formed: a sequence cannot have elements of type "
         "`int32@SERVER` [E216]\n  note: at byte 2, in type",
-    ),
-    "E217": (
+    )),
+    ("E217", (
         with_type(
             proto.Type(
                 federated=proto.FederatedType(
@@ -466,57 +466,57 @@ REFUSED = {
         ),
         "a placement is given as a label, which is not in use [E217]\n"
         "  note: at byte 8, in type.federated.placement.label",
-    ),
-    "E218": (
+    )),
+    ("E217", (
         "0a 02 32 00 5a 06 0a 04 65 64 67 65",
-        "there is no placement 'edge'; the placements are clients, server [E218]\n"
+        "there is no placement 'edge'; the placements are clients, server [E217]\n"
         "  note: at byte 6, in placement",
-    ),
-    "E219": (
+    )),
+    ("E217", (
         with_type(proto.Type(abstract=proto.AbstractType(label="T"))),
-        "an abstract type cannot be stored [E219]\n  note: at byte 4, in type.abstract",
-    ),
-    "E220": (
+        "an abstract type cannot be stored [E217]\n  note: at byte 4, in type.abstract",
+    )),
+    ("E217", (
         with_type(proto.Type(tensor=proto.TensorType(dtype=11))),
-        "there is no element type of number 11 [E220]\n  note: at byte 4, in type.tensor",
-    ),
-    "E222": (
+        "there is no element type of number 11 [E217]\n  note: at byte 4, in type.tensor",
+    )),
+    ("E216", (
         constant(dtype=3, float32_list=proto.Array.FloatList(value=[1])),
-        "elements of int32 are not kept in the field float32_list [E222]\n"
+        "elements of int32 are not kept in the field float32_list [E216]\n"
         "  note: at byte 14, in literal.value.float32_list",
-    ),
-    "E223": (
+    )),
+    ("E216", (
         constant(dtype=3, int32_list=proto.Array.IntList(value=[1, 2])),
-        "an array of shape [] cannot have 2 elements [E223]\n"
+        "an array of shape [] cannot have 2 elements [E216]\n"
         "  note: at byte 10, in literal.value",
-    ),
-    "E224": (
+    )),
+    ("E216", (
         constant(dtype=3, shape=proto.ArrayShape(dim=[-1])),
-        "the shape [-1] of a constant is not fully known [E224]\n"
+        "the shape [-1] of a constant is not fully known [E216]\n"
         "  note: at byte 14, in literal.value.shape",
-    ),
-    "E225": (
+    )),
+    ("E216", (
         constant(dtype=6, int8_list=proto.Array.IntList(value=[300])),
-        "an element does not fit int8 [E225]\n  note: at byte 14, in literal.value.int8_list",
-    ),
-    "E226": (
+        "an element does not fit int8 [E216]\n  note: at byte 14, in literal.value.int8_list",
+    )),
+    ("E203", (
         "0a 04 22 02 08 03 72 09 0a 07 08 03 32 03 0d 00 00 00 00".replace("72 09", "72 0b")
         .replace("0a 07", "0a 09")
         .replace("32 03", "32 05"),
-        "elements of int32 are not encoded as four bytes [E226]\n"
+        "elements of int32 are not encoded as four bytes [E203]\n"
         "  note: at byte 14, in literal.value.int32_list",
-    ),
-    "E227": (
+    )),
+    ("E203", (
         "0a 04 22 02 08 01 72 09 0a 07 08 01 6a 03 0a 01 00",
-        "1 bytes are not a whole number of elements of float32 [E227]\n"
+        "1 bytes are not a whole number of elements of float32 [E203]\n"
         "  note: at byte 16, in literal.value.float32_list.value",
-    ),
-    "E228": (
+    )),
+    ("E228", (
         message(tensorflow=proto.TensorFlow(graph_def=proto.Any_(type_url="x"))),
         "expected a message of type 'type.googleapis.com/tensorflow.GraphDef', found 'x' [E228]\n"
         "  note: at byte 10, in tensorflow.graph_def",
-    ),
-    "E229": (
+    )),
+    ("E228", (
         message(
             tensorflow=proto.TensorFlow(
                 graph_def=proto.Any_(type_url="type.googleapis.com/tensorflow.GraphDef"),
@@ -525,40 +525,41 @@ REFUSED = {
                 ),
             )
         ),
-        "a sequence is not bound to a variant tensor [E229]\n"
+        "a sequence is not bound to a variant tensor [E228]\n"
         "  note: at byte 55, in tensorflow.result.sequence",
-    ),
-    "E230": (
+    )),
+    ("E216", (
         message(selection=proto.Selection(source=node_message(Reference("x", PAIR)), index=2)),
         "this selection is not well formed: no element 2 in `<int32,int32>`, which has 2 elements "
-        "[E230]\n  note: at byte 0",
-    ),
-    "E231": (
+        "[E216]\n  note: at byte 0",
+    )),
+    ("E216", (
         message(placement=proto.Placement(uri="server")),
         "this placement is stored with a type that it does not have\n"
-        "Type `placement` is not equivalent to type `int32` [E231]\n  note: at byte 0",
-    ),
-    "E232": (
+        "Type `placement` is not equivalent to type `int32` [E216]\n  note: at byte 0",
+    )),
+    ("E216", (
         message(**{"lambda": proto.Lambda(result=node_message(X))}),
-        "a lambda cannot have the type `int32` [E232]\n  note: at byte 8, in lambda",
-    ),
-    "E233": (
+        "a lambda cannot have the type `int32` [E216]\n  note: at byte 8, in lambda",
+    )),
+    ("E216", (
         proto.Computation(
             type=type_message(PAIR), literal=proto.Literal(value=array_message(to_array(1)))
         ).SerializeToString(),
-        "a constant cannot have the type `<int32,int32>` [E233]\n  note: at byte 22, in literal",
-    ),
-    "E235": (
+        "a constant cannot have the type `<int32,int32>` [E216]\n  note: at byte 22, in literal",
+    )),
+    ("E216", (
         constant(dtype=3, shape=proto.ArrayShape(dim=[2**62, 0])),
-        "a constant cannot have the shape [4611686018427387904, 0], which is too large [E235]\n"
+        "a constant cannot have the shape [4611686018427387904, 0], which is too large [E216]\n"
         "  note: at byte 10, in literal.value",
-    ),
-}  # fmt: skip
+    )),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("code", REFUSED)
-def test_refusal(code: str) -> None:
-    data, expected = REFUSED[code]
+@pytest.mark.parametrize(("code", "refused"), REFUSED)
+def test_refusal(code: str, refused: tuple[bytes | str, str]) -> None:
+    data, expected = refused
+    assert f"[{code}]" in expected
     assert refusal(data) == expected
 
 
@@ -566,7 +567,7 @@ def test_refusal_deep_inside_names_the_way() -> None:
     program = node_message(Block((Binding("a", X), Binding("b", Call(F, X))), X))
     program.block.local[1].value.call.argument.ClearField("type")
     assert refusal(program.SerializeToString()) == (
-        "the field type is missing [E215]\n"
+        "the field type is missing [E203]\n"
         "  note: at byte 66, in block.local[1].value.call.argument"
     )
 
@@ -581,13 +582,13 @@ def test_every_truncation_is_refused() -> None:
 def test_program_with_an_abstract_type_is_not_written() -> None:
     with pytest.raises(WireError) as caught:
         to_bytes(Reference("x", AbstractType("T")))
-    assert str(caught.value) == "the abstract type `T` cannot be stored [E221]"
+    assert str(caught.value) == "the abstract type `T` cannot be stored [E109]"
 
 
 def test_name_that_is_no_unicode_text_is_not_written() -> None:
     with pytest.raises(WireError) as caught:
         to_bytes(Reference("\ud800", INT))
-    assert str(caught.value) == "'\\ud800' is not Unicode text and cannot be written [E213]"
+    assert str(caught.value) == "'\\ud800' is not Unicode text and cannot be written [E107]"
 
 
 def test_program_too_large_as_a_tree_is_not_written() -> None:
@@ -598,7 +599,7 @@ def test_program_too_large_as_a_tree_is_not_written() -> None:
         to_bytes(node)
     assert str(caught.value) == (
         "the program has 36893488147419103231 nodes when it is written out, more than the "
-        "4194304 that are written [E234]\n"
+        "4194304 that are written [E201]\n"
         "  help: bind shared nodes in a block"
     )
 
@@ -610,7 +611,7 @@ def test_program_larger_than_protobuf_reads_is_not_written() -> None:
     with pytest.raises(WireError) as caught:
         to_bytes(node)
     assert str(caught.value) == (
-        "the program takes 2147960362 bytes, and no message more than 2147483647 [E212]"
+        "the program takes 2147960362 bytes, and no message more than 2147483647 [E139]"
     )
 
 

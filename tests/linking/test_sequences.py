@@ -401,7 +401,7 @@ def test_elements_with_a_name_for_some_parts() -> None:
     error = refused(
         lambda b, p: sequences.sequence_map(b, lambda f, x: x, p, element), SequenceType(element)
     )
-    assert error.code == "E320"
+    assert error.code == "E319"
     assert error.help == "name all elements of that part, or none"
     assert error.message == (
         "there are no sequences of `<a=int32,int32>` in TensorFlow, for a part of it has names for "

@@ -129,18 +129,18 @@ REFUSED: dict[str, tuple[Compiled, type[TffcError], str]] = {
     "no artifact": (
         section(b"module {}", INT, INT),
         GraphError,
-        "the StableHLO of an XLA computation of type `(int32 -> int32)` cannot be read [E326]\n"
+        "the StableHLO of an XLA computation of type `(int32 -> int32)` cannot be read [E331]\n"
         "  help: trace the program again with this tffc",
     ),
     "a tensor that is not bound": (
         section(MODULE, given=bound(0, 2)),
         ExecutionError,
-        "an XLA section is bound otherwise than its type `<x=int32,y=float32[2]>` says [E754]",
+        "an XLA section is bound otherwise than its type `<x=int32,y=float32[2]>` says [E721]",
     ),
     "a tensor that is bound twice": (
         section(MODULE, made=bound(1, 1)),
         ExecutionError,
-        "an XLA section is bound otherwise than its type `<x=int32,y=float32[2]>` says [E754]",
+        "an XLA section is bound otherwise than its type `<x=int32,y=float32[2]>` says [E721]",
     ),
 }
 

@@ -179,7 +179,7 @@ def test_block_around_lambda_moves_inside() -> None:
 
 def test_unbound_name_is_refused() -> None:
     assert refusal(VerificationError, call_dominant, Lambda("x", INT, ref("y"))) == (
-        "the name `y` of type `int32` is used but not bound [E350]\n"
+        "the name `y` of type `int32` is used but not bound [E141]\n"
         "  help: a computation has to receive every value it uses as its argument"
     )
 

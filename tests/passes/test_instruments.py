@@ -28,7 +28,7 @@ def test_a_message_that_holds_something_else(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(wire, "from_bytes", lambda data: OTHER)
     with pytest.raises(VerificationError) as caught:
         instruments.verify_roundtrip(PROGRAM)
-    assert str(caught.value) == "the program is another one when its message is read [E382]"
+    assert str(caught.value) == "the program is another one when its message is read [E381]"
 
 
 def test_what_passes_make_is_verified_in_tests() -> None:

@@ -41,30 +41,30 @@ MALFORMED = {
         "mine.yaml is not YAML: expected the node content, but found '<stream end>' [E362]\n"
         "  at mine.yaml:1"
     ),
-    "name: x": "mine.yaml has to be a mapping with the keys name and passes [E363]",
-    "- call-dominant": "mine.yaml has to be a mapping with the keys name and passes [E363]",
+    "name: x": "mine.yaml has to be a mapping with the keys name and passes [E362]",
+    "- call-dominant": "mine.yaml has to be a mapping with the keys name and passes [E362]",
     "name: x\npases: []": (
-        "mine.yaml has to be a mapping with the keys name and passes [E363]\n"
+        "mine.yaml has to be a mapping with the keys name and passes [E362]\n"
         "  at mine.yaml:2\n"
         "  help: did you mean 'passes'?"
     ),
     "name: x\npasses: []\nmore: 1": (
-        "mine.yaml has to be a mapping with the keys name and passes [E363]\n"
+        "mine.yaml has to be a mapping with the keys name and passes [E362]\n"
         "  at mine.yaml:3\n"
         "  help: there are name, passes"
     ),
     "name: x\npasses: [call-dominant]\npasses: []": (
-        "mine.yaml has to be a mapping with the keys name and passes [E363]\n"
+        "mine.yaml has to be a mapping with the keys name and passes [E362]\n"
         "  at mine.yaml:3\n"
         "  help: it occurs twice"
     ),
-    "name: 1\npasses: []": "in mine.yaml, name has to be text and passes a list [E364]",
+    "name: 1\npasses: []": "in mine.yaml, name has to be text and passes a list [E362]",
     "name: x\npasses: [3]": (
-        "in mine.yaml, 3 is neither a pass nor a pass with a mapping of options [E365]\n"
+        "in mine.yaml, 3 is neither a pass nor a pass with a mapping of options [E362]\n"
         "  at mine.yaml:2"
     ),
     "name: x\npasses: [call-dominants]": (
-        "in mine.yaml, there is no pass 'call-dominants' [E366]\n"
+        "in mine.yaml, there is no pass 'call-dominants' [E361]\n"
         "  at mine.yaml:2\n"
         "  help: did you mean 'call-dominant'?"
     ),
@@ -74,11 +74,11 @@ MALFORMED = {
         "  help: did you mean 'level'?"
     ),
     "name: x\npasses: [add-nothing: {level: high}]": (
-        "in mine.yaml, the option level of add-nothing has to be int, found 'high' [E368]\n"
+        "in mine.yaml, the option level of add-nothing has to be int, found 'high' [E367]\n"
         "  at mine.yaml:2"
     ),
     "name: x\npasses: [add-nothing: {level: 1, level: 2}]": (
-        "in mine.yaml, add-nothing has an option twice [E372]\n  at mine.yaml:2"
+        "in mine.yaml, add-nothing has an option twice [E367]\n  at mine.yaml:2"
     ),
 }
 
@@ -98,7 +98,7 @@ def test_columns_in_a_file() -> None:
 
 MISSPELLED = {
     "unique-names,cal-dominant": (
-        "in the passes, there is no pass 'cal-dominant' [E366]\n"
+        "in the passes, there is no pass 'cal-dominant' [E361]\n"
         "  note: in the text:\n"
         "    unique-names,cal-dominant\n"
         "                 ^^^^^^^^^^^^\n"
@@ -112,13 +112,13 @@ MISSPELLED = {
         "  help: did you mean 'level'?"
     ),
     "add-nothing{level=high}": (
-        "in the passes, the option level of add-nothing has to be int, found 'high' [E368]\n"
+        "in the passes, the option level of add-nothing has to be int, found 'high' [E367]\n"
         "  note: in the text:\n"
         "    add-nothing{level=high}\n"
         "                ^^^^^^^^^^"
     ),
     "add-nothing{level=1,level=2}": (
-        "in the passes, the option level of add-nothing occurs twice [E370]\n"
+        "in the passes, the option level of add-nothing occurs twice [E367]\n"
         "  note: in the text:\n"
         "    add-nothing{level=1,level=2}\n"
         "                        ^^^^^^^"
@@ -250,7 +250,7 @@ def test_parts() -> None:
 def test_parts_that_are_not_there() -> None:
     whole = parse_passes("unique-names,call-dominant", TABLE)
     assert refusal(PipelineError, whole.part, stop_after="call-dominat") == (
-        "the pipeline 'the passes' has no step 'call-dominat' [E377]\n"
+        "the pipeline 'the passes' has no step 'call-dominat' [E361]\n"
         "  help: did you mean 'call-dominant'?"
     )
     with pytest.raises(PipelineError) as caught:

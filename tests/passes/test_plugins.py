@@ -81,19 +81,19 @@ REFUSED = {
     "no pass": (
         "mine = bad_module:MINE",
         "len",
-        "bad offers the pass 'mine', but bad_module:MINE is not a Pass of that name [E375]\n"
+        "bad offers the pass 'mine', but bad_module:MINE is not a Pass of that name [E374]\n"
         "  help: make it one: Pass('mine', function)",
     ),
     "another name": (
         "mine = bad_module:MINE",
         "Pass('yours', len)",
-        "bad offers the pass 'mine', but bad_module:MINE is not a Pass of that name [E375]\n"
+        "bad offers the pass 'mine', but bad_module:MINE is not a Pass of that name [E374]\n"
         "  help: make it one: Pass('mine', function)",
     ),
     "unknown invariant": (
         "mine = bad_module:MINE",
         "Pass('mine', len, requires=('call-dominat',))",
-        "the pass 'mine' of bad speaks of the invariant 'call-dominat' [E378]\n"
+        "the pass 'mine' of bad speaks of the invariant 'call-dominat' [E374]\n"
         "  help: did you mean 'call-dominant'?",
     ),
 }

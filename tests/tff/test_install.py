@@ -100,7 +100,7 @@ def test_a_name_of_the_core(installed: None) -> None:
     with pytest.raises(MissingElementError) as caught:
         _ = module.name_of_no_core
     assert str(caught.value) == (
-        f"tffc's replacement for {CORE}.impl.types.placements has no 'name_of_no_core' [E182]\n"
+        f"tffc's replacement for {CORE}.impl.types.placements has no 'name_of_no_core' [E180]\n"
         "  help: use what TFF documents: names that begin with `tff.`"
     )
 
@@ -127,7 +127,7 @@ def test_a_wheel_of_another_release(
         importlib.import_module("tensorflow_federated.python.learning.of_that_wheel")
     assert str(caught.value) == (
         f"tff.learning is TFF's own, and TensorFlow Federated {version} is installed, but tffc "
-        "replaces the core of 0.87 [E196]\n"
+        "replaces the core of 0.87 [E181]\n"
         "  help: pip install --no-deps --ignore-requires-python tensorflow-federated==0.87.0"
     )
 
@@ -190,6 +190,6 @@ def test_a_package_that_is_absent(installed: None, monkeypatch: pytest.MonkeyPat
 
     assert kind in (kind | None).__args__
     assert refusal(MissingExtraError, kind) == (
-        "absent_package.part.Kind.Inner is part of absent-package, which is not installed [E185]\n"
+        "absent_package.part.Kind.Inner is part of absent-package, which is not installed [E181]\n"
         "  help: pip install absent-package"
     )

@@ -6,9 +6,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tffc.backends.compiler import compile_form, compile_initialize
+    from tffc.backends.compiler import compile_bundle, compile_form, compile_initialize
 
-__all__ = ["compile_form", "compile_initialize"]
+__all__ = ["compile_bundle", "compile_form", "compile_initialize"]
 
 MODULES = frozenset({"mapreduce", "native", "reference", "test"})
 """The modules that users access as `tff.backends.NAME`."""

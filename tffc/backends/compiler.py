@@ -1,22 +1,89 @@
-"""Compilation of a traced program to a form, and of its first state to a section."""
+"""Compilation of a traced program to a form, of its first state to a section, and to a bundle."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
+from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.form import Form
-from tffc.backends.forms.kinds import FORMS, load_form
+from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.signatures import is_placed
 from tffc.backends.forms.stages import assign_stages
+from tffc.language.assignability import difference_notes
 from tffc.language.invariants import CALL_DOMINANT, NO_SELECT, check_no_select
 from tffc.language.nodes import Compiled, Lambda, Node
-from tffc.language.types import SERVER, FunctionType
+from tffc.language.type_parts import local_type
+from tffc.language.types import SERVER, FunctionType, StructType, Type
 from tffc.language.verify import verify
 from tffc.passes import Pipeline
 from tffc.passes.local_processing import extract_local_processing
-from tffc.passes.pipeline import Observer, OnFailure, nearest
+from tffc.passes.pipeline import Observer, OnFailure
 from tffc.passes.table import default_pipeline
 from tffc.support.errors import FormError, PipelineError
+from tffc.support.version import VERSION
+
+NO_VERSIONS: Mapping[str, str] = MappingProxyType({})
+
+
+def compile_bundle(
+    program: Node,
+    form: str,
+    pipeline: Pipeline | None = None,
+    *,
+    initialize: Node | None = None,
+    versions: Mapping[str, str] = NO_VERSIONS,
+    observers: Iterable[Observer] = (),
+    on_failure: OnFailure = lambda rest, program, error: None,
+    allow_impure_duplicates: bool = False,
+) -> Bundle:
+    """Compile a program of one round, and the computation of its first state, to a bundle.
+
+    `versions` are those of the packages that traced the program.  Other arguments are those of
+    `compile_form`.
+
+    Raises:
+      FormError: the program cannot be expressed in the form, there is no such form, or the round
+        does not take its first state.
+      TffcError: as `compile_form` and `compile_initialize` do.
+    """
+    compiled = compile_form(
+        program,
+        form,
+        pipeline,
+        observers=observers,
+        on_failure=on_failure,
+        allow_impure_duplicates=allow_impure_duplicates,
+    )
+    section = None if initialize is None else compile_initialize(initialize)
+    if section is not None:
+        check_first_state(section.type, program.type)
+    return Bundle(
+        form=form,
+        computation=program,
+        components=compiled.components(),
+        initialize=section,
+        versions={"tffc": VERSION, **versions},
+    )
+
+
+def check_first_state(initialize: Type, round_type: Type) -> None:
+    """Check that a round takes the first state; `initialize` is the type of its computation.
+
+    Raises:
+      FormError: it does not.
+    """
+    assert isinstance(initialize, FunctionType)
+    assert isinstance(round_type, FunctionType)
+    assert isinstance(round_type.parameter, StructType)
+    state = local_type(round_type.parameter[0])
+    if not state.is_assignable_from(local_type(initialize.result)):
+        raise FormError(
+            "E853",
+            f"the first state is of type `{initialize.result}`, but the round takes one of type "
+            f"`{state}`",
+            notes=difference_notes(state, initialize.result),
+        )
 
 
 def compile_form(
@@ -56,8 +123,7 @@ def normalized(
 
     Arguments and errors are those of `compile_form`.
     """
-    if form not in FORMS:
-        raise FormError("E500", f"there is no form {form!r}", help=nearest(form, FORMS))
+    target = load_form(form)
     pipeline = pipeline or default_pipeline()
     if not pipeline.ensures(CALL_DOMINANT):
         raise PipelineError(
@@ -65,7 +131,7 @@ def normalized(
             f"the pipeline {pipeline.name!r} does not lead to {CALL_DOMINANT} form",
             help=f"add the pass {CALL_DOMINANT}",
         )
-    load_form(form).check_signature(program)
+    target.check_signature(program)
     verify(program, pipeline.given)
     flat = pipeline.run(program, observers, on_failure)
     selection = None if pipeline.ensures(NO_SELECT) else check_no_select(flat)
@@ -94,7 +160,7 @@ def compile_initialize(program: Node) -> Compiled:
 
 def _first_state_refusal(rule: str, program: Node) -> FormError:
     return FormError(
-        "E515",
+        "E510",
         f"the computation of the first state {rule}; found one of type `{program.type}`",
         notes=("expected `( -> S@SERVER)`",),
         span=program.span if isinstance(program, Lambda) else None,

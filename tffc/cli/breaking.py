@@ -163,7 +163,7 @@ def _trace(target: str, tree: pathlib.Path, traced: pathlib.Path) -> None:
     ran = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise LoadError(
-            "E859",
+            "E858",
             f"the old version of {target} cannot be traced",
             notes=tuple(ran.stderr.strip().splitlines()[:5]),
             help="compile it with the tffc version of that revision, and give the bundle",

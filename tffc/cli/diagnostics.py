@@ -1,6 +1,6 @@
 """Rendering of errors: the message, the place in the source, notes and help.
 
-error[E404]: federated_sum needs a value placed at the clients, found one of type `int32@SERVER`
+error[E401]: federated_sum needs a value placed at the clients, found one of type `int32@SERVER`
   --> round.py:12:11
    |
 12 |     total = tff.federated_sum(state)
@@ -8,7 +8,7 @@ error[E404]: federated_sum needs a value placed at the clients, found one of typ
    |
    = note: ...
    = help: ...
-   = explain: tffc explain E404
+   = explain: tffc explain E401
 """
 
 from __future__ import annotations

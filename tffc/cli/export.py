@@ -23,8 +23,8 @@ from tffc.deploy.export.target import check_target, write_exported
 from tffc.deploy.export.tflite import SUFFIX, lite_models
 from tffc.deploy.export.trained import StatePart, bind_part, find_part
 from tffc.language.nodes import Node
+from tffc.runtime.engines.state import read_state, read_type
 from tffc.runtime.runs.run_folder import find_state
-from tffc.runtime.runs.state import read_state, read_type
 from tffc.support.errors import ExportError
 
 
@@ -145,9 +145,10 @@ def _export_keras(
         )
     if out.exists() and not replace:
         raise ExportError(
-            "E876",
+            "E956",
             f"{out} already exists",
-            help="add --force to replace it, or name another file",
+            help="replace it, or name another file",
+            remedy="replace",
         )
     found = find_part(_read_state(state), part)
     start_tensorflow()

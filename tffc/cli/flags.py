@@ -8,22 +8,19 @@ from __future__ import annotations
 from tffc.support.errors import Span, TffcError
 
 OPTIONS = {
-    "E532": "--allow-impure-duplicates allows them",
-    "E603": "--force replaces it",
-    "E616": "--for names it",
-    "E661": "--state-in FILE gives a state, and tffc compile --initialize FILE.pb the computation",
-    "E662": "--clients-per-round sets the number",
-    "E699": "--force replaces it",
-    "E800": "`tffc golden --help` shows one, and --folder names its folder",
-    "E903": "leave --data out",
-    "E920": "--resume continues it",
-    "E922": "then --resume continues the run",
-    "E934": "--engine-options takes them",
-    "E936": "leave --engine-options out",
-    "E956": "--force replaces it",
-    "E996": "tffc run --out writes one",
+    "first state": "--state-in FILE gives a state, and tffc compile --initialize FILE.pb the "
+    "computation",
+    "generated arguments": "leave --data out",
+    "golden file": "`tffc golden --help` shows one, and --folder names its folder",
+    "impure duplicates": "--allow-impure-duplicates allows them",
+    "program of data": "--for names it",
+    "replace": "--force replaces it",
+    "resume": "--resume continues it",
+    "resume later": "then --resume continues the run",
+    "run folder": "tffc run --out writes one",
+    "sample size": "--clients-per-round sets the number",
 }
-"""For each error code, the text to append to the help of its errors."""
+"""For each remedy of an error, the options that stand for it, which are added to its help."""
 
 
 def facts_of(error: TffcError) -> dict[str, object]:
@@ -43,5 +40,5 @@ def place_of(span: Span | None) -> dict[str, object]:
 
 def help_of(error: TffcError) -> str | None:
     """Return the help of an error, with the option to use."""
-    parts = [error.help, OPTIONS.get(error.code)]
+    parts = [error.help, OPTIONS.get(error.remedy)]
     return "; ".join(part for part in parts if part) or None

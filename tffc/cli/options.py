@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from tffc.cli.usage import Choice
+from tffc.cli.usage import Choice, Member
 from tffc.support.errors import LanguageValueError
 
 PATH = click.Path(path_type=pathlib.Path)
@@ -37,7 +37,7 @@ def form_option(help: str, *, required: bool = False) -> Decorator:
     # Imported late: commands without the option do not need it.
     from tffc.backends.forms.kinds import FORMS
 
-    return click.option("--form", required=required, type=Choice(tuple(FORMS)), help=help)
+    return click.option("--form", required=required, type=Member(FORMS), help=help)
 
 
 def show_repeatedly(source: str, watch: bool, show: Callable[[], object]) -> None:

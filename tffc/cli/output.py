@@ -139,7 +139,7 @@ def write_section_folder(programs: Iterable[Node], folder: pathlib.Path) -> None
             write_sections(program, folder)
     except OSError as error:
         raise LoadError(
-            "E854",
+            "E851",
             f"cannot write sections to {folder}: {error.strerror}",
             help="give a writable folder, or a new path that can be created",
         ) from None

@@ -19,10 +19,11 @@ from tffc.language.nodes import Node
 from tffc.language.notation import formatted, typed, write_sections
 from tffc.passes import Pipeline
 from tffc.passes.instruments import verify_roundtrip, verify_step
-from tffc.passes.pipeline import Finished, Observer, nearest
+from tffc.passes.pipeline import Finished, Observer
 from tffc.support.errors import LoadError, PipelineError, TffcError
 from tffc.support.files.atomic import replace_file, write_file
 from tffc.support.files.inputs import check_no_input
+from tffc.support.near import nearest
 from tffc.support.printable import json_text
 from tffc.support.version import VERSION
 

@@ -1,14 +1,15 @@
-"""Proofs of bundles: making one, recording it, and requiring it."""
+"""Proofs of bundles: recording one, and requiring it."""
 
 from __future__ import annotations
 
 import dataclasses
 
-from tffc.assurance.proof.prove import VERSION, Proof, prove, prove_first_state, refusal
+from tffc.api.programs import Program
+from tffc.api.proofs import proof_of
+from tffc.assurance.proof.prove import VERSION
 from tffc.backends.bundle.bundle import Bundle
 from tffc.cli.progress import step
-from tffc.cli.sources import Program
-from tffc.support.errors import BundleError, TffcError
+from tffc.support.errors import BundleError
 
 
 def proved(bundle: Bundle, program: Program) -> Bundle:
@@ -18,9 +19,7 @@ def proved(bundle: Bundle, program: Program) -> Bundle:
       ValidationError: the proof fails.
     """
     step("proving")
-    _, _, error = prove_both(program, bundle)
-    if error is not None:
-        raise error
+    proof_of(program, bundle).check()
     return dataclasses.replace(bundle, prover=VERSION)
 
 
@@ -39,14 +38,3 @@ def check_proof(source: str, bundle: Bundle) -> None:
             f"{source} must be proved by version {VERSION} of the prover; it {found}",
             help="compile it with tffc compile --prove, and run the bundle",
         )
-
-
-def prove_both(program: Program, bundle: Bundle) -> tuple[Proof, Proof | None, TffcError | None]:
-    """Return the proof of the round; that of the first state, if both sides have one; and the error
-    if a proof failed."""
-    proof = prove(program.computation, bundle.form, bundle.components)
-    first = None
-    if program.initialize is not None and bundle.initialize is not None:
-        first = prove_first_state(program.initialize, bundle.initialize)
-    error = refusal(proof, f"form {bundle.form}") or (first and refusal(first, "first state"))
-    return proof, first, error

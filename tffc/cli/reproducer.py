@@ -94,7 +94,7 @@ def decode_reproducer(text: str, file: str) -> Reproducer:
         options, payloads = _read_head(text)
     except (KeyError, ValueError) as error:
         raise PipelineError(
-            "E384", f"the header of the reproducer {file} is damaged: {error}"
+            "E383", f"the header of the reproducer {file} is damaged: {error}"
         ) from None
     # Header lines become empty ones, so that errors have the line numbers of the file.
     program = "\n".join("" if line.startswith("; ") else line for line in text.splitlines())

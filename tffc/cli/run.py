@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import functools
+import dataclasses
 import pathlib
 import shlex
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from tffc.api.plan import RunPlan, evaluation_of
 from tffc.cli.interrupts import check_uninterrupted, exit_code, no_substitutes, tell_interrupted
 from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import say
@@ -19,14 +20,23 @@ from tffc.cli.round_table import RoundTable
 from tffc.cli.run_outputs import OutputOptions, RunOutputs
 from tffc.cli.runnable import check_needs, read_runnable
 from tffc.cli.streams import OutputError, ReaderGone
+from tffc.deploy.engines import ENGINES, choose_engine
 from tffc.language.types import Type
 from tffc.runtime.data.location import open_data, open_source, read_once
 from tffc.runtime.data.source import CheckedSource, check_all
-from tffc.runtime.engines.engine import Batching, Engine
-from tffc.runtime.engines.evaluation import Evaluation
+from tffc.runtime.engines.cores import share_cores
+from tffc.runtime.engines.engine import Batching
+from tffc.runtime.engines.kind import (
+    BATCHES,
+    MASKED_SUMS,
+    OPTIONS,
+    SHOWN_CLIENTS,
+    WORKERS,
+    EngineKind,
+)
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Sampling, run_rounds
-from tffc.runtime.engines.table import ENGINES, make_engine, share_cores
+from tffc.runtime.engines.rounds import Sampling
+from tffc.runtime.engines.state import State
 from tffc.support.errors import DataError, TffcError
 
 MOST_TRIED = 20
@@ -62,7 +72,8 @@ def run(
     """Run rounds, print the output of each, and save what the options ask for."""
     _check_options(clients_per_round, seed, evaluate, evaluate_data, every)
     batches = Batching.parse(batching, device)
-    _check_engine(engine, workers, batches)
+    kind = ENGINES[engine]
+    _refuse_options_of_others(kind, workers, batches)
     saving = OutputOptions(**options)
     share_cores(clients_per_round, workers, batches)
     runnables = {"": read_runnable(program, form)}
@@ -71,8 +82,9 @@ def run(
     if require_proof:
         from tffc.cli.prove import check_proof
 
-        for each, given in zip(runnables.values(), (program, evaluate or ""), strict=False):
-            check_proof(given, each.bundle)
+        for prefix, source_of in (("", program), ("evaluation.", evaluate)):
+            if source_of is not None:
+                check_proof(source_of, runnables[prefix].bundle)
     begins = None if saving.state_in is not None or saving.resume else runnables[""].bundle
     check_needs(runnables, allow_effects, begins=begins)
     process = runnables[""].process(allow_effects)
@@ -80,48 +92,61 @@ def run(
     source = _open_source(data, process.data_type, pack)
     if not skip_bad_clients:
         _check_clients(source)
-    words = [word for text in engine_options for word in _words(text)]
-    sampling = Sampling(clients_per_round, seed or 0)
-    make = functools.partial(
-        make_engine, engine, workers=workers, options=words, shows_clients=show_clients
+    choice = choose_engine(
+        engine,
+        workers,
+        [word for text in engine_options for word in _words(text)],
+        batches,
+        masks_sums=secure_sums == "masked",
+        shows_clients=show_clients,
     )
     evaluation = None
     if evaluate_data is not None:
-        on = make(runnables["evaluation."].process(allow_effects), batching=batches)
-        evaluation = _evaluation(on, evaluate_data, process.state_type, every or 1, least_clients)
-    evaluated_type = evaluation and evaluation.output_type
-    outputs = RunOutputs(program, process, evaluated_type, saving)
-    with _telling_how_it_ended(outputs, engine):
-        state = outputs.begin(source, sampling, skip_bad_clients=skip_bad_clients)
+        measuring = runnables["evaluation."].process(allow_effects)
+        measured = open_source(evaluate_data, measuring.data_type, index_step(evaluate_data))
+        _check_clients(measured)
+        evaluation = evaluation_of(measuring, choice, measured, every or 1, least_clients)
+        evaluation.check(process.state_type)
+    plan = RunPlan(
+        process,
+        source,
+        choice,
+        Sampling(clients_per_round, seed or 0),
+        evaluation,
+        skip_bad_clients=skip_bad_clients,
+        least_clients=least_clients,
+    )
+    outputs = RunOutputs(program, process, evaluation and evaluation.output_type, saving)
+    with _telling_how_it_ended(outputs, kind):
+        state = outputs.begin(source, plan.sampling, skip_bad_clients=skip_bad_clients)
         rounds = max(0, rounds - state.rounds) if saving.resume else rounds
-        table = RoundTable(state.rounds + rounds, process.output_type, evaluated_type)
-        batches = outputs.with_known(batches)
-        runs_on = make(process, batching=batches, masks_sums=secure_sums == "masked")
-        for each in run_rounds(
-            runs_on,
-            state,
-            source,
-            rounds,
-            sampling,
-            skip_bad_clients=skip_bad_clients,
-            deliver=outputs.save_client,
-            progress=show_rounds(state.rounds + 1, state.rounds + rounds),
-            evaluation=evaluation,
-            least_clients=least_clients,
-        ):
-            # Its interruption may count as the failure of a client that is left out.
-            check_uninterrupted()
-            outputs.save(each)
-            if outputs.is_table:
-                click.echo("\n".join(table.lines(each)))
-        outputs.end(state, rounds)
-        _tell_shortened(table, saving.out, outputs.finished)
-        for line in [*outputs.end_of_run(), *(runs_on.explain_speed() if explain_speed else ())]:
-            say(line)
+        _run(plan, state, rounds, outputs, explain_speed=explain_speed)
+
+
+def _run(
+    plan: RunPlan, state: State, rounds: int, outputs: RunOutputs, *, explain_speed: bool
+) -> None:
+    """Run rounds of a plan from a state on, with their outputs."""
+    last = state.rounds + rounds
+    evaluated_type = plan.evaluation and plan.evaluation.output_type
+    table = RoundTable(last, plan.process.output_type, evaluated_type)
+    batching = outputs.with_known(plan.engine.batching)
+    engine = dataclasses.replace(plan.engine, batching=batching).engine(plan.process)
+    progress = show_rounds(state.rounds + 1, last)
+    for finished in plan.run(engine, state, rounds, outputs.save_client, progress):
+        # Its interruption may count as the failure of a client that is left out.
+        check_uninterrupted()
+        outputs.save(finished)
+        if outputs.is_table:
+            click.echo("\n".join(table.lines(finished)))
+    outputs.end(state, rounds)
+    _tell_shortened(table, outputs.folder, outputs.finished)
+    for line in [*outputs.end_of_run(), *(engine.explain_speed() if explain_speed else ())]:
+        say(line)
 
 
 @contextlib.contextmanager
-def _telling_how_it_ended(outputs: RunOutputs, engine: str) -> Iterator[None]:
+def _telling_how_it_ended(outputs: RunOutputs, engine: EngineKind) -> Iterator[None]:
     """Close the outputs of a run after the context; if the run ends early, tell what is kept."""
     try:
         with no_substitutes():
@@ -186,50 +211,41 @@ def _check_options(
         raise click.UsageError("--every says how often to evaluate: add --evaluate PROGRAM")
 
 
-def _evaluation(
-    engine: Engine, data: str, state_type: Type, every: int, least_clients: int
-) -> Evaluation:
-    """Return an evaluation of states of a type, by rounds of an engine on this data; both are
-    checked."""
-    source = open_source(data, engine.process.data_type, index_step(data))
-    _check_clients(source)
-    evaluation = Evaluation(engine, source, every, least_clients)
-    evaluation.check(state_type)
-    return evaluation
-
-
 def _check_aggregates(process: Process, evaluate: str | None) -> None:
     """Check that no number of clients is asked for where nothing is aggregated."""
     if process.client_output_type is not None and evaluate is None:
         refuse_without_effect("the round aggregates nothing", "least_clients")
 
 
-def _tell_how_to_see(error: TffcError, engine: str) -> None:
+def _tell_how_to_see(error: TffcError, engine: EngineKind) -> None:
     """Add to an error whose values are left out the option that shows them."""
-    if error.whole is not None and ENGINES[engine].shows_clients:
+    if error.whole is not None and engine.shows_clients:
         error.help = f"{error.help}, with --show-clients"
 
 
-def _check_engine(engine: str, workers: int | None, batching: Batching) -> None:
+OPTION_OF = {
+    WORKERS: "workers",
+    BATCHES: "device",
+    MASKED_SUMS: "secure_sums",
+    SHOWN_CLIENTS: "show_clients",
+    OPTIONS: "engine_options",
+}
+"""The option that asks for each ability of engines."""
+
+
+def _refuse_options_of_others(engine: EngineKind, workers: int | None, batching: Batching) -> None:
     """Check that no option is given that is for another engine."""
-    kind = ENGINES[engine]
-    if not kind.takes_workers:
-        own = (kind.workers_option or "").format(workers)
-        instead = f", but options of its own, such as --engine-options '{own}'" if own else ""
-        refuse_without_effect(f"the engine {engine} takes no number of workers{instead}", "workers")
-    if not kind.measures_batches:
-        refuse_without_effect(f"the engine {engine} leaves that to its workers", "device")
-    elif batching.size == 1:
-        refuse_without_effect("only batches are computed there: add --batching auto", "device")
-    if not kind.masks_sums:
-        refuse_without_effect(f"the engine {engine} adds secure sums unmasked", "secure_sums")
-    if not kind.shows_clients:
-        refuse_without_effect(f"the engine {engine} shows nothing of clients", "show_clients")
-    if kind.options is None:
-        takers = [f"--engine {other.name}" for other in ENGINES.values() if other.options]
-        refuse_without_effect(
-            f"the engine {engine} takes no options; add {' or '.join(takers)}", "engine_options"
-        )
+    for ability, option in OPTION_OF.items():
+        if not ability.is_of(engine):
+            instead = ""
+            if ability is WORKERS and (own := engine.own_option(workers)):
+                instead = f", but options of its own, such as --engine-options '{own}'"
+            elif ability is OPTIONS:
+                takers = [f"--engine {kind.name}" for kind in ENGINES.own.values() if kind.options]
+                instead = f"; add {' or '.join(takers)}"
+            refuse_without_effect(f"the engine {engine.name} {ability.lack}{instead}", option)
+        elif ability is BATCHES and batching.size == 1:
+            refuse_without_effect("only batches are computed there: add --batching auto", option)
 
 
 def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -> None:

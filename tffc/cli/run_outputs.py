@@ -22,6 +22,7 @@ from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import Batching
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round, Sampling
+from tffc.runtime.engines.state import State, read_state, write_state
 from tffc.runtime.runs import metrics
 from tffc.runtime.runs.metrics import Log, MetricsRow, row_of
 from tffc.runtime.runs.observed import Observed
@@ -30,7 +31,6 @@ from tffc.runtime.runs.report import RunReport, read_report
 from tffc.runtime.runs.report_page import report_page
 from tffc.runtime.runs.run_folder import TENSORBOARD, RunFolder, find_state
 from tffc.runtime.runs.run_identity import RunIdentity
-from tffc.runtime.runs.state import State, read_state, write_state
 from tffc.support.errors import DataError
 from tffc.support.files import atomic
 from tffc.support.files.inputs import check_no_input, replaceable
@@ -228,6 +228,11 @@ class RunOutputs:
         else:
             yield f"the state after round {self.finished} is in {place}"
 
+    @property
+    def folder(self) -> pathlib.Path | None:
+        """The folder of the run."""
+        return self._options.out
+
     def _place(self) -> pathlib.Path | None:
         """Return where the state is."""
         return self._options.state_out or (self._folder and self._folder.path / "state.npz")
@@ -253,7 +258,7 @@ def _write(path: pathlib.Path, text: str) -> None:
         atomic.write_file(path, text.encode())
     except OSError as error:
         raise DataError(
-            "E923",
+            "E851",
             f"cannot write {path}: {error.strerror}",
             help="give the path of a file in an existing, writable folder, on a disk with enough "
             "space",
@@ -264,7 +269,7 @@ def _check_folder(path: pathlib.Path) -> None:
     """Check that the folder of an output file exists, before any round has run for it."""
     if not path.parent.is_dir():
         raise DataError(
-            "E857",
+            "E851",
             f"cannot write {path}: there is no folder {path.parent}",
             help=near_file(path.parent, os.path.isdir) or f"make it: mkdir -p {path.parent}",
         )

@@ -21,10 +21,9 @@ import shutil
 import stat
 from collections.abc import Callable, Mapping
 
-from tffc.backends import compile_form
+from tffc.api.compiling import compiled
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
 from tffc.backends.forms.kinds import form_for, load_form
-from tffc.cli.bundles import bundle_of
 from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
 from tffc.cli.progress import step
@@ -161,7 +160,7 @@ def _compiled(program: Program, form: str) -> Bundle:
     """
     if any(map(has_python_functions, program.parts().values())):
         step(f"compiling to {form}")
-        return bundle_of(program, form, compile_form(program.computation, form))
+        return compiled(program, form)
     path = cache_folder() / _digest(program, form)
     try:
         is_kept = is_bundle(path) and _is_private(path.parent) and _is_private_inside(path)
@@ -173,7 +172,7 @@ def _compiled(program: Program, form: str) -> Bundle:
         # The bundle is damaged, and is replaced below.
         pass
     step(f"compiling to {form}")
-    bundle = bundle_of(program, form, compile_form(program.computation, form))
+    bundle = compiled(program, form)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _is_private(path.parent):

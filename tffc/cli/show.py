@@ -19,8 +19,8 @@ from tffc.language.types import TensorType
 from tffc.runtime.data import tensor_files
 from tffc.runtime.data.arrays import Field, extent
 from tffc.runtime.data.tensor_files import NamedTensor
+from tffc.runtime.engines.state import About
 from tffc.runtime.runs.kept import KeptFile, is_run, open_kept, open_round
-from tffc.runtime.runs.state import About
 from tffc.support.errors import DataError, abridge
 from tffc.support.near import did_you_mean_by
 from tffc.support.printable import printable
@@ -149,7 +149,7 @@ def _named(name: str, known: dict[str, ShownTensor]) -> list[ShownTensor]:
         return [known[sliced["name"]]._replace(name=name, cut=sliced["cut"])]
     some = ", ".join(list(known)[:MOST_NAMES]) + (", ..." if len(known) > MOST_NAMES else "")
     raise DataError(
-        "E841",
+        "E803",
         f"there is no part {name!r}",
         notes=(f"there are {some}" if known else "there are no parts",),
         help=_near_part(name if sliced is None else sliced["name"], known),
@@ -209,7 +209,7 @@ def _cut(part: ShownTensor, value: Any) -> NamedTensor:
         ]
     except (ValueError, IndexError):
         raise DataError(
-            "E843",
+            "E803",
             f"{part.name.removesuffix(f'[{part.cut}]')!r} is {type}, of which [{part.cut}] is not "
             "a slice",
             help="give positions or ranges, one for each of the first dimensions, such as [0:3] or "

@@ -50,7 +50,7 @@ class _Stdout(io.FileIO):
             if isinstance(error, BrokenPipeError):
                 raise ReaderGone from None
             raise OutputError(
-                "E810",
+                "E851",
                 f"cannot write to stdout: {_reason(error)}",
                 help="redirect stdout to where there is room for it",
             ) from None
@@ -114,7 +114,7 @@ def read_stdin(limit: int) -> bytes:
         return read_all(sys.stdin.buffer, limit)
     except OSError as error:
         raise LoadError(
-            "E812",
+            "E850",
             f"cannot read stdin: {_reason(error)}",
             help="pipe or redirect a file to it",
         ) from None

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tffc.support.near import did_you_mean, did_you_mean_by
+from tffc.support.plugins import PluginTable
 
 
 def as_sentence(question: str | None) -> str:
@@ -33,6 +34,27 @@ class Choice(click.Choice[str]):
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         message = super().get_invalid_choice_message(value, ctx)
         return message + as_sentence(did_you_mean(str(value), self.choices))
+
+
+class Member(Choice):
+    """A choice among the names of a table.  Installed packages are looked for only if the name is
+    not one of tffc's own, and for help."""
+
+    def __init__(self, table: PluginTable[Any]) -> None:
+        super().__init__(tuple(table.own))
+        self._table = table
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value not in self.choices:
+            self._look_for_packages()
+        return super().convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        self._look_for_packages()
+        return super().get_metavar(param, ctx)
+
+    def _look_for_packages(self) -> None:
+        self.choices = tuple(self._table)
 
 
 class Commands(click.Group):

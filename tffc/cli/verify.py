@@ -8,19 +8,11 @@ from typing import Any
 
 import click
 
-from tffc.assurance.validation import Report, validate
-from tffc.assurance.validation.arguments import usual_trials
+from tffc.api.verification import verified
+from tffc.assurance.validation import Report
 from tffc.assurance.validation.coverage import Coverage, NothingCompared
-from tffc.assurance.validation.real_data import RealData
-from tffc.assurance.validation.sources import (
-    Arguments,
-    OwnStates,
-    begins_with,
-    gives_state,
-    takes_state,
-    text_constants,
-)
-from tffc.cli.bundles import check_first_state
+from tffc.assurance.validation.sources import gives_state, takes_state
+from tffc.backends.compiler import check_first_state
 from tffc.cli.consent import check_consent
 from tffc.cli.diagnostics import show_error
 from tffc.cli.flags import facts_of, place_of
@@ -64,11 +56,13 @@ def verify(
         steps = for_program(steps, program)
     start_tensorflow()
     try:
-        report = validate(
-            program,
-            _arguments(read, trials, seed, data),
+        report = verified(
+            read,
             steps,
             form,
+            trials=trials,
+            seed=seed,
+            data=data,
             allow_impure_duplicates=allow_impure_duplicates,
             progress=step(f"verifying {source}", "runs"),
         )
@@ -141,12 +135,11 @@ def try_program(
 ) -> None:
     """Validate a program on the usual arguments and show the warnings.
 
-    Raises as `tffc.assurance.validation.validate` does.
+    Raises as `tffc.verify` does.
     """
     start_tensorflow()
-    report = validate(
-        program.computation,
-        _arguments(program, None, 0, None),
+    report = verified(
+        program,
         steps,
         form,
         allow_impure_duplicates=allow_impure_duplicates,
@@ -160,20 +153,6 @@ def try_program(
 def _warn(report: Report) -> None:
     for warning in report.warnings:
         show_error(warning, "warning")
-
-
-def _arguments(read: Program, trials: int | None, seed: int, data: str | None) -> Arguments:
-    program, type = read.computation, read.computation.type
-    count = usual_trials(program) if trials is None else trials
-    if data is not None and isinstance(type, FunctionType):
-        arguments: Arguments = RealData(type, data, count, seed)
-    else:
-        parameter = type.parameter if isinstance(type, FunctionType) else None
-        arguments = Arguments(parameter, count, seed)
-    arguments.constants = text_constants(program)
-    if read.initialize is None or not begins_with(program, read.initialize):
-        return arguments
-    return OwnStates(program, read.initialize, arguments)
 
 
 def _finding(report: Report) -> dict[str, Any]:

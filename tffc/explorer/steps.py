@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from tffc.backends.forms.component import ComponentBuilder
 from tffc.backends.forms.stages import StagedCall, StagedRound
@@ -10,7 +11,8 @@ from tffc.explorer.graphs import Graphs
 from tffc.language.calls import uri_of
 from tffc.language.nodes import Compiled
 from tffc.language.types import Type
-from tffc.linking.aggregations import PLAIN, Aggregation
+from tffc.linking.aggregations import PLAIN, Aggregation, Part
+from tffc.linking.operand import Operand
 from tffc.support.errors import TffcError
 
 WORDS = {
@@ -60,37 +62,44 @@ def steps_of(program: StagedRound, staged: StagedCall, graphs: Graphs) -> list[d
         return []
     aggregation = kind(staged.call)
     total, update = aggregation.accumulator, aggregation.update
-    types: dict[str, tuple[tuple[Type, ...], Type]] = {
-        "zero": ((), aggregation.zero_type),
-        "accumulate": ((total, update), total),
-        "merge": ((total, total), total),
-        "report": ((total,), aggregation.report_type),
-    }
+    steps = (
+        _Step("zero", aggregation.zero, (), aggregation.zero_type),
+        _Step("accumulate", aggregation.accumulate, (total, update), total),
+        _Step("merge", aggregation.merge, (total, total), total),
+        _Step("report", aggregation.report, (total,), aggregation.report_type),
+    )
     rules = RULES.get(uri_of(staged.call), ("the function of your program",) * 4)
-    found: list[dict[str, Any]] = []
-    for rule, (name, (taken, result)) in zip(rules, types.items(), strict=True):
-        section = _section(program, aggregation, name, taken, result)
-        found.append(
+    descriptions: list[dict[str, Any]] = []
+    for rule, step in zip(rules, steps, strict=True):
+        section = _section(program, aggregation, step)
+        descriptions.append(
             {
-                "name": name,
-                "means": WORDS[name],
+                "name": step.part,
+                "means": WORDS[step.part],
                 "rule": rule,
-                "type": f"({', '.join(map(str, taken))}) -> {result}",
+                "type": f"({', '.join(map(str, step.taken))}) -> {step.result}",
                 "graph": None if section is None else graphs.number(section),
             }
         )
-    return found
+    return descriptions
 
 
-def _section(
-    program: StagedRound, aggregation: Aggregation, step: str, taken: tuple[Type, ...], result: Type
-) -> Compiled | None:
+class _Step(NamedTuple):
+    """A part of an aggregation: what computes it, and its types."""
+
+    part: Part
+    compute: Callable[..., Operand]
+    taken: tuple[Type, ...]
+    result: Type
+
+
+def _section(program: StagedRound, aggregation: Aggregation, step: _Step) -> Compiled | None:
     """Return the graph of a single step; None if there is none, for example for an unknown
     shape."""
     try:
-        component = ComponentBuilder(program, step, taken, None)
-        component.run(aggregation.operands_of(step))
-        made = getattr(aggregation, step)(component.emitter, *component.arguments)
-        return component.finish(made, result)
+        component = ComponentBuilder(program, step.part, step.taken, None)
+        component.run(aggregation.operands_of(step.part))
+        value = step.compute(component.emitter, *component.arguments)
+        return component.finish(value, step.result)
     except (TffcError, KeyError):
         return None

@@ -55,7 +55,7 @@ def federated_mean(value: Any, weight: Any = None) -> Value:
     operand, type = federated_operand(value, context, "the value to average", CLIENTS)
     if not is_averageable(type):
         raise LanguageTypeError(
-            "E483",
+            "E482",
             f"values of type `{type}` have no mean: they must hold floating or complex numbers",
             help="convert them at the clients, with tf.cast in a TensorFlow computation",
         )
@@ -64,7 +64,7 @@ def federated_mean(value: Any, weight: Any = None) -> Value:
     factor, factor_type = federated_operand(weight, context, "the weight", CLIENTS)
     if not _is_weight(factor_type.member):
         raise LanguageTypeError(
-            "E484",
+            "E478",
             "the weight must be a scalar integer or floating number of each client, but is of "
             f"type `{factor_type}`",
         )
@@ -94,7 +94,7 @@ def _extremum(uri: str, name: str, value: Any) -> Value:
     operand, type = federated_operand(value, context, f"the value to take the {name} of", CLIENTS)
     if not is_ordered(type):
         raise LanguageValueError(
-            "E485",
+            "E482",
             f"values of type `{type}` have no {name}: they must hold integers or floating numbers",
         )
     return _reduced(context, uri, operand, type)
@@ -185,7 +185,7 @@ def secure_operands(
     operand, type = federated_operand(value, context, "the value to sum", CLIENTS)
     if not is_structure_of_integers(type):
         raise LanguageTypeError(
-            "E487",
+            "E482",
             f"values of type `{type}` cannot be summed securely: they must hold integers",
             help="scale and round floating numbers in a TensorFlow computation, as in "
             "tf.cast(tf.round(x * 1000.0), tf.int32), sum those, and divide the sum by the scale",
@@ -193,7 +193,7 @@ def secure_operands(
     limit = convert(bound, None, context)
     if not is_single_integer_or_matches_structure(limit.type_signature, type.member):
         raise LanguageTypeError(
-            "E488",
+            "E478",
             f"{role} must be one integer, or a structure of integers like `{type.member}`, but is "
             f"of type `{limit.type_signature}`",
             help=UNPLACED if isinstance(limit.type_signature, FederatedType) else None,

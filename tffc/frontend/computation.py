@@ -173,7 +173,7 @@ class Computation(Convertible):
         attempted use."""
         if self._scope is not None:
             raise ContextError(
-                "E432",
+                "E431",
                 f"the computation cannot be {use} by itself, for it uses values of the trace of "
                 f"{self._scope.name!r}",
                 help="make them arguments of the computation",
@@ -195,7 +195,7 @@ class Computation(Convertible):
 
             return import_section(section, self._type, argument)
         raise LanguageValueError(
-            "E433",
+            "E430",
             f"a computation of type `{self._type}` is called inside a {context.kind}.computation, "
             "but only TensorFlow computations can be called, and only by one another",
             help="call it in a federated computation and pass on what it gives",
@@ -335,13 +335,13 @@ def _declared(source: Any) -> Type:
     declared = to_type(source)
     if declared.is_abstract:
         raise LanguageTypeError(
-            "E156",
+            "E109",
             f"a parameter cannot be of type `{declared}`, which holds a type variable",
             help="leave the types out; the computation is then traced for each type it is used at",
         )
     if any(isinstance(part, StructType) and "" in part.names for part in walk(declared)):
         raise LanguageTypeError(
-            "E164",
+            "E107",
             f"an element of `{declared}` has an empty name, which no file can keep",
             help="name it, or leave the name out",
         )
@@ -374,7 +374,7 @@ def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
     def decorate(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             raise LanguageTypeError(
-                "E400",
+                "E407",
                 f"@{name} was given {next(iter(kwargs))!r} by keyword, but takes types by position",
                 help="give one type for each parameter of the function, in order",
             )
@@ -432,7 +432,7 @@ def deserialize_computation(data: bytes, *, allow_effects: Collection[str] = ())
     """
     if not isinstance(data, bytes):
         raise LanguageTypeError(
-            "E251", f"a computation is read from bytes, not from {described(data)}"
+            "E198", f"a computation is read from bytes, not from {described(data)}"
         )
     from tffc.language import wire
     from tffc.runtime.effects.consent import read_kinds

@@ -167,7 +167,7 @@ def _enter(item: Any, around: set[int]) -> None:
     """Record that a container is being converted; refuse one that contains itself."""
     if id(item) in around:
         raise LanguageValueError(
-            "E467",
+            "E460",
             f"a {type(item).__name__} that contains itself is not a struct",
             help="take the container out of itself; copy it where a second one is meant",
         )
@@ -262,7 +262,7 @@ def _constant(item: Any, wanted: Type | None) -> Value:
     open_scalar = array.shape == () and type.shape is None
     if open_scalar or not shape_is_assignable(type.shape, array.shape):
         raise LanguageValueError(
-            "E462",
+            "E461",
             f"the constant {shown(item)} of shape {list(array.shape)} is not of type `{type}`",
             help=f"give one of this shape, or declare the type as `{array.type}`",
         )
@@ -276,7 +276,7 @@ def _check_objects(item: Any) -> None:
     strange = [x for x in item.ravel().tolist() if not isinstance(x, (str, bytes))]
     if strange:
         raise LanguageTypeError(
-            "E463",
+            "E460",
             "a NumPy array of objects is not a tensor of strings: it holds "
             f"{described(strange[0])}",
             help="put values of a program into a list" if isinstance(strange[0], Value) else None,
@@ -317,5 +317,5 @@ def _leaf_type(item: Any) -> Type:
         if isinstance(item, tensorflow.data.Dataset):
             return SequenceType(item.element_spec)
     raise LanguageTypeError(
-        "E464", f"{described(item)} has no type in the language", help=alternative(item)
+        "E460", f"{described(item)} has no type in the language", help=alternative(item)
     )

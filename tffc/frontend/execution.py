@@ -77,7 +77,7 @@ class _Interpreting:
         count = default_num_clients
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise LanguageValueError(
-                "E716",
+                "E706",
                 f"default_num_clients is {count!r}, expected a count of clients, 0 or more",
             )
         self._clients = count

@@ -113,13 +113,13 @@ def _tensors(jax: Any, parameter: Type | None) -> list[TensorType]:
             )
         if not leaf.is_fully_defined():
             raise LanguageTypeError(
-                "E428",
+                "E419",
                 f"the shape of `{leaf}` is not known, as JAX needs it to be",
                 help="declare the type with every size, or use a TensorFlow computation",
             )
         if leaf.element_type is DType.STRING:
             raise LanguageValueError(
-                "E429",
+                "E419",
                 "JAX has no arrays of strings",
                 help="write it in TensorFlow, or take numbers in place of strings",
             )
@@ -192,7 +192,7 @@ def _result(returned: Any, outputs: list[TensorType]) -> Task[tuple[Type, Sectio
     if not isinstance(dtype, np.dtype):
         found = described(returned) if dtype is None else f"an array of {dtype}"
         raise LanguageTypeError(
-            "E468",
+            "E454",
             f"{found} cannot be the result of a JAX computation",
             help="return arrays of numbers, and lists, tuples and mappings of them",
         )

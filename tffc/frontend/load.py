@@ -192,7 +192,7 @@ def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: s
         return _loaded(name, value)
     if _is_a(value, PolymorphicComputation):
         raise LoadError(
-            "E440",
+            "E414",
             f"{name!r} in {source} is polymorphic, so its types are not known",
             help="give its decorator the types of its parameters",
         )
@@ -230,12 +230,31 @@ def _no_candidate(module: ModuleType, source: str) -> LoadError:
     if functions:
         notes.append(f"plain Python functions: {', '.join(functions)}")
     return LoadError(
-        "E466",
+        "E465",
         f"{source} defines no computation and no iterative process",
         notes=tuple(notes),
         help="decorate a function with @tff.federated_computation(...), with the types of its "
         "parameters",
     )
+
+
+def loaded_object(value: object) -> Loaded | None:
+    """Return what `load` would return for an object; None if it is no computation or process.
+
+    Raises:
+      LoadError: it is a computation whose types are not known.
+    """
+    if _is_candidate(value):
+        named = value.next if isinstance(value, IterativeProcess) else value
+        name = getattr(named, "__name__", "")
+        return _loaded(name if isinstance(name, str) else "", value)
+    if _is_a(value, PolymorphicComputation):
+        raise LoadError(
+            "E414",
+            "the computation is polymorphic, so its types are not known",
+            help="give its decorator the types of its parameters",
+        )
+    return None
 
 
 def _loaded(name: str, value: Candidate) -> Loaded:

@@ -75,7 +75,7 @@ def function_operand(
         check_scope(scope_of(value), context)
     elif not isinstance(source, Value) and callable(source):
         raise LanguageTypeError(
-            "E472",
+            "E417",
             f"{role} must be a computation, but is {described(source)}",
             help=alternative(source),
         )
@@ -84,7 +84,7 @@ def function_operand(
     type = value.type_signature
     if not isinstance(type, FunctionType):
         raise LanguageTypeError(
-            "E473",
+            "E413",
             f"{role} must be a function, but is of type `{type}`",
             help="the function comes first and the value after it"
             if isinstance(type, FederatedType)
@@ -115,7 +115,7 @@ def accumulator_type(function: FunctionType, role: str) -> Type:
     parameter = function.parameter
     if not isinstance(parameter, StructType) or len(parameter) != 2:
         raise LanguageTypeError(
-            "E486",
+            "E474",
             f"{role} must take an accumulator and the next value, but is of type `{function}`",
         )
     return parameter.types[0]

@@ -91,7 +91,7 @@ def federated_eval(fn: Any, placement: Placement) -> Value:
     function, signature = function_operand(fn, None, context, "the function to evaluate")
     if signature.parameter is not None:
         raise LanguageTypeError(
-            "E475",
+            "E474",
             f"the function to evaluate must take no argument, but is of type `{signature}`",
             help="tff.federated_map(f, x) applies a function to a federated value",
         )
@@ -108,7 +108,7 @@ def federated_value(value: Any, placement: Placement) -> Value:
     type = operand.type_signature
     if contains(type, FederatedType):
         raise LanguageTypeError(
-            "E476",
+            "E471",
             f"the value to place must not be federated, but is of type `{type}`",
             help="values are moved with tff.federated_broadcast and with aggregations",
         )
@@ -128,7 +128,7 @@ def federated_zip(value: Any) -> Value:
         if isinstance(found, StructType):
             reason, help = why_not_zipped(found)
         raise LanguageTypeError(
-            "E477",
+            "E471",
             "the value to zip must be a struct of federated values at one placement, but is of "
             f"type `{found}`",
             notes=(reason,),
@@ -195,7 +195,7 @@ def _is_key_vector(type: Type) -> bool:
 def _check_all_equal(type: FederatedType, role: str) -> None:
     if not type.all_equal:
         raise LanguageTypeError(
-            "E479",
+            "E446",
             f"{role} must be one value, but its constituents may differ: its type is `{type}`",
             help="declare it without all_equal=False",
         )
@@ -213,7 +213,7 @@ class FederatedTrace(FederatedContext):
         signature = function.type_signature
         if not isinstance(signature, FunctionType):
             raise LanguageTypeError(
-                "E480",
+                "E413",
                 f"a value of type `{signature}` is not a function, so it cannot be called",
                 help="call a value whose type has an arrow; does a parameter here hide a "
                 "computation of the same name?",
@@ -232,7 +232,7 @@ class FederatedTrace(FederatedContext):
         type = first.type_signature
         if not type.is_equivalent_to(second.type_signature) or not is_numeric(type):
             raise LanguageTypeError(
-                "E481",
+                "E482",
                 f"cannot add values of types `{type}` and `{second.type_signature}`",
                 notes=("both must be of one type, made of numbers",),
                 help=addition_fix(type, second.type_signature),

@@ -30,20 +30,20 @@ def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if len(args) == 1 and not kwargs:
         if args[0] is None:
             raise LanguageValueError(
-                "E421", f"the computation takes an argument of type `{parameter}`, but got None"
+                "E460", f"the computation takes an argument of type `{parameter}`, but got None"
             )
         return args[0]
     if not args and not kwargs:
         is_empty = isinstance(parameter, StructType) and not parameter.types
         raise LanguageTypeError(
-            "E422",
+            "E420",
             f"the computation takes an argument of type `{parameter}`, but was given none",
             help="give () for an empty struct" if is_empty else None,
         )
     if not isinstance(parameter, StructType) or not parameter.is_argument_struct():
         given = f"{next(iter(kwargs))!r} by name" if kwargs else len(args)
         raise LanguageTypeError(
-            "E423",
+            "E420",
             f"the computation takes one argument, of type `{parameter}`, but was given {given}",
             help="give one positional argument",
         )
@@ -53,7 +53,7 @@ def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 def _struct(parameter: StructType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Struct:
     if len(args) > len(parameter):
         raise LanguageTypeError(
-            "E424",
+            "E420",
             f"the computation takes {len(parameter)} arguments, of type `{parameter}`, but was "
             f"given {len(args)} by position",
         )
@@ -66,7 +66,7 @@ def _struct(parameter: StructType, args: tuple[Any, ...], kwargs: dict[str, Any]
         elif name is None or name not in kwargs:
             missing = f"element {index}" if name is None else repr(name)
             raise LanguageTypeError(
-                "E425",
+                "E420",
                 f"the argument {missing} of type `{parameter.types[index]}` is missing",
                 help=f"give it by position{'' if name is None else f', or as {name}=...'}",
             )
@@ -79,13 +79,13 @@ def _check_keyword(parameter: StructType, positional: int, name: str) -> None:
     index = parameter.index_of(name)
     if index is None:
         raise LanguageTypeError(
-            "E426",
+            "E420",
             f"the computation has no argument named {name!r}; its parameter is `{parameter}`",
             help=did_you_mean(name, parameter.fields()),
         )
     if index < positional:
         raise LanguageTypeError(
-            "E427",
+            "E420",
             f"the argument {name!r} is given twice, by position and by name",
             help=f"leave out one of the two: {name!r} is argument {index + 1} by position",
         )

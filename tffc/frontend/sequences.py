@@ -36,7 +36,7 @@ def sequence_map(fn: Any, arg: Any) -> Value:
     operand, type, element = _sequence(arg, context, "the value to map")
     if signature.parameter is None:
         raise LanguageTypeError(
-            "E489",
+            "E474",
             f"the mapping function must take an element of type `{element}`, but is of type "
             f"`{signature}`",
         )
@@ -78,7 +78,7 @@ def sequence_reduce(value: Any, zero: Any, op: Any) -> Value:
         return Value(context.bind(call), state, context)
     if not isinstance(start.type_signature, FederatedType):
         raise LanguageTypeError(
-            "E490",
+            "E470",
             "zero must be federated like the value to reduce, but is of type "
             f"`{start.type_signature}`",
             help=f"place it first: tff.federated_value(x, tff.{type.placement})",
@@ -121,7 +121,7 @@ def sequence_sum(value: Any) -> Value:
     reason = why_not_summable(element)
     if reason is not None:
         raise SumIncompatibleError(
-            "E491",
+            "E482",
             f"elements of type `{element}` cannot be summed",
             notes=(reason,),
             help="map the elements to numbers of known shape first, with tff.sequence_map; tf.cast"

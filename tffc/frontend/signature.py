@@ -41,15 +41,15 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
 
 def _check_parameter(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
     if parameter.default is not inspect.Parameter.empty:
-        raise _refused(function, "E402", f"the parameter {parameter.name!r} has a default value")
+        raise _refused(function, "E401", f"the parameter {parameter.name!r} has a default value")
     if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
-        raise _refused(function, "E403", f"the parameter {parameter.name!r} is positional-only")
+        raise _refused(function, "E401", f"the parameter {parameter.name!r} is positional-only")
     if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-        raise _refused(function, "E404", f"the parameter {parameter.name!r} is keyword-only")
+        raise _refused(function, "E401", f"the parameter {parameter.name!r} is keyword-only")
     if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
         stars = "*" if parameter.kind is inspect.Parameter.VAR_POSITIONAL else "**"
         reason = f"'{stars}{parameter.name}' stands for any number of arguments"
-        raise _refused(function, "E405", reason)
+        raise _refused(function, "E401", reason)
 
 
 def _refused(function: Callable[..., Any], code: str, reason: str) -> LanguageTypeError:
@@ -78,7 +78,7 @@ def parameter_type(
     given = [type for type in types if type is not None]
     if len(given) < len(types):
         raise LanguageTypeError(
-            "E406",
+            "E407",
             f"None is not a type, so it cannot be that of a parameter of {_name(function)}",
             span=definition_span(function),
             help="give the type of each parameter, such as np.int32",
@@ -105,7 +105,7 @@ def _no_parameter_type(function: Callable[..., Any], types: Sequence[Type | None
     if isinstance(only, StructType) and not only.types:
         return _struct_type(function, (), only)
     raise LanguageTypeError(
-        "E408",
+        "E407",
         f"{_name(function)} has no parameters, but was given "
         + ("a type for one" if len(types) == 1 else f"types for {len(types)}"),
         help="drop the types, or give the function parameters",
@@ -116,7 +116,7 @@ def _no_parameter_type(function: Callable[..., Any], types: Sequence[Type | None
 def _whole_type(function: Callable[..., Any], name: str, type: Type | None) -> Type:
     if type is None:
         raise LanguageTypeError(
-            "E409",
+            "E407",
             f"{_name(function)} has the parameter {name!r}, but was given None for its type",
             help="give its type, or drop the parameter",
             span=definition_span(function),
@@ -128,7 +128,7 @@ def _struct_type(function: Callable[..., Any], names: tuple[str, ...], type: Typ
     """Return the struct type given for all parameters at once, with the parameters' names."""
     if not isinstance(type, StructType) or len(type) != len(names):
         raise LanguageTypeError(
-            "E410",
+            "E407",
             f"{_name(function)} has {len(names)} parameters, {_listed(names)}, but was given the "
             f"one type `{type}`",
             help=f"give {len(names)} types, or a struct of {len(names)} elements",
@@ -138,7 +138,7 @@ def _struct_type(function: Callable[..., Any], names: tuple[str, ...], type: Typ
         return StructWithPythonType.with_container(names, type.types, collections.OrderedDict)
     if set(type.names) != set(names):
         raise LanguageTypeError(
-            "E411",
+            "E407",
             f"{_name(function)} has the parameters {_listed(names)}, but was given the type "
             f"`{type}`, whose elements have other names",
             help="name all elements after the parameters, or none",
@@ -170,7 +170,7 @@ def is_splatted(
         else:
             return True
     raise LanguageTypeError(
-        "E412",
+        "E407",
         f"{_name(function)}{signature} cannot be called with an argument of type `{type}`",
         help="the elements of the argument are passed one by one, those with names as keywords",
     )

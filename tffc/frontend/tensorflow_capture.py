@@ -32,6 +32,7 @@ from tffc.frontend.tensorflow_values import (
     placeholders,
     tensor_names,
 )
+from tffc.graphs.node import all_nodes
 from tffc.language.nodes import Compiled
 from tffc.language.type_parts import without_containers
 from tffc.language.types import FunctionType, Type
@@ -121,7 +122,7 @@ def _run(
 def _returned_none(function: Callable[..., Any]) -> ComputationReturnedNoneError:
     name = function_name(function) or "the traced callable"
     return ComputationReturnedNoneError(
-        "E450",
+        "E415",
         f"{name!r} returned None, which is not a value of a program",
         help="return the result; a function without a return statement returns None",
         span=result_span(function),
@@ -142,16 +143,14 @@ def _taken(tf: Any, function: Callable[..., Any], returned: Any) -> Captured:
 
 def _check_seeds(graph_def: Any) -> None:
     """Refuse the traces of `tf.random.set_seed`: every run would draw the same numbers."""
-    functions = (function.node_def for function in graph_def.library.function)
-    for nodes in (graph_def.node, *functions):
-        for node in nodes:
-            if "seed" in node.attr and node.attr["seed"].i not in (0, UNSET_GRAPH_SEED):
-                raise LanguageValueError(
-                    "E451",
-                    f"the operation {node.name!r} draws from a seed set for the whole graph",
-                    help="in place of tf.random.set_seed, give a seed to the operation, or use "
-                    "tf.random.stateless_uniform and its like",
-                )
+    for node in all_nodes(graph_def):
+        if "seed" in node.attr and node.attr["seed"].i not in (0, UNSET_GRAPH_SEED):
+            raise LanguageValueError(
+                "E451",
+                f"the operation {node.name!r} draws from a seed set for the whole graph",
+                help="in place of tf.random.set_seed, give a seed to the operation, or use "
+                "tf.random.stateless_uniform and its like",
+            )
 
 
 def _nodes_of(binding: SectionBinding) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from tffc.graphs.functions import Library
-from tffc.graphs.node import source
+from tffc.graphs.node import data_edges, reached, source
 
 VISIBLE_EFFECTS = frozenset({"Assert", "EagerPyFunc", "Print", "PrintV2", "PyFunc", "WriteFile"})
 """Operations whose effect is visible outside of the graph, unlike changes to its variables."""
@@ -26,7 +26,7 @@ def free_initializers(graph_def: Any, initialize_op: str) -> None:
         if node.op == "NoOp":
             pending.extend(edge.removeprefix("^") for edge in node.input)
         else:
-            node.input[:] = [edge for edge in node.input if not edge.startswith("^")]
+            node.input[:] = data_edges(node)
 
 
 def release_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str]:
@@ -67,17 +67,10 @@ def _computed_from_placeholders(graph_def: Any, given: Collection[str]) -> set[s
     """Return the placeholders that are not given, and the nodes that depend on them."""
     users: dict[str, list[str]] = defaultdict(list)
     for node in graph_def.node:
-        for edge in node.input:
-            if not edge.startswith("^"):
-                users[source(edge)].append(node.name)
-    found: set[str] = set()
-    pending = [n.name for n in graph_def.node if n.op == "Placeholder" and n.name not in given]
-    while pending:
-        name = pending.pop()
-        if name not in found:
-            found.add(name)
-            pending.extend(users[name])
-    return found
+        for edge in data_edges(node):
+            users[source(edge)].append(node.name)
+    roots = [n.name for n in graph_def.node if n.op == "Placeholder" and n.name not in given]
+    return set(reached(roots, users.__getitem__))
 
 
 def require_visible_effects(
@@ -88,7 +81,7 @@ def require_visible_effects(
     Otherwise TensorFlow prunes a check that no result depends on.
     """
     library = Library(graph_def.library)
-    functions = _functions_with_effects(graph_def, library)
+    functions = _functions_with_effects(library)
     effects = [
         node.name
         for node in graph_def.node
@@ -117,14 +110,14 @@ class _NewNames:
         return wanted
 
 
-def _functions_with_effects(graph_def: Any, library: Library) -> set[str]:
-    """Return the library functions that have a visible effect, themselves or through calls."""
-    nodes = {f.signature.name: f.node_def for f in graph_def.library.function}
-    found: set[str] = set()
-    for group in library.groups(nodes):
-        if any(_has_effect(node, found, library) for name in group for node in nodes[name]):
-            found.update(group)
-    return found
+def _functions_with_effects(library: Library) -> set[str]:
+    """Return the functions that have a visible effect, themselves or through calls."""
+    functions: set[str] = set()
+    for group in library.groups(library.functions):
+        nodes = (node for name in group for node in library.nodes(name).values())
+        if any(_has_effect(node, functions, library) for node in nodes):
+            functions.update(group)
+    return functions
 
 
 def _has_effect(node: Any, functions: set[str], library: Library) -> bool:

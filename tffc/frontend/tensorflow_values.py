@@ -41,7 +41,7 @@ def check_parameter(parameter: Type) -> None:
     banned = find(parameter, (FederatedType, FunctionType, PlacementType))
     if banned is not None:
         raise LanguageTypeError(
-            "E452",
+            "E419",
             f"a TensorFlow computation cannot take an argument of type `{parameter}`",
             notes=(f"`{banned}` is not made of tensors, structs and sequences",),
             help=instead_of(banned),
@@ -74,7 +74,7 @@ def placeholders(tf: Any, type: Type, name: str) -> Task[Captured]:
 def _join(parent: str, name: str | None) -> str:
     if name is not None and not all(c.isascii() and (c.isalnum() or c in "_.\\/>-") for c in name):
         raise LanguageValueError(
-            "E453",
+            "E419",
             f"TensorFlow cannot name a tensor after the element {name!r} of the parameter",
             help="name elements with letters, digits and underscores",
         )

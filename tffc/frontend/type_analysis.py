@@ -74,7 +74,7 @@ def check_is_type(source: Any) -> Type:
     """
     if not isinstance(source, Type):
         raise LanguageTypeError(
-            "E169",
+            "E110",
             f"expected a type, found {described(source)}",
             help="make it one: tff.to_type(x)",
         )

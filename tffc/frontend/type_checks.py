@@ -118,7 +118,7 @@ def check_valid_federated_weighted_mean_argument_tuple_type(type_spec: Type) -> 
 
 
 def _refuse(type: Type | None, wanted: str) -> NoReturn:
-    raise LanguageTypeError("E174", f"expected {wanted}, but found the type `{type}`")
+    raise LanguageTypeError("E168", f"expected {wanted}, but found the type `{type}`")
 
 
 def is_single_integer_or_matches_structure(type_sig: Type, shape_type: Type) -> bool:

@@ -52,7 +52,7 @@ def structure_from_tensor_type_tree(fn: Callable[[TensorType], Any], type_spec: 
         if isinstance(part, TensorType):
             return fn(part)
         raise LanguageValueError(
-            "E170",
+            "E168",
             f"expected tensors and structs of them only, found the type `{part}`",
             help="give the type of what a sequence or federated type has inside",
         )
@@ -84,7 +84,7 @@ def fill(
 def _contained(type: StructType, elements: list[Any]) -> Any:
     if 0 < len(type.fields()) < len(type):
         raise LanguageValueError(
-            "E171",
+            "E161",
             f"Python has no container for `{type}`, which names some of its elements only",
             help="name all elements, or none",
         )
@@ -148,5 +148,5 @@ def _check_names(found: StructType, type: StructType) -> None:
     else:
         return
     raise LanguageValueError(
-        "E179", f"a value cannot be put into the containers of the type `{type}`: {reason}"
+        "E161", f"a value cannot be put into the containers of the type `{type}`: {reason}"
     )

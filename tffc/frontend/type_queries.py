@@ -45,7 +45,7 @@ def uri_to_placement_literal(uri: str) -> Placement:
         if placement.uri == uri:
             return placement
     raise LanguageValueError(
-        "E178", f"no placement is called {uri!r}", help="use 'clients' or 'server'"
+        "E105", f"no placement is called {uri!r}", help="use 'clients' or 'server'"
     )
 
 

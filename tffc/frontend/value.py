@@ -42,7 +42,7 @@ def _refused(symbol: str) -> Callable[..., NoReturn]:
     @entry_point
     def refuse(self: Value, *_: Any) -> NoReturn:
         raise LanguageTypeError(
-            "E499",
+            "E443",
             f"the operator {symbol} cannot be applied to a value of type "
             f"`{self.type_signature}` while its program is traced",
             help=operator_fix(self.type_signature),
@@ -114,7 +114,7 @@ class Value:
         if not 0 <= key < len(struct):
             refusal = OutOfRangeError if struct is self.__type else LanguageValueError
             raise refusal(
-                "E442",
+                "E441",
                 f"no element {key} in a value of type `{self.__type}`, which has {len(struct)} "
                 "elements",
                 help="positions count from 0 and cannot be negative",
@@ -276,7 +276,7 @@ def _slice(value: Value, struct: StructType, key: slice) -> Value:
     if struct is value.type_signature:
         if not indices:
             raise OutOfRangeError(
-                "E445",
+                "E441",
                 f"a slice of a value of type `{struct}` selects none of its elements",
                 help="select at least one element, or write [] for a struct without elements",
             )
@@ -311,7 +311,7 @@ def _mapped(value: Value, parameter: Reference, result: Node, member: Type) -> V
 def _unknown_field(type: Type, struct: StructType | None, name: str) -> MissingElementError:
     if struct is None:
         return MissingElementError(
-            "E447",
+            "E444",
             f"a value of type `{type}` has no elements, so none is named {name!r}",
             help="work on tensors and sequences belongs in a TensorFlow computation"
             + (", applied with tff.federated_map" if isinstance(type, FederatedType) else ""),
@@ -321,7 +321,7 @@ def _unknown_field(type: Type, struct: StructType | None, name: str) -> MissingE
     if not fields:
         help = "its elements have no names; select them by position"
     return MissingElementError(
-        "E448",
+        "E441",
         f"no element named {name!r} in a value of type `{type}`",
         notes=(f"it has {', '.join(map(repr, fields))}",) if fields else (),
         help=help,

@@ -16,7 +16,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tffc.graphs.functions import Library
-from tffc.graphs.node import encoded, hash_of, inputs_first, reached, tokens
+from tffc.graphs.node import (
+    control_edges,
+    data_edges,
+    encoded,
+    hash_of,
+    inputs_first,
+    reached,
+    tokens,
+)
 from tffc.graphs.proto import DataType
 
 IGNORED_ATTRIBUTES = frozenset(
@@ -127,11 +135,11 @@ def _source(tensor: str) -> tuple[str, str]:
 
 
 def data_inputs(node: Any) -> list[tuple[str, str]]:
-    return [_source(name) for name in node.input if not name.startswith("^")]
+    return list(map(_source, data_edges(node)))
 
 
 def control_inputs(node: Any) -> list[str]:
-    return [name[1:] for name in node.input if name.startswith("^")]
+    return [edge[1:] for edge in control_edges(node)]
 
 
 class NumberedFunctions(Library):
@@ -155,7 +163,7 @@ class NumberedFunctions(Library):
         """Return what stands for a function before it has a number: the operations in it."""
         if name not in self.functions:
             return name
-        return ",".join(sorted(node.op for node in self.body(name)))
+        return ",".join(sorted(node.op for node in self.nodes(name).values()))
 
 
 class _Canon:

@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from tffc.graphs.body import Body, body_of_function
 from tffc.graphs.node import copied_message, encoded, hash_of, inputs_first, reached
 from tffc.graphs.operations import op_table
 from tffc.graphs.operations.iterations import is_ordered, is_steady
@@ -70,6 +71,8 @@ class Library:
             g.function_name: g.gradient_func for g in library.gradient
         }
         self._calls: dict[str, tuple[str, ...]] = {}
+        self._nodes: dict[str, dict[str, Any]] = {}
+        self._bodies: dict[str, Body] = {}
 
     def called_by(self, node: Any) -> tuple[str, ...]:
         """Return the functions that a node names, each once.
@@ -85,7 +88,7 @@ class Library:
                 found.append(call.name)
             elif call.name not in ("", SYMBOLIC_GRADIENT):
                 raise GraphError(
-                    "E303",
+                    "E331",
                     f"node {node.name!r} calls a function {call.name!r}, which the graph's library "
                     "does not have",
                 )
@@ -133,9 +136,18 @@ class Library:
                 callers[call].append(name)
         return callers
 
-    def body(self, name: str) -> list[Any]:
-        """Return the nodes of a function."""
-        return list(self.functions[name].node_def)
+    def nodes(self, name: str) -> Mapping[str, Any]:
+        """Return the nodes of a function by name."""
+        if name not in self._nodes:
+            self._nodes[name] = {node.name: node for node in self.functions[name].node_def}
+        return self._nodes[name]
+
+    def body(self, name: str) -> Body:
+        """Return the body of a function."""
+        if name not in self._bodies:
+            function = self.functions[name]
+            self._bodies[name] = body_of_function(function, self.nodes(name), self.functions)
+        return self._bodies[name]
 
     def keeps_state(self, name: str) -> bool:
         """Tell whether kernels of a function keep state, not counting the functions it calls."""
@@ -148,17 +160,17 @@ class Library:
     def varies(self, name: str) -> bool:
         """Tell whether a function may compute something else each time, not counting what it
         calls."""
-        nodes = {node.name: node for node in self.body(name)}
+        nodes = self.nodes(name)
         return not all(is_steady(node, nodes) for node in self._operations(name))
 
     def is_ordered(self, name: str) -> bool:
         """Tell whether something may depend on when a function runs, not counting what it calls."""
-        nodes = {node.name: node for node in self.body(name)}
+        nodes = self.nodes(name)
         return any(is_ordered(node, nodes) for node in self._operations(name))
 
     def _operations(self, name: str) -> Iterator[Any]:
         """Yield the nodes of a function, without those whose operations are functions."""
-        return (node for node in self.body(name) if node.op not in self.functions)
+        return (node for node in self.nodes(name).values() if node.op not in self.functions)
 
     def copy(self, name: str, prefix: str) -> Any:
         """Return a copy of a function, with the prefix before the names of its state."""
@@ -180,7 +192,7 @@ class LinkedLibrary:
         names = list(itertools.chain(*groups))
         # A function that calls one with state has to be copied with it.
         self.stateful = library.leading_to(
-            names, lambda name: any(map(has_named_state, library.body(name)))
+            names, lambda name: any(map(has_named_state, library.nodes(name).values()))
         )
         keeping = library.leading_to(names, library.keeps_state)
         self.copied = self.stateful | keeping

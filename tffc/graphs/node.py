@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, TypeVar
 
 PORT = re.compile("[0-9]{1,9}")
@@ -120,6 +120,23 @@ def port_of(edge: str) -> int | None:
     if not colon:
         return 0
     return int(port) if PORT.fullmatch(port) else None
+
+
+def data_edges(node: Any) -> list[str]:
+    """Return the inputs of a node that are tensors."""
+    return [edge for edge in node.input if not edge.startswith("^")]
+
+
+def control_edges(node: Any) -> list[str]:
+    """Return the inputs of a node, `^name`, that it only waits for."""
+    return [edge for edge in node.input if edge.startswith("^")]
+
+
+def all_nodes(graph: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph, and those of all functions of its library."""
+    yield from graph.node
+    for function in graph.library.function:
+        yield from function.node_def
 
 
 N = TypeVar("N", str, int)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError
 
 from tffc.graphs.functions import named_functions
-from tffc.graphs.node import port_of, source
+from tffc.graphs.node import data_edges, port_of, source
 from tffc.graphs.operations import op_table
 from tffc.graphs.proto import GraphDef
 from tffc.support.errors import GraphError, reader
@@ -46,7 +46,7 @@ def read_graph(content: bytes) -> Any:
         graph = GraphDef.FromString(content)
     except DecodeError:
         raise GraphError(
-            "E305", f"the graph's {len(content)} bytes are not serialized GraphDef"
+            "E331", f"the graph's {len(content)} bytes are not serialized GraphDef"
         ) from None
     digest = hashlib.sha256(content).digest()
     if digest not in _checked:
@@ -90,7 +90,7 @@ class _Scope:
         if len(self.nodes) < len(nodes):
             names: set[str] = set()
             twice = next(n.name for n in nodes if n.name in names or names.add(n.name))
-            raise GraphError("E306", f"the graph has two nodes named {twice!r}", notes=self.notes)
+            raise GraphError("E331", f"the graph has two nodes named {twice!r}", notes=self.notes)
         for name in self.nodes:
             self.check_name(name)
         self._counts = {name: self._outputs_of(node) for name, node in self.nodes.items()}
@@ -143,7 +143,7 @@ class _Scope:
 
     def missing(self, what: str) -> GraphError:
         """Return the refusal of an edge from nowhere."""
-        return GraphError("E313", f"{what}, which the graph does not have", notes=self.notes)
+        return GraphError("E331", f"{what}, which the graph does not have", notes=self.notes)
 
     def _outputs_of(self, node: Any) -> int | None:
         """Return the number of a node's outputs; None if its operation is not known."""
@@ -159,7 +159,7 @@ class _Scope:
         return _length(self.functions[node.op], "input_arg") if node.op in self.functions else None
 
     def _check_count(self, node: Any) -> None:
-        count = sum(not edge.startswith("^") for edge in node.input)
+        count = len(data_edges(node))
         expected = self._inputs_of(node)
         if expected not in (None, count):
             message = f"node {node.name!r} has {count} inputs, and {node.op} takes {expected}"

@@ -98,7 +98,7 @@ class _Renamer:
             self._binders[id(node)] = counted(len(binders(node)) + inside)
         if self._binders[id(root)] > max_size():
             raise VerificationError(
-                "E146",
+                "E201",
                 f"the program binds {size_text(self._binders[id(root)])} names when it is written "
                 f"out, more than the {max_size()} that can be told apart",
                 help="bind shared functions in a block",

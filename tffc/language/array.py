@@ -32,7 +32,7 @@ class Array:
     def __post_init__(self) -> None:
         if min(self.shape, default=0) < 0:
             raise LanguageValueError(
-                "E176",
+                "E112",
                 f"a constant cannot have the shape {list(self.shape)}, which has a negative size",
                 help="give the number of elements in each dimension, from 0 up",
             )
@@ -89,7 +89,7 @@ def infer_dtype(value: Any) -> DType:
             return DType.INT64
         case int():
             raise LanguageValueError(
-                "E119",
+                "E121",
                 f"the integer {value} does not fit 64 bits",
                 help="use an integer from -2**63 to 2**63 - 1, or a float",
             )

@@ -115,7 +115,7 @@ def to_dtype(source: Any) -> DType:
     name = _dtype_name(source)
     if name is None:
         raise UnsupportedError(
-            "E160",
+            "E110",
             f"{source!r} is not an element type",
             help="give a NumPy or TensorFlow dtype, or a Python class such as int",
         )

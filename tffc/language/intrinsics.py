@@ -168,7 +168,7 @@ def check_instance(uri: str, concrete: Type) -> None:
     if definition is None:
         return
     if concrete.is_abstract:
-        raise LanguageTypeError("E134", f"the type `{concrete}` of {uri} is not concrete")
+        raise LanguageTypeError("E109", f"the type `{concrete}` of {uri} is not concrete")
 
     def refusal(code: str, reason: str) -> LanguageTypeError:
         message = (
@@ -185,7 +185,7 @@ def check_instance(uri: str, concrete: Type) -> None:
         if not isinstance(template, AbstractType):
             parts = _parts(template, found, defines)
             if parts is None:
-                raise refusal("E138", f"`{found}` stands where `{template}` is expected")
+                raise refusal("E135", f"`{found}` stands where `{template}` is expected")
             stack.extend(parts)
         elif not defines:
             used.setdefault(template.name, []).append(found)
@@ -196,7 +196,7 @@ def check_instance(uri: str, concrete: Type) -> None:
         bound = defined.get(name)
         for use in uses:
             if bound is not None and not use.is_assignable_from(bound):
-                raise refusal("E137", f"`{use}` is not assignable from `{name}`=`{bound}`")
+                raise refusal("E135", f"`{use}` is not assignable from `{name}`=`{bound}`")
 
 
 def _parts(template: Type, concrete: Type, defines: bool) -> list[tuple[Type, Type, bool]] | None:

@@ -121,12 +121,12 @@ def check_call_dominant(root: Node) -> Violation | None:
         for binding in node.locals if isinstance(node, Block) else ():
             if not isinstance(binding.value, Call):
                 message = f"`{printable(binding.name)}` is bound to {kind_of(binding.value)}"
-                return Violation("E143", message, place_of(root, binding.value))
+                return Violation("E142", message, place_of(root, binding.value))
         if isinstance(node, Call) and isinstance(node.function, Lambda):
-            return Violation("E144", "a lambda is called where it stands", place_of(root, node))
+            return Violation("E142", "a lambda is called where it stands", place_of(root, node))
         if isinstance(node, Selection) and isinstance(node.source, StructNode):
             message = "an element is selected from a struct that stands there"
-            return Violation("E145", message, place_of(root, node))
+            return Violation("E142", message, place_of(root, node))
         for child in (node.result,) if isinstance(node, Block) else node.children():
             if _is_reduced(child):
                 return _unbound_call(root, child)
@@ -138,7 +138,7 @@ def _is_reduced(node: Node) -> bool:
 
 
 def _unbound_call(root: Node, call: Node) -> Violation:
-    return Violation("E155", "a call is not the value of a binding", place_of(root, call))
+    return Violation("E142", "a call is not the value of a binding", place_of(root, call))
 
 
 def check_no_containers(root: Node) -> Violation | None:
@@ -147,7 +147,7 @@ def check_no_containers(root: Node) -> Violation | None:
     if node is None:
         return None
     message = f"{kind_of(node)} names a Python container in its type"
-    return Violation("E149", message, place_of(root, node))
+    return Violation("E142", message, place_of(root, node))
 
 
 def _has_own_container(node: Node) -> bool:
@@ -166,7 +166,7 @@ def check_no_identity_maps(root: Node) -> Violation | None:
     node = next(filter(is_identity_map, walk(root)), None)
     if node is None:
         return None
-    return Violation("E150", "an operator maps the identity", place_of(root, node))
+    return Violation("E142", "an operator maps the identity", place_of(root, node))
 
 
 def is_identity_map(node: Node) -> bool:
@@ -193,18 +193,18 @@ def check_no_unused_bindings(root: Node) -> Violation | None:
         if isinstance(bound.binder, Block) and bound.local is not None and not bound.uses:
             value = bound.binder.locals[bound.local].value
             message = f"nothing uses `{printable(bound.name)}`"
-            return Violation("E151", message, place_of(root, value))
+            return Violation("E142", message, place_of(root, value))
     return None
 
 
 def check_no_means(root: Node) -> Violation | None:
     """Tell whether no operator computes a mean."""
-    return _find_operator(root, MEANS, "E152", "computes a mean", "desugar-means")
+    return _find_operator(root, MEANS, "E142", "computes a mean", "desugar-means")
 
 
 def check_no_select(root: Node) -> Violation | None:
     """Tell whether no operator selects slices at the server."""
-    return _find_operator(root, SELECTS, "E153", "selects slices of a server value", "lower-select")
+    return _find_operator(root, SELECTS, "E142", "selects slices of a server value", "lower-select")
 
 
 def _find_operator(

@@ -125,13 +125,13 @@ class Selection(NodeBase):
         struct = _struct_type(self.source)
         if not 0 <= self.index < len(struct):
             raise LanguageValueError(
-                "E123",
+                "E122",
                 f"no element {self.index} in `{struct}`, which has {len(struct)} elements",
                 help="positions count from 0 and cannot be negative",
             )
         if self.name is not None and struct.names[self.index] != self.name:
             raise LanguageValueError(
-                "E124",
+                "E122",
                 f"element {self.index} of `{struct}` is not named {self.name!r}",
                 help=f"leave the name out, or give {struct.names[self.index]!r}",
             )
@@ -145,7 +145,7 @@ class Selection(NodeBase):
         index = struct.index_of(name)
         if index is None:
             raise LanguageValueError(
-                "E125",
+                "E122",
                 f"no element named {name!r} in `{struct}`",
                 notes=(f"it has {', '.join(map(repr, struct.fields())) or 'no named elements'}",),
                 help=did_you_mean(name, struct.fields())
@@ -187,7 +187,7 @@ class StructNode(NodeBase):
             )
         if "" in names:
             raise LanguageValueError(
-                "E116",
+                "E107",
                 "an element's name cannot be empty",
                 help="give None for the name of an element that has none",
             )
@@ -243,14 +243,14 @@ class Call(NodeBase):
             )
         if signature.parameter is None and self.argument is not None:
             raise LanguageTypeError(
-                "E128",
+                "E127",
                 f"a function of type `{signature}` takes no argument, "
                 f"but was given one of type `{self.argument.type}`",
             )
         if signature.parameter is not None:
             if self.argument is None:
                 raise LanguageTypeError(
-                    "E129",
+                    "E127",
                     f"a function of type `{signature}` needs an argument of type "
                     f"`{signature.parameter}`, but was given none",
                 )
@@ -284,7 +284,7 @@ class Lambda(NodeBase):
             _set(self, "parameter_name", None)
         if (self.parameter_name is None) != (self.parameter_type is None):
             raise LanguageTypeError(
-                "E130",
+                "E126",
                 "a lambda has both a parameter name and a parameter type, or neither; found "
                 f"{self.parameter_name!r} and `{self.parameter_type}`",
             )
@@ -388,7 +388,7 @@ class Compiled(NodeBase):
 
     def __post_init__(self) -> None:
         if self.kind not in ("tensorflow", "xla"):
-            raise LanguageValueError("E131", f"unknown kind of compiled section {self.kind!r}")
+            raise LanguageValueError("E126", f"unknown kind of compiled section {self.kind!r}")
 
     def pieces(self, section_name: SectionName) -> list[Any]:
         return [f"comp#{section_name(self)}"]
@@ -420,11 +420,11 @@ class Literal(NodeBase):
     def __post_init__(self) -> None:
         if self.value.dtype is not self.type.element_type:
             raise LanguageValueError(
-                "E132", f"a constant of {self.value.dtype} cannot have type `{self.type}`"
+                "E118", f"a constant of {self.value.dtype} cannot have type `{self.type}`"
             )
         if not shape_is_assignable(self.type.shape, self.value.shape):
             raise LanguageValueError(
-                "E133",
+                "E118",
                 f"a constant of type `{self.value.type}` cannot have type `{self.type}`",
             )
 

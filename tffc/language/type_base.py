@@ -199,7 +199,7 @@ class TypesNotIdenticalError(LanguageTypeError):
     """Two types that must be the same are not."""
 
     def __init__(self, first_type: Type, second_type: Type) -> None:
-        super().__init__("E103", mismatch(first_type, second_type, "identical"))
+        super().__init__("E102", mismatch(first_type, second_type, "identical"))
         self.first_type, self.second_type = first_type, second_type
 
 

@@ -295,7 +295,7 @@ class FederatedType(Type):
         banned = find(member, (FederatedType, FunctionType))
         if banned is not None:
             raise LanguageValueError(
-                "E106",
+                "E104",
                 f"a federated value cannot have members of type `{member}`",
                 notes=(f"`{banned}` is federated or a function",),
                 help=_instead_of_member(banned),
@@ -445,7 +445,7 @@ def _elements(source: Any, around: set[int]) -> Task[list[tuple[str | None, Type
     """
     if id(source) in around:
         raise LanguageValueError(
-            "E154", f"a {type(source).__name__} that contains itself is not a type"
+            "E110", f"a {type(source).__name__} that contains itself is not a type"
         )
     around.add(id(source))
     pairs: list[tuple[str | None, Type]] = []
@@ -466,7 +466,7 @@ def _named_elements(source: Any) -> list[tuple[str | None, Any]]:
         return [(source[0], source[1])]
     if isinstance(source, str) or not hasattr(source, "__iter__"):
         raise LanguageTypeError(
-            "E113",
+            "E110",
             f"{source!r} is not a collection of types and (name, type) pairs",
             help='write a list of types, or of names and types, such as [("a", np.int32)]',
         )
@@ -484,7 +484,7 @@ def _tensorflow_spec(source: Any) -> Type | None:
         return SequenceType(to_type(source.element_spec))
     if isinstance(source, tensorflow.TypeSpec):
         raise LanguageTypeError(
-            "E115",
+            "E111",
             f"a {type(source).__name__} is not a type of the language",
             help="give its component tensors as a struct",
         )

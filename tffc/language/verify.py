@@ -83,7 +83,7 @@ def _check_placements(root: Node) -> Violation | None:
         if node.function.uri in ZIPS and id(node.function) not in right_zips:
             reason = _wrong_zip(node.function, ZIPS[node.function.uri])
             if reason is not None:
-                return Violation("E147", reason, place_of(root, node.function))
+                return Violation("E135", reason, place_of(root, node.function))
             right_zips.add(id(node.function))
         for operand in _operands(node):
             if isinstance(operand, Lambda):

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from tffc.language.calls import operands
 from tffc.language.nodes import Call, Node
@@ -27,6 +27,10 @@ from tffc.language.types import FunctionType, StructType, TensorType, Type
 Value: TypeAlias = Any
 """A value that an arithmetic computes with: an operand of a graph or a value in memory, a struct as
 a tuple."""
+
+
+Part: TypeAlias = Literal["zero", "accumulate", "merge", "report"]
+"""A part of an aggregation for which the program may have expressions of its own."""
 
 
 class Arithmetic(Protocol):
@@ -79,7 +83,7 @@ class Aggregation(abc.ABC):
         """The expressions that each client evaluates."""
         return operands(self.call)[:1]
 
-    def operands_of(self, part: str) -> tuple[Node, ...]:
+    def operands_of(self, part: Part) -> tuple[Node, ...]:
         """Return the expressions of the program that a part uses: zero, accumulate, merge or
         report."""
         return ()
@@ -205,12 +209,12 @@ class Maximum(Aggregation):
 class Aggregate(Aggregation):
     """Computes what the user's own zero, accumulate, merge and report say."""
 
-    PARTS = ("zero", "accumulate", "merge", "report")
+    PARTS: ClassVar[tuple[Part, ...]] = ("zero", "accumulate", "merge", "report")
 
-    def operands_of(self, part: str) -> tuple[Node, ...]:
+    def operands_of(self, part: Part) -> tuple[Node, ...]:
         return (self._operand(part),)
 
-    def _operand(self, part: str) -> Node:
+    def _operand(self, part: Part) -> Node:
         return operands(self.call)[self.PARTS.index(part) + 1]
 
     @property

@@ -166,7 +166,7 @@ def _pairs(op: str, first: Operand, second: Operand) -> list[tuple[Tensor, Tenso
     for left, right in pairs:
         if not (isinstance(left, Tensor) and isinstance(right, Tensor)):
             raise LanguageTypeError(
-                "E315",
+                "E314",
                 f"{op} cannot combine {_describe(left)} with {_describe(right)}",
                 help="give both one structure: two tensors, or two structs of as many elements",
             )
@@ -199,7 +199,7 @@ def _limits(dtype: DType) -> tuple[float, float]:
 def _check(what: str, kind: Type, allowed: Collection[str]) -> None:
     if not isinstance(kind, TensorType) or kind.element_type.kind not in allowed:
         raise LanguageTypeError(
-            "E317",
+            "E314",
             f"there is no arithmetic ({what}) on a `{kind}`",
             help="convert it to numbers before, in a TensorFlow computation; tf.cast makes numbers"
             " of booleans",

@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from tffc.graphs.body import Body, Edge
 from tffc.graphs.functions import Library
-from tffc.graphs.node import inputs_first, source
 from tffc.graphs.operations import hlo
 from tffc.graphs.operations.effects import Effect, effect_of
 from tffc.language.nodes import Compiled
@@ -93,35 +93,29 @@ def result_dependencies(section: Compiled) -> list[frozenset[int]]:
         every = frozenset(range(0 if parameter is None else len(leaf_types(parameter))))
         return [every for _ in leaf_types(section.type.result)]
     content = read_section(section)
-    uses = _uses(content)
+    body = content.body()
+    leaves = {edge: 1 << position for position, edge in enumerate(body.arguments)}
+    uses = _uses(body, leaves)
     common = uses[content.initialize_op] if content.initialize_op else 0
-    count = len(content.parameter)
-    return [_positions(uses[edge] | common, count) for edge in content.result]
+    ends = [leaves[edge] if edge in leaves else uses[edge.node] for edge in body.results]
+    return [_positions(bits | common, len(leaves)) for bits in ends]
 
 
-def _uses(content: SectionContent) -> dict[str, int]:
-    """Return the leaves of the parameter that each edge depends on, as the bits of a number; the
-    edge of a node's first output stands for all its outputs."""
+def _uses(body: Body, leaves: Mapping[Edge, int]) -> dict[str, int]:
+    """Return the leaves of the parameter that each node depends on, as the bits of a number."""
     uses: dict[str, int] = collections.defaultdict(int)
-    for position, name in enumerate(content.parameter):
-        uses[name] = 1 << position
-        uses[f"^{source(name)}"] |= 1 << position
-    given = frozenset(uses)
-    inputs = content.needed()
-    order = inputs_first(
-        inputs, lambda name: [each for each in map(source, inputs[name]) if each in inputs]
-    )
+    for edge, bit in leaves.items():
+        uses[edge.node] |= bit
     changed = True
     while changed:  # once more for each loop inside loops, whose edges lead back
         changed = False
-        for name in order:
+        for name in body.nodes:
             before = uses[name]
-            for edge in inputs[name]:
-                uses[name] |= uses[edge if edge in given else source(edge)]
+            for edge in body.inputs[name]:
+                uses[name] |= leaves[edge] if edge in leaves else uses[edge.node]
+            for control in body.controls[name]:
+                uses[name] |= uses[control]
             changed = changed or uses[name] != before
-    for edge in content.result:
-        if edge not in given:
-            uses[edge] = uses[source(edge)]
     return uses
 
 
@@ -151,8 +145,8 @@ def _needed(content: SectionContent, library: Library) -> Iterator[tuple[Any, Ef
 
 def _body(name: str, library: Library) -> Iterator[tuple[Any, Effect | None]]:
     """Yield the nodes of a function and the effect of each."""
-    nodes = library.body(name)
-    return _effects(nodes, {node.name: node for node in nodes}, library)
+    nodes = library.nodes(name)
+    return _effects(nodes.values(), nodes, library)
 
 
 def _effects(

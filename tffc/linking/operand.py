@@ -126,7 +126,7 @@ def check_structure(operand: Operand, expected: Type, role: str) -> list[Tensor]
     for value, kind in matched(operand, expected):
         if not isinstance(value, Tensor):
             raise GraphError(
-                "E302",
+                "E301",
                 f"{role} has a struct of {len(value)} where a `{kind}` is expected",
                 notes=(f"the whole is of type `{expected}`",),
             )
@@ -158,7 +158,7 @@ def in_component_order(element: Type, leaves: list[Any]) -> list[Any]:
         named = [name for name in kind.names if name is not None]
         if named and len(named) < len(kind):
             raise GraphError(
-                "E320",
+                "E319",
                 f"there are no sequences of `{element}` in TensorFlow, for a part of it has names "
                 "for some of its elements and none for others",
                 notes=(f"that part is `{kind}`",),

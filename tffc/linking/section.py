@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from tffc.graphs.body import Body, body_of_graph, outputs_of
 from tffc.graphs.node import port_of, reached, source
-from tffc.graphs.operations import op_table
 from tffc.graphs.operations.effects import overwriting
 from tffc.graphs.reading import read_graph
 from tffc.language.nodes import Compiled
@@ -76,6 +76,11 @@ class SectionContent:
         reached([*map(source, roots), *filter(None, (self.initialize_op,))], needs)
         return {name: found[name] for name in self.nodes if name in found}
 
+    def body(self) -> Body:
+        """Return the graph as far as results and initialization need it."""
+        nodes = {name: self.nodes[name] for name in self.needed()}
+        return body_of_graph(nodes, self.parameter, self.result)
+
 
 def _edges_of(tensors: Iterable[str]) -> Iterator[str]:
     """Yield the data and control edges from some tensors; there may be an empty name among them."""
@@ -111,7 +116,7 @@ class _SectionReader:
         init = content.initialize_op
         if init and init not in self._nodes:
             raise self._refusal(
-                "E312", f"the graph does not have the node {init!r}, which is to initialize it"
+                "E301", f"the graph does not have the node {init!r}, which is to initialize it"
             )
         token = content.session_token_tensor_name
         return SectionContent(
@@ -150,7 +155,7 @@ class _SectionReader:
             return ()
         if binding is None or kind is None:
             raise self._refusal(
-                "E307",
+                "E301",
                 f"a {role} is bound, which the type does not have"
                 if kind is None
                 else f"no {role} is bound, which the type has",
@@ -165,7 +170,7 @@ class _SectionReader:
                     found.append(self._tensor(name, role, expected))
                 case _:
                     raise self._refusal(
-                        "E308", f"the {role} binds {_describe(bound)} for a `{expected}`"
+                        "E301", f"the {role} binds {_describe(bound)} for a `{expected}`"
                     )
         return tuple(found)
 
@@ -178,12 +183,12 @@ class _SectionReader:
         index = port_of(name)
         if node is None or index is None or (ports is not None and index >= len(ports)):
             raise self._refusal(
-                "E309", f"the {role} is bound to {name!r}, a tensor that the graph does not have"
+                "E301", f"the {role} is bound to {name!r}, a tensor that the graph does not have"
             )
         dtype = None if ports is None else ports[index]
         if expected is not None and dtype not in (None, type_number(expected)):
             raise self._refusal(
-                "E310",
+                "E301",
                 f"the {role} is bound to {name!r}, a tensor of type {dtype} in TensorFlow's "
                 f"numbering, for a `{expected}`, which has {type_number(expected)}",
             )
@@ -193,18 +198,17 @@ class _SectionReader:
         seen: set[str] = set()
         for name in parameter:
             if name in seen:
-                raise self._refusal("E311", f"the parameter binds the tensor {name!r} twice")
+                raise self._refusal("E301", f"the parameter binds the tensor {name!r} twice")
             seen.add(name)
 
 
 def output_types(node: Any) -> list[int | None] | None:
     """Return the element types of a node's outputs, None for one that its attributes do not tell;
     None for an operation that TensorFlow does not have."""
-    operation = op_table.find(node.op)
-    if operation is None:
+    outputs = outputs_of(node, {})
+    if outputs is None:
         return None
-    types = (dtype for _, _, dtype in operation.ports(node.attr))
-    return [None if dtype is None else dtype % REFERENCE_TYPES for dtype in types]
+    return [None if dtype is None else dtype % REFERENCE_TYPES for _, _, dtype in outputs]
 
 
 def _describe(binding: SectionBinding) -> str:

@@ -70,7 +70,7 @@ class Template:
             for node in needed
             if is_scoped(node) or calls[node.name] or CLASS in node.attr
         }
-        copied = (library.body(name) for name in self._library.copied)
+        copied = (library.nodes(name) for name in self._library.copied)
         self.size = len(self._nodes) + sum(map(len, copied))
         assert isinstance(section.type, FunctionType)
         leaves = enumerate(leaf_types(section.type.result))

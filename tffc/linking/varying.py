@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
+from tffc.graphs.body import outputs_of
 from tffc.graphs.functions import LinkedLibrary
-from tffc.graphs.node import port_of, reached, source
-from tffc.graphs.operations import op_table
+from tffc.graphs.node import reached, source
 from tffc.graphs.operations.effects import frees_order
 from tffc.graphs.operations.iterations import is_ordered, is_steady
 from tffc.graphs.state import state_name
@@ -40,39 +40,39 @@ class VaryingSequences:
         calls: Mapping[str, Iterable[str]],
         library: LinkedLibrary,
     ) -> None:
-        self._own = {name: content.nodes[name] for name in calls}
-        nodes = content.nodes
-        roots = {i: source(content.result[i]) for i in parts if content.result[i]}
-        roots = {i: name for i, name in roots.items() if name in self._own}
+        self.positions: frozenset[int] = frozenset()
+        self.in_order: tuple[int, ...] = ()
+        names = {i: source(content.result[i]) for i in parts}
+        roots = {i: name for i, name in names.items() if name in calls}
+        if not roots:
+            return
+        self._body = content.body()
 
         def any_of(
             functions: Set[str], changes: Callable[[Any, Mapping[str, Any]], bool]
         ) -> Iterator[str]:
-            for name, node in self._own.items():
-                is_call = node.op in calls[name]
-                if not functions.isdisjoint(calls[name]) or (not is_call and changes(node, nodes)):
+            for name, node in self._body.nodes.items():
+                is_changing = node.op not in calls[name] and changes(node, content.nodes)
+                if is_changing or not functions.isdisjoint(calls[name]):
                     yield name
 
         self._check_options(roots.values())
         users: defaultdict[str, list[str]] = defaultdict(list)
-        for name in self._own:
+        for name in self._body.nodes:
             for inner in self._inside(name, VARIANT):
                 users[inner].append(name)
         changing = any_of(library.varying, lambda node, nodes: not is_steady(node, nodes))
         reaching = set(reached(changing, lambda name: users[name]))
         self.positions = frozenset(i for i, name in roots.items() if name in reaching)
-        self.in_order: tuple[int, ...] = ()
-        initial = _initial(content, self._own)
+        start = [content.initialize_op] if content.initialize_op in self._body.nodes else []
+        initial = set(reached(start, self._body.before))
         if library.stateful:
             # Functions find state by name, so that it is not known who shares it.
             self.in_order = tuple(sorted(self.positions))
         elif any(name not in initial for name in any_of(library.ordered, is_ordered)):
             varying_roots = {i: roots[i] for i in sorted(self.positions)}
-            others = [
-                source(edge)
-                for i, edge in enumerate(content.result)
-                if edge and i not in self.positions
-            ]
+            results = enumerate(self._body.results)
+            others = [edge.node for i, edge in results if i not in self.positions]
             before = self._before(varying_roots, others)
             sharing = self._sharing(varying_roots, reaching, initial, before)
             self.in_order = tuple(sorted(sharing))
@@ -85,8 +85,8 @@ class VaryingSequences:
           GraphError: one has.
         """
         for name in reached(roots, lambda name: list(self._inside(name, VARIANT))):
-            attributes = self._own[name].attr
-            if self._own[name].op == "OptionsDataset" and frees_order(
+            attributes = self._body.nodes[name].attr
+            if self._body.nodes[name].op == "OptionsDataset" and frees_order(
                 attributes["serialized_options"].s
             ):
                 raise GraphError(
@@ -108,7 +108,7 @@ class VaryingSequences:
           GraphError: there is one.
         """
         for name in reached(roots, lambda name: list(self._inside(name, VARIANT))):
-            if self._own[name].op == "CacheDataset" and name in reaching:
+            if self._body.nodes[name].op == "CacheDataset" and name in reaching:
                 raise GraphError(
                     "E398",
                     "a computation returns a dataset behind a cache that may have another reader, "
@@ -120,22 +120,20 @@ class VaryingSequences:
 
     def _inside(self, name: str, *kinds: int) -> Iterator[str]:
         """Yield the nodes of which a node takes tensors of these types, or of an unknown type."""
-        for edge in self._own[name].input:
-            if edge[0] != "^" and source(edge) in self._own:
-                if _type_of(self._own[source(edge)], edge) in (None, *kinds):
-                    yield source(edge)
-
-    def _behind(self, name: str) -> list[str]:
-        """Return the nodes that a node needs, those that it waits for included."""
-        return [each for each in map(source, self._own[name].input) if each in self._own]
+        for edge in self._body.inputs[name]:
+            if edge.node in self._body.nodes:
+                types = _types(self._body.nodes[edge.node])
+                kind = types[edge.port] if 0 <= edge.port < len(types) else None
+                if kind in (None, *kinds):
+                    yield edge.node
 
     def _before(self, roots: Mapping[int, str], others: Iterable[str]) -> dict[str, int]:
         """Return the nodes that only one of the sequences needs, and nothing else in the result, so
         that they run before its elements are computed."""
-        owners, again = _owners(roots, self._behind)
-        several = [name for name in others if name in self._own]
+        owners, again = _owners(roots, self._body.before)
+        several = [name for name in others if name in self._body.nodes]
         several += [name for name, _ in again]
-        for name in reached(several, self._behind):
+        for name in reached(several, self._body.before):
             owners.pop(name, None)
         return owners
 
@@ -155,13 +153,13 @@ class VaryingSequences:
         owners, again = _owners(roots, lambda name: self._inside(name, VARIANT, RESOURCE))
 
         def is_shared(name: str) -> bool:
-            types = _types(self._own[name])
+            types = _types(self._body.nodes[name])
             return name in reaching or RESOURCE in types or None in types
 
         for name, position in again:
             if is_shared(name):
                 sharing |= {position, owners[name]}
-        for name in self._own:
+        for name in self._body.nodes:
             if name not in owners and name not in initial:
                 for inner in self._inside(name, VARIANT, RESOURCE):
                     owner = owners.get(inner)
@@ -176,7 +174,7 @@ class VaryingSequences:
     def _of_one_state(self) -> Iterable[list[str]]:
         """Return the nodes that find one state, for each name of a state."""
         groups: defaultdict[bytes, list[str]] = defaultdict(list)
-        for name, node in self._own.items():
+        for name, node in self._body.nodes.items():
             state = state_name(node)
             if state is not None:
                 groups[state].append(name)
@@ -202,18 +200,6 @@ def _owners(
     return owners, again
 
 
-def _initial(content: SectionContent, own: Mapping[str, Any]) -> Set[str]:
-    """Return the nodes that run before all others."""
-    start = [content.initialize_op] if content.initialize_op in own else []
-    return set(reached(start, lambda name: [e for e in map(source, own[name].input) if e in own]))
-
-
 def _types(node: Any) -> list[int | None]:
-    operation = op_table.find(node.op)
-    return [None] if operation is None else [kind for *_, kind in operation.ports(node.attr)]
-
-
-def _type_of(node: Any, edge: str) -> int | None:
-    """Return the element type of the tensor that an input reads, or None if it is not known."""
-    types, port = _types(node), port_of(edge)
-    return types[port] if port is not None and port < len(types) else None
+    outputs = outputs_of(node, {})
+    return [None] if outputs is None else [kind for *_, kind in outputs]

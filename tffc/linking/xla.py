@@ -97,7 +97,7 @@ def _check(section: Compiled, content: XlaSection) -> None:
         beside = effects_in_module(content.stablehlo)
     except BytecodeError:
         raise GraphError(
-            "E326",
+            "E331",
             f"the StableHLO of an XLA computation of type `{section.type}` cannot be read",
             help="trace the program again with this tffc",
         ) from None

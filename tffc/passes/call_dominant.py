@@ -77,7 +77,7 @@ class _Normalizer(Evaluator):
         value = frame.find(node.name)
         if value is None:
             raise VerificationError(
-                "E350",
+                "E141",
                 f"the name `{printable(node.name)}` of type `{node.type}` is used but not bound",
                 help="a computation has to receive every value it uses as its argument",
             )

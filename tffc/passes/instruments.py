@@ -57,7 +57,7 @@ def verify_roundtrip(program: Node) -> None:
         raise VerificationError("E381", "the program is another one when its text is parsed")
     stored = rewrite(plain, _stored)
     if wire.from_bytes(wire.to_bytes(stored, leaves=False)) != stored:
-        raise VerificationError("E382", "the program is another one when its message is read")
+        raise VerificationError("E381", "the program is another one when its message is read")
 
 
 def _stored(node: Node) -> Node | None:

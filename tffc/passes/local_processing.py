@@ -22,7 +22,7 @@ def extract_local_processing(node: Node) -> Compiled:
     """
     if not isinstance(node.type, FunctionType):
         raise FormError(
-            "E523",
+            "E413",
             f"local processing is a function; found `{node.type}`",
             help=f"make it a function without parameters, of type `( -> {node.type})`",
         )
@@ -32,14 +32,14 @@ def extract_local_processing(node: Node) -> Compiled:
     flat = call_dominant(node)
     if not isinstance(flat, Lambda):
         raise FormError(
-            "E524",
+            "E514",
             f"local processing is written out as a lambda; found {kind_of(flat)}",
             help="write a function that calls it, as in `(x -> f(x))`",
         )
     placements = {n.type.placement for n in walk(flat) if isinstance(n.type, FederatedType)}
     if len(placements) > 1:
         raise FormError(
-            "E525",
+            "E520",
             "local processing works at one placement; found values at SERVER and at CLIENTS",
             help="split it where it communicates",
         )

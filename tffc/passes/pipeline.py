@@ -17,7 +17,7 @@ from typing import Any
 from tffc.language.invariants import CLOSED
 from tffc.language.nodes import Node
 from tffc.support.errors import PassError, PipelineError, Span, TffcError
-from tffc.support.near import did_you_mean
+from tffc.support.near import nearest
 
 GIVEN = (CLOSED,)
 """The invariants that hold before any pass has run; compiling checks them."""
@@ -266,7 +266,7 @@ class Pipeline:
         if name not in names[start:]:
             place = f" from {names[start]} on" if start else ""
             raise PipelineError(
-                "E377",
+                "E361",
                 f"the pipeline {self.name!r} has no step {name!r}{place}",
                 help=nearest(name, names[start:]),
             )
@@ -275,9 +275,3 @@ class Pipeline:
     def __str__(self) -> str:
         """Return the text of the steps, as `parse_passes` reads it."""
         return ",".join(map(str, self.steps))
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a line of help for a name that is not among the known ones."""
-    names = sorted(set(known))
-    return did_you_mean(name, names) or f"there are {', '.join(names) or 'none'}"

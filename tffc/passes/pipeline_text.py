@@ -21,8 +21,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, cast
 
-from tffc.passes.pipeline import GIVEN, Pass, PassStep, Pipeline, TextPlace, nearest
+from tffc.passes.pipeline import GIVEN, Pass, PassStep, Pipeline, TextPlace
 from tffc.support.errors import PipelineError, Span, reader
+from tffc.support.near import nearest
 
 KEYS = ("name", "passes")
 """The keys of a pipeline file."""
@@ -83,7 +84,7 @@ def _step(entry: Entry, passes: Mapping[str, Pass]) -> PassStep:
     each = passes.get(entry.name)
     if each is None:
         message = f"there is no pass {entry.name!r}"
-        raise entry.place.error("E366", message, help=nearest(entry.name, passes))
+        raise entry.place.error("E361", message, help=nearest(entry.name, passes))
     options: dict[str, Any] = {}
     for name, value, place in entry.options:
         if name not in each.options:
@@ -92,9 +93,9 @@ def _step(entry: Entry, passes: Mapping[str, Pass]) -> PassStep:
         wanted = each.options[name].annotation
         if type(value) is not wanted:
             message = f"the option {name} of {each.name} has to be {wanted.__name__}"
-            raise place.error("E368", f"{message}, found {value!r}")
+            raise place.error("E367", f"{message}, found {value!r}")
         if name in options:
-            raise place.error("E370", f"the option {name} of {each.name} occurs twice")
+            raise place.error("E367", f"the option {name} of {each.name} occurs twice")
         options[name] = value
     return PassStep(each, options, entry.place)
 
@@ -187,7 +188,7 @@ class _YamlReader:
             ) from None
         self._check_keys(content, root)
         if not isinstance(content["name"], str) or not isinstance(content["passes"], list):
-            raise PipelineError("E364", f"in {self.source}, name has to be text and passes a list")
+            raise PipelineError("E362", f"in {self.source}, name has to be text and passes a list")
         assert root is not None
         nodes = next(value for key, value in root.value if key.value == "passes")
         entries = zip(content["passes"], nodes.value, strict=True)
@@ -207,7 +208,7 @@ class _YamlReader:
                 break
         else:
             span = help = None
-        raise PipelineError("E363", message, help=help, span=span)
+        raise PipelineError("E362", message, help=help, span=span)
 
     def _entry(self, entry: Any, node: Any) -> Entry:
         if isinstance(entry, str):
@@ -219,10 +220,10 @@ class _YamlReader:
                 pairs = zip(cast("dict[Any, Any]", options).items(), values.value, strict=False)
                 found = [(str(k), v, self._place(inner)) for (k, v), (inner, _) in pairs]
                 if len(found) < len(values.value):
-                    raise self._place(values).error("E372", f"{name} has an option twice")
+                    raise self._place(values).error("E367", f"{name} has an option twice")
                 return Entry(name, self._place(key), found)
         raise self._place(node).error(
-            "E365", f"{entry!r} is neither a pass nor a pass with a mapping of options"
+            "E362", f"{entry!r} is neither a pass nor a pass with a mapping of options"
         )
 
     def _place(self, node: Any) -> TextPlace:

@@ -1,9 +1,5 @@
-"""Passes of other packages.
-
-A package offers its passes as entry points of the group `tffc.passes`, each of which is a `Pass`:
-
-    [project.entry-points."tffc.passes"]
-    my-pass = "my_package.my_pass:MY_PASS"
+"""Passes of other packages, which are entry points of the group `tffc.passes`; see
+`tffc.support.plugins`.
 
 They are loaded when passes are looked up by name.
 """
@@ -12,16 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from tffc.language.invariants import INVARIANTS
-from tffc.passes.pipeline import Pass, nearest
+from tffc.passes.pipeline import Pass
 from tffc.support.errors import PipelineError
+from tffc.support.near import nearest
+from tffc.support.plugins import Offer, PluginGroup, offers, taken
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-GROUP = "tffc.passes"
+GROUP = PluginGroup("tffc.passes", "pass", Pass, PipelineError)
 
 
 def with_plugins(passes: Mapping[str, Pass]) -> dict[str, Pass]:
@@ -31,44 +25,23 @@ def with_plugins(passes: Mapping[str, Pass]) -> dict[str, Pass]:
       PipelineError: a package offers something that is not a pass, a pass whose name is taken, or a
         pass with an unknown invariant.
     """
-    import importlib.metadata  # takes longer to import than a small program to compile
-
-    found = dict(passes)
-    points = importlib.metadata.entry_points(group=GROUP)
-    for point in sorted(points, key=lambda point: (point.name, point.value)):
-        each = _load(point)
-        if each.name in found:
-            raise PipelineError(
-                "E373",
-                f"{each.package} offers a pass {each.name!r}, but so does "
-                f"{found[each.name].package}",
-            )
-        found[each.name] = each
-    return found
+    known = dict(passes)
+    for offer in offers(GROUP):
+        name = offer.member.name
+        if name in known:
+            raise taken(GROUP, offer, known[name].package)
+        _check_invariants(offer)
+        known[name] = dataclasses.replace(offer.member, package=offer.package)
+    return known
 
 
-def _load(point: EntryPoint) -> Pass:
-    package = "a package" if point.dist is None else point.dist.name
-    try:
-        loaded = point.load()
-    except Exception as error:
-        raise PipelineError(
-            "E374",
-            f"{package} offers the pass {point.name!r}, but {point.value} cannot be loaded",
-            notes=(f"{type(error).__name__}: {error}",),
-        ) from error
-    if not isinstance(loaded, Pass) or loaded.name != point.name:
-        raise PipelineError(
-            "E375",
-            f"{package} offers the pass {point.name!r}, but {point.value} is not a Pass of that "
-            "name",
-            help=f"make it one: Pass({point.name!r}, function)",
-        )
-    for invariant in (*loaded.requires, *loaded.ensures, *loaded.breaks):
+def _check_invariants(offer: Offer[Pass]) -> None:
+    rewrite = offer.member
+    for invariant in (*rewrite.requires, *rewrite.ensures, *rewrite.breaks):
         if invariant not in INVARIANTS:
             raise PipelineError(
-                "E378",
-                f"the pass {point.name!r} of {package} speaks of the invariant {invariant!r}",
+                "E374",
+                f"the pass {rewrite.name!r} of {offer.package} speaks of the invariant "
+                f"{invariant!r}",
                 help=nearest(invariant, INVARIANTS),
             )
-    return dataclasses.replace(loaded, package=package)

@@ -289,7 +289,7 @@ class Steps:
         if steps > self.most // NOTABLE:
             notes.append(f"`{printable(name)}` alone takes {steps} steps each time it is called")
         return VerificationError(
-            "E322",
+            "E321",
             f"the functions of the program are not inlined in {self.most} steps",
             notes=tuple(notes),
             help="call functions fewer times, or allow more",

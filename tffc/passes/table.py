@@ -102,6 +102,6 @@ def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipelin
         content = read_named(path, MAX_BYTES).decode(errors="replace")
     except OSError as error:
         raise PipelineError(
-            "E852", f"cannot read the pipeline {path}: {error.strerror}", help=near_file(path)
+            "E850", f"cannot read the pipeline {path}: {error.strerror}", help=near_file(path)
         ) from None
     return parse_pipeline(content, str(path), all_passes(), given)

@@ -94,6 +94,7 @@ class Details(TypedDict, total=False):
     notes: tuple[str, ...]
     help: str | None
     span: Span | None
+    remedy: str
 
 
 class TffcError(Exception):
@@ -101,7 +102,8 @@ class TffcError(Exception):
 
     Subclasses also derive from the builtin exception that Python would have raised, so that a
     caller may catch either.  `message` is complete; `str` and the command line abridge its
-    quotations.
+    quotations.  `remedy` names what helps, such as `replace`, for callers who say in their own
+    words how to ask for it; it is empty if the help says all.
     """
 
     exit_code = 1
@@ -122,6 +124,7 @@ class TffcError(Exception):
         notes: tuple[str, ...] = (),
         help: str | None = None,
         span: Span | None = None,
+        remedy: str = "",
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -129,6 +132,7 @@ class TffcError(Exception):
         self.notes = notes
         self.help = help
         self.span = span
+        self.remedy = remedy
 
     def __str__(self) -> str:
         lines = [f"{self.seen(self.message)} [{self.code}]"]
@@ -232,6 +236,10 @@ class NotationError(TffcError, ValueError):
 
 class PipelineError(TffcError, ValueError):
     """A pipeline that names unknown passes or options, or orders them wrongly."""
+
+
+class PluginError(TffcError, ValueError):
+    """What an installed package adds to tffc is unknown, or not what it should be."""
 
 
 class PassError(TffcError, RuntimeError):

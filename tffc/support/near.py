@@ -39,6 +39,12 @@ def did_you_mean_by(meanings: Mapping[str, str], name: str) -> str | None:
     return f"did you mean {meanings[near[0]]!r}?" if near else None
 
 
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a line of help for a name that is not among the known ones."""
+    names = sorted(set(known))
+    return did_you_mean(name, names) or f"there are {', '.join(names) or 'none'}"
+
+
 MAX_NEAR_FILES = 1000
 """Nothing is suggested for a path in a folder with more files than this."""
 

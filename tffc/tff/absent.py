@@ -30,7 +30,7 @@ class _Absent(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         distribution = DISTRIBUTIONS[cls.__qualname__.partition(".")[0]]
         raise MissingExtraError(
-            "E185",
+            "E181",
             f"{cls.__qualname__} is part of {distribution}, which is not installed",
             help=f"pip install {distribution}",
         )

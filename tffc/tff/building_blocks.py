@@ -50,7 +50,7 @@ def _from_message(message: Any) -> nodes.Node:
 def _reference(name: str, type_spec: Any, context: Any = None) -> nodes.Reference:
     if not isinstance(name, str):
         raise LanguageTypeError(
-            "E136",
+            "E126",
             f"a reference is of a name, not of {described(name)}",
             help="give the name as a string",
         )
@@ -63,7 +63,7 @@ def _selection(
 ) -> nodes.Selection:
     if (name is None) == (index is None):
         raise LanguageValueError(
-            "E199",
+            "E126",
             "an element is selected by its name or by its position, but "
             + ("neither is given" if name is None else "both are given"),
             help="give either name= or index=",
@@ -115,7 +115,7 @@ def _compiled(proto: Any, name: str | None = None, type_signature: Any = None) -
 @entry_point
 def _no_block(*_: Any, **__: Any) -> Any:
     raise LanguageTypeError(
-        "E717",
+        "E714",
         "a building block is made by the class of its kind",
         help="call the class of a kind, such as tff.framework.Reference",
     )
@@ -145,7 +145,7 @@ class UnexpectedBlockError(LanguageTypeError):
     """A building block is not of the expected kind."""
 
     def __init__(self, expected: Any, actual: nodes.Node) -> None:
-        super().__init__("E718", f"expected a {expected.__name__}, found `{actual}`")
+        super().__init__("E714", f"expected a {expected.__name__}, found `{actual}`")
         self.expected, self.actual = expected, actual
 
 

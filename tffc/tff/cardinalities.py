@@ -34,7 +34,7 @@ def _inferred(value: Any, type: Type) -> Task[dict[Placement, int]]:
     if isinstance(type, FederatedType) and not type.all_equal:
         if not isinstance(value, (list, tuple)):
             raise InvalidNonAllEqualValueError(
-                "E738",
+                "E711",
                 f"a value of type `{type}` is a list of values, not {described(value)}",
                 help="give a list with one value for each client",
             )
@@ -62,7 +62,7 @@ def merge_cardinalities(
     for placement, number in pairs:
         if not isinstance(placement, Placement) or not isinstance(number, int):
             raise LanguageTypeError(
-                "E719",
+                "E714",
                 "a cardinality is a placement and a number, not "
                 f"{described(placement)} and {described(number)}",
                 help="give {tff.CLIENTS: 3}",

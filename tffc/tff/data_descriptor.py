@@ -29,7 +29,7 @@ class CardinalityFreeDataDescriptor(DeferredArgument):
         parameter = comp.type_signature.parameter
         if parameter is None or not parameter.is_assignable_from(self._type):
             raise LanguageValueError(
-                "E728",
+                "E711",
                 f"the computation is of type `{comp.type_signature}`, and does not take an "
                 f"argument of type `{self._type}`",
                 help="give an argument of the type that the computation takes",

@@ -116,7 +116,7 @@ def _own_file(name: str) -> ModuleSpec | None:
     found = installed_version()
     if found is not None and not f"{found}.".startswith(f"{RELEASE}."):
         raise MissingExtraError(
-            "E196",
+            "E181",
             f"{_shown(name)} is TFF's own, and TensorFlow Federated {found} is installed, but tffc "
             f"replaces the core of {RELEASE}",
             help=f"{PIP} {WHEELS[0]}",
@@ -133,7 +133,7 @@ def _shown(name: str) -> str:
 
 def _no_name(module: str, name: str) -> TffcError:
     return MissingElementError(
-        "E182",
+        "E180",
         f"tffc's replacement for {module} has no {name!r}",
         help="use what TFF documents: names that begin with `tff.`",
     )

@@ -75,7 +75,7 @@ def _member(type: Type) -> Type:
         if is_structure_of_tensors(type.member) and all(map(TensorType.is_fully_defined, tensors)):
             return type.member
     raise LanguageTypeError(
-        "E744",
+        "E739",
         f"only tensors of known shape can be collected from the clients, not `{type}`",
         help="aggregate them: tff.federated_aggregate(value, zero, accumulate, merge, report)",
     )

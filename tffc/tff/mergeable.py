@@ -54,7 +54,7 @@ class MergeableCompForm:
         parameter = after_merge.type_signature.parameter
         if parameter is None:
             raise LanguageTypeError(
-                "E725", f"after_merge must take `{taken}`, but takes no argument"
+                "E724", f"after_merge must take `{taken}`, but takes no argument"
             )
         parameter.check_assignable_from(taken)
         self.up_to_merge, self.merge, self.after_merge = up_to_merge, merge, after_merge
@@ -65,7 +65,7 @@ def _check_merge(signature: FunctionType, partial: Type) -> None:
     takes = signature.parameter is not None and signature.parameter.is_assignable_from(pair)
     if not takes or not partial.is_assignable_from(signature.result):
         raise MergeTypeNotAssignableError(
-            "E726", f"merge must be of type `{FunctionType(pair, partial)}`, but is `{signature}`"
+            "E724", f"merge must be of type `{FunctionType(pair, partial)}`, but is `{signature}`"
         )
 
 
@@ -104,7 +104,7 @@ class MergeableCompExecutionContext(SyncContext):
         if not isinstance(comp, MergeableCompForm):
             if self._compile is None:
                 raise LanguageValueError(
-                    "E727",
+                    "E715",
                     "a computation was called in a context that runs instances of "
                     "MergeableCompForm, without a compiler that makes one",
                     help="give the context a compiler_fn",

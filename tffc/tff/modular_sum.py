@@ -84,7 +84,7 @@ def _numbers(member: Type, modulus: Type) -> Task[Type]:
     assert isinstance(modulus, TensorType)
     if modulus.shape not in ((), member.shape):
         raise LanguageTypeError(
-            "E498",
+            "E478",
             f"a value of type `{member}` cannot be reduced modulo one of `{modulus}`",
             help="give one number for all elements, or one for each",
         )

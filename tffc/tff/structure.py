@@ -131,7 +131,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
     leaves, places = list(flat_sequence), len(flatten(structure))
     if len(leaves) != places:
         raise WrongCountError(
-            "E158", f"a structure of {places} leaves cannot be made of {len(leaves)}"
+            "E157", f"a structure of {places} leaves cannot be made of {len(leaves)}"
         )
     return _packed(structure, leaves)
 
@@ -206,7 +206,7 @@ def to_odict(struct: Struct, recursive: bool = False) -> collections.OrderedDict
     """
     if not isinstance(struct, Struct):
         raise LanguageTypeError(
-            "E172",
+            "E159",
             f"{described(struct)} is not a struct",
             help="make one of it: tff.structure.from_container(x)",
         )
@@ -234,7 +234,7 @@ def update_struct(structure: Any, **changes: Any) -> Any:
     items = _elements(structure) or []
     if not (isinstance(structure, Struct) or is_named_container(structure)):
         raise LanguageTypeError(
-            "E162",
+            "E159",
             f"{described(structure)} has no elements with names to be changed",
             help="give a struct, mapping, namedtuple or attrs object",
         )
@@ -242,7 +242,7 @@ def update_struct(structure: Any, **changes: Any) -> Any:
     for name in changes:
         if name not in names:
             raise MissingFieldError(
-                "E163",
+                "E122",
                 f"there is no element {name!r} to be changed",
                 notes=(f"there are {', '.join(map(repr, names))}",) if names else (),
                 help=did_you_mean(name, names),

@@ -26,7 +26,7 @@ class TypeInstanceError(LanguageTypeError):
 
     def __init__(self, concrete: Type, generic: Type, reason: str) -> None:
         message = f"`{concrete}` is not an instance of `{generic}`: {reason}"
-        super().__init__("E175", message)
+        super().__init__("E168", message)
 
 
 class NotConcreteTypeError(TypeInstanceError):
@@ -141,7 +141,7 @@ def check_all_abstract_types_are_bound(type_spec: Type) -> None:
             waiting.append((part.result, known))
         elif isinstance(part, AbstractType) and part.name not in known:
             raise LanguageTypeError(
-                "E177", f"no parameter defines the type variable `{part}` in `{type_spec}`"
+                "E109", f"no parameter defines the type variable `{part}` in `{type_spec}`"
             )
         else:
             waiting += [(each, known) for each in part.children()]

@@ -253,7 +253,7 @@ def test_an_exception_ends_with_what_it_is_about(name: str) -> None:
     assert changed.content != content
     with pytest.raises(PolicyError) as refused:
         broken(audited(OTHERS[name]), waived(content))
-    assert refused.value.code == "E978"
+    assert refused.value.code == "E977"
 
 
 def test_a_bound_is_part_of_the_content() -> None:

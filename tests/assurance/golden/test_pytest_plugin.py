@@ -185,7 +185,7 @@ def test_a_program_that_does_not_compile_fails(project: Project) -> None:
 def test_what_is_no_program_is_refused(project: Project) -> None:
     project.add("def test_function(tffc_golden):\n    tffc_golden(make)\n")
     assert (
-        "tffc_golden takes a computation or an iterative process, found function [E808]\n"
+        "tffc_golden takes a computation or an iterative process, found function [E714]\n"
         "  help: decorate a function with @tff.federated_computation(...)\n"
     ) in project.run("pytest -q").output
 
@@ -292,7 +292,7 @@ def test_a_name_without_a_letter(project: Project, name: str) -> None:
     )
     ran = project.run(UPDATE)
     assert ran.code == 1
-    assert "could be named [E910]" in ran.output
+    assert "could be named [E809]" in ran.output
     assert project.files() == before
 
 

@@ -155,7 +155,7 @@ def test_a_first_state_that_fails_is_told() -> None:
     assert arguments.states == []
     report = validate(process.round.node, arguments, default_pipeline(), "mapreduce")
     (warning,) = report.warnings
-    assert warning.code == "E905"
+    assert warning.code == "E904"
     assert warning.message.startswith("the program's own states could not all be tried: ")
 
 

@@ -13,9 +13,10 @@ import tensorflow as tf
 import tffc as tff
 from tffc.assurance.validation import validate
 from tffc.assurance.validation.arguments import ArgumentCase
+from tffc.graphs.rewrites import inlining
 from tffc.passes.table import default_pipeline
 from tffc.runtime.frameworks.sections import load_section
-from tffc.runtime.reductions import inlining, loops, slices, steps
+from tffc.runtime.reductions import loops, slices, steps
 from tffc.support.errors import ValidationError
 
 INTS = tff.SequenceType(np.int64)

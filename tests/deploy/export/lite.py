@@ -114,6 +114,6 @@ def outcome(section: Compiled, name: str) -> tuple[bytes | None, str]:
         made = lite_models({name: section})
     except ExportError as error:
         reason = error.notes[0].partition(": ")[2] if error.notes else error.message
-        return None, NOTHING if error.code == "E950" else reason
+        return None, NOTHING if error.code == "E870" else reason
     flex: Sequence[str] = made.flex.get(name, ())
     return (None, f"flex: {', '.join(flex)}") if flex else (made.models[name], "")

@@ -106,7 +106,7 @@ def test_too_many_weights() -> None:
     weights = [HIDDEN, BIAS, SCORES, NONE]
     state = state_of({"model": weights, "momentum": weights})
     assert refusal(model, state) == (
-        "the state does not hold the model's weights: the model has 4, and the state has 8 [E879]\n"
+        "the state does not hold the model's weights: the model has 4, and the state has 8 [E853]\n"
         "  note: the model's are hidden/kernel float32[2,3], hidden/bias float32[3], "
         "scores/kernel float32[3,3], scores/bias float32[3]\n"
         "  help: name the part of the state that holds them: model, momentum; or load the state in "
@@ -120,11 +120,11 @@ def test_a_weight_of_another_shape_or_type() -> None:
     found = refusal(model, state_of([HIDDEN.T, BIAS, SCORES, NONE]))
     assert found.startswith(
         "the state does not hold the model's weights: "
-        "hidden/kernel float32[2,3] would be 0 float32[3,2] [E879]\n"
+        "hidden/kernel float32[2,3] would be 0 float32[3,2] [E853]\n"
     )
     wide = {"hidden_kernel": HIDDEN, "hidden_bias": BIAS.astype(np.float64)}
     found = refusal(model, state_of({**wide, "scores_kernel": SCORES, "scores_bias": NONE}))
-    assert "hidden/bias float32[3] would be hidden_bias float64[3] [E879]" in found
+    assert "hidden/bias float32[3] would be hidden_bias float64[3] [E853]" in found
     kernel = model.get_weights()[0]
     assert not np.array_equal(kernel, HIDDEN), "a model that is refused weights keeps its own"
 
@@ -134,7 +134,7 @@ def test_what_is_not_a_weight() -> None:
     ragged = [np.zeros(1), np.zeros(2)]
     kind = tff.SequenceType(tff.TensorType(np.float64, [None]))
     rows = StatePart("", "", tff.to_type([kind] * 4), (ragged,) * 4)
-    assert "model's weights: 0 is in a sequence [E879]" in refusal(model, rows)
+    assert "model's weights: 0 is in a sequence [E853]" in refusal(model, rows)
 
 
 MODULE = """
@@ -188,7 +188,7 @@ def test_what_makes_no_model(module: Callable[[str], str], name: str, reason: st
     with pytest.raises(ExportError) as caught:
         make_model(module(name))
     assert str(caught.value) == (
-        f"{module(name)} is not a function that makes a Keras model: {reason} [E877]\n"
+        f"{module(name)} is not a function that makes a Keras model: {reason} [E873]\n"
         "  help: name a function without parameters, such as averaging.py:make_model, that returns "
         "a built model: one that begins with keras.Input, or after model.build(shape)"
     )
@@ -202,6 +202,6 @@ def test_a_model_that_keras_cannot_save() -> None:
     with pytest.raises(ExportError) as caught:
         save_model(Broken())
     assert str(caught.value) == (
-        "Keras cannot save the model: NotImplementedError: no get_config [E878]\n"
+        "Keras cannot save the model: NotImplementedError: no get_config [E875]\n"
         "  help: use only layers that Keras can save, which have get_config"
     )

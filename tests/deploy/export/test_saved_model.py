@@ -312,7 +312,7 @@ def test_nothing_to_export() -> None:
         "compiled": Compiled("xla", b"", FunctionType(None, TensorType(np.int32))),
     }
     assert refusal(ExportError, link_signatures, parts) == (
-        "no component of the bundle is a TensorFlow graph with a result [E950]\n"
+        "no component of the bundle is a TensorFlow graph with a result [E870]\n"
         "  note: nothing: it has no result\n"
         "  note: program: it is not a graph but a program of the language\n"
         "  note: compiled: it is compiled for xla, not for TensorFlow\n"
@@ -328,7 +328,7 @@ def test_state_that_calls_would_share_is_refused() -> None:
         return queue.size()
 
     assert refusal(ExportError, saved_model, {"queued": queued.to_building_block()}) == (
-        "the component queued keeps state that its calls would share [E951]\n"
+        "the component queued keeps state that its calls would share [E745]\n"
         "  note: variables and tables are new in each call, except those created in functions and "
         "those that several operations name\n"
         "  help: create variables and tables outside functions, and use no other state"
@@ -348,7 +348,7 @@ def test_a_graph_that_tensorflow_does_not_know_is_refused(load: Load) -> None:
     broken = write_tensorflow(dataclasses.replace(content, graph_def=graph))
     with pytest.raises(ExportError) as caught:
         saved_model({"root": Compiled("tensorflow", broken, section.type)})
-    assert "E952" in str(caught.value)
+    assert "E720" in str(caught.value)
     assert caught.value.help == (
         "import the package that registers its operations, or compile the program again with this "
         "TensorFlow"

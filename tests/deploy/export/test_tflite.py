@@ -349,7 +349,7 @@ def test_components_that_cannot_be_converted_are_left_out() -> None:
         "found": "LiteRT has no AnonymousMutableHashTable, not even with flex",
     }
     assert refusal(ExportError, convert, nothing=nothing, found=found) == (
-        "no component of the bundle can be converted for LiteRT [E953]\n"
+        "no component of the bundle can be converted for LiteRT [E870]\n"
         "  note: nothing: it has no result\n"
         "  note: found: LiteRT has no AnonymousMutableHashTable, not even with flex\n"
         "  help: export a SavedModel"

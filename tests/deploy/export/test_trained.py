@@ -119,7 +119,7 @@ def test_a_part_that_there_is_not() -> None:
     with pytest.raises(ExportError) as caught:
         find_part(STATE_VALUE, "modle")
     assert str(caught.value) == (
-        "the state has no part 'modle' [E872]\n"
+        "the state has no part 'modle' [E803]\n"
         f"  note: the state is of type `{STATE}`\n"
         "  help: its parts are model, model/kernel, model/bias, velocity, velocity/kernel, "
         "velocity/bias, round"
@@ -130,7 +130,7 @@ def test_a_part_that_there_is_not() -> None:
 
 def test_a_function_of_another_part() -> None:
     assert refusal(predict, STATE_VALUE) == (
-        f"the function cannot be given the state, which is of type `{STATE}` [E874]\n"
+        f"the function cannot be given the state, which is of type `{STATE}` [E853]\n"
         "  note: its parameter is of type `<model=<kernel=float32[2,3],bias=float32[3]>,"
         "batch=float32[?,2]>`\n"
         "  help: name the part of the state to give it: model, velocity"
@@ -142,7 +142,7 @@ def test_a_function_of_another_part() -> None:
 
     assert refusal(nothing, find_part(STATE_VALUE, "model/bias")) == (
         "the function cannot be given the part model/bias of the state, which is of type "
-        "`float32[3]` [E874]\n"
+        "`float32[3]` [E853]\n"
         "  note: it has none\n"
         "  help: give the function's first parameter the type of the state or of a part of it"
     )

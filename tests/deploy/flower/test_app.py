@@ -78,7 +78,7 @@ def test_an_app_that_cannot_be_written(
 
     monkeypatch.setattr(os, "fsync", full)
     assert run("export", str(temperature), "--to", "flower", "-o", "app").refusal == (
-        "error[E957]: cannot write the folder app: No space left on device\n"
+        "error[E851]: cannot write the folder app: No space left on device\n"
         " = note: nothing was written\n"
         " = help: give a path in a folder that exists and can be written\n"
     )
@@ -105,6 +105,6 @@ def test_without_flower(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for app in (apps.server_app, apps.client_app):
         assert refusal(MissingExtraError, app, "app/server_app.py") == (
-            "Flower is not installed, and its apps need it [E782]\n"
+            "Flower is not installed, and its apps need it [E701]\n"
             "  help: pip install 'tffc[flower]'"
         )

@@ -92,7 +92,7 @@ def changed(path: str, **entry: Any) -> bytes:
 )
 def test_files_that_hold_no_bundle(content: bytes, reason: str) -> None:
     assert refusal(BundleError, decode_bundle_file, content, "b.json") == (
-        f"b.json does not hold a bundle: {reason} [E764]\n"
+        f"b.json does not hold a bundle: {reason} [E760]\n"
         "  help: write the app again, with tffc export --to flower"
     )
 

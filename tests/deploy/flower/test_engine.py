@@ -188,7 +188,7 @@ def test_a_node_without_a_folder_for_what_clients_have() -> None:
     with pytest.raises(TooFewError):
         engine.run_round(np.int32(7), Cohort(Nodes(["north"]), ("north",)))
     assert log == [
-        "clients have something in the end of a round, and the node has no folder for it [E777]\n"
+        "clients have something in the end of a round, and the node has no folder for it [E766]\n"
         "  help: start the node with --node-config 'out=\"/path/to/folder\" ...'"
     ]
 
@@ -201,7 +201,7 @@ def test_a_node_without_a_folder_for_what_clients_have() -> None:
     [
         (LATE, "south did not answer in time"),
         (DEAD, "south did not answer in time"),
-        (FAILS, "south does not take part: E773, A node with another program"),
+        (FAILS, "south does not take part: E763, A message from another version or program"),
         (FLOWER, "south does not take part: Flower reports its error 2"),
         (EMPTY, "south does not take part: it has no clients for the round"),
         (OTHER, "south does not take part: it answers for another program"),
@@ -275,7 +275,7 @@ def test_too_few_nodes() -> None:
     with pytest.raises(TooFewError) as caught:
         run(process, together, secure_sums="open", min_nodes=3, timeout=3.0, attempts=1)
     assert str(caught.value) == (
-        "2 nodes are there, and a round needs 3 [E771]\n"
+        "2 nodes are there, and a round needs 3 [E770]\n"
         "  note: that was attempt 1, the last one\n"
         "  help: start more nodes, or let fewer be enough with min-nodes"
     )
@@ -395,7 +395,7 @@ def test_secure_sums_are_refused_unless_they_may_be_unmasked() -> None:
     with pytest.raises(ExecutionError) as caught:
         FlowerEngine(process, Together({}), RunSettings(), [].append)
     assert str(caught.value) == (
-        "the program has secure sums, and it is not said how nodes add them [E769]\n"
+        "the program has secure sums, and it is not said how nodes add them [E766]\n"
         '  help: give secure-sums="masked" in the run configuration, or "open" where the server '
         "may see the sum of each node's clients"
     )

@@ -172,7 +172,7 @@ def test_two_nodes_are_too_few() -> None:
     with pytest.raises(TooFewError) as caught:
         run(process, together, secure_sums="masked", attempts=1)
     assert "0 of 2 participants gave their shares" in str(caught.value)
-    assert {record.entries["error"] for record in together.seen} == {"", "E988"}
+    assert {record.entries["error"] for record in together.seen} == {"", "E980"}
 
 
 def test_what_a_node_sends_tells_nothing_of_its_sum() -> None:
@@ -257,7 +257,7 @@ def test_a_node_that_is_called_otherwise() -> None:
     ran = run(process, together, secure_sums="masked")
     assert ran.rounds[0].clients == tuple(name for name in NAMES if name != "silo-3")
     assert together.log == [
-        "the server calls the node 'silo-3', which is 'north' [E790]\n"
+        "the server calls the node 'silo-3', which is 'north' [E766]\n"
         "  help: register the node under its name, or leave the name out of its configuration"
     ]
 
@@ -268,7 +268,7 @@ def test_a_key_that_is_not_there(tmp_path: pathlib.Path) -> None:
     together = together_of(process, configs={"silo-3": {"key": path}})
     run(process, together, secure_sums="masked")
     assert together.log == [
-        f"cannot read the key {path}: No such file or directory [E791]\n"
+        f"cannot read the key {path}: No such file or directory [E787]\n"
         "  help: give the path of a key that the node's user may read"
     ]
 

@@ -65,9 +65,9 @@ def test_another_program(process: Process) -> None:
     log: list[str] = []
     node = make_node(process.bundle, numbers(0, 2), log)
     reply = answered(node, request_for(process, program="0" * 64))
-    assert (reply.error, reply.attempt, reply.totals) == ("E773", "attempt", None)
+    assert (reply.error, reply.attempt, reply.totals) == ("E763", "attempt", None)
     assert log == [
-        "the server asks for a round of another program than the one in the node's app [E773]\n"
+        "the server asks for a round of another program than the one in the node's app [E763]\n"
         "  help: let the server and all nodes run one app"
     ]
 
@@ -152,7 +152,7 @@ def test_components_that_are_not_those_of_the_program(tmp_path: pathlib.Path) ->
 def test_a_policy_that_is_not_there_ends_it(process: Process, tmp_path: pathlib.Path) -> None:
     config = {"policy": str(tmp_path / "none.yaml")}
     node = make_node(process.bundle, numbers(0, 2), [], config)
-    assert answered(node, request_for(process)).error == "E970"
+    assert answered(node, request_for(process)).error == "E850"
 
 
 def test_what_nobody_foresaw(process: Process) -> None:

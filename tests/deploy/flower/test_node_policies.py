@@ -67,8 +67,8 @@ def test_components_that_are_proved_are_enough(process: Process, tmp_path: pathl
         ("never-leave: [{pattern: data.user, optional: true}]\n", ""),
         ("single-client: false\n", "E776"),
         ("single-client: true\n", ""),
-        ("noise: true\n", "E979"),
-        ("operators: [federated_maximum]\n", "E974"),
+        ("noise: true\n", "E971"),
+        ("operators: [federated_maximum]\n", "E971"),
     ],
 )
 def test_rules_of_a_node(process: Process, tmp_path: pathlib.Path, text: str, code: str) -> None:
@@ -82,4 +82,4 @@ def test_an_exception_of_a_node_is_for_a_content(process: Process, tmp_path: pat
         "reason: reviewed, expires: 2999-01-01}}]\n"
     )
     assert error_of(process, tmp_path, text.format(channel.content)) == ""
-    assert error_of(process, tmp_path, text.format("a" * 32)) == "E978"
+    assert error_of(process, tmp_path, text.format("a" * 32)) == "E977"

@@ -91,7 +91,7 @@ def test_nodes_of_a_simulation_take_the_data_of_the_run() -> None:
 
 def test_no_other_node_takes_the_data_of_the_run() -> None:
     assert refusal(LanguageValueError, NodeSettings.read, {}, {"data": "/home"}) == (
-        "the node's configuration does not say where its clients' data is [E767]\n"
+        "the node's configuration does not say where its clients' data is [E766]\n"
         "  help: start it with --node-config 'data=\"/path/to/data\"'; a run in the simulation is "
         "given it by --run-config"
     )

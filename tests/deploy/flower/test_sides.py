@@ -293,7 +293,7 @@ def test_a_node_without_what_an_app_has_no_room_for(
     config = {"secure-sums": "open", "bundle": str(tmp_path / "bundle"), "attempts": 1}
     with pytest.raises(TffcError, match="0 of 3 nodes answered"):
         run(app, nodes, config)
-    assert "E786, A bundle file that cannot be found" in caplog.text
+    assert "E762, A bundle file that cannot be found" in caplog.text
     assert "cannot keep a file of the bundle in /proc/nowhere" in caplog.text
 
 
@@ -308,7 +308,7 @@ def test_large_files_are_found_in_the_folder_of_the_bundle(tmp_path: pathlib.Pat
     said = refusal(BundleError, read_app_bundle, file, fetch_from(tmp_path / "app"))
     size = len(bundle.encode()["manifest.json"])
     assert said == (
-        f"{file} names manifest.json, of {size} bytes, which is not here [E786]\n"
+        f"{file} names manifest.json, of {size} bytes, which is not here [E762]\n"
         "  help: begin a new run, in which the server sends what a node lacks; at the server, give "
         "the folder of the bundle itself"
     )

@@ -66,7 +66,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").write_text("")
     folder = tmp_path / "file" / "cache"
     assert refusal(DataError, lambda: Store(folder).put(b"one")) == (
-        f"cannot keep a file of the bundle in {folder}: Not a directory [E785]\n"
+        f"cannot keep a file of the bundle in {folder}: Not a directory [E851]\n"
         "  help: let the folder be written, or name another one as 'cache'"
     )
 

@@ -96,8 +96,10 @@ def write_process(command: list[str]) -> None:
 def test_messages_are_done_in_processes_that_are_forked(tmp_path: pathlib.Path) -> None:
     forks = superexec.Forks(Pauses(), write_process)
     said = tmp_path / "said"
-    forks.Popen(["flwr-clientapp", "--token", "t", str(said)]).join()
+    app: Any = forks.Popen(["flwr-clientapp", "--token", "t", str(said)])
+    app.join()
     assert said.read_text() == (
         f"['--token', 't', '{said}'] ['flwr.supernode.cli', 'tffc.deploy.flower.sides']"
     )
-    assert forks.Popen(["true"], stdout=forks.DEVNULL).wait() == 0
+    other: Any = forks.Popen(["true"], stdout=forks.DEVNULL)
+    assert other.wait() == 0

@@ -138,7 +138,7 @@ def test_a_folder_that_is_open_to_others(folder: pathlib.Path) -> None:
 
 def test_a_folder_with_a_long_path(folder: pathlib.Path) -> None:
     assert refusal(ExecutionError, ask_worker, folder / ("x" * 90), TASK) == (
-        "the path of the worker's folder has more bytes than a socket takes: 100 [E784]\n"
+        "the path of the worker's folder has more bytes than a socket takes: 100 [E783]\n"
         "  help: give a folder with a shorter path"
     )
 

@@ -60,14 +60,14 @@ def test_empty_lists_and_index_zero_of_a_oneof_are_written() -> None:
 
 
 ALONE = """
-from tffc import proto
+from tffc.graphs import proto
 import sys
 assert not any(name.split(".")[0] in ("tensorflow", "numpy") for name in sys.modules), sys.modules
 """
 
 BESIDE_FEDERATED_LANGUAGE = """
 from federated_language.proto import computation_pb2
-from tffc import proto
+from tffc.graphs import proto
 theirs = computation_pb2.Computation()
 theirs.type.tensor.dtype = 3
 theirs.reference.name = "x"

@@ -255,14 +255,14 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (
         {"a": 1},
         OrderedDict(a=INT, b=INT),
-        "the argument has no element 'b', but should be of type `<a=int32,b=int32>` [E710]\n"
+        "the argument has no element 'b', but should be of type `<a=int32,b=int32>` [E711]\n"
         "  note: it has 'a'"
         "\n  help: give it the elements 'a', 'b'",
     ),
     (
         {"a": 1, "c": 1},
         OrderedDict(a=INT),
-        "the argument has an element 'c', but should be of type `<a=int32>` [E710]\n"
+        "the argument has an element 'c', but should be of type `<a=int32>` [E711]\n"
         "  note: it has 'a', 'c'"
         "\n  help: give it the elements 'a'",
     ),
@@ -309,7 +309,7 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (
         tf.data.Dataset.range(2).repeat(),
         tff.SequenceType(np.int64),
-        "the argument is a dataset without an end, and sequences are finite [E713]\n"
+        "the argument is a dataset without an end, and sequences are finite [E708]\n"
         "  help: take a part of it: dataset.take(n)",
     ),
     (

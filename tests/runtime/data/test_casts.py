@@ -215,7 +215,7 @@ def test_a_list_without_lists_has_any_length_in_it() -> None:
 def test_what_is_no_number_is_not_made_one(values: Any) -> None:
     location = write_pandas(client=["ada"], x=values)
     assert refusal(location, rows_of(x=np.int64)) == (
-        f"visits.parquet: the column 'x' is {values.type}, expected int64 [E682]\n"
+        f"visits.parquet: the column 'x' is {values.type}, expected int64 [E620]\n"
         "  help: name another column with columns=A,B, or write this one as int64"
     )
 
@@ -307,8 +307,8 @@ def test_empty_cells_are_refused(write: Callable[[], str], place: str, found: st
     ("rule", "text"),
     [
         ("z:0", "empty= names the column 'z', which the program does not take"),
-        ("abc", "says 'abc' for empty cells, which is not a value of `int32` or `float32` [E647]"),
-        ("n:0.5", "says '0.5' for empty cells, which is not a value of `int32` [E647]"),
+        ("abc", "says 'abc' for empty cells, which is not a value of `int32` or `float32` [E639]"),
+        ("n:0.5", "says '0.5' for empty cells, which is not a value of `int32` [E639]"),
     ],
 )
 def test_rules_that_do_not_fit(write: Callable[[], str], rule: str, text: str) -> None:
@@ -318,7 +318,7 @@ def test_rules_that_do_not_fit(write: Callable[[], str], rule: str, text: str) -
 def test_a_rule_for_a_column_of_nearly_that_name() -> None:
     location = write_pandas(client=["ada"], degrees=[0.5])
     assert refusal(f"{location}?cast=degres:float32", rows_of(degrees=np.float32)) == (
-        "visits.parquet: cast= names the column 'degres', which the program does not take [E645]\n"
+        "visits.parquet: cast= names the column 'degres', which the program does not take [E657]\n"
         "  note: it takes 'degrees'\n"
         "  help: did you mean 'degrees'?"
     )
@@ -326,7 +326,7 @@ def test_a_rule_for_a_column_of_nearly_that_name() -> None:
 
 def test_a_type_that_numbers_are_not_rounded_to() -> None:
     assert refusal(f"{write_nulls()}?cast=n:int32", NUMBERS) == (
-        "visits.parquet: cast=n:int32 says 'int32', expected a type to round to [E646]\n"
+        "visits.parquet: cast=n:int32 says 'int32', expected a type to round to [E639]\n"
         "  help: write cast=TYPE or cast=COLUMN:TYPE with one of float16, bfloat16, float32, "
         "float64, complex64, complex128; what loses nothing is converted without it"
     )
@@ -334,7 +334,7 @@ def test_a_type_that_numbers_are_not_rounded_to() -> None:
 
 def test_csv_takes_no_cast() -> None:
     assert refusal(f"{write_csv()}?cast=float32", NUMBERS) == (
-        "csv:visits.csv?cast=float32: 'cast=float32' is not an option [E671]\n"
+        "csv:visits.csv?cast=float32: 'cast=float32' is not an option [E639]\n"
         "  help: text is read as the type that the program takes; this kind of data takes client, "
         "columns, delimiter, empty, max-bytes"
     )
@@ -359,7 +359,7 @@ def test_a_number_of_an_array_that_does_not_fit() -> None:
     np.savez("ada.npz", x=np.array([0.5, 0.1]), n=np.array([1, 2]))
     assert refusal(".", NUMBERS) == (
         "ada.npz: the array 'x' of float64 has 0.1 in it, which is not exactly one of float32 "
-        "[E644]\n"
+        "[E677]\n"
         "  help: round to float32 with cast=float32, or cast=x:float32 for this column alone"
     )
     read: Any = open_source("npz:.?cast=float32", NUMBERS).read("ada")
@@ -367,7 +367,7 @@ def test_a_number_of_an_array_that_does_not_fit() -> None:
     np.savez("ada.npz", x=np.array([0.5, 2]), n=np.array([1, 2**40]))
     assert refusal(".", NUMBERS) == (
         "ada.npz: the array 'n' of int64 has 1099511627776 in it, which is not exactly one of "
-        "int32 [E644]\n"
+        "int32 [E677]\n"
         "  help: correct the number, or let the program take int64"
     )
 
@@ -407,7 +407,7 @@ def test_a_compressed_file_that_changes_is_refused() -> None:
 def test_a_compressed_file_is_bounded() -> None:
     location = compressed(TEXT + b"ada,1,1\n" * 100_000)
     assert refusal(f"{location}?max-bytes=1000", NUMBERS) == (
-        "visits.csv.gz: the decompressed content takes more than 1000 bytes [E636]\n"
+        "visits.csv.gz: the decompressed content takes more than 1000 bytes [E629]\n"
         "  help: if it is right, allow more with max-bytes=NUMBER"
     )
 
@@ -420,7 +420,7 @@ def test_a_damaged_compressed_file(damage: str) -> None:
     pathlib.Path("visits.csv.gz").write_bytes(content[:-9] if damage == "end" else content)
     first, help = refusal(location, NUMBERS).splitlines()
     assert first.startswith("visits.csv.gz is damaged: ")
-    assert first.endswith(" [E665]")
+    assert first.endswith(" [E627]")
     assert help == "  help: compress it again with gzip; gzip -t says whether a file is whole"
 
 

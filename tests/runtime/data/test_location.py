@@ -39,6 +39,6 @@ def test_an_unknown_kind_is_refused() -> None:
 
 def test_an_unknown_option_is_refused() -> None:
     assert refusal(DataError, open_data, "python:clients.py:make?user=ada") == (
-        "python:clients.py:make?user=ada: 'user=ada' is not an option [E671]\n"
+        "python:clients.py:make?user=ada: 'user=ada' is not an option [E639]\n"
         "  help: this kind of data takes no options"
     )

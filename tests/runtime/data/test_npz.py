@@ -18,7 +18,7 @@ from tffc.runtime.data.folder import NpzFolder
 from tffc.runtime.data.location import open_source
 from tffc.runtime.data.npz import encode_npz, read_arrays, read_text
 from tffc.runtime.data.source import check_all
-from tffc.runtime.runs.state import State, read_state, write_state
+from tffc.runtime.engines.state import State, read_state, write_state
 from tffc.support.errors import DataError
 
 IMAGES = SequenceType(
@@ -163,7 +163,7 @@ def test_sequences_of_unequal_length_are_refused(tmp_path: pathlib.Path) -> None
     pixels = np.zeros((3, 2), np.uint8)
     assert refusal(tmp_path, IMAGES, pixels=pixels, label=np.zeros(4, np.int32)) == (
         "ada.npz: the array 'label' has 4 elements and 'pixels' has 3, expected the same number "
-        "in all arrays of a sequence [E621]"
+        "in all arrays of a sequence [E620]"
     )
 
 
@@ -246,7 +246,7 @@ def test_a_sequence_of_unlike_elements_cannot_be_kept() -> None:
         layout.encode(value, "state.npz")
     assert str(caught.value) == (
         "state.npz: a sequence of type `int32[?]*` cannot be kept in one array, for its elements "
-        "are of shapes [2] and [3] [E625]"
+        "are of shapes [2] and [3] [E624]"
         "\n  help: pad the elements to one shape"
     )
 

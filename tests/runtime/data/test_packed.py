@@ -218,11 +218,11 @@ def test_a_place_in_use(images: pathlib.Path, tmp_path: pathlib.Path) -> None:
     for path, found in ((images, "it holds "), (tmp_path / "file", "it is a file")):
         text = refusal(lambda path=path: check_pack_target(path, replace=True), tmp_path)
         assert text.startswith(f"clients' data cannot be packed into {path.name}: {found}")
-        assert "[E698]" in text
+        assert "[E602]" in text
     write_pack(open_data(images), None, tmp_path / "pack")
     check_pack_target(tmp_path / "pack", replace=True)
     assert refusal(lambda: check_pack_target(tmp_path / "pack", replace=False), tmp_path) == (
-        "the folder pack already holds a pack [E699]\n  help: replace it, or name another"
+        "the folder pack already holds a pack [E603]\n  help: replace it, or name another"
     )
 
 
@@ -237,7 +237,7 @@ def test_what_cannot_be_written_leaves_what_was_there(
 
     monkeypatch.setattr("os.fsync", full)
     assert refusal(lambda: write_pack(open_data(images), None, tmp_path / "pack"), tmp_path) == (
-        "cannot pack clients' data into pack: No space left on device [E697]\n"
+        "cannot pack clients' data into pack: No space left on device [E600]\n"
         "  note: what was there before is as it was\n"
         "  help: name a folder that can be written, on a disk with space left"
     )
@@ -356,7 +356,7 @@ def test_a_pack_of_nothing(images: pathlib.Path, tmp_path: pathlib.Path, content
     write_pack(open_data(images), None, tmp_path / "pack")
     (tmp_path / "pack" / "clients.arrow").write_bytes(content)
     rewrite(tmp_path / "pack", {"bytes": len(content)})
-    assert "[E614]" in refusal(lambda: PackedFolder(tmp_path / "pack"), tmp_path)
+    assert "[E627]" in refusal(lambda: PackedFolder(tmp_path / "pack"), tmp_path)
 
 
 def test_a_damaged_pack_beside_data_is_made_again(
@@ -377,7 +377,7 @@ def rewrite(pack: pathlib.Path, change: Any) -> Any:
 
 
 DAMAGED = (
-    "pack is not a folder of packed data, or is damaged [E614]\n"
+    "pack is not a folder of packed data, or is damaged [E627]\n"
     "  note: reading it failed with: {}\n"
     "  help: pack the data again, with tffc data pack"
 )

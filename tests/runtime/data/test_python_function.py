@@ -119,7 +119,7 @@ def test_another_process_calls_the_function_itself() -> None:
 def test_a_value_of_another_type_is_refused() -> None:
     assert refusal("wrong") == (
         "people.py:wrong: the data of client bob at [1] is 'two', but should be of type `float32` "
-        "[E691]"
+        "[E620]"
     )
 
 
@@ -133,7 +133,7 @@ def test_an_exception_is_the_clients_error() -> None:
 
 def test_names_are_strings() -> None:
     assert refusal("numbered") == (
-        "people.py:numbered() gives a client 1, expected names that are strings [E690]"
+        "people.py:numbered() gives a client 1, expected names that are strings [E689]"
     )
 
 
@@ -147,15 +147,15 @@ def test_there_have_to_be_clients() -> None:
 @pytest.mark.parametrize("name", ["constant", "missing"])
 def test_it_has_to_be_a_function(name: str) -> None:
     assert refusal(name) == (
-        f"there is no function people.py:{name} [E688]\n"
+        f"there is no function people.py:{name} [E439]\n"
         "  help: name a function of a module, as in python:clients.py:all_clients"
     )
 
 
 def test_a_function_of_nearly_that_name_is_suggested() -> None:
-    assert refusal("nothin").endswith("[E688]\n  help: did you mean 'nothing'?")
+    assert refusal("nothin").endswith("[E439]\n  help: did you mean 'nothing'?")
 
 
 def test_a_module_that_is_missing_is_refused() -> None:
-    with pytest.raises(LoadError, match="E436"):
+    with pytest.raises(LoadError, match="E434"):
         open_data("python:nobody.py:all")

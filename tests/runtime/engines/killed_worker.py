@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from tests.runtime.engines.sources import Values
-from tffc.runtime.engines.api import load
+from tffc.api.running import load
+from tffc.deploy.engines import make_engine
 from tffc.runtime.engines.engine import Cohort
-from tffc.runtime.engines.table import make_engine
 
 CLIENTS = 40
 OPTIONS = "--direct_running_mode=multi_processing", "--direct_num_workers=2"

@@ -389,7 +389,7 @@ def test_what_is_known_is_not_measured_again(summing: Process) -> None:
 @pytest.mark.parametrize("text", ["0", "-3", "many", ""])
 def test_a_batching_that_is_none(text: str) -> None:
     assert refusal(LanguageValueError, Batching.parse, text) == (
-        f"clients cannot be computed in batches of {text!r} [E975]\n"
+        f"clients cannot be computed in batches of {text!r} [E706]\n"
         "  help: give 'auto', 'off', or how many clients there are in a batch"
     )
 
@@ -494,7 +494,7 @@ import tensorflow as tf
 
 {before}
 from tffc.runtime.engines.engine import Batching, Cohort
-from tffc.runtime.engines.table import share_cores
+from tffc.runtime.engines.cores import share_cores
 
 share_cores(8, 2, Batching(4))
 from tests.runtime.engines.batches import round_of, source_of

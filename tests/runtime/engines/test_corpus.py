@@ -12,10 +12,11 @@ import pytest
 from tests.corpus.cases import MISSING, Case, cases
 from tests.runtime.engines.recorded import differences
 from tffc.backends.forms.kinds import FORMS
+from tffc.deploy.engines import ENGINES, make_engine
 from tffc.runtime.engines.engine import Batching, Engine, ExplainsSpeed
+from tffc.runtime.engines.kind import EngineKind
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.table import ENGINES, EngineKind, make_engine
-from tffc.runtime.runs.speed import ALONE, BATCHED
+from tffc.runtime.engines.speed import ALONE, BATCHED
 from tffc.support.errors import FormError
 
 pytestmark = pytest.mark.skipif(not cases(), reason=MISSING)

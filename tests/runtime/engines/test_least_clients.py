@@ -101,7 +101,7 @@ def test_numbers_that_are_none(least: Any) -> None:
     rounds = tff.run(process_of(every_aggregation), Values(PAIRS), 1, least_clients=least)
     with pytest.raises(LanguageValueError, match="the least number of") as caught:
         next(iter(rounds))
-    assert caught.value.code == "E748"
+    assert caught.value.code == "E706"
 
 
 def test_the_other_engines_do_not_show_clients() -> None:

@@ -12,7 +12,7 @@ import pytest
 import tffc as tff
 from tests.refusals import refusal
 from tffc.runtime.data.npz import encode_npz
-from tffc.runtime.runs.state import State, write_state
+from tffc.runtime.engines.state import State, write_state
 from tffc.support.errors import DataError, NotationError
 
 

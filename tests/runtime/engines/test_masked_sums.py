@@ -17,13 +17,13 @@ from tests.runtime.engines.recorded import differences
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.kinds import FORMS
+from tffc.deploy.engines import make_engine
 from tffc.language.nodes import Intrinsic
 from tffc.language.traverse import walk
 from tffc.linking.aggregations import SECURE
 from tffc.runtime.engines.engine import Cohort
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.table import make_engine
 from tffc.support.errors import (
     DataError,
     ExecutionError,
@@ -161,7 +161,7 @@ def test_clients_add_tensors_of_one_shape() -> None:
     source = Ragged(3)
     with pytest.raises(ExecutionError) as refusal:
         engine.run_round(np.int32(0), Cohort(source, source.clients))
-    assert refusal.value.code == "E992"
+    assert refusal.value.code == "E789"
     assert refusal.value.notes == ("it was at work on the data of client client_01",)
 
 
@@ -176,7 +176,7 @@ def test_the_package_for_keys_may_be_missing(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(MissingExtraError) as refusal:
         output("mapreduce", Clients(3), masks_sums=True)
     assert str(refusal.value) == (
-        "cryptography is not installed, and masked sums need it [E993]\n"
+        "cryptography is not installed, and masked sums need it [E701]\n"
         "  help: pip install 'tffc[masking]'"
     )
 
@@ -185,7 +185,7 @@ def test_engines_that_cannot_mask_say_so() -> None:
     with pytest.raises(LanguageValueError) as refusal:
         make_engine("beam", process("mapreduce"), masks_sums=True)
     assert str(refusal.value) == (
-        "the engine 'beam' cannot mask secure sums [E994]\n"
+        "the engine 'beam' adds secure sums unmasked [E747]\n"
         "  help: choose the engine local, or leave secure sums unmasked"
     )
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.refusals import refusal
 from tffc.runtime.engines.rounds import Round, Spent
+from tffc.runtime.engines.state import State
 from tffc.runtime.runs.observed import MOST_NAMES, OBSERVED, Observed, add_observed, read_observed
-from tffc.runtime.runs.state import State
 from tffc.support.errors import DataError
 
 FIRST = Observed(1, 0.25, None, 2, {"reading data": 0.125}, ("eve",))
@@ -76,6 +76,6 @@ def test_only_some_clients_are_named() -> None:
 def test_what_is_no_file_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / OBSERVED).mkdir()
     assert refusal(DataError, read_observed, tmp_path) == (
-        f"cannot read {tmp_path / OBSERVED}: Is a directory [E995]\n"
+        f"cannot read {tmp_path / OBSERVED}: Is a directory [E850]\n"
         "  help: let it be read, or remove it: the report then says nothing of times"
     )

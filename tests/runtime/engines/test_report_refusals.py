@@ -13,4 +13,4 @@ from tffc.support.errors import DataError
 def test_a_folder_without_a_run(tmp_path: pathlib.Path) -> None:
     with pytest.raises(DataError, match="is not the folder of a run") as error:
         read_report(tmp_path)
-    assert error.value.code == "E996"
+    assert error.value.code == "E856"

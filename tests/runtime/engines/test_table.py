@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tffc.runtime.engines.table import share_cores
+from tffc.runtime.engines.cores import share_cores
 
 THREADS = "TF_NUM_INTRAOP_THREADS"
 

@@ -100,7 +100,7 @@ def test_a_tensorflow_that_cannot_be_imported(tmp_path: pathlib.Path) -> None:
         "try:\n    load_tensorflow()\nexcept RuntimeError as error:\n    print(error)\n"
     )
     assert run(code, tmp_path).stdout == (
-        "TensorFlow cannot be imported: ValueError: a value that is not taken [E707]\n"
+        "TensorFlow cannot be imported: ValueError: a value that is not taken [E701]\n"
         "  help: see whether `python -c 'import tensorflow'` works, and install it again if not\n"
     )
 

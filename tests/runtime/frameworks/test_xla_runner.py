@@ -63,7 +63,7 @@ def test_in_a_federated_computation() -> None:
 @needs_jax
 def test_modules_that_do_not_load() -> None:
     content = XlaSection(b"no module", None, TensorBinding(0))
-    with pytest.raises(ExecutionError, match=r"XLA cannot load the module .* \[E752\]") as caught:
+    with pytest.raises(ExecutionError, match=r"XLA cannot load the module .* \[E720\]") as caught:
         run_section(Compiled("xla", write_xla(content), FunctionType(None, INT)), None)
     assert str(caught.value).endswith(
         "  help: trace the program again with the JAX that is installed here"
@@ -77,7 +77,7 @@ def test_modules_that_do_not_run() -> None:
     content = dataclasses.replace(read_xla(node.payload), parameter=None)
     section = Compiled("xla", write_xla(content), FunctionType(None, INT))
     with pytest.raises(
-        ExecutionError, match=r"XLA could not carry out a computation: .*\[E753\]"
+        ExecutionError, match=r"XLA could not carry out a computation: .*\[E722\]"
     ) as caught:
         run_section(section, None)
     assert str(caught.value).endswith(
@@ -92,7 +92,7 @@ def test_results_of_another_type() -> None:
     lying = Compiled("xla", node.payload, FunctionType(INT, (FLOAT, [2])))
     assert refusal(ExecutionError, run_section, lying, INT(1)) == (
         "an XLA section gave a tensor of int32 of shape [] where its type promises `float32[2]` "
-        "[E755]"
+        "[E721]"
     )
 
 
@@ -101,7 +101,7 @@ def test_bindings_of_another_structure() -> None:
     with pytest.raises(ExecutionError) as caught:
         runner.XlaRunner(Compiled("xla", write_xla(content), FunctionType(INT, INT)))
     assert str(caught.value) == (
-        "an XLA section is bound otherwise than its type `int32` says [E754]"
+        "an XLA section is bound otherwise than its type `int32` says [E721]"
     )
 
 
@@ -114,7 +114,7 @@ def test_a_release_of_jax_that_works_otherwise(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ExecutionError) as caught:
         runner.XlaRunner(Compiled("xla", write_xla(content), FunctionType(None, INT)))
     assert str(caught.value) == (
-        "JAX 99.0 does not handle XLA modules as tffc asks it to [E751]\n"
+        "JAX 99.0 does not handle XLA modules as tffc asks it to [E701]\n"
         "  note: module 'jax' has no attribute 'local_devices'\n"
         "  help: install the release that tffc was made for: pip install 'tffc[jax]'"
     )
@@ -125,7 +125,7 @@ def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     content = XlaSection(b"", None, TensorBinding(0))
     section = Compiled("xla", write_xla(content), FunctionType(None, TensorType(INT)))
     assert refusal(MissingExtraError, run_section, section, None) == (
-        "a JAX computation needs JAX, which cannot be imported [E750]\n"
+        "a JAX computation needs JAX, which cannot be imported [E701]\n"
         "  note: import of jax halted; None in sys.modules\n"
         "  help: install it with: pip install 'tffc[jax]'"
     )

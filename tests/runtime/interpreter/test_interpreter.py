@@ -483,7 +483,7 @@ REFUSED: list[tuple[Node, Any, str]] = [
     (
         sums("federated_secure_modular_sum", INT, INT),
         ([1], 0),
-        "an integer cannot be divided by 0 [E730]\n  help: give divisors that are not 0",
+        "an integer cannot be divided by 0 [E722]\n  help: give divisors that are not 0",
     ),
     (
         over_clients("federated_sum", np.str_),
@@ -495,12 +495,12 @@ REFUSED: list[tuple[Node, Any, str]] = [
         over_clients("federated_sum", (FLOAT, [None])),
         [],
         "there is no value of type `float32[?]` to start from, because the shape of `float32[?]` "
-        "is not known [E732]\n  help: give the tensors a fixed shape",
+        "is not known [E731]\n  help: give the tensors a fixed shape",
     ),
     (
         over_clients("federated_mean", INT),
         [1],
-        "a mean of integers is not an integer, so there is none of type `int32` [E733]\n"
+        "a mean of integers is not an integer, so there is none of type `int32` [E731]\n"
         "  help: convert the values to floating-point numbers first",
     ),
     (
@@ -523,13 +523,13 @@ REFUSED: list[tuple[Node, Any, str]] = [
     (
         sums("federated_secure_sum", INT, INT),
         ([1], -8),
-        "the bound of a secure sum is -8, which is negative [E919]\n"
+        "the bound of a secure sum is -8, which is negative [E734]\n"
         "  help: give a bound of 0 or more: clients add values from 0 up to it",
     ),
     (
         sums("federated_secure_sum_bitwidth", INT, INT),
         ([1], -1),
-        "the bound of a secure sum is -1, which is negative [E919]\n"
+        "the bound of a secure sum is -1, which is negative [E734]\n"
         "  help: give a bound of 0 or more: clients add values from 0 up to it",
     ),
     (
@@ -542,7 +542,7 @@ REFUSED: list[tuple[Node, Any, str]] = [
         function("x", ref("x", [at_clients(I), at_clients(F)]), [at_clients(I), at_clients(F)]),
         ([1], [1.0, 2.0]),
         "the argument gives values of type `{int32}@CLIENTS` for 1 clients, but values of type "
-        "`{float32}@CLIENTS` for 2 [E740]\n"
+        "`{float32}@CLIENTS` for 2 [E723]\n"
         "  help: give each list as many values as there are clients",
     ),
     (
@@ -565,13 +565,13 @@ REFUSED: list[tuple[Node, Any, str]] = [
         Data("type", b"", I),
         None,
         "the program uses data of type `int32` that only the system it was written for can find "
-        "[E742]"
+        "[E741]"
         "\n  help: take the value as an argument of the program in place of the data",
     ),
     (
         Call(Intrinsic("no_such", FunctionType(None, I))),
         None,
-        "the program uses the operator 'no_such', which is not known here [E743]"
+        "the program uses the operator 'no_such', which is not known here [E741]"
         "\n  help: write it with operators of the language, or replace it in a pass",
     ),
 ]

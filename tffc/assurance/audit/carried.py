@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tffc.graphs.body import outputs_of
 from tffc.graphs.operations import op_table
 
 STRING, RESOURCE, VARIANT, FIRST_REFERENCE = 7, 20, 21, 101
@@ -36,8 +37,5 @@ def may_carry(node: Any, plain_variants: bool = False) -> bool:
 
 def has_variants(node: Any) -> bool:
     """Tell whether a node has outputs that are variants, or of a type that it does not tell."""
-    operation = op_table.find(node.op)
-    if operation is None:
-        return True
-    kinds = (kind for _, _, kind in operation.ports(node.attr))
-    return any(kind in (None, 0, VARIANT) for kind in kinds)
+    outputs = outputs_of(node, {})
+    return outputs is None or any(kind in (None, 0, VARIANT) for *_, kind in outputs)

@@ -14,7 +14,7 @@ from typing import Any
 from tffc.assurance.audit.programs import leaf_paths, results_of
 from tffc.backends.forms.stages import StagedRound
 from tffc.graphs.canonical import canonical_graph
-from tffc.graphs.node import hash_of
+from tffc.graphs.node import all_nodes, hash_of
 from tffc.graphs.operations import op_table
 from tffc.graphs.reading import read_graph
 from tffc.language.alpha import canonical
@@ -220,18 +220,15 @@ def _separable(section: Compiled) -> tuple[TensorFlowSection, Any] | None:
         graph = read_graph(content.graph_def)
     except (WireError, GraphError):
         return None
-    library = graph.library.function
-    size = len(graph.node) + sum(len(function.node_def) for function in library)
+    size = sum(1 for _ in all_nodes(graph))
     visits = len(leaf_names(content.result)) * size
     return (content, graph) if visits <= MOST_VISITS and _is_separable(graph) else None
 
 
 def _is_separable(graph: Any) -> bool:
     """Tell whether no operation of a graph can read what another has left behind."""
-    library = graph.library.function
-    called = {function.signature.name for function in library}
-    nodes = [*graph.node, *(node for function in library for node in function.node_def)]
-    return all(node.op in called or _leaves_nothing(node.op) for node in nodes)
+    called = {function.signature.name for function in graph.library.function}
+    return all(node.op in called or _leaves_nothing(node.op) for node in all_nodes(graph))
 
 
 def _leaves_nothing(op: str) -> bool:

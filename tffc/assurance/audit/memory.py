@@ -20,7 +20,7 @@ from tffc.assurance.audit.flow import (
     limited,
     union,
 )
-from tffc.graphs.state import NAME_ATTRIBUTES, has_named_state
+from tffc.graphs.state import state_name
 
 OUTSIDE = "outside"
 """The cell of everything outside of TensorFlow: files, other processes, Python, memory."""
@@ -156,10 +156,9 @@ def cell_of(node: Any, body: str) -> str:
     then by the name of the node, which gets the names of calls before it where functions are
     inlined.  So such names count as one if they end alike.
     """
-    if not has_named_state(node):
+    name = state_name(node)
+    if name is None:
         return f"{body}/{node.name}"
-    names = (node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr)
-    shared = next(filter(None, names), b"")
     if node.op == "VarHandleOp":
-        return f"variable {shared!r}"
-    return f"named {(shared or node.name.encode()).rpartition(b'/')[2]!r}"
+        return f"variable {name!r}"
+    return f"named {name.rpartition(b'/')[2]!r}"

@@ -278,7 +278,7 @@ def _changed(waiver: Waiver, subjects: Mapping[str, str]) -> PolicyError:
         help = (f"{near} " if near else "") + (
             "Remove it, or in a policy of several programs add optional: true"
         )
-    return PolicyError("E978", message, notes=notes, help=help, span=waiver.span)
+    return PolicyError("E977", message, notes=notes, help=help, span=waiver.span)
 
 
 # Reading.
@@ -300,7 +300,7 @@ def read_policy(path: pathlib.Path) -> Policy:
         content, root, twice = read_yaml(data.decode())
     except OSError as error:
         raise PolicyError(
-            "E970",
+            "E850",
             f"cannot read the policy {path}: {error.strerror}",
             help="give the path of a file of YAML",
         ) from None
@@ -314,7 +314,7 @@ def read_policy(path: pathlib.Path) -> Policy:
     if twice is not None:
         span = Span(str(path), twice.start_mark.line + 1, twice.start_mark.column)
         raise PolicyError(
-            "E972", f"the key {twice.value!r} occurs twice", help="remove one", span=span
+            "E971", f"the key {twice.value!r} occurs twice", help="remove one", span=span
         )
     policy = _Reader(path, root).policy(content)
     return dataclasses.replace(policy, path=str(path), digest=hashlib.sha256(data).hexdigest())
@@ -328,7 +328,7 @@ class _Reader:
     def policy(self, content: Any) -> Policy:
         if isinstance(content, dict) and "noise" in content:
             raise PolicyError(
-                "E979",
+                "E971",
                 "the key 'noise' is not a rule: that a value depends on random draws does not say "
                 "that it is private",
                 help="remove it; the report lists the draws of each channel, and what they do to "
@@ -346,7 +346,7 @@ class _Reader:
         for key in content:
             if key not in fields:
                 raise PolicyError(
-                    "E973",
+                    "E971",
                     f"{what} cannot have the key {_quoted(key)}",
                     help=did_you_mean(_quoted(key), fields) or f"its keys are {', '.join(fields)}",
                     span=self._span((*path, key)),
@@ -355,7 +355,7 @@ class _Reader:
 
     def wrong(self, message: str, path: tuple[Any, ...], help: str | None = None) -> PolicyError:
         help = help or "tffc audit --help shows a policy"
-        return PolicyError("E974", message, help=help, span=self._span(path))
+        return PolicyError("E971", message, help=help, span=self._span(path))
 
     def _span(self, path: tuple[Any, ...]) -> Span:
         """Return the span of the value at a path of keys and indices."""

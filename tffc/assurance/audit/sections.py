@@ -21,7 +21,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tffc.assurance.audit.bodies import ANY_PORT, Body, Edge, body_of_function, body_of_section
 from tffc.assurance.audit.carried import has_variants, may_carry
 from tffc.assurance.audit.flow import (
     ANYTHING,
@@ -39,7 +38,8 @@ from tffc.assurance.audit.flow import (
 from tffc.assurance.audit.memory import ELSEWHERE, OUTSIDE, Memory, cell_of
 from tffc.assurance.audit.outcomes import ERRORS, SHOWN, Draw, NodeEffect, Outcome, Outside, Summary
 from tffc.assurance.audit.rules import REMEMBERING, RULES
-from tffc.graphs.functions import named_functions
+from tffc.graphs.body import ANY_PORT, Body, Edge
+from tffc.graphs.functions import Library, named_functions
 from tffc.graphs.operations import hlo, op_table
 from tffc.graphs.operations.effects import OUTSIDE as OUTSIDE_KINDS
 from tffc.graphs.operations.effects import (
@@ -106,15 +106,10 @@ class SectionWalk:
         self._section = section
         self._outside = outside or Outside()
         self._is_graph = section.kind == "tensorflow"
-        self._functions: Mapping[str, Any] = {}
-        self._gradients: Mapping[str, str] = {}
         if self._is_graph:
             content = read_section(section)
-            library = content.graph.library
-            self._functions = {f.signature.name: f for f in library.function}
-            self._gradients = {g.function_name: g.gradient_func for g in library.gradient}
-            self._graph = body_of_section(content)
-        self._bodies: dict[str, Body] = {}
+            self._library = Library(content.graph.library)
+            self._graph = content.body()
         self._arguments = 0
         self._effects: dict[NodeEffect, int] = {}
         self._clear()
@@ -262,13 +257,11 @@ class SectionWalk:
 
     def _body(self, name: str) -> Body | None:
         """Return the body of a function, or None if the section lacks it."""
-        if name not in self._bodies and name in self._functions:
-            self._bodies[name] = body_of_function(self._functions[name], self._functions)
-        return self._bodies.get(name)
+        return self._library.body(name) if name in self._library.functions else None
 
     def width(self, function: str, captured: int) -> int:
         """Return the number of components of the elements that a function takes."""
-        known = self._functions.get(function)
+        known = self._library.functions.get(function)
         return 1 if known is None else max(len(known.signature.input_arg) - captured, 0)
 
     def same_positions(self, function: str) -> frozenset[int]:
@@ -298,7 +291,7 @@ class SectionWalk:
         it runs."""
         body, depth = run.body, run.depth
         operation = op_table.find(node.op)
-        if node.op in self._functions and operation is None:
+        if node.op in self._library.functions and operation is None:
             return self.call(node.op, inputs, decides, depth).results
         inputs = list(map(self.memory.dereferenced, inputs))
         own = frozenset((cell_of(node, body.name),))
@@ -403,8 +396,8 @@ class SectionWalk:
     ) -> list[Flow]:
         flows: list[Flow] = []
         names = [call.name for call in named_functions(node.attr)]
-        for name in (*names, *(self._gradients.get(each, "") for each in names)):
-            if name in self._functions:
+        for name in (*names, *(self._library.gradients.get(each, "") for each in names)):
+            if name in self._library.functions:
                 arguments = [argument] * self.width(name, 0)
                 outcome = self.call(name, arguments, decides | argument.total(), depth)
                 flows.extend(outcome.results)

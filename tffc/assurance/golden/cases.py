@@ -9,7 +9,7 @@ A file named after a pass holds cases, each a title, a program and the expected 
 
 Programs are in the typed notation; line breaks and spaces do not matter.  Options of the pass are
 given in braces at the end of the title.  If the pass must refuse the program, the expected result
-is the line `error E123: message`.  Before the first case there may be a table of compiled sections
+is the line `error E122: message`.  Before the first case there may be a table of compiled sections
 for all programs of the file; their content is in the folder `sections` beside it.  Results are
 compared without the table.
 """
@@ -66,11 +66,11 @@ class PassCase:
         verify(after, pipeline.holds(1))
         return TABLE.sub("", typed(after)).rstrip()
 
-    def difference(self, found: str) -> str | None:
-        """Return a unified diff from the expected text to `found`, or None if they are equal."""
-        if found == self.expected or _words(found) == _words(self.expected):
+    def difference(self, result: str) -> str | None:
+        """Return a unified diff from the expected text to `result`, or None if they are equal."""
+        if result == self.expected or _words(result) == _words(self.expected):
             return None
-        lines = unified(self.expected.splitlines(), found.splitlines(), "expected", "found")
+        lines = unified(self.expected.splitlines(), result.splitlines(), "expected", "found")
         return "\n".join(lines)
 
 

@@ -6,16 +6,16 @@ import contextlib
 import dataclasses
 import pathlib
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import NotRequired, TypedDict, TypeGuard
 
 from tffc.assurance.golden.printing import Files, Recipe, print_program
 from tffc.frontend.load import load
-from tffc.passes.pipeline import nearest
 from tffc.support.errors import GoldenError, reader
 from tffc.support.files.reading import read_named
 from tffc.support.files.strict_json import is_text
-from tffc.support.near import did_you_mean
+from tffc.support.guards import is_dict, is_list
+from tffc.support.near import did_you_mean, nearest
 
 LIST = "golden.yaml"
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -50,18 +50,20 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
             "E800",
             f"cannot read {path}: {error.strerror}",
             help="write one, or give its folder",
+            remedy="golden file",
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise GoldenError("E801", f"{path} is not YAML", notes=(str(error),)) from None
+        raise GoldenError("E800", f"{path} is not YAML", notes=(str(error),)) from None
     if twice is not None:
         raise GoldenError(
-            "E813",
+            "E800",
             f"in {path}, the key {twice.value!r} occurs twice",
             help=f"remove one; the second is in line {twice.start_mark.line + 1}",
         )
-    if not isinstance(content, dict):
-        raise GoldenError("E802", f"{path} must be a mapping of names to examples")
-    listed = {name: _example(name, entry, path) for name, entry in content.items()}
+    if not is_dict(content):
+        raise GoldenError("E800", f"{path} must be a mapping of names to examples")
+    examples = [_example(name, entry, path) for name, entry in content.items()]
+    listed = {example.name: example for example in examples}
     for name in names:
         if name not in listed:
             raise GoldenError(
@@ -70,18 +72,30 @@ def read_examples(folder: pathlib.Path, names: Iterable[str] = ()) -> list[Examp
     return [listed[name] for name in names] or list(listed.values())
 
 
-def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
+_Entry = TypedDict(
+    "_Entry",
+    {
+        "target": str,
+        "forms": NotRequired[list[str]],
+        "pipeline": NotRequired[str],
+        "allow-impure-duplicates": NotRequired[bool],
+        "audit": NotRequired[bool],
+    },
+)
+"""A valid entry of the list."""
+
+
+def _example(name: object, entry: object, path: pathlib.Path) -> Example:
     if not isinstance(name, str) or not NAME.fullmatch(name) or name.lower() == LIST:
         raise GoldenError(
-            "E806",
+            "E800",
             f"in {path}, {name!r} cannot be the name of an example",
             help="use letters, digits, '_', '-' and '.': it names a folder",
         )
-    wrong = _what_is_wrong(entry)
-    if wrong is not None:
+    if not _is_entry(entry):
         raise GoldenError(
-            "E804",
-            f"in {path}, the example {name!r} {wrong}",
+            "E800",
+            f"in {path}, the example {name!r} {_what_is_wrong(entry)}",
             help=_what_to_write(entry),
         )
     impure = entry.get("allow-impure-duplicates", False)
@@ -91,21 +105,25 @@ def _example(name: Any, entry: Any, path: pathlib.Path) -> Example:
     return Example(name, entry["target"], recipe)
 
 
-def _what_is_wrong(entry: Any) -> str | None:
+def _is_entry(entry: object) -> TypeGuard[_Entry]:
+    return _what_is_wrong(entry) is None
+
+
+def _what_is_wrong(entry: object) -> str | None:
     """Return why an entry is invalid, as the end of a sentence about it; None if it is valid."""
-    if not isinstance(entry, dict):
+    if not is_dict(entry):
         return "is not a mapping"
     for key, value in entry.items():
-        if key not in _KEYS:
+        if not isinstance(key, str) or key not in _KEYS:
             return f"has the key {key!r}, but there are only {', '.join(_KEYS)}"
         if not _KEYS[key](value):
             return f"cannot have {value!r} as {key}"
     return None if "target" in entry else "has no target"
 
 
-def _what_to_write(entry: Any) -> str:
+def _what_to_write(entry: object) -> str:
     """Return the help for an invalid entry."""
-    if isinstance(entry, dict):
+    if is_dict(entry):
         form = entry.get("form", entry.get("forms"))
         if isinstance(form, str):
             return f"write a list: forms: [{form}]"
@@ -115,13 +133,17 @@ def _what_to_write(entry: Any) -> str:
     return "give it a target, such as examples/round.py:NAME, and perhaps a list of forms"
 
 
-def _is_flag(value: Any) -> bool:
+def _is_flag(value: object) -> bool:
     return isinstance(value, bool)
 
 
-_KEYS = {
+def _are_texts(value: object) -> bool:
+    return is_list(value) and all(map(is_text, value))
+
+
+_KEYS: Mapping[str, Callable[[object], bool]] = {
     "target": is_text,
-    "forms": lambda value: isinstance(value, list) and all(map(is_text, value)),
+    "forms": _are_texts,
     "pipeline": is_text,
     "allow-impure-duplicates": _is_flag,
     "audit": _is_flag,

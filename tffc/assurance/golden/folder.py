@@ -13,7 +13,7 @@ from tffc.assurance.diff.programs import called_at
 from tffc.assurance.diff.unified import unified
 from tffc.assurance.golden.examples import LIST
 from tffc.assurance.golden.printing import PROGRAM, SECTIONS, Files
-from tffc.support.errors import GoldenError
+from tffc.support.errors import GoldenError, Span
 from tffc.support.files import atomic
 from tffc.support.files.inputs import check_no_input, was_read
 from tffc.support.printable import printable
@@ -119,7 +119,7 @@ def differences(
 def _called(before: str | None, files: Mapping[str, str]) -> tuple[str, ...]:
     """Return one line about the call of each section that the golden file lacks."""
     known = set(_section_names(before or ""))
-    places = files.places if isinstance(files, Files) else {}
+    places: Mapping[str, Span] = files.places if isinstance(files, Files) else {}
     return tuple(
         f"{name} is called at {called_at(places[name])}"
         for name in _section_names(files.get(SECTIONS, ""))
@@ -181,7 +181,7 @@ def write(folder: pathlib.Path, printed: Printed) -> None:
         atomic.write_folders(encoded)
     except OSError as error:
         raise GoldenError(
-            "E807",
+            "E851",
             f"cannot write to {folder}: {error.strerror}",
             notes=("no golden file was changed",),
             help="make space on the disk, or let the folder be written",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import pathlib
 from collections.abc import Iterable, Mapping
 
@@ -66,7 +67,8 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Fil
     programs = [program] if initialize is None else [program, initialize]
     if sections := print_sections(programs):
         files[SECTIONS] = sections
-    files.places = {name: at for each in programs for name, at in section_places(each).items()}
+    places = (section_places(node).items() for node in programs)
+    files.places = dict(itertools.chain.from_iterable(places))
     pipeline = None if recipe.pipeline is None else read_pipeline(pathlib.Path(recipe.pipeline))
     for form in recipe.forms:
         if recipe.audit:
@@ -78,9 +80,9 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Fil
 
 def print_sections(programs: Iterable[Node]) -> str:
     """Return a listing of all compiled sections of the programs, each once."""
-    found = (node for each in programs for node in walk(each))
-    sections = dict.fromkeys(node for node in found if isinstance(node, Compiled))
-    listings = {f"comp#{section_label(each)}": section_listing(each) for each in sections}
+    nodes = itertools.chain.from_iterable(map(walk, programs))
+    sections = dict.fromkeys(node for node in nodes if isinstance(node, Compiled))
+    listings = {f"comp#{section_label(node)}": section_listing(node) for node in sections}
     return "\n".join(listings.values())
 
 

@@ -115,17 +115,20 @@ class Golden:
         folder = _folder(self.module)
         check_no_link(folder)
         printed = {name: print_program(*_parts(program), recipe)}
-        found = list(differences(folder, printed, complete=self.books.update))
+        changes = list(differences(folder, printed, complete=self.books.update))
         if self.books.update:
-            if found:
+            if changes:
                 write(folder, printed)
-                self.books.changed += len(found)
+                self.books.changed += len(changes)
             return ""
         if not (folder / name).exists():
             return f"{_shown(folder / name, self.root)} is not there; {TO_WRITE}"
-        shown = (dataclasses.replace(each, path=_shown(each.path, self.root)) for each in found)
-        text = "\n".join([_heading(len(found)), *map(str, shown)]) if found else ""
-        return printable_lines(text)
+        if not changes:
+            return ""
+        shown = (
+            dataclasses.replace(change, path=_shown(change.path, self.root)) for change in changes
+        )
+        return printable_lines("\n".join([_heading(len(changes)), *map(str, shown)]))
 
 
 class _Books:
@@ -234,7 +237,7 @@ def _folder_name(test: str) -> str:
     name = re.sub(r"[^\w.]+", "-", test).strip("-.")
     if not name:
         raise GoldenError(
-            "E910",
+            "E809",
             f"{test!r} has nothing of which a folder of golden files could be named",
             help="give it a name with a letter: tffc_golden(program, name=...)",
         )
@@ -252,11 +255,13 @@ def _parts(program: object) -> tuple[Node, Node | None]:
             return round_of(program).node, program.initialize.node
         case Computation():
             return program.node, None
-    raise GoldenError(
-        "E808",
-        f"tffc_golden takes a computation or an iterative process, found {type(program).__name__}",
-        help="decorate a function with @tff.federated_computation(...)",
-    )
+        case _:
+            name = type(program).__name__
+            raise GoldenError(
+                "E714",
+                f"tffc_golden takes a computation or an iterative process, found {name}",
+                help="decorate a function with @tff.federated_computation(...)",
+            )
 
 
 def _shown(path: pathlib.Path, root: pathlib.Path) -> pathlib.Path:

@@ -40,16 +40,16 @@ def unsteady(targets: Mapping[str, str], root: pathlib.Path) -> dict[str, str]:
     with contextlib.ExitStack() as running:
         # After an interruption none of them goes on.
         processes = [running.enter_context(_start(targets, root, seed)) for seed in HASH_SEEDS]
-        for each in processes:
-            running.callback(each.kill)
+        for process in processes:
+            running.callback(process.kill)
         first, second = map(_outlines, processes)
-    found: dict[str, str] = {}
+    varying: dict[str, str] = {}
     for name in targets:
         one, other = first.get(name), second.get(name)
         if one is not None and other is not None and one != other:
             lines = zip(one, other, strict=False)
-            found[name] = next((here[1] for here, there in lines if here[0] != there[0]), "")
-    return found
+            varying[name] = next((here[1] for here, there in lines if here[0] != there[0]), "")
+    return varying
 
 
 def _start(targets: Mapping[str, str], root: pathlib.Path, seed: str) -> subprocess.Popen[str]:
@@ -90,8 +90,10 @@ def _trace(targets: Mapping[str, str]) -> Iterator[tuple[str, Outline]]:
             loaded = load(target)
         except TffcError:
             continue
-        programs = [loaded.initialize, loaded.computation]
-        yield name, [line for each in programs if each for line in outline(each.node)]
+        lines = outline(loaded.computation.node)
+        if loaded.initialize is not None:
+            lines = outline(loaded.initialize.node) + lines
+        yield name, lines
 
 
 def main(arguments: Iterable[str]) -> None:

@@ -7,13 +7,13 @@ type of each leaf of the first.
 from __future__ import annotations
 
 import struct
-from typing import Any
+from collections.abc import Callable
 
 from tffc.assurance.proof.attributes import type_attribute
 from tffc.assurance.proof.constants import FORMATS, filled
 from tffc.assurance.proof.terms import Terms
 from tffc.assurance.proof.undecided import Undecided
-from tffc.assurance.proof.values import from_leaves, leaf_terms, leaves_of
+from tffc.assurance.proof.values import Value, from_leaves, leaf_terms, leaves_of
 from tffc.language.dtypes import DType
 from tffc.language.types import TensorType, Type
 
@@ -31,7 +31,7 @@ FLOAT_BITS = {
 PARTS = {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}
 
 
-def binary(terms: Terms, op: str, first: Any, second: Any, types: tuple[Type, Type]) -> Any:
+def binary(terms: Terms, op: str, first: Value, second: Value, types: tuple[Type, Type]) -> Value:
     """Apply an operation to each pair of leaves of two values of these types."""
     lefts, rights = leaf_terms(first), leaf_terms(second)
     kinds, others = leaves_of(types[0]), leaves_of(types[1])
@@ -39,25 +39,25 @@ def binary(terms: Terms, op: str, first: Any, second: Any, types: tuple[Type, Ty
         rights = [cast(terms, rights[0], others[0], _tensor(kind).element_type) for kind in kinds]
     elif [_dtype(kind) for kind in kinds] != [_dtype(kind) for kind in others]:
         raise Undecided("arithmetic on values of different structure")
-    made = [
+    results = [
         operation(terms, op, (left, right), kind)
         for left, right, kind in zip(lefts, rights, kinds, strict=True)
     ]
-    return from_leaves(types[0], made)
+    return from_leaves(types[0], results)
 
 
-def quotient(terms: Terms, first: Any, second: Any, types: tuple[Type, Type]) -> Any:
+def quotient(terms: Terms, first: Value, second: Value, types: tuple[Type, Type]) -> Value:
     """Divide leaf by leaf; the quotient of two integers is a floating-point number."""
     kinds = leaves_of(types[0])
     if not any(_dtype(kind).is_integer for kind in kinds):
         return binary(terms, "RealDiv", first, second, types)
     # Only `generic_divide` takes integers, and its operands have one type.
-    made: list[int] = []
+    quotients: list[int] = []
     for left, right, kind in zip(leaf_terms(first), leaf_terms(second), kinds, strict=True):
         wide = WIDE[_dtype(kind).size] if _dtype(kind).is_integer else _dtype(kind)
         pair = (cast(terms, left, kind, wide), cast(terms, right, kind, wide))
-        made.append(operation(terms, "RealDiv", pair, TensorType(wide, _tensor(kind).shape)))
-    return from_leaves(types[0], made)
+        quotients.append(operation(terms, "RealDiv", pair, TensorType(wide, _tensor(kind).shape)))
+    return from_leaves(types[0], quotients)
 
 
 def operation(terms: Terms, op: str, inputs: tuple[int, ...], kind: Type) -> int:
@@ -67,35 +67,41 @@ def operation(terms: Terms, op: str, inputs: tuple[int, ...], kind: Type) -> int
 
 def cast(terms: Terms, term: int, kind: Type, dtype: DType) -> int:
     """Convert a value to another element type."""
-    found = _tensor(kind)
-    if found.element_type is dtype:
+    source = _tensor(kind)
+    if source.element_type is dtype:
         return term
-    target = type_attribute(TensorType(dtype, found.shape))
-    return terms.value(("Cast", ("DstT", target), ("SrcT", type_attribute(found))), (term,))
+    target = type_attribute(TensorType(dtype, source.shape))
+    return terms.value(("Cast", ("DstT", target), ("SrcT", type_attribute(source))), (term,))
 
 
-def zeros(terms: Terms, kind: Type) -> Any:
+def zeros(terms: Terms, kind: Type) -> Value:
     """Return zeros of a type."""
-    return _filled(terms, kind, lambda dtype: bytes(dtype.size))
+    return from_leaves(kind, (leaf_zeros(terms, leaf) for leaf in leaves_of(kind)))
 
 
-def ones(terms: Terms, kind: Type) -> Any:
-    """Return ones of a type."""
-    return _filled(terms, kind, lambda dtype: number(dtype, 2))
+def leaf_zeros(terms: Terms, leaf: Type) -> int:
+    """Return zeros of the type of a leaf."""
+    return _filled(terms, leaf, lambda dtype: bytes(dtype.size))
 
 
-def ones_like(terms: Terms, value: Any, kind: Type) -> Any:
+def ones_like(terms: Terms, value: Value, kind: Type) -> Value:
     """Return ones in the shapes of a value's leaves; constants for leaves of known shape."""
-    made: list[int] = []
+    ones: list[int] = []
     for term, leaf in zip(leaf_terms(value), leaves_of(kind), strict=True):
-        is_known = _tensor(leaf).is_fully_defined()
-        made.append(ones(terms, leaf) if is_known else operation(terms, "OnesLike", (term,), leaf))
-    return from_leaves(kind, made)
+        if _tensor(leaf).is_fully_defined():
+            ones.append(_filled(terms, leaf, lambda dtype: number(dtype, 2)))
+        else:
+            ones.append(operation(terms, "OnesLike", (term,), leaf))
+    return from_leaves(kind, ones)
 
 
-def limits(terms: Terms, kind: Type, largest: bool) -> Any:
+def limits(terms: Terms, kind: Type, largest: bool) -> Value:
     """Return the largest or the smallest finite numbers of a type."""
-    return _filled(terms, kind, lambda dtype: number(dtype, int(largest)))
+
+    def limit(dtype: DType) -> bytes:
+        return number(dtype, int(largest))
+
+    return from_leaves(kind, (_filled(terms, leaf, limit) for leaf in leaves_of(kind)))
 
 
 def number(dtype: DType, which: int) -> bytes:
@@ -113,17 +119,14 @@ def number(dtype: DType, which: int) -> bytes:
     return struct.pack("<" + FORMATS[dtype.number][1], -1 - least if which else least)
 
 
-def _filled(terms: Terms, kind: Type, element: Any) -> Any:
-    made: list[int] = []
-    for leaf in leaves_of(kind):
-        found = _tensor(leaf)
-        shape = found.shape
-        if shape is None or None in shape or found.element_type is DType.STRING:
-            raise Undecided("zeros or ones of a type whose shape is not known", str(found))
-        sizes = tuple(size for size in shape if size is not None)
-        dtype = found.element_type
-        made.append(terms.value(("Const", filled(dtype.number, sizes, element(dtype)))))
-    return from_leaves(kind, made)
+def _filled(terms: Terms, leaf: Type, element: Callable[[DType], bytes]) -> int:
+    """Return a constant of the type of a leaf, filled with an element."""
+    kind = _tensor(leaf)
+    shape, dtype = kind.shape, kind.element_type
+    if shape is None or None in shape or dtype is DType.STRING:
+        raise Undecided("zeros or ones of a type whose shape is not known", str(kind))
+    sizes = tuple(size for size in shape if size is not None)
+    return terms.value(("Const", filled(dtype.number, sizes, element(dtype))))
 
 
 def _tensor(kind: Type) -> TensorType:

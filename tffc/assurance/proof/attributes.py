@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any
 
+from tffc.assurance.proof.fields import encoded
 from tffc.assurance.proof.undecided import Undecided
 from tffc.graphs.proto import message
 from tffc.language.types import SequenceType, TensorType, Type
@@ -28,7 +28,7 @@ def is_types(attribute: Hashable) -> bool:
     alone = AttrValue()
     alone.list.SetInParent()
     alone.list.type.extend(types_in(attribute))
-    return _encoded(alone) == attribute
+    return encoded(alone) == attribute
 
 
 def number(kind: Type) -> int:
@@ -42,30 +42,30 @@ def number(kind: Type) -> int:
 
 def type_attribute(kind: Type) -> bytes:
     """Encode an element type."""
-    return _encoded(AttrValue(type=number(kind)))
+    return encoded(AttrValue(type=number(kind)))
 
 
 def types_attribute(kinds: Iterable[Type]) -> bytes:
     """Encode a list of element types."""
-    made = AttrValue()
-    made.list.SetInParent()
-    made.list.type.extend(map(number, kinds))
-    return _encoded(made)
+    attribute = AttrValue()
+    attribute.list.SetInParent()
+    attribute.list.type.extend(map(number, kinds))
+    return encoded(attribute)
 
 
 def shapes_attribute(kinds: Iterable[Type]) -> bytes:
     """Encode a list of shapes."""
-    made = AttrValue()
-    made.list.SetInParent()
+    attribute = AttrValue()
+    attribute.list.SetInParent()
     for kind in kinds:
-        shape = made.list.shape.add()
+        shape = attribute.list.shape.add()
         sizes = kind.shape if isinstance(kind, TensorType) else ()
         if sizes is None:
             shape.unknown_rank = True
         else:
             for size in sizes:
                 shape.dim.add().size = -1 if size is None else size
-    return _encoded(made)
+    return encoded(attribute)
 
 
 def argument_kinds(kinds: Iterable[Type]) -> list[tuple[int, bytes]]:
@@ -77,9 +77,9 @@ def joined_shapes(attributes: Iterable[bytes]) -> bytes:
     """Encode the shapes of several attributes as one list."""
     joined = AttrValue()
     joined.list.SetInParent()
-    for each in attributes:
-        joined.list.shape.extend(AttrValue.FromString(each).list.shape)
-    return _encoded(joined)
+    for attribute in attributes:
+        joined.list.shape.extend(AttrValue.FromString(attribute).list.shape)
+    return encoded(joined)
 
 
 def map_label(outputs: Iterable[Type]) -> tuple[Hashable, ...]:
@@ -96,12 +96,12 @@ def map_label(outputs: Iterable[Type]) -> tuple[Hashable, ...]:
 
 def flag_attribute(flag: bool) -> bytes:
     """Encode a boolean."""
-    return _encoded(AttrValue(b=flag))
+    return encoded(AttrValue(b=flag))
 
 
 def text_attribute(text: bytes) -> bytes:
     """Encode a string."""
-    return _encoded(AttrValue(s=text))
+    return encoded(AttrValue(s=text))
 
 
 def module_label(module: bytes, inputs: Iterable[Type], outputs: Iterable[Type]) -> Hashable:
@@ -115,15 +115,11 @@ def module_label(module: bytes, inputs: Iterable[Type], outputs: Iterable[Type])
         ("disabled_checks", _texts_attribute([b"platform"])),
         ("module", text_attribute(module)),
         ("platforms", _texts_attribute([b"CPU"])),
-        ("version", _encoded(AttrValue(i=CONVENTION))),
+        ("version", encoded(AttrValue(i=CONVENTION))),
     )
 
 
 def _texts_attribute(texts: list[bytes]) -> bytes:
-    made = AttrValue()
-    made.list.s.extend(texts)
-    return _encoded(made)
-
-
-def _encoded(value: Any) -> bytes:
-    return value.SerializeToString(deterministic=True)
+    attribute = AttrValue()
+    attribute.list.s.extend(texts)
+    return encoded(attribute)

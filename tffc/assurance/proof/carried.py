@@ -57,6 +57,6 @@ def _first_other(
         alike.setdefault(terms.structures[term], {})[term] = None
     for term in dict.fromkeys(form):
         known = alike.get(terms.structures[term], {})
-        if term not in known and not any(comparison.correspond(each, term) for each in known):
+        if term not in known and not any(comparison.correspond(other, term) for other in known):
             return term
     return None

@@ -8,11 +8,11 @@ consistent correspondence between them.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from tffc.assurance.proof.iterations import DIFFERS, Iterations
 from tffc.assurance.proof.terms import ELEMENTS, Terms
 from tffc.assurance.proof.undecided import Undecided
+from tffc.assurance.proof.values import Value, elements_of, term_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Mismatch(Exception):
     reason."""
 
     leaf: tuple[int, ...]
-    program: Any
-    form: Any
+    program: Value
+    form: Value
     reason: str
 
 
@@ -43,25 +43,25 @@ class Comparison:
         self.of_program: dict[int, int] = {}
         self._copies: dict[tuple[int, int], int] = {}
 
-    def check(self, program: Any, form: Any) -> None:
+    def check(self, program: Value, form: Value) -> None:
         """Check that two values are the same.
 
         Raises:
           Mismatch: they are not.
           Undecided: they may or may not be.
         """
-        stack: list[tuple[Any, Any, tuple[int, ...]]] = [(program, form, ())]
+        stack: list[tuple[Value, Value, tuple[int, ...]]] = [(program, form, ())]
         seen: set[tuple[int, int]] = set()
         while stack:
             one, other, leaf = stack.pop()
             if _length(one) != _length(other):
                 raise Mismatch(leaf, one, other, "the structs have other sizes")
             if isinstance(one, int):
-                self._check_terms(one, other, leaf)
+                self._check_terms(one, term_of(other), leaf)
             # Structs are shared between places, so a pair of them is compared once.
             elif (id(one), id(other)) not in seen:
                 seen.add((id(one), id(other)))
-                pairs = list(enumerate(zip(one, other, strict=True)))
+                pairs = list(enumerate(zip(elements_of(one), elements_of(other), strict=True)))
                 stack.extend((a, b, (*leaf, index)) for index, (a, b) in reversed(pairs))
 
     def _check_terms(self, program: int, form: int, leaf: tuple[int, ...]) -> None:
@@ -121,27 +121,27 @@ class Comparison:
     def _check_run(self, one: int, other: int, leaf: tuple[int, ...]) -> None:
         """Check that two terms, if they are runs, correspond."""
         terms = self._terms
-        run, made = terms.origins.get(one), terms.origins.get(other)
-        if run is None or made is None:
-            if run is not made:
+        run, copy = terms.origins.get(one), terms.origins.get(other)
+        if run is None or copy is None:
+            if run is not copy:
                 raise Mismatch(leaf, one, other, "only one of them is a run")
             return
-        known = self.of_form.setdefault(made, run)
-        if made not in terms.strict:
+        known = self.of_form.setdefault(copy, run)
+        if copy not in terms.strict:
             if known != run:
                 raise Undecided("state of several calls in one")
             # One copy in each component is fine; a second one in the same component would be a
             # second update.
-            if self._copies.setdefault((run, terms.runs[made]), made) != made:
+            if self._copies.setdefault((run, terms.runs[copy]), copy) != copy:
                 raise Undecided("what is done to state, done twice in one component")
             return
         if known != run:
             raise Mismatch(leaf, one, other, "what the program does twice, the form does once")
-        if self.of_program.setdefault(run, made) != made:
+        if self.of_program.setdefault(run, copy) != copy:
             raise Mismatch(leaf, one, other, "what the program does once, the form does twice")
 
 
-def _length(value: Any) -> int | None:
+def _length(value: Value) -> int | None:
     """Return how many elements a struct has, None for a term."""
     if isinstance(value, int):
         return None

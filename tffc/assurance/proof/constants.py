@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Hashable
-from typing import Any
 
-from tffc.assurance.proof.fields import encoded
+from tffc.assurance.proof.fields import Message, encoded
+from tffc.assurance.proof.terms import has_parts
 from tffc.graphs.proto.encoding import LENGTH, Place, read_fields, read_length
 from tffc.language.array import Array
 
@@ -60,7 +60,18 @@ def filled(dtype: int, shape: tuple[int, ...], element: bytes) -> Hashable:
     return dtype, shape, element if math.prod(shape) else b""
 
 
-def constant_of_tensor(tensor: Any) -> Hashable:
+def kind_of_constant(content: Hashable) -> tuple[int, tuple[int, ...]] | None:
+    """Return the number of the element type and the shape of a constant that is not identified by
+    its bytes, or else None."""
+    if not has_parts(content) or len(content) != 3:
+        return None
+    dtype, shape, _ = content
+    if not isinstance(dtype, int) or not has_parts(shape):
+        return None
+    return dtype, tuple(size for size in shape if isinstance(size, int))
+
+
+def constant_of_tensor(tensor: Message) -> Hashable:
     """Return the constant of a TensorProto.
 
     It is identified by all bytes of the message if its type is not numeric or string, or if it has
@@ -73,7 +84,7 @@ def constant_of_tensor(tensor: Any) -> Hashable:
     return constant(tensor.dtype, shape, elements)
 
 
-def _elements(tensor: Any, shape: tuple[int, ...]) -> bytes | tuple[bytes, ...] | None:
+def _elements(tensor: Message, shape: tuple[int, ...]) -> bytes | tuple[bytes, ...] | None:
     """Return the elements that a tensor lists, or None if they are not what its type and its shape
     ask for."""
     dtype, count = tensor.dtype, math.prod(shape)
@@ -98,7 +109,7 @@ def _elements(tensor: Any, shape: tuple[int, ...]) -> bytes | tuple[bytes, ...] 
     return (content or bytes(size)) if len(content) <= count * size else None
 
 
-def _is_plain(tensor: Any, field: str) -> bool:
+def _is_plain(tensor: Message, field: str) -> bool:
     """Tell whether a tensor has only type, sizes and elements, all in this field or as content."""
     plain = type(tensor)()
     plain.dtype = tensor.dtype
@@ -120,14 +131,14 @@ def _field_size(length: int) -> int:
     return 1 + max(1, -(-length.bit_length() // 7)) + length
 
 
-def _fixed(tensor: Any, field: str) -> bytes:
+def _fixed(tensor: Message, field: str) -> bytes:
     """Return the bytes of a packed field of floating-point numbers."""
     number = tensor.DESCRIPTOR.fields_by_name[field].number
     data = encoded(tensor)
     place = Place(0, len(data))
     pieces: list[bytes] = []
-    for each, wire, _, value, end in read_fields(data, place):
-        if each == number and wire == LENGTH:
+    for field_number, wire, _, value, end in read_fields(data, place):
+        if field_number == number and wire == LENGTH:
             start, _ = read_length(data, value, place)
             pieces.append(data[start:end])
     return b"".join(pieces)

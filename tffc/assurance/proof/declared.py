@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 
-from tffc.assurance.proof.terms import SLOT, Terms
+from tffc.assurance.proof.constants import kind_of_constant
+from tffc.assurance.proof.terms import Slot, Terms, has_parts
 from tffc.language.dtypes import BY_NUMBER
 from tffc.language.types import SequenceType, TensorType, Type
 
@@ -50,13 +51,13 @@ class Declared:
         if term in self._types:
             return any(map(fits, self._types[term]))
         alike = self._alike.get(self._terms.structures[term], ())
-        return bool(alike) and all(any(map(fits, self._types[each])) for each in alike)
+        return bool(alike) and all(any(map(fits, self._types[other])) for other in alike)
 
     def elements_like(self, term: int) -> list[Type]:
         """Return the types that the program declares for the elements of the sequences that are
         like this one."""
         alike = self._alike.get(self._terms.structures[term], ())
-        return [element for each in alike for element in self.elements_of(each)]
+        return [element for other in alike for element in self.elements_of(other)]
 
     def elements_of(self, term: int) -> list[Type]:
         """Return the types that the program declares for the elements of a sequence."""
@@ -67,11 +68,11 @@ class Declared:
 def _type_of_label(label: Hashable) -> TensorType | None:
     """Return the type of a constant, or of an element of an accumulator or of an update; None for
     what may have any type."""
-    match label:
-        case (str() as op, _, (int() as number, shape), _) if op == SLOT:
-            pass
-        case ("Const", (int() as number, tuple() as shape, _)):
-            pass
-        case _:
-            return None
-    return TensorType(BY_NUMBER[number], shape) if number in BY_NUMBER else None
+    kind = None
+    if isinstance(label, Slot):
+        kind = label.kind
+    elif has_parts(label) and len(label) == 2 and label[0] == "Const":
+        kind = kind_of_constant(label[1])
+    if kind is None or kind[0] not in BY_NUMBER:
+        return None
+    return TensorType(BY_NUMBER[kind[0]], kind[1])

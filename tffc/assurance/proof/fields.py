@@ -9,7 +9,11 @@ a field that tffc's descriptions of messages do not have.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, TypeAlias
+
+Message: TypeAlias = Any
+"""A message of a graph.  Its class is made from descriptors when tffc is imported, so type checkers
+do not know the fields."""
 
 GRAPH = "tffc.graph."
 
@@ -67,7 +71,7 @@ are compared."""
 PLACEMENT = "_class"
 
 
-def remainder(message: Any, *more: str) -> bytes:
+def remainder(message: Message, *more: str) -> bytes:
     """Return the fields of a message that no rule evaluates as bytes, unknown ones included; `more`
     are evaluated by the caller."""
     rest = type(message)()
@@ -78,27 +82,27 @@ def remainder(message: Any, *more: str) -> bytes:
     return encoded(rest)
 
 
-def encoded(message: Any) -> bytes:
+def encoded(message: Message) -> bytes:
     """Return the bytes of a message, the same for the same content."""
     return message.SerializeToString(deterministic=True)
 
 
-def is_text(value: Any) -> bool:
+def is_text(value: Message) -> bool:
     """Tell whether an attribute is a text and nothing else."""
     return encoded(value) == encoded(type(value)(s=value.s))
 
 
-def is_flag(value: Any) -> bool:
+def is_flag(value: Message) -> bool:
     """Tell whether an attribute is a boolean and nothing else."""
     return encoded(value) == encoded(type(value)(b=value.b))
 
 
-def is_type(value: Any) -> bool:
+def is_type(value: Message) -> bool:
     """Tell whether an attribute is an element type and nothing else."""
     return encoded(value) == encoded(type(value)(type=value.type))
 
 
-def is_shape(value: Any) -> bool:
+def is_shape(value: Message) -> bool:
     """Tell whether an attribute is a shape without names, and nothing else."""
     alone = type(value)()
     alone.shape.SetInParent()

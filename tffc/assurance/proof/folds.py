@@ -8,15 +8,14 @@ runs alone or beside others in a component.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tffc.assurance.proof import arithmetic
 from tffc.assurance.proof.attributes import number
 from tffc.assurance.proof.sequences import Place
-from tffc.assurance.proof.terms import SLOT, Terms
+from tffc.assurance.proof.terms import Kind, Slot, Terms
 from tffc.assurance.proof.undecided import Undecided
-from tffc.assurance.proof.values import from_leaves, leaf_terms, leaves_of
+from tffc.assurance.proof.values import Value, elements_of, from_leaves, leaf_terms, leaves_of
 from tffc.language.types import StructType, TensorType, Type
 
 ACCUMULATE, MERGE = Place("accumulate"), Place("merge")
@@ -38,12 +37,14 @@ class Symbols:
         self.one, self.other, self.update = map(from_leaves, kinds, self.slots)
 
 
-def _kind(leaf: Type) -> tuple[Hashable, ...]:
+def _kind(leaf: Type) -> Kind:
     """Return the element type of a leaf, and the sizes of its shape, which may be None."""
     return number(leaf), leaf.shape if isinstance(leaf, TensorType) else ()
 
 
-def fold(symbols: Symbols, *, zero: Any, accumulated: Any, merged: Any, update: Any) -> Any:
+def fold(
+    symbols: Symbols, *, zero: Value, accumulated: Value, merged: Value, update: Value
+) -> Value:
     """Return the accumulator after all clients.
 
     It starts from `zero`.  `accumulated` and `merged` are expressed in `symbols`, and `update` is
@@ -57,13 +58,13 @@ def fold(symbols: Symbols, *, zero: Any, accumulated: Any, merged: Any, update: 
     if not len(zeros) == len(steps) == len(joined):
         raise Undecided("an accumulator whose structure changes")
     terms, uses = symbols.terms, _Uses(symbols.terms)
-    made: dict[int, int] = {}
+    results: dict[int, int] = {}
     for group in _groups([uses.of(pair) for pair in zip(steps, joined, strict=True)]):
-        taken = sorted({i for leaf in group for i in uses.updates((steps[leaf],))})
+        taken = uses.updates([steps[leaf] for leaf in group])
         whole = _fold_of_group(symbols, group, taken, parts)
         for place, leaf in enumerate(group):
-            made[leaf] = terms.value(("folded", place), (whole,), fails=False)
-    return from_leaves(symbols.accumulator, (made[leaf] for leaf in range(len(zeros))))
+            results[leaf] = terms.value(("folded", place), (whole,), fails=False)
+    return from_leaves(symbols.accumulator, (results[leaf] for leaf in range(len(zeros))))
 
 
 def _fold_of_group(
@@ -83,10 +84,10 @@ def _fold_of_group(
     joined = terms.replaced([merge[leaf] for leaf in group], new)
     zeros = [zero[leaf] for leaf in group]
     children = (*zeros, *steps, *joined, *(values[index] for index in taken))
-    made = terms.value(("fold", len(group), len(taken)), children)
+    whole = terms.value(("fold", len(group), len(taken)), children)
     # The symbols inside are bound by the fold: substitution must not reach them from outside.
-    terms.is_open[made] = False
-    return made
+    terms.is_open[whole] = False
+    return whole
 
 
 class _Uses:
@@ -117,16 +118,16 @@ class _Uses:
             elif not terms.is_open[term]:
                 # A closed term contains no symbol.
                 known[stack.pop()] = 0, 0
-            elif isinstance(label, tuple) and label[0] == SLOT:
-                bit = 1 << label[3]
-                known[stack.pop()] = (0, bit) if label[1] == UPDATE else (bit, 0)
-            elif missing := [each for each in terms.children[term] if each not in known]:
+            elif isinstance(label, Slot):
+                bit = 1 << label.number
+                known[stack.pop()] = (0, bit) if label.which == UPDATE else (bit, 0)
+            elif missing := [child for child in terms.children[term] if child not in known]:
                 stack.extend(missing)
             else:
                 held = updated = 0
-                for each in terms.children[term]:
-                    held |= known[each][0]
-                    updated |= known[each][1]
+                for child in terms.children[term]:
+                    held |= known[child][0]
+                    updated |= known[child][1]
                 known[stack.pop()] = held, updated
         held = updated = 0
         for root in roots:
@@ -158,52 +159,55 @@ def _groups(uses: list[int]) -> list[list[int]]:
     return list(groups.values())
 
 
-def plain(terms: Terms, op: str, value: Any, zero: Any, kind: Type) -> tuple[Any, tuple[Any, Any]]:
+def plain(
+    terms: Terms, op: str, value: Value, zero: Value, kind: Type
+) -> tuple[Value, tuple[Value, Value]]:
     """Return a fold that combines each leaf separately by one operation on its type, and the values
     of accumulating and merging."""
-    made: list[int] = []
+    results: list[int] = []
     steps: tuple[list[int], list[int]] = [], []
     for leaf, start, tensor in zip(
         leaf_terms(value), leaf_terms(zero), leaves_of(kind), strict=True
     ):
-        one, other, update = (terms.slot(each, _kind(tensor), 0) for each in (ONE, OTHER, UPDATE))
+        symbols = (terms.slot(which, _kind(tensor), 0) for which in (ONE, OTHER, UPDATE))
+        one, other, update = symbols
         step = arithmetic.operation(terms, op, (one, update), tensor)
         joined = arithmetic.operation(terms, op, (one, other), tensor)
         whole = terms.value(("fold", 1, 1), (start, step, joined, leaf))
         terms.is_open[whole] = False
-        made.append(terms.value(("folded", 0), (whole,)))
+        results.append(terms.value(("folded", 0), (whole,)))
         steps[0].append(step)
         steps[1].append(joined)
-    accumulated, merged = (from_leaves(kind, each) for each in steps)
-    return from_leaves(kind, made), (accumulated, merged)
+    accumulated, merged = (from_leaves(kind, leaves) for leaves in steps)
+    return from_leaves(kind, results), (accumulated, merged)
 
 
-def nothing(terms: Terms, kind: Type) -> Any:
+def nothing(terms: Terms, kind: Type) -> Value:
     """Return zeros; for a leaf of unknown shape, a term for the missing start value of its sum."""
-    made: list[int] = []
+    zeros: list[int] = []
     for leaf in leaves_of(kind):
         if isinstance(leaf, TensorType) and leaf.is_fully_defined():
-            made.append(arithmetic.zeros(terms, leaf))
+            zeros.append(arithmetic.leaf_zeros(terms, leaf))
         else:
-            made.append(terms.value(("no value yet", str(leaf))))
-    return from_leaves(kind, made)
+            zeros.append(terms.value(("no value yet", str(leaf))))
+    return from_leaves(kind, zeros)
 
 
-def secure(terms: Terms, uri: str, value: Any, bound: Any, types: tuple[Type, Type]) -> Any:
+def secure(terms: Terms, uri: str, value: Value, bound: Value, types: tuple[Type, Type]) -> Value:
     """Return a secure sum under a bound; one bound may apply to all leaves of a struct."""
     kind, bound_type = types
-    made: list[int] = []
-    stack: list[tuple[Any, Type, Any, Type]] = [(value, kind, bound, bound_type)]
+    sums: list[int] = []
+    stack: list[tuple[Value, Type, Value, Type]] = [(value, kind, bound, bound_type)]
     while stack:
         part, part_type, limit, limit_type = stack.pop()
         if isinstance(limit_type, StructType) and isinstance(part_type, StructType):
             if len(part_type) != len(limit_type):
                 raise Undecided("a bound of another structure than the values")
-            rows = zip(part, part_type.types, limit, limit_type.types, strict=True)
+            parts, limits = elements_of(part), elements_of(limit)
+            rows = zip(parts, part_type.types, limits, limit_type.types, strict=True)
             stack.extend(reversed(list(rows)))
         elif not isinstance(limit, int):
             raise Undecided("a bound of another structure than the values")
         else:
-            found = leaf_terms(part)
-            made.extend(terms.value((uri,), (leaf, limit)) for leaf in found)
-    return from_leaves(kind, made)
+            sums.extend(terms.value((uri,), (leaf, limit)) for leaf in leaf_terms(part))
+    return from_leaves(kind, sums)

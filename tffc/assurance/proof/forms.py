@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from tffc.assurance.proof import folds
 from tffc.assurance.proof.machine import ONCE, Machine
 from tffc.assurance.proof.operators import EACH
 from tffc.assurance.proof.sequences import Place
 from tffc.assurance.proof.undecided import Undecided
-from tffc.assurance.proof.values import leaf_terms
+from tffc.assurance.proof.values import Value, elements_of, leaf_terms
 from tffc.language.nodes import Node
 from tffc.language.types import FunctionType, StructType, Type
 from tffc.support.trampoline import Task
@@ -32,7 +31,7 @@ class Components:
         self.machine = machine
         self._components = components
 
-    def run(self, name: str, place: Place, argument: Any) -> Task[Any]:
+    def run(self, name: str, place: Place, argument: Value | None) -> Task[Value]:
         """Return the result of a component at a place; `argument` is None if it takes none."""
         self.machine.terms.span = None
         self.machine.terms.run += 1
@@ -40,17 +39,18 @@ class Components:
 
     def type(self, name: str) -> FunctionType:
         """Return the type of a component."""
-        found = self._components[name].type
-        assert isinstance(found, FunctionType)
-        return found
+        kind = self._components[name].type
+        assert isinstance(kind, FunctionType)
+        return kind
 
 
-def map_reduce(form: Components, state: Any, data: Any) -> Task[Any]:
+def map_reduce(form: Components, state: Value, data: Value) -> Task[Value]:
     """Return the new state and the output of a round of MapReduceForm."""
     carried = form.machine.carried
     context = yield form.run("prepare", ONCE, state)
     carried.broadcast += leaf_terms(context)
-    update, *secured = yield form.run("work", EACH, (data, context))
+    worked: Value = yield form.run("work", EACH, (data, context))
+    update, *secured = elements_of(worked)
     carried.aggregated += leaf_terms(update)
     carried.secured += leaf_terms(tuple(secured))
     symbols = folds.Symbols(form.machine.terms, *_struct(form.type("accumulate").parameter).types)
@@ -58,7 +58,7 @@ def map_reduce(form: Components, state: Any, data: Any) -> Task[Any]:
     taken = yield form.run("accumulate", folds.ACCUMULATE, (symbols.one, symbols.update))
     merged = yield form.run("merge", folds.MERGE, (symbols.one, symbols.other))
     whole = folds.fold(symbols, zero=zero, accumulated=taken, merged=merged, update=update)
-    sums = [(yield form.run("report", ONCE, whole))]
+    sums: list[Value] = [(yield form.run("report", ONCE, whole))]
     kinds = _struct(form.type("work").result)
     for (uri, bound), value, kind in zip(BOUNDS.items(), secured, kinds.types[1:], strict=True):
         limits = yield form.run(bound, BOUND, None)
@@ -67,18 +67,18 @@ def map_reduce(form: Components, state: Any, data: Any) -> Task[Any]:
     return (yield form.run("update", ONCE, (state, tuple(sums))))
 
 
-def distribute_aggregate(form: Components, state: Any, data: Any) -> Task[Any]:
+def distribute_aggregate(form: Components, state: Value, data: Value) -> Task[Value]:
     """Return the new state and the output of a round of DistributeAggregateForm."""
-    sent, kept = yield form.run("server_prepare", ONCE, state)
-    received = yield form.run("server_to_client_broadcast", ONCE, sent)
+    for_clients, for_server = yield form.run("server_prepare", ONCE, state)
+    received = yield form.run("server_to_client_broadcast", ONCE, for_clients)
     worked = yield form.run("client_work", ONCE, (data, received))
     form.machine.carried.broadcast += leaf_terms(received)
     form.machine.carried.collected += leaf_terms(worked)
-    summed = yield form.run("client_to_server_aggregation", ONCE, (kept, worked))
-    return (yield form.run("server_result", ONCE, (kept, summed)))
+    summed = yield form.run("client_to_server_aggregation", ONCE, (for_server, worked))
+    return (yield form.run("server_result", ONCE, (for_server, summed)))
 
 
-def broadcast(form: Components, state: Any, data: Any) -> Task[Any]:
+def broadcast(form: Components, state: Value, data: Value) -> Task[Value]:
     """Return what each client holds after a round of BroadcastForm."""
     context = yield form.run("compute_server_context", ONCE, state)
     form.machine.carried.broadcast += leaf_terms(context)
@@ -91,7 +91,7 @@ def _struct(kind: Type | None) -> StructType:
     return kind
 
 
-FORMS: dict[str, Callable[[Components, Any, Any], Task[Any]]] = {
+FORMS: dict[str, Callable[[Components, Value, Value], Task[Value]]] = {
     "mapreduce": map_reduce,
     "distribute-aggregate": distribute_aggregate,
     "broadcast": broadcast,

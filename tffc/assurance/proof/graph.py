@@ -5,10 +5,9 @@ Names of nodes only refer to nodes, so a plan does not contain them.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from tffc.assurance.proof import loading
 from tffc.assurance.proof.attributes import VARIANT
@@ -24,9 +23,10 @@ from tffc.assurance.proof.fields import (
 )
 from tffc.assurance.proof.terms import DRAWN, IMPURE, OWN, PURE
 from tffc.assurance.proof.undecided import Undecided
+from tffc.graphs.body import ANY_PORT, Body, Edge, outputs_of
 from tffc.graphs.functions import SYMBOLIC_GRADIENT
-from tffc.graphs.node import PORT
-from tffc.graphs.operations import op_table
+from tffc.graphs.functions import Library as FunctionLibrary
+from tffc.graphs.node import data_edges
 from tffc.graphs.operations.effects import OVERWRITING, effect_of, is_told_by_inputs
 from tffc.graphs.operations.effects import Effect as NodeEffect
 from tffc.graphs.operations.failing import may_fail, remembers
@@ -136,29 +136,28 @@ class Node:
         self.message = message
         self.attr = message.attr
 
-    def with_input(self, edges: list[str]) -> Node:
-        """Return a copy of the node with other inputs."""
-        made = copy.copy(self)
-        made.input = edges
-        return made
 
-
-class Library:
-    """The functions of one graph.
-
-    `is_of_program` tells whether the program has the graph; `contents` has what a function has
-    besides its nodes and results.
-    """
+class Library(FunctionLibrary):
+    """The functions of one graph; `is_of_program` tells whether the program has the graph."""
 
     def __init__(self, library: Any, *, is_of_program: bool) -> None:
         loading.check_library(library, is_of_program=is_of_program)
-        self.functions = {each.signature.name: each for each in library.function}
-        self.gradients = {each.function_name: each.gradient_func for each in library.gradient}
+        super().__init__(library)
         self.is_of_program = is_of_program
         self.plans: dict[str, Plan] = {}
         self.terms: dict[str, int | None] = {}
         self.states: dict[str, list[tuple[Hashable, Hashable]]] = {}
         self.entered: set[str] = set()
+
+    def nodes(self, name: str) -> Mapping[str, Node]:
+        if name not in self._nodes:
+            nodes = map(Node, self.functions[name].node_def)
+            self._nodes[name] = {node.name: node for node in nodes}
+        return self._nodes[name]
+
+
+Arguments: TypeAlias = Mapping[Edge | str, int]
+"""The values that replace edges, and those that whoever waits for a node of a name waits for."""
 
 
 class Reader:
@@ -166,7 +165,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._facts: dict[tuple[str, bytes], NodeFacts] = {}
-        self._ports: dict[tuple[str, bytes], int | None] = {}
+        self._outputs: dict[tuple[str, bytes], list[Any] | None] = {}
 
     def facts(self, node: Node, nodes: Mapping[str, Node], library: Library) -> NodeFacts:
         """Return the facts about a node; `nodes` are those of its graph or function."""
@@ -215,173 +214,140 @@ class Reader:
             remembers=remembers(node.op, effect) and not named,
         )
 
-    def has_port(self, node: Node, port: int, library: Library) -> bool:
-        """Tell whether a node has an output, as far as is known."""
-        key = node.op, node.rest
-        if key not in self._ports:
-            if node.op in library.functions:
-                return port < len(library.functions[node.op].signature.output_arg)
-            operation = op_table.find(node.op)
-            self._ports[key] = None if operation is None else len(operation.ports(node.attr))
-        most = self._ports[key]
-        return most is None or port < most
-
     def plan(
         self,
-        nodes: Mapping[str, Node],
-        arguments: Mapping[str, int],
-        results: list[tuple[str, int]],
+        body: Body,
+        arguments: Arguments,
+        results: Sequence[Edge],
         library: Library,
-        resolve: Callable[[str], tuple[str, int]],
         others: Iterable[str] = (),
         types: Sequence[int] = (),
     ) -> Plan:
-        """Return a plan for the results, followed by the other nodes that are named.
+        """Return a plan for results of a body, followed by the other nodes that are named.
 
-        `arguments` maps edges, control edges included, to the values that replace them, and `types`
-        are the values' element types; `resolve` parses a data edge.
+        `types` are the element types of the arguments' values.
 
         Raises:
           Undecided: the graph is malformed, or has a loop.
         """
-        first = 1 + max(arguments.values(), default=-1)
-        walk = _Walk(nodes, arguments, resolve, first)
-        for name, port in results:
-            walk.visit(name if port == 0 else f"{name}:{port}")
+        walk = _Walk(body, arguments, types, library)
+        for edge in results:
+            walk.visit(edge)
         extra = len(walk.order)
         for name in others:
-            walk.visit(f"^{name}")
-        steps = tuple(self._step(nodes[name], walk, nodes, library, types) for name in walk.order)
-        ends = tuple(walk.value(*each) for each in results)
-        for name, port in results:
-            if name in nodes and not self.has_port(nodes[name], port, library):
-                raise Undecided("a malformed graph", f"a result is {name}:{port}")
-        return Plan(first, steps, ends, extra, frozenset(walk.order))
+            walk.visit(name)
+        steps = tuple(self._step(body.nodes[name], walk) for name in walk.order)
+        for edge in results:
+            self._check_port(edge, walk, f"a result is {edge.node}:{edge.port}")
+        ends = tuple(map(walk.value, results))
+        return Plan(walk.first, steps, ends, extra, frozenset(walk.order))
+
+    def needed(self, body: Body, arguments: Arguments, root: str, library: Library) -> set[str]:
+        """Return the names of the nodes that a node depends on, itself included."""
+        walk = _Walk(body, arguments, (), library)
+        walk.visit(root)
+        return set(walk.order)
 
     def type_of(
         self,
-        name: str,
-        port: int,
-        nodes: Mapping[str, Node],
-        arguments: Mapping[str, int],
+        edge: Edge,
+        body: Body,
+        arguments: Arguments,
         types: Sequence[int],
         library: Library,
     ) -> int | None:
         """Return the element type of an output or an argument, or None if it is not known."""
-        edge = f"{name}:{port}" if port else name
         if edge in arguments:
-            return types[arguments[edge]]
-        return _output_type(nodes[name], port, library)
+            index = arguments[edge]
+            return types[index] if index < len(types) else None
+        outputs = self._outputs_of(body.nodes[edge.node], library)
+        if outputs is None:
+            return None
+        return outputs[edge.port][2] if edge.port < len(outputs) else 0
 
-    def needed(
-        self, nodes: Mapping[str, Node], arguments: Mapping[str, int], root: str
-    ) -> set[str]:
-        """Return the names of the nodes that a node depends on, itself included."""
-        walk = _Walk(nodes, arguments, graph_edge, 0)
-        walk.visit(f"^{root}")
-        return set(walk.order)
+    def _outputs_of(self, node: Node, library: Library) -> list[Any] | None:
+        if node.op in library.functions:
+            return outputs_of(node, library.functions)
+        key = node.op, node.rest
+        if key not in self._outputs:
+            self._outputs[key] = outputs_of(node, library.functions)
+        return self._outputs[key]
 
-    def _step(
-        self,
-        node: Node,
-        walk: _Walk,
-        nodes: Mapping[str, Node],
-        library: Library,
-        types: Sequence[int],
-    ) -> Step:
-        facts = self.facts(node, nodes, library)
+    def _check_port(self, edge: Edge, walk: _Walk, detail: str) -> None:
+        """Check that a node has an output, as far as is known."""
+        if edge in walk.arguments:
+            return
+        node = walk.body.nodes[edge.node]
+        outputs = self._outputs_of(node, walk.library)
+        if outputs is None and walk.body.name:
+            raise Undecided("an unknown operation in a function", node.op)
+        if edge.port == ANY_PORT or (outputs is not None and edge.port >= len(outputs)):
+            raise Undecided("a malformed graph", detail)
+
+    def _step(self, node: Node, walk: _Walk) -> Step:
+        body = walk.body
+        facts = self.facts(node, body.nodes, walk.library)
         loading.check_inputs(node)
-        missing = loading.missing_neighbours(node, nodes, walk.arguments)
-        if missing and walk.resolve is graph_edge:
+        missing = loading.missing_neighbours(node, body.nodes, walk.arguments)
+        if missing and not body.name:
             raise Undecided("a malformed graph", f"it does not have the node {missing[0]!r}")
         if missing:
             # In a function, a node that does not exist is the name of a group.
             label = (*facts.label, ("beside", missing))
             facts = dataclasses.replace(facts, label=label, is_plain=False)
-        data: list[tuple[int, int]] = []
-        controls: list[int] = []
-        for edge in node.input:
-            if edge.startswith("^"):
-                controls.append(walk.waited_for(edge))
-                continue
-            name, port = walk.resolve(edge)
-            data.append(walk.value(name, port))
-            if data[-1][0] >= walk.first and not self.has_port(nodes[name], port, library):
-                raise Undecided("a malformed graph", f"an input is {edge!r}")
-        if facts.is_plain and len(data) == 1:
-            source = next(edge for edge in node.input if not edge.startswith("^"))
-            _check_identity(node, walk.resolve(source), walk, types, library)
+        inputs = body.inputs[node.name]
+        for text, edge in zip(data_edges(node), inputs, strict=True):
+            self._check_port(edge, walk, f"an input is {text!r}")
+        if facts.is_plain and len(inputs) == 1:
+            self._check_identity(node, inputs[0], walk)
         state, is_unnamed = facts.state, False
         if state is not None and not state[1] and node.op != "VarHandleOp":
             # State may have the name of its node, which another node may give as a name.
             is_unnamed = True
             own = node.op in ANONYMOUS_TABLES and not _shares_by_node_name(node)
             state = (*state, node.name) if own else (state[0], node.name.encode())
-        return Step(
-            node.name, facts, tuple(data), tuple(dict.fromkeys(controls)), state, is_unnamed
-        )
+        data = tuple(map(walk.value, inputs))
+        controls = tuple(dict.fromkeys(map(walk.waited_for, body.controls[node.name])))
+        return Step(node.name, facts, data, controls, state, is_unnamed)
 
-
-def _check_identity(
-    node: Node, source: tuple[str, int], walk: _Walk, types: Sequence[int], library: Library
-) -> None:
-    """Check that a node that returns its input declares the input's type."""
-    name, port = walk.resolve_name(*source)
-    wanted = node.attr["T"].type if "T" in node.attr else None
-    if isinstance(name, int):
-        found = types[name] if name < len(types) else None
-    else:
-        found = _output_type(walk.nodes[name], port, library)
-    if wanted is None or (found is not None and found % REFERENCE != wanted % REFERENCE):
-        raise Undecided("a malformed graph", f"the node {node.name!r} is of another type")
-
-
-def _output_type(node: Node, port: int, library: Library) -> int | None:
-    if node.op in library.functions:
-        outputs = library.functions[node.op].signature.output_arg
-        return outputs[port].type if port < len(outputs) else 0
-    operation = op_table.find(node.op)
-    if operation is None:
-        return None
-    ports = operation.ports(node.attr)
-    return ports[port][2] if port < len(ports) else 0
+    def _check_identity(self, node: Node, edge: Edge, walk: _Walk) -> None:
+        """Check that a node that returns its input declares the input's type."""
+        wanted = node.attr["T"].type if "T" in node.attr else None
+        known = self.type_of(edge, walk.body, walk.arguments, walk.types, walk.library)
+        if wanted is None or (known is not None and known % REFERENCE != wanted % REFERENCE):
+            raise Undecided("a malformed graph", f"the node {node.name!r} is of another type")
 
 
 class _Walk:
     """A depth-first walk that orders nodes topologically."""
 
     def __init__(
-        self,
-        nodes: Mapping[str, Node],
-        arguments: Mapping[str, int],
-        resolve: Callable[[str], tuple[str, int]],
-        first: int,
+        self, body: Body, arguments: Arguments, types: Sequence[int], library: Library
     ) -> None:
-        self.nodes = nodes
+        self.body = body
         self.arguments = arguments
-        self.resolve = resolve
+        self.types = types
+        self.library = library
+        self.first = 1 + max(arguments.values(), default=-1)
         self.order: dict[str, int] = {}
-        self.first = first
 
-    def visit(self, edge: str) -> None:
-        """Add the node that an edge comes from, after everything it depends on."""
-        if self._is_given(edge):
+    def visit(self, edge: Edge | str) -> None:
+        """Add the node that an edge comes from, or a node, after everything it depends on."""
+        if edge in self.arguments:
             return
-        stack: list[tuple[str, Any]] = [self._enter(edge)]
+        stack: list[tuple[str, Any]] = [self._enter(source_of(edge))]
         open_nodes = {stack[0][0]}
         if stack[0][0] in self.order:
             return
         while stack:
             name, edges = stack[-1]
             for each in edges:
-                if self._is_given(each):
-                    continue
-                inner = self._source(each)
-                if inner in self.order:
+                inner = source_of(each)
+                if each in self.arguments or inner in self.order:
                     continue
                 if inner in open_nodes:
                     raise Undecided("a loop of TensorFlow 1", f"at the node {inner!r}")
-                stack.append(self._enter(each))
+                stack.append(self._enter(inner))
                 open_nodes.add(inner)
                 break
             else:
@@ -389,85 +355,25 @@ class _Walk:
                 open_nodes.discard(name)
                 self.order[name] = self.first + len(self.order)
 
-    def _enter(self, edge: str) -> tuple[str, Any]:
-        name = self._source(edge)
-        if name not in self.nodes:
+    def _enter(self, name: str) -> tuple[str, Any]:
+        if name not in self.body.nodes:
             raise Undecided("a malformed graph", f"it does not have the node {name!r}")
-        return name, iter(self.nodes[name].input)
+        return name, iter((*self.body.inputs[name], *self.body.controls[name]))
 
-    def _source(self, edge: str) -> str:
-        return edge[1:] if edge.startswith("^") else edge.partition(":")[0]
-
-    def _is_given(self, edge: str) -> bool:
-        return edge in self.arguments or edge.removesuffix(":0") in self.arguments
-
-    def value(self, name: str, port: int) -> tuple[int, int]:
+    def value(self, edge: Edge) -> tuple[int, int]:
         """Return the value and port of a node's output."""
-        edge = f"{name}:{port}" if port else name
         if edge in self.arguments:
             return self.arguments[edge], 0
-        return self.order[name], port
+        return self.order[edge.node], edge.port
 
-    def resolve_name(self, name: str, port: int) -> tuple[str | int, int]:
-        """Return the node of an output, or the number of the argument that replaces it."""
-        edge = f"{name}:{port}" if port else name
-        return self.arguments.get(edge, name), port
-
-    def waited_for(self, edge: str) -> int:
-        """Return the value that a control edge comes from."""
-        if edge in self.arguments:
-            return self.arguments[edge]
-        return self.order[edge[1:]]
+    def waited_for(self, name: str) -> int:
+        """Return the value for which whoever waits for a node waits."""
+        return self.arguments[name] if name in self.arguments else self.order[name]
 
 
-def graph_edge(edge: str) -> tuple[str, int]:
-    """Parse a data edge of a graph into node and output."""
-    name, colon, port = edge.partition(":")
-    return name, _number(edge, port) if colon else 0
-
-
-def _number(edge: str, digits: str) -> int:
-    if not PORT.fullmatch(digits) or str(int(digits)) != digits:
-        raise Undecided("a malformed graph", f"an input is {edge!r}")
-    return int(digits)
-
-
-def function_edge(nodes: Mapping[str, Node], library: Library) -> Callable[[str], tuple[str, int]]:
-    """Return a parser for the data edges of a function's body: `argument`, or `node:output:index`
-    where the index may be missing."""
-    offsets: dict[str, dict[str, tuple[int, int]]] = {}
-
-    def resolve(edge: str) -> tuple[str, int]:
-        name, colon, rest = edge.partition(":")
-        if name not in nodes:
-            if colon and rest != "0":
-                raise Undecided("a malformed graph", f"an input is {edge!r}")
-            return name, 0
-        output, colon, digits = rest.partition(":")
-        if name not in offsets:
-            offsets[name] = _offsets(nodes[name], library)
-        offset, count = offsets[name].get(output, (0, 0))
-        index = _number(edge, digits) if colon else 0
-        if index >= count:
-            raise Undecided("a malformed graph", f"an input is {edge!r}")
-        return name, offset + index
-
-    return resolve
-
-
-def _offsets(node: Node, library: Library) -> dict[str, tuple[int, int]]:
-    """Return for each output of a node the number of tensors before it, and of its own."""
-    if node.op in library.functions:
-        outputs = library.functions[node.op].signature.output_arg
-        return {output.name: (position, 1) for position, output in enumerate(outputs)}
-    operation = op_table.find(node.op)
-    if operation is None:
-        raise Undecided("an unknown operation in a function", node.op)
-    offsets: dict[str, tuple[int, int]] = {}
-    for position, (output, _, _) in enumerate(operation.ports(node.attr)):
-        first, count = offsets.get(output, (position, 0))
-        offsets[output] = first, count + 1
-    return offsets
+def source_of(edge: Edge | str) -> str:
+    """Return the node that an edge comes from, or that it is."""
+    return edge if isinstance(edge, str) else edge.node
 
 
 def _taint(op: str, effect: NodeEffect | None) -> int:
@@ -486,9 +392,7 @@ def _device(node: Node) -> tuple[str, ...]:
 
 
 def _is_variant(node: Node) -> bool:
-    operation = op_table.find(node.op)
-    ports = () if operation is None else operation.ports(node.attr)
-    return any(dtype == VARIANT for _, _, dtype in ports)
+    return any(dtype == VARIANT for _, _, dtype in outputs_of(node, {}) or ())
 
 
 def _shares_by_node_name(node: Node) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from tffc.assurance.proof.graph import Plan
 from tffc.assurance.proof.sequences import operation_of
-from tffc.assurance.proof.terms import ELEMENTS, PURE, Terms
+from tffc.assurance.proof.terms import ELEMENTS, PURE, Terms, has_parts
 from tffc.assurance.proof.undecided import Undecided
 from tffc.graphs.operations.iterations import ONE_BY_ONE, READERS, STEADY
 from tffc.language.types import SequenceType, Type
@@ -105,8 +105,8 @@ class Iterations:
         """
         terms, steady = self._terms, self._steady
         sequences = {
-            each
-            for each, (kind, term) in enumerate(zip(kinds, results, strict=True))
+            place
+            for place, (kind, term) in enumerate(zip(kinds, results, strict=True))
             if isinstance(kind, SequenceType) and not self._is_steady(term, steady)
         }
         if not sequences or len(results) == 1:
@@ -161,13 +161,11 @@ class Iterations:
             if terms.taints[term] == PURE or term in steady or term in walked:
                 continue
             walked.add(term)
-            if terms.labels[term] == ELEMENTS and steady is self._steady_once:
+            label, is_run = terms.labels[term], term in terms.origins
+            if label == ELEMENTS and steady is self._steady_once:
                 continue
-            match terms.labels[term]:
-                case (label, "run", int()):  # in a function
-                    is_run = True
-                case label:
-                    is_run = term in terms.origins
+            if has_parts(label) and len(label) == 3 and label[1] == "run":  # in a function
+                label, is_run = label[0], True
             if is_run and operation_of(label) not in STEADY:
                 return False
             stack.extend(terms.children[term])

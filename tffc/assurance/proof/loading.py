@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping
-from typing import Any, NoReturn
+from typing import NoReturn, Protocol
 
-from tffc.assurance.proof.fields import PLACEMENT, encoded, remainder
+from tffc.assurance.proof.fields import PLACEMENT, Message, encoded, remainder
 from tffc.assurance.proof.undecided import Undecided
 from tffc.graphs.operations import op_table
 
@@ -24,6 +24,9 @@ OLDEST_TENSORFLOW = 1575
 NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 """The names of nodes in a graph; in functions they may begin with an underscore too."""
 
+PADDED = re.compile(r":0[0-9]")
+"""Matches in edges whose numbers have leading zeros."""
+
 FUNCTION_NAME = re.compile(r"[A-Za-z_][^\s:^@#]*")
 
 
@@ -32,7 +35,7 @@ def malformed(detail: str) -> NoReturn:
     raise Undecided("a malformed graph", detail)
 
 
-def check_graph(graph: Any) -> None:
+def check_graph(graph: Message) -> None:
     """Check the fields of a graph besides its nodes and functions, and the names of its nodes."""
     if remainder(graph) or remainder(graph.versions):
         raise Undecided("a graph with unknown fields")
@@ -58,7 +61,7 @@ def check_once(names: Iterable[str], what: str) -> None:
         seen.add(name)
 
 
-def check_inputs(node: Any) -> None:
+def check_inputs(node: Message) -> None:
     """Check that the inputs of a node come before what it waits for."""
     waits = False
     for edge in node.input:
@@ -66,12 +69,23 @@ def check_inputs(node: Any) -> None:
             waits = True
             if ":" in edge:
                 malformed(f"an input is {edge!r}")
+        elif PADDED.search(edge):
+            malformed(f"an input is {edge!r}")
         elif waits:
             malformed(f"the node {node.name!r} has an input after what it waits for")
 
 
+class Placed(Protocol):
+    """A node of a graph; of nodes, only the device is looked at."""
+
+    @property
+    def device(self) -> str:
+        """The device, or an empty text."""
+        ...
+
+
 def missing_neighbours(
-    node: Any, nodes: Mapping[str, Any], arguments: Container[str]
+    node: Message, nodes: Mapping[str, Placed], arguments: Container[str]
 ) -> tuple[bytes, ...]:
     """Return the names of nodes beside which a node must be placed that do not exist.
 
@@ -95,7 +109,7 @@ def missing_neighbours(
     return tuple(missing)
 
 
-def check_library(library: Any, *, is_of_program: bool) -> None:
+def check_library(library: Message, *, is_of_program: bool) -> None:
     """Check the names in a library, and its gradients."""
     if remainder(library) or any(map(remainder, library.gradient)):
         raise Undecided("a graph with unknown fields")
@@ -107,26 +121,27 @@ def check_library(library: Any, *, is_of_program: bool) -> None:
     for name in names:
         if not FUNCTION_NAME.fullmatch(name) or op_table.find(name) is not None:
             malformed(f"a function is named {name!r}")
-    check_once((each.function_name for each in library.gradient), "gradients")
-    for each in library.gradient:
-        if not {each.function_name, each.gradient_func} <= known:
-            malformed(f"its library does not have {each.gradient_func!r}")
+    check_once((gradient.function_name for gradient in library.gradient), "gradients")
+    for gradient in library.gradient:
+        if not {gradient.function_name, gradient.gradient_func} <= known:
+            malformed(f"its library does not have {gradient.gradient_func!r}")
 
 
-def check_function(function: Any) -> None:
+def check_function(function: Message) -> None:
     """Check the names in a function, and that it takes and returns single tensors."""
     signature = function.signature
-    arguments = [each.name for each in signature.input_arg]
+    arguments = [argument.name for argument in signature.input_arg]
     check_once([*arguments, *(node.name for node in function.node_def)], "nodes")
-    outputs = [each.name for each in signature.output_arg]
+    outputs = [output.name for output in signature.output_arg]
     check_once(outputs, "results")
     if sorted(outputs) != sorted(function.ret):
         malformed(f"{signature.name!r} does not return its results")
     check_once(signature.control_output, "results")
     if sorted(signature.control_output) != sorted(function.control_ret):
         malformed(f"{signature.name!r} does not return its results")
-    for each in (*signature.input_arg, *signature.output_arg):
-        if each.type_attr or each.number_attr or each.type_list_attr or each.is_ref:
+    for declared in (*signature.input_arg, *signature.output_arg):
+        several = declared.type_attr or declared.number_attr or declared.type_list_attr
+        if several or declared.is_ref:
             raise Undecided("a function of several types", signature.name)
     for index in (*function.arg_attr, *function.resource_arg_unique_id):
         if index >= len(arguments):

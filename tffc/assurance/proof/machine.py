@@ -7,9 +7,6 @@ nothing, and a map applies its function once.
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
-
 from tffc.assurance.proof.carried import Carried
 from tffc.assurance.proof.constants import constant_of_array
 from tffc.assurance.proof.operators import CALLING, OPERATORS
@@ -17,7 +14,17 @@ from tffc.assurance.proof.sections import Sections
 from tffc.assurance.proof.sequences import Place
 from tffc.assurance.proof.terms import Terms
 from tffc.assurance.proof.undecided import Undecided
-from tffc.assurance.proof.values import from_leaves, leaf_terms, leaves_of
+from tffc.assurance.proof.values import (
+    Closure,
+    Function,
+    Scope,
+    Value,
+    elements_of,
+    from_leaves,
+    function_of,
+    leaf_terms,
+    leaves_of,
+)
 from tffc.language.environment import Environment
 from tffc.language.nodes import (
     Block,
@@ -40,15 +47,7 @@ from tffc.support.trampoline import Task
 ONCE = Place("once")
 """The place of the server and of unplaced values, where code runs once in each round."""
 
-EMPTY: Environment[Any] = Environment()
-
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Closure:
-    """A function of the program, with the scope in which it was created."""
-
-    function: Lambda
-    scope: Environment[Any]
+EMPTY: Scope = Environment()
 
 
 class Machine:
@@ -62,10 +61,10 @@ class Machine:
         self.sections = sections
         self.place = ONCE
         self.carried = self.carried_by_program = Carried()
-        self._evaluated: dict[tuple[int, int, int], tuple[Any, ...]] = {}
-        self._applied: dict[tuple[int, bool, int, int], tuple[Any, ...]] = {}
+        self._evaluated: dict[tuple[int, int, int], tuple[Node, Scope, Value]] = {}
+        self._applied: dict[tuple[int, bool, int, int], tuple[Closure, Value | None, Value]] = {}
 
-    def evaluate(self, node: Node, scope: Environment[Any]) -> Task[Any] | Any:
+    def evaluate(self, node: Node, scope: Scope) -> Task[Value] | Value:
         """Return the value of a node, or the task that computes it."""
         match node:
             case Reference():
@@ -84,7 +83,7 @@ class Machine:
             case Call() | StructNode() | Block():
                 return self._once(node, scope)
             case Intrinsic(uri="generic_zero"):
-                return OPERATORS["generic_zero"](self, node, None)
+                return OPERATORS["generic_zero"](self, node, ())
             case Compiled() | Intrinsic():
                 return node
             case Data():
@@ -95,7 +94,7 @@ class Machine:
             case PlacementNode():
                 return self.terms.value(("placement", node.own_label()))
 
-    def _once(self, node: Any, scope: Environment[Any]) -> Task[Any]:
+    def _once(self, node: Call | StructNode | Block, scope: Scope) -> Task[Value]:
         """Evaluate a node; remember the value for its scope unless evaluation made new runs.
 
         A node that draws or has effects must be evaluated again each time.
@@ -105,33 +104,34 @@ class Machine:
         known = self._evaluated.get(key)
         if known is not None:
             return known[2]
-        made = len(self.terms.origins)
+        runs_before = len(self.terms.origins)
+        value: Value
         match node:
             case Call():
                 value = yield self._call(node, scope)
             case StructNode():
-                values: list[Any] = []
-                for each in node.values:
-                    values.append((yield self.evaluate(each, scope)))
-                value = tuple(values)
-            case _:
+                elements: list[Value] = []
+                for element in node.values:
+                    elements.append((yield self.evaluate(element, scope)))
+                value = tuple(elements)
+            case Block():
                 value = yield self._block(node, scope)
-        if len(self.terms.origins) == made:
+        if len(self.terms.origins) == runs_before:
             self._evaluated[key] = node, scope, value
         return value
 
-    def _select(self, node: Selection, scope: Environment[Any]) -> Task[Any]:
+    def _select(self, node: Selection, scope: Scope) -> Task[Value]:
         indices: list[int] = []
         source: Node = node
         while isinstance(source, Selection):
             indices.append(source.index)
             source = source.source
-        value = yield self.evaluate(source, scope)
+        value: Value = yield self.evaluate(source, scope)
         for index in reversed(indices):
-            value = value[index]
+            value = elements_of(value)[index]
         return value
 
-    def _block(self, node: Block, scope: Environment[Any]) -> Task[Any]:
+    def _block(self, node: Block, scope: Scope) -> Task[Value]:
         outer = self.terms.span
         for local in node.locals:
             self.terms.span = local.span or outer
@@ -139,39 +139,39 @@ class Machine:
         self.terms.span = outer
         return (yield self.evaluate(node.result, scope))
 
-    def _call(self, node: Call, scope: Environment[Any]) -> Task[Any]:
-        function = yield self.evaluate(node.function, scope)
-        argument = None
+    def _call(self, node: Call, scope: Scope) -> Task[Value]:
+        function: Value = yield self.evaluate(node.function, scope)
+        argument: Value | None = None
         if node.argument is not None:
             argument = yield self.evaluate(node.argument, scope)
-        return (yield self.apply(function, argument))
+        return (yield self.apply(function_of(function), argument))
 
-    def apply(self, function: Any, argument: Any) -> Task[Any]:
+    def apply(self, function: Function, argument: Value | None) -> Task[Value]:
         """Return the result of a function; `argument` is None if it takes none."""
         self.terms.spend(1)
+        operand = () if argument is None else argument
         match function:
             case Closure():
                 return (yield self._apply_closure(function, argument))
             case Compiled():
                 assert isinstance(function.type, FunctionType)
-                given = [] if argument is None else leaf_terms(argument)
-                found = yield self.sections.call(function, given, self.place)
-                return from_leaves(function.type.result, found)
+                results = yield self.sections.call(function, leaf_terms(operand), self.place)
+                return from_leaves(function.type.result, results)
             case Intrinsic(uri=uri) if uri in OPERATORS:
-                value = OPERATORS[uri](self, function, argument)
+                value = OPERATORS[uri](self, function, operand)
             case Intrinsic(uri=uri) if uri in CALLING:
-                value = yield CALLING[uri](self, function, argument)
-            case _:
-                raise Undecided("an unknown operator", getattr(function, "uri", ""))
+                value = yield CALLING[uri](self, function, operand)
+            case Intrinsic(uri=uri):
+                raise Undecided("an unknown operator", uri)
         assert isinstance(function.type, FunctionType)
         value = self._handed(function.type.result, value)
         self.declare(function.type.result, value)
         return value
 
-    def _handed(self, kind: Type, value: Any) -> Any:
+    def _handed(self, kind: Type, value: Value) -> Value:
         """Return the value that an operator hands on, with sequences of elements for datasets."""
         kinds = leaves_of(kind)
-        if not any(isinstance(each, SequenceType) for each in kinds):
+        if not any(isinstance(leaf, SequenceType) for leaf in kinds):
             return value
         handed = self.sections.iterations.handed
         return from_leaves(kind, handed(kinds, leaf_terms(value), self.place.depth))
@@ -181,50 +181,51 @@ class Machine:
         if self.carried is self.carried_by_program:
             self.sections.iterations.note(kind, sequence, self.place.depth)
 
-    def declare(self, kind: Type, value: Any) -> None:
+    def declare(self, kind: Type, value: Value) -> None:
         """Note that the current side declares a value to be of a type."""
         self.sections.declare(leaves_of(kind), leaf_terms(value))
 
-    def _apply_closure(self, function: Closure, argument: Any) -> Task[Any]:
+    def _apply_closure(self, function: Closure, argument: Value | None) -> Task[Value]:
         # A term is an int and could be equal to the id of another argument, hence the flag in the
         # key.
         is_term = isinstance(argument, int)
-        key = id(function), is_term, argument if is_term else id(argument), self.place.depth
+        which = argument if isinstance(argument, int) else id(argument)
+        key = id(function), is_term, which, self.place.depth
         known = self._applied.get(key)
         if known is not None:
             return known[2]
-        made, scope = len(self.terms.origins), function.scope
+        runs_before, scope = len(self.terms.origins), function.scope
         if function.function.parameter_name is not None:
             scope = scope.bind(function.function.parameter_name, argument)
-        value = yield self.evaluate(function.function.result, scope)
-        if len(self.terms.origins) == made:
+        value: Value = yield self.evaluate(function.function.result, scope)
+        if len(self.terms.origins) == runs_before:
             self._applied[key] = function, argument, value
         return value
 
-    def at(self, place: Place, function: Any, argument: Any) -> Task[Any]:
+    def at(self, place: Place, function: Value, argument: Value | None) -> Task[Value]:
         """Apply a function at another place."""
         outer, self.place = self.place, place
         try:
-            return (yield self.apply(function, argument))
+            return (yield self.apply(function_of(function), argument))
         finally:
             self.place = outer
 
-    def program(self, program: Node, argument: Any) -> Task[Any]:
+    def program(self, program: Node, argument: Value | None) -> Task[Value]:
         """Return the result of the traced program; `argument` is None if it takes none."""
-        value = yield self._called(program, ONCE, argument)
+        value: Value = yield self._called(program, ONCE, argument)
         self._note_iterations(program.type, value)
         self.sections.begin_form()
         self.terms.of_program = len(self.terms.labels)
         self.carried = Carried()
         return value
 
-    def _note_iterations(self, kind: Type, result: Any) -> None:
+    def _note_iterations(self, kind: Type, result: Value) -> None:
         """Note that whoever takes the result of the program iterates over its sequences."""
         assert isinstance(kind, FunctionType)
-        for each, term in zip(leaves_of(kind.result), leaf_terms(result), strict=True):
-            self.sections.iterations.note(each, term, ONCE.depth)
+        for leaf, term in zip(leaves_of(kind.result), leaf_terms(result), strict=True):
+            self.sections.iterations.note(leaf, term, ONCE.depth)
 
-    def component(self, component: Node, place: Place, argument: Any) -> Task[Any]:
+    def component(self, component: Node, place: Place, argument: Value | None) -> Task[Value]:
         """Return the result of a component at a place; `argument` is None if it takes none."""
         value = yield self._called(component, place, argument)
         for section in walk(component):
@@ -232,6 +233,6 @@ class Machine:
                 self.sections.check_whole(section)
         return value
 
-    def _called(self, program: Node, place: Place, argument: Any) -> Task[Any]:
+    def _called(self, program: Node, place: Place, argument: Value | None) -> Task[Value]:
         function = yield self.evaluate(program, EMPTY)
         return (yield self.at(place, function, argument))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias
 
 from tffc.assurance.proof import arithmetic, folds
 from tffc.assurance.proof.attributes import (
@@ -18,7 +18,15 @@ from tffc.assurance.proof.carried import Carried
 from tffc.assurance.proof.sequences import Place, element_symbols, itself, sequence_operation
 from tffc.assurance.proof.terms import OWN, PURE, Terms
 from tffc.assurance.proof.undecided import Undecided
-from tffc.assurance.proof.values import from_leaves, in_dataset_order, leaf_terms, leaves_of
+from tffc.assurance.proof.values import (
+    Value,
+    elements_of,
+    from_leaves,
+    in_dataset_order,
+    leaf_terms,
+    leaves_of,
+    term_of,
+)
 from tffc.language.nodes import Intrinsic
 from tffc.language.types import (
     FederatedType,
@@ -41,47 +49,50 @@ class Machine(Protocol):
     place: Place
     carried: Carried
 
-    def at(self, place: Place, function: Any, argument: Any) -> Task[Any]: ...
+    def at(self, place: Place, function: Value, argument: Value | None) -> Task[Value]: ...
 
-    def declare(self, kind: Type, value: Any) -> None: ...
+    def declare(self, kind: Type, value: Value) -> None: ...
 
     def iterate(self, kind: Type, sequence: int) -> None: ...
 
 
+Computing: TypeAlias = Callable[[Machine, Intrinsic, Value], Value]
+Calling: TypeAlias = Callable[[Machine, Intrinsic, Value], Task[Value]]
+
 # Placement.
 
 
-def _as_it_is(machine: Machine, operator: Any, argument: Any) -> Any:
+def _as_it_is(machine: Machine, operator: Intrinsic, argument: Value) -> Value:
     return argument
 
 
-def _broadcast(machine: Machine, operator: Any, argument: Any) -> Any:
+def _broadcast(machine: Machine, operator: Intrinsic, argument: Value) -> Value:
     machine.carried.broadcast += leaf_terms(argument)
     return argument
 
 
-def _map(place: Place | None) -> Callable[[Machine, Intrinsic, Any], Task[Any]]:
+def _map(place: Place | None) -> Calling:
     """Return an operator that applies a function at a place, or where the program runs if None."""
 
-    def compute(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
-        function, value = argument
+    def compute(machine: Machine, operator: Intrinsic, argument: Value) -> Task[Value]:
+        function, value = elements_of(argument)
         return machine.at(place or machine.place, function, value)
 
     return compute
 
 
-def _evaluate(place: Place | None) -> Callable[[Machine, Intrinsic, Any], Task[Any]]:
+def _evaluate(place: Place | None) -> Calling:
     """Return an operator that calls a function without argument, at a place chosen as in `_map`."""
 
-    def compute(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
+    def compute(machine: Machine, operator: Intrinsic, argument: Value) -> Task[Value]:
         return machine.at(place or machine.place, argument, None)
 
     return compute
 
 
-def _select(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
+def _select(machine: Machine, operator: Intrinsic, argument: Value) -> Task[Value]:
     """Return for each client the sequence of the function's results for the client's keys."""
-    keys, _, source, function = argument
+    keys, _, source, function = elements_of(argument)
     machine.carried.broadcast += leaf_terms(source)
     parameter = _parameter(operator)
     assert isinstance(parameter, StructType)
@@ -98,9 +109,9 @@ def _select(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
         ("output_shapes", shapes_attribute([key])),
         ("replicate_on_split", flag_attribute(False)),
     )
-    slices = itself(machine.terms, label, (keys,), OWN, EACH)
+    slices = itself(machine.terms, label, (term_of(keys),), OWN, EACH)
 
-    def select(key: Any) -> Task[Any]:
+    def select(key: Value) -> Task[Value]:
         return machine.at(EACH.inner(), function, (source, key))
 
     return _mapped(machine, EACH, select, slices, (key, result.element))
@@ -109,8 +120,9 @@ def _select(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
 # Sequences.
 
 
-def _sequence_map(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
-    function, sequence = argument
+def _sequence_map(machine: Machine, operator: Intrinsic, argument: Value) -> Task[Value]:
+    function, whole = elements_of(argument)
+    sequence = term_of(whole)
     parameter, result = _parameter(operator), _signature(operator).result
     assert isinstance(parameter, StructType)
     before = parameter.types[1]
@@ -119,7 +131,7 @@ def _sequence_map(machine: Machine, operator: Intrinsic, argument: Any) -> Task[
     machine.iterate(before, sequence)
     place = machine.place
 
-    def apply(element: Any) -> Task[Any]:
+    def apply(element: Value) -> Task[Value]:
         return machine.at(place.inner(), function, element)
 
     return _mapped(machine, place, apply, sequence, (before.element, result.element))
@@ -128,18 +140,18 @@ def _sequence_map(machine: Machine, operator: Intrinsic, argument: Any) -> Task[
 def _mapped(
     machine: Machine,
     place: Place,
-    apply: Callable[[Any], Task[Any]],
+    apply: Callable[[Value], Task[Value]],
     sequence: int,
     elements: tuple[Type, Type],
-) -> Task[Any]:
-    """Return the sequence of the results of a function; `elements` are the element types of the
-    given and of the new sequence."""
+) -> Task[Value]:
+    """Return the sequence of the results of a function; `elements` are the element types of
+    the sequence and of the new one."""
     terms, (before, after) = machine.terms, elements
     kinds = argument_kinds(in_dataset_order(before, leaves_of(before)))
     symbols = element_symbols(terms, place, 0, kinds)
     element = from_leaves(before, in_dataset_order(before, list(symbols), back=True))
     machine.declare(before, element)
-    value = yield apply(element)
+    value: Value = yield apply(element)
     body = in_dataset_order(after, leaf_terms(value))
     outputs = in_dataset_order(after, leaves_of(after))
     if tuple(body) == symbols and argument_kinds(outputs) == kinds:
@@ -148,8 +160,9 @@ def _mapped(
     return sequence_operation(terms, label, (sequence,), tuple(body), (), PURE, place, kinds)
 
 
-def _sequence_reduce(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
-    sequence, zero, function = argument
+def _sequence_reduce(machine: Machine, operator: Intrinsic, argument: Value) -> Task[Value]:
+    whole, zero, function = elements_of(argument)
+    sequence = term_of(whole)
     parameter, result = _parameter(operator), _signature(operator).result
     assert isinstance(parameter, StructType)
     before = parameter.types[0]
@@ -162,18 +175,19 @@ def _sequence_reduce(machine: Machine, operator: Intrinsic, argument: Any) -> Ta
     symbols = element_symbols(machine.terms, place, len(carried), kinds)
     running = from_leaves(result, symbols[: len(carried)])
     ordered = in_dataset_order(before.element, list(symbols[len(carried) :]), back=True)
-    argument = running, from_leaves(before.element, ordered)
-    machine.declare(StructType([result, before.element]), argument)
-    value = yield machine.at(place.inner(), function, argument)
+    pair = running, from_leaves(before.element, ordered)
+    machine.declare(StructType([result, before.element]), pair)
+    value: Value = yield machine.at(place.inner(), function, pair)
     return _reduced(machine, result, sequence, zero, leaf_terms(value), kinds)
 
 
-def _sequence_sum(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+def _sequence_sum(machine: Machine, operator: Intrinsic, argument: Value) -> Value:
     element = _signature(operator).result
     terms, kinds = machine.terms, leaves_of(element)
     if not kinds:
         return from_leaves(element, ())
-    machine.iterate(_parameter(operator), argument)
+    sequence = term_of(argument)
+    machine.iterate(_parameter(operator), sequence)
     arguments = argument_kinds([*kinds, *in_dataset_order(element, kinds)])
     symbols = element_symbols(terms, machine.place, len(kinds), arguments)
     ordered = in_dataset_order(element, list(symbols[len(kinds) :]), back=True)
@@ -182,17 +196,17 @@ def _sequence_sum(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
         for first, second, kind in zip(symbols, ordered, kinds, strict=False)
     ]
     zeros = arithmetic.zeros(terms, element)
-    return _reduced(machine, element, argument, zeros, body, arguments)
+    return _reduced(machine, element, sequence, zeros, body, arguments)
 
 
 def _reduced(
     machine: Machine,
     kind: Type,
     sequence: int,
-    zero: Any,
+    zero: Value,
     body: list[int],
     kinds: list[tuple[int, bytes]],
-) -> Any:
+) -> Value:
     carried = leaves_of(kind)
     label = (
         "ReduceDataset",
@@ -211,58 +225,60 @@ def _reduced(
 # Arithmetic.
 
 
-def _binary(op: str) -> Callable[[Machine, Intrinsic, Any], Any]:
-    def compute(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
-        first, second = argument
+def _binary(op: str) -> Computing:
+    def compute(machine: Machine, operator: Intrinsic, argument: Value) -> Value:
+        first, second = elements_of(argument)
         return arithmetic.binary(machine.terms, op, first, second, _pair(operator))
 
     return compute
 
 
-def _divide(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
-    first, second = argument
+def _divide(machine: Machine, operator: Intrinsic, argument: Value) -> Value:
+    first, second = elements_of(argument)
     return arithmetic.quotient(machine.terms, first, second, _pair(operator))
 
 
-def _zero(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+def _zero(machine: Machine, operator: Intrinsic, argument: Value) -> Value:
     return arithmetic.zeros(machine.terms, operator.type)
 
 
 # Aggregations.
 
 
-def _sum(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+def _sum(machine: Machine, operator: Intrinsic, argument: Value) -> Value:
     kind = _member(_parameter(operator))
     return _total(machine, argument, kind)
 
 
-def _total(machine: Machine, value: Any, kind: Type) -> Any:
+def _total(machine: Machine, value: Value, kind: Type) -> Value:
     """Return the sum of what all clients hand on."""
     return _folded(machine, "AddV2", value, folds.nothing(machine.terms, kind), kind)
 
 
-def _folded(machine: Machine, op: str, value: Any, zero: Any, kind: Type) -> Any:
+def _folded(machine: Machine, op: str, value: Value, zero: Value, kind: Type) -> Value:
     """Return what all clients hand on, combined leaf by leaf by one operation."""
     machine.carried.aggregated += leaf_terms(value)
     whole, steps = folds.plain(machine.terms, op, value, zero, kind)
-    for each in (value, whole, *steps):
-        machine.declare(kind, each)
+    for accumulator in (value, whole, *steps):
+        machine.declare(kind, accumulator)
     return whole
 
 
-def _mean(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+def _mean(machine: Machine, operator: Intrinsic, argument: Value) -> Value:
     kind = _member(_parameter(operator))
     ones = arithmetic.ones_like(machine.terms, argument, kind)
     return _quotient_of_sums(machine, argument, kind, ones, kind)
 
 
-def _weighted_mean(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
-    value, weight = argument
+def _weighted_mean(machine: Machine, operator: Intrinsic, argument: Value) -> Value:
+    value, weight = elements_of(argument)
     kind, other = map(_member, _pair(operator))
     return _quotient_of_sums(machine, value, kind, weight, other)
 
 
-def _quotient_of_sums(machine: Machine, value: Any, kind: Type, weight: Any, other: Type) -> Any:
+def _quotient_of_sums(
+    machine: Machine, value: Value, kind: Type, weight: Value, other: Type
+) -> Value:
     """Return a mean.  A form hands on the products or, where the system multiplies, the values."""
     terms = machine.terms
     machine.carried.aggregated += leaf_terms(value)
@@ -273,8 +289,8 @@ def _quotient_of_sums(machine: Machine, value: Any, kind: Type, weight: Any, oth
     )
 
 
-def _extreme(op: str, largest: bool) -> Callable[[Machine, Intrinsic, Any], Any]:
-    def compute(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
+def _extreme(op: str, largest: bool) -> Computing:
+    def compute(machine: Machine, operator: Intrinsic, argument: Value) -> Value:
         kind = _member(_parameter(operator))
         zero = arithmetic.limits(machine.terms, kind, largest)
         return _folded(machine, op, argument, zero, kind)
@@ -282,8 +298,8 @@ def _extreme(op: str, largest: bool) -> Callable[[Machine, Intrinsic, Any], Any]
     return compute
 
 
-def _aggregate(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any]:
-    value, zero, accumulate, merge, report = argument
+def _aggregate(machine: Machine, operator: Intrinsic, argument: Value) -> Task[Value]:
+    value, zero, accumulate, merge, report = elements_of(argument)
     machine.carried.aggregated += leaf_terms(value)
     parameter = _parameter(operator)
     assert isinstance(parameter, StructType)
@@ -299,8 +315,8 @@ def _aggregate(machine: Machine, operator: Intrinsic, argument: Any) -> Task[Any
     return (yield machine.at(machine.place, report, whole))
 
 
-def _secure(machine: Machine, operator: Intrinsic, argument: Any) -> Any:
-    value, bound = argument
+def _secure(machine: Machine, operator: Intrinsic, argument: Value) -> Value:
+    value, bound = elements_of(argument)
     machine.carried.secured += leaf_terms(value)
     kinds = _pair(operator)
     return folds.secure(machine.terms, operator.uri, value, bound, (_member(kinds[0]), kinds[1]))
@@ -328,7 +344,7 @@ def _member(kind: Type) -> Type:
     return kind.member if isinstance(kind, FederatedType) else kind
 
 
-OPERATORS: dict[str, Callable[[Any, Any, Any], Any]] = {
+OPERATORS: Mapping[str, Computing] = {
     "federated_broadcast": _broadcast,
     "federated_max": _extreme("Maximum", largest=False),
     "federated_mean": _mean,
@@ -350,7 +366,7 @@ OPERATORS: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 """Operators that call no functions; they take the machine, the operator and the argument."""
 
-CALLING: dict[str, Callable[[Any, Any, Any], Task[Any]]] = {
+CALLING: Mapping[str, Calling] = {
     "federated_aggregate": _aggregate,
     "federated_apply": _map(None),
     "federated_eval_at_clients": _evaluate(EACH),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
-from typing import Any
 
 from tffc.assurance.proof.attributes import (
     AttrValue,
@@ -21,7 +20,7 @@ from tffc.assurance.proof.attributes import (
     types_in,
 )
 from tffc.assurance.proof.constants import constant
-from tffc.assurance.proof.fields import encoded
+from tffc.assurance.proof.fields import Message, encoded
 from tffc.assurance.proof.graph import Library, Plan
 from tffc.assurance.proof.values import in_dataset_order, leaves_of
 from tffc.graphs.operations.iterations import INFINITE, WITHOUT_END
@@ -163,7 +162,7 @@ def _labels(shapes: bytes, types: bytes) -> dict[str, Hashable]:
     }
 
 
-def _returns_first(function: Any, shapes: bytes, types: bytes) -> bool:
+def _returns_first(function: Message | None, shapes: bytes, types: bytes) -> bool:
     """Tell whether a function takes a number and an element of these types and shapes, and does
     nothing but return the number."""
     if function is None:
@@ -172,13 +171,13 @@ def _returns_first(function: Any, shapes: bytes, types: bytes) -> bool:
     signature = expected.signature
     signature.name = function.signature.name
     kinds = [DType.INT64.number, *types_in(types)]
-    each = [
+    argument_shapes = [
         AttrValue.FromString(shapes_attribute([NUMBER])).list.shape[0],
         *AttrValue.FromString(shapes).list.shape,
     ]
-    if len(kinds) != len(each):
+    if len(kinds) != len(argument_shapes):
         return False
-    for index, (kind, shape) in enumerate(zip(kinds, each, strict=True)):
+    for index, (kind, shape) in enumerate(zip(kinds, argument_shapes, strict=True)):
         signature.input_arg.add(name=f"argument_{index}", type=kind)
         expected.arg_attr[index].attr["_output_shapes"].list.shape.add().CopyFrom(shape)
     signature.output_arg.add(name="result_0", type=DType.INT64.number)

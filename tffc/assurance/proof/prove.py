@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from tffc.assurance.proof.carried import check_carried
 from tffc.assurance.proof.compare import Comparison, Mismatch
@@ -16,7 +15,7 @@ from tffc.assurance.proof.terms import Terms
 from tffc.assurance.proof.text import Difference, described, expression
 from tffc.assurance.proof.undecided import Undecided
 from tffc.assurance.proof.unneeded import Unneeded, surplus
-from tffc.assurance.proof.values import from_leaves, leaf_terms, leaves_of
+from tffc.assurance.proof.values import Value, from_leaves, leaf_terms, leaves_of
 from tffc.language.nodes import Node
 from tffc.language.types import FunctionType, StructType, Type
 from tffc.support.errors import ValidationError
@@ -66,16 +65,16 @@ def refusal(proof: Proof, what: str) -> ValidationError | None:
             notes=(f"found: {proof.detail}",) if proof.detail else (),
             help="tffc verify tries it on arguments",
         )
-    found = proof.difference
-    if found is None:
+    difference = proof.difference
+    if difference is None:
         return None
     return ValidationError(
-        "E960",
-        f"the {what} computes something else than the program: {found.leaf} differs, "
-        f"{found.reason}",
-        notes=(f"the program has {found.program}", f"the {what} has {found.form}"),
+        "E902",
+        f"the {what} computes something else than the program: {difference.leaf} differs, "
+        f"{difference.reason}",
+        notes=(f"the program has {difference.program}", f"the {what} has {difference.form}"),
         help="compile the program again",
-        span=found.span,
+        span=difference.span,
     )
 
 
@@ -116,8 +115,8 @@ def _tried(check: Callable[[_Attempt], None], kind: Type) -> Proof:
         return Proof(
             Answer.UNDECIDED, len(terms.labels), construct=error.construct, detail=error.detail
         )
-    except Mismatch as found:
-        return Proof(Answer.DIFFERENT, len(terms.labels), described(terms, found, kind))
+    except Mismatch as mismatch:
+        return Proof(Answer.DIFFERENT, len(terms.labels), described(terms, mismatch, kind))
     return Proof(Answer.PROVED, len(terms.labels))
 
 
@@ -128,7 +127,7 @@ class _Attempt:
         self.terms = Terms()
         self.machine = Machine(self.terms, Sections(self.terms))
 
-    def parameters(self, kind: Type) -> tuple[Any, Any]:
+    def parameters(self, kind: Type) -> tuple[Value, Value]:
         """Return symbols for the state and the clients' data of a round of this type."""
         parameter = kind.parameter if isinstance(kind, FunctionType) else None
         if not isinstance(parameter, StructType) or len(parameter) != 2:
@@ -136,13 +135,13 @@ class _Attempt:
         state, data = parameter.types
         return self._symbols("state", state), self._symbols("data", data)
 
-    def _symbols(self, which: str, kind: Type) -> Any:
+    def _symbols(self, which: str, kind: Type) -> Value:
         leaves = leaves_of(kind)
         symbols = [self.terms.value((which, i), fails=False) for i in range(len(leaves))]
         self.machine.sections.declare(leaves, symbols)
         return from_leaves(kind, symbols)
 
-    def compare(self, program: Any, form: Any) -> None:
+    def compare(self, program: Value, form: Value) -> None:
         """Check that two values are the same; raises as `Comparison.check` does."""
         comparison = Comparison(self.terms, self.machine.sections.iterations)
         comparison.check(program, form)

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Container, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 
 from tffc.assurance.proof import loading
 from tffc.assurance.proof.attributes import number
 from tffc.assurance.proof.constants import STRING
 from tffc.assurance.proof.contents import is_general
 from tffc.assurance.proof.fields import is_shape, is_type, remainder
-from tffc.assurance.proof.graph import DATASETS, Library, Node, Plan, Reader, graph_edge
+from tffc.assurance.proof.graph import (
+    DATASETS,
+    Arguments,
+    Library,
+    Node,
+    Plan,
+    Reader,
+    source_of,
+)
 from tffc.assurance.proof.loading import malformed
 from tffc.assurance.proof.undecided import Undecided
-from tffc.graphs.operations import op_table
+from tffc.graphs.body import Body, Edge, body_of_graph, graph_edge, outputs_of
 from tffc.graphs.reading import read_graph
 from tffc.language.dtypes import DType
 from tffc.language.nodes import Compiled
@@ -73,32 +81,31 @@ def read_section(section: Compiled, reader: Reader, *, is_of_program: bool) -> S
     loading.check_graph(graph)
     library = Library(graph.library, is_of_program=is_of_program)
     nodes = {node.name: node for node in map(Node, graph.node)}
+    body = body_of_graph(nodes, results=_bound(content.result, kind.result))
     arguments = _arguments(content, kind.parameter, nodes, strictly=not is_of_program)
     token = content.session_token_tensor_name
     kinds = [] if kind.parameter is None else leaves(kind.parameter)
     plan = functools.partial(
         reader.plan,
         arguments=arguments,
-        results=[graph_edge(tensor) for tensor in _bound(content.result, kind.result)],
+        results=body.results,
         library=library,
-        resolve=graph_edge,
         types=[*map(number, kinds), STRING],
     )
-    main = plan(nodes)
-    used = main.names.union(map(_node, arguments))
+    main = plan(body)
+    used = main.names.union(each for each in arguments if isinstance(each, str))
     init = content.initialize_op.removeprefix("^")
     if not init:
         unused = nodes.keys() - used
         return Section(library, main, None, main, None, (), bool(token), unused)
-    before = reader.needed(nodes, arguments, init)
-    within = plan(_waiting(nodes, arguments, before, init), others=[init])
+    before = reader.needed(body, arguments, init, library)
+    within = plan(_waiting(body, arguments, before, init), others=[init])
     places = {step.name: place for place, step in enumerate(within.steps)}
     beside = places.get(init)
-    edges = {edge for name in before for edge in nodes[name].input}
-    of_parameter = [edge for edge in arguments if not token or _node(edge) != _node(token)]
+    given = (source_of(edge) for name in before for edge in _edges(body, name) if edge in arguments)
     first = None
-    if edges.isdisjoint(of_parameter):
-        first = reader.plan(nodes, {}, [], library, graph_edge, [init])
+    if all(token and name == graph_edge(token).node for name in given):
+        first = reader.plan(body, {}, [], library, [init])
     unused = nodes.keys() - used - before
     beside = None if beside is not None and beside < within.extra else beside
     again = tuple(places[name] for name in main.names if name in before)
@@ -111,8 +118,8 @@ TOKEN = TensorType(DType.STRING)
 
 def _arguments(
     content: TensorFlowSection, kind: Type | None, nodes: Mapping[str, Node], *, strictly: bool
-) -> dict[str, int]:
-    """Return the edges from the parameter, control edges included, with the numbers of its leaves;
+) -> dict[Edge | str, int]:
+    """Return the edges from the parameter, and their nodes, with the numbers of its leaves;
     the session token, if there is one, comes after them.  See `_check_fed` for `strictly`."""
     tensors = [] if content.parameter is None else _bound(content.parameter, kind)
     kinds = [] if kind is None else leaves(kind)
@@ -120,15 +127,14 @@ def _arguments(
         malformed("it does not bind its parameter")
     if content.session_token_tensor_name:
         tensors.append(content.session_token_tensor_name)
-    arguments: dict[str, int] = {}
+    arguments: dict[Edge | str, int] = {}
     for index, (tensor, leaf) in enumerate(zip(tensors, [*kinds, TOKEN], strict=False)):
-        name, port = graph_edge(tensor)
-        _check_fed(nodes.get(name), port, leaf, strictly=strictly)
-        edge = f"{name}:{port}" if port else name
+        edge = graph_edge(tensor)
+        _check_fed(nodes.get(edge.node), edge.port, leaf, strictly=strictly)
         if edge in arguments:
             malformed("one tensor is two parameters")
         arguments[edge] = index
-        arguments.setdefault(f"^{name}", index)
+        arguments.setdefault(edge.node, index)
     return arguments
 
 
@@ -137,11 +143,10 @@ def _check_fed(node: Node | None, port: int, kind: Type, *, strictly: bool) -> N
 
     In a form, it must be a placeholder with nothing else.
     """
-    operation = None if node is None else op_table.find(node.op)
-    if node is None or operation is None:
+    outputs = None if node is None else outputs_of(node, {})
+    if node is None or outputs is None:
         malformed("it does not have its parameter")
-    types = [dtype for _, _, dtype in operation.ports(node.attr)]
-    if port >= len(types) or types[port] != number(kind):
+    if not 0 <= port < len(outputs) or outputs[port][2] != number(kind):
         malformed("its parameter is of another type")
     is_placeholder = node.op == "Placeholder"
     if is_placeholder and "shape" in node.attr:
@@ -161,25 +166,23 @@ def _check_fed(node: Node | None, port: int, kind: Type, *, strictly: bool) -> N
         raise Undecided("a parameter that is not a placeholder", f"the node {node.name!r}")
 
 
-def _node(edge: str) -> str:
-    return edge.removeprefix("^").partition(":")[0]
+def _edges(body: Body, name: str) -> tuple[Edge | str, ...]:
+    return (*body.inputs[name], *body.controls[name])
 
 
-def _waiting(
-    nodes: Mapping[str, Node], arguments: Container[str], before: set[str], init: str
-) -> dict[str, Node]:
-    """Return the nodes of a graph that is initialized within its run.
+def _waiting(body: Body, arguments: Arguments, before: set[str], init: str) -> Body:
+    """Return a graph that is initialized within its run.
 
     Except nodes without inputs, all nodes that initialization does not depend on wait for it,
     directly or through an input.
     """
-    early = before.union(name for name, node in nodes.items() if not node.input)
-    waiting = dict(nodes)
-    for name, node in nodes.items():
-        edges = [edge.removesuffix(":0") for edge in node.input]
-        if name not in early and all(e in arguments or _node(e) in early for e in edges):
-            waiting[name] = node.with_input([*node.input, f"^{init}"])
-    return waiting
+    early = before.union(name for name in body.nodes if not _edges(body, name))
+    waiting = dict(body.controls)
+    for name in body.nodes.keys() - early:
+        edges = _edges(body, name)
+        if all(edge in arguments or source_of(edge) in early for edge in edges):
+            waiting[name] = (*waiting[name], init)
+    return dataclasses.replace(body, controls=waiting)
 
 
 def places_of(root: SectionBinding, kind: Type | None) -> list[int]:

@@ -25,7 +25,7 @@ class Run:
         self.library = library
         self.function = function
         self.outer = outer
-        self.states: dict[tuple[Hashable, ...], tuple[int, Hashable, tuple[int, ...]]] = {}
+        self.states: dict[Hashable, tuple[int, Hashable, tuple[int, ...]]] = {}
         self.touched: dict[int, list[int]] = {}
         self.named: list[tuple[Hashable, Hashable]] = []
         self.earlier: dict[str, int] = {}

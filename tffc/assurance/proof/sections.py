@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import TypeAlias
 
 from tffc.assurance.proof import loading
 from tffc.assurance.proof.attributes import module_label
@@ -16,16 +16,15 @@ from tffc.assurance.proof.contents import (
     promised_shapes,
 )
 from tffc.assurance.proof.declared import Declared
+from tffc.assurance.proof.fields import Message
 from tffc.assurance.proof.graph import (
     BRANCHES,
     MAPPED,
     REPEATABLE,
     Library,
-    Node,
     Plan,
     Reader,
     Step,
-    function_edge,
 )
 from tffc.assurance.proof.iterations import Iterations, iterates_once
 from tffc.assurance.proof.loading import malformed
@@ -42,8 +41,9 @@ from tffc.assurance.proof.sequences import (
     itself,
     sequence_operation,
 )
-from tffc.assurance.proof.terms import GROUP, OUTPUT, OWN, PURE, Terms
+from tffc.assurance.proof.terms import GROUP, OUTPUT, OWN, PURE, Terms, has_parts
 from tffc.assurance.proof.undecided import Undecided
+from tffc.graphs.body import Edge
 from tffc.language.nodes import Compiled
 from tffc.language.type_parts import leaves
 from tffc.language.types import FunctionType, TensorType, Type
@@ -57,6 +57,10 @@ KERNELS = "kernels of"
 
 XLA = "XLA"
 """The operation of a module without StableHLO, or with another than the program's."""
+
+
+Evaluated: TypeAlias = tuple[list[int], tuple[int, ...]]
+"""The terms of the steps of a plan, and of its results."""
 
 
 class Sections:
@@ -80,7 +84,9 @@ class Sections:
         self._of_program: frozenset[tuple[bytes, Type]] | None = None
         self._known: dict[tuple[int, tuple[int, ...], int], tuple[int, ...]] = {}
 
-    def call(self, section: Compiled, arguments: Sequence[int], place: Place) -> Task[Any]:
+    def call(
+        self, section: Compiled, arguments: Sequence[int], place: Place
+    ) -> Task[tuple[int, ...]]:
         """Return the leaves of a section's result, given those of its argument."""
         assert isinstance(section.type, FunctionType)
         if section.kind != "tensorflow":
@@ -91,19 +97,19 @@ class Sections:
                 section, self.reader, is_of_program=self._of_program is None
             )
         read = self._read[key]
-        given = tuple(arguments)
-        self._note(read, section.type.parameter, given, place)
-        known = self._known.get((id(read), given, place.depth))
+        inputs = tuple(arguments)
+        self._note(read, section.type.parameter, inputs, place)
+        known = self._known.get((id(read), inputs, place.depth))
         if known is not None:
             return known
         runs_before = len(self.terms.origins)
         if section.type.parameter is not None:
             kinds = leaves(section.type.parameter)
-            if len(kinds) != len(given):
+            if len(kinds) != len(inputs):
                 raise Undecided("components that do not fit each other")
-            self.declare(kinds, given)
+            self.declare(kinds, inputs)
         start = self._initialized = len(self.terms.labels)
-        results = yield self._run(read, given, place)
+        results: tuple[int, ...] = yield self._run(read, inputs, place)
         kinds = leaves(section.type.result)
         if self._of_program is None:
             self.iterations.check_order(kinds, results, start, self._initialized)
@@ -111,16 +117,16 @@ class Sections:
         self.declare(kinds, results)
         # Results with new runs are not remembered: the next call draws again.
         if len(self.terms.origins) == runs_before and self.terms.count is None:
-            self._known[id(read), given, place.depth] = results
+            self._known[id(read), inputs, place.depth] = results
         return results
 
     def _note(
-        self, section: Section, parameter: Type | None, given: tuple[int, ...], place: Place
+        self, section: Section, parameter: Type | None, inputs: tuple[int, ...], place: Place
     ) -> None:
         """Note the iterations of a section of the program over its argument."""
         if parameter is None or self._of_program is not None:
             return
-        for index, (kind, term) in enumerate(zip(leaves(parameter), given, strict=False)):
+        for index, (kind, term) in enumerate(zip(leaves(parameter), inputs, strict=False)):
             once = functools.partial(iterates_once, section.within, index)
             self.iterations.note(kind, term, place.depth, once)
 
@@ -184,11 +190,13 @@ class Sections:
         self.declare(leaves(result), results)
         return results
 
-    def _run(self, section: Section, given: tuple[int, ...], place: Place) -> Task[Any]:
+    def _run(
+        self, section: Section, inputs: tuple[int, ...], place: Place
+    ) -> Task[tuple[int, ...]]:
         run = Run(place, section.library)
-        arguments = given
+        arguments = inputs
         if section.has_token:
-            arguments = (*given, self.terms.value("session token", fails=False))
+            arguments = (*inputs, self.terms.value("session token", fails=False))
         if place.depth or section.first is None:
             values, results = yield self._steps(section.within, arguments, run)
             self._check_repeated(section, values, run)
@@ -205,7 +213,7 @@ class Sections:
 
     def _check_repeated(self, section: Section, values: list[int], run: Run) -> None:
         """Check that doing the steps of an initialization again changes nothing."""
-        remembers = any(key[0] == KERNELS for key in run.states)
+        remembers = any(has_parts(key) and key[0] == KERNELS for key in run.states)
         for place in section.repeated:
             step, taint = section.within.steps[place], self.terms.taints[values[place]]
             is_harmless = taint <= OWN and not (remembers and step.facts.functions)
@@ -230,7 +238,7 @@ class Sections:
 
     # Graphs.
 
-    def _steps(self, plan: Plan, arguments: tuple[int, ...], run: Run) -> Task[Any]:
+    def _steps(self, plan: Plan, arguments: tuple[int, ...], run: Run) -> Task[Evaluated]:
         """Return the terms of the steps, and of the results."""
         terms = self.terms
         terms.spend(len(plan.steps))
@@ -276,7 +284,7 @@ class Sections:
 
     def _step(
         self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: Run
-    ) -> Task[Any] | int:
+    ) -> Task[int] | int:
         """Return the term of a step, or the task that evaluates it."""
         facts = step.facts
         if facts.functions or facts.op in MAPPED:
@@ -306,7 +314,7 @@ class Sections:
             if label == GROUP:
                 waits.update(dict.fromkeys(terms.children[term]))
             elif (
-                isinstance(label, tuple)
+                has_parts(label)
                 and label[0] == OUTPUT
                 and terms.children[term][0] not in terms.branches
             ):
@@ -314,7 +322,7 @@ class Sections:
             else:
                 waits[term] = None
         return tuple(
-            each for each in waits if not depth or terms.taints[each] != PURE or terms.fails[each]
+            term for term in waits if not depth or terms.taints[term] != PURE or terms.fails[term]
         )
 
     def _operation(
@@ -400,7 +408,7 @@ class Sections:
 
     def _state(
         self,
-        state: Any,
+        state: Hashable,
         label: Hashable,
         run: Run,
         children: tuple[int, ...] = (),
@@ -412,7 +420,7 @@ class Sections:
         In a function, it is a symbol: the caller passes the state of that name.
         """
         if run.outer is not None:
-            if state[0] == KERNELS:
+            if has_parts(state) and state[0] == KERNELS:
                 return self._state(state, label, run.outer)
             raise Undecided("state that a function of a sequence finds by name")
         if state not in run.states:
@@ -440,7 +448,7 @@ class Sections:
 
     def _call(
         self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: Run
-    ) -> Task[Any]:
+    ) -> Task[int]:
         facts = step.facts
         if facts.op in MAPPED and len(facts.functions) == 1:
             return (yield self._mapped(step, data, controls, run))
@@ -451,12 +459,12 @@ class Sections:
                 data = (*data, self._state(state, created, run))
         label = (facts.label, len(data), len(functions), len(controls))
         children = (*data, *functions, *controls)
-        taint = max([facts.taint, *(self.terms.taints[each] for each in functions)])
+        taint = max([facts.taint, *(self.terms.taints[term] for term in functions)])
         if taint == PURE:
             return self.terms.value(label, children)
         return self._itself(label, children, taint, run)
 
-    def _function(self, name: str, library: Library) -> Task[Any]:
+    def _function(self, name: str, library: Library) -> Task[int]:
         """Return the term of a library function, whose body runs again in each call."""
         if name in library.terms:
             known = library.terms[name]
@@ -484,7 +492,8 @@ class Sections:
         finally:
             terms.count = outer
         places = {step.name: place for place, step in enumerate(plan.steps)}
-        awaited = [values[places[function.control_ret[each]]] for each in signature.control_output]
+        awaiting = [function.control_ret[output] for output in signature.control_output]
+        awaited = [values[places[name]] for name in awaiting]
         others = tuple(dict.fromkeys(values[plan.extra :]))
         gradient = library.gradients.get(name)
         inner = [] if gradient is None else [(yield self._function(gradient, library))]
@@ -501,20 +510,18 @@ class Sections:
         if name not in library.plans:
             function = library.functions[name]
             loading.check_function(function)
-            nodes = {each.name: each for each in map(Node, function.node_def)}
-            for each in function.control_ret.values():
-                if each not in nodes:
+            body = library.body(name)
+            for each in body.awaited:
+                if each not in body.nodes:
                     malformed(f"{name!r} does not have the node {each!r}")
-            arguments: dict[str, int] = {}
-            for index, argument in enumerate(function.signature.input_arg):
-                arguments[argument.name] = arguments[f"^{argument.name}"] = index
-            resolve = function_edge(nodes, library)
-            outputs = function.signature.output_arg
-            results = [resolve(function.ret[output.name]) for output in outputs]
+            arguments: dict[Edge | str, int] = {}
+            for index, edge in enumerate(body.arguments):
+                arguments[edge] = arguments[edge.node] = index
             types = [argument.type for argument in function.signature.input_arg]
-            plan = self.reader.plan(nodes, arguments, results, library, resolve, list(nodes), types)
-            for output, (place, port) in zip(outputs, results, strict=True):
-                known = self.reader.type_of(place, port, nodes, arguments, types, library)
+            nodes = library.nodes(name)
+            plan = self.reader.plan(body, arguments, body.results, library, nodes, types)
+            for output, edge in zip(function.signature.output_arg, body.results, strict=True):
+                known = self.reader.type_of(edge, body, arguments, types, library)
                 if known not in (None, output.type):
                     malformed(f"{name!r} returns another type than it says")
             library.plans[name] = plan
@@ -522,7 +529,7 @@ class Sections:
 
     def _mapped(
         self, step: Step, data: tuple[int, ...], controls: tuple[int, ...], run: Run
-    ) -> Task[Any]:
+    ) -> Task[int]:
         """Return an operation that applies a function to the elements of a dataset.
 
         Captured values are substituted into the function's body, however they were passed.
@@ -566,7 +573,7 @@ class Sections:
         )
 
     def _content(
-        self, function: Any, plan: Plan, captured: Sequence[int], library: Library
+        self, function: Message, plan: Plan, captured: Sequence[int], library: Library
     ) -> tuple[Hashable, ...]:
         """Return what a function of a sequence has besides its body.
 
@@ -586,7 +593,7 @@ class Sections:
                 return function_content(function, is_of_program=True)
         return ()
 
-    def _is_declared(self, term: int, promised: Any) -> bool:
+    def _is_declared(self, term: int, promised: Message) -> bool:
         """Tell whether the program declares a shape for a term, or a more special one."""
         if promised.unknown_rank:
             return is_general(promised, None)

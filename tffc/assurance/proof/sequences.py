@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import TypeAlias
 
 from tffc.assurance.proof.attributes import (
     argument_kinds,
@@ -13,10 +13,14 @@ from tffc.assurance.proof.attributes import (
     map_label,
     types_in,
 )
+from tffc.assurance.proof.fields import Message
 from tffc.assurance.proof.loading import malformed
-from tffc.assurance.proof.terms import OWN, PURE, Terms
+from tffc.assurance.proof.terms import OWN, PURE, Terms, has_parts
 from tffc.assurance.proof.values import in_dataset_order, leaves_of
 from tffc.language.types import Type
+
+Label: TypeAlias = tuple[Hashable, ...]
+"""The label of an operation of a graph: its name, and the names and contents of attributes."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,9 +36,9 @@ class Place:
         return Place(self.side, self.depth + 1)
 
 
-def check_types(function: Any, label: Any, carried: int, elements: int) -> None:
+def check_types(function: Message, label: Label, carried: int, elements: int) -> None:
     """Check that a function of a sequence takes the captured values and the state of its node."""
-    if not any(isinstance(part, tuple) and part[0] == "Targuments" for part in label):
+    if not any(has_parts(part) and part[0] == "Targuments" for part in label):
         malformed("an operation on a sequence does not tell what its function captures")
     types = [argument.type for argument in function.signature.input_arg]
     if types[elements:] != listed(label, "Targuments") or types[:carried] != listed(
@@ -44,7 +48,7 @@ def check_types(function: Any, label: Any, carried: int, elements: int) -> None:
 
 
 def is_unchanged(
-    label: Any, kinds: Sequence[tuple[int, bytes]], dataset: Any, declared: Iterable[Type]
+    label: Label, kinds: Sequence[tuple[int, bytes]], dataset: Hashable, declared: Iterable[Type]
 ) -> bool:
     """Tell whether a map takes the elements of a dataset, by the dataset's label or the elements
     that are declared for it, and promises the same elements."""
@@ -52,11 +56,12 @@ def is_unchanged(
         types = in_dataset_order(element, leaves_of(element))
         if without_function(label) == map_label(types) and list(kinds) == argument_kinds(types):
             return True
-    while isinstance(dataset, tuple) and dataset and isinstance(dataset[0], tuple):
+    while has_parts(dataset) and dataset and has_parts(dataset[0]):
         dataset = dataset[0]
-    if not isinstance(dataset, tuple) or dataset[0] not in ("MapDataset", "TensorSliceDataset"):
+    if not has_parts(dataset) or dataset[0] not in ("MapDataset", "TensorSliceDataset"):
         return False
-    known = dict(part for part in dataset if isinstance(part, tuple) and len(part) == 2)
+    parts = [part for part in dataset if has_parts(part)]
+    known = {part[0]: part[1] for part in parts if len(part) == 2}
     types = known.get("output_types", known.get("Toutput_types"))
     shapes = known.get("output_shapes")
     op, _, _, *rest = map_label(())
@@ -122,7 +127,7 @@ def itself(
 
 def without_function(label: Hashable) -> Hashable:
     """Return the label of an operation on a dataset without its function."""
-    assert isinstance(label, tuple)
+    assert has_parts(label)
     return tuple(part for part in label if not _is_looked_into(part))
 
 
@@ -130,22 +135,23 @@ def _is_looked_into(part: Hashable) -> bool:
     """Tell whether a part of a label is the function of a sequence, or the types that it
     captures."""
     return part == ("f", ("function", True)) or (
-        isinstance(part, tuple) and part[0] == "Targuments" and is_types(part[1])
+        has_parts(part) and part[0] == "Targuments" and is_types(part[1])
     )
 
 
-def listed(label: Any, name: str) -> list[int]:
+def listed(label: Label, name: str) -> list[int]:
     """Return the element types that an attribute lists."""
-    types = next((part[1] for part in label if part[0] == name), b"")
+    attributes = (part for part in label if has_parts(part))
+    types = next((part[1] for part in attributes if part[0] == name), b"")
     return types_in(types) if isinstance(types, bytes) else []
 
 
-def count(label: Any, name: str) -> int:
+def count(label: Label, name: str) -> int:
     return len(listed(label, name))
 
 
 def operation_of(label: Hashable) -> str:
     """Return the name of the operation in a label."""
-    while isinstance(label, tuple) and label:
+    while has_parts(label) and label:
         label = label[0]
     return str(label)

@@ -9,6 +9,7 @@ another term.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 from tffc.assurance.proof.undecided import Undecided
 from tffc.language.size import max_size
@@ -23,6 +24,24 @@ GROUP = "group"
 OUTPUT = "output"
 ELEMENTS = "elements"
 """The elements of a dataset, computed once, see `tffc.assurance.proof.iterations`."""
+
+
+Kind: TypeAlias = tuple[int, tuple[int | None, ...] | None]
+"""An element type, by its number, and the sizes of a shape, which may be None."""
+
+
+class Slot(NamedTuple):
+    """The label of a symbol to be substituted later: one of a kind, in what `which` names."""
+
+    operation: str
+    which: str
+    kind: Kind
+    number: int
+
+
+def has_parts(label: Hashable) -> TypeGuard[tuple[Hashable, ...]]:
+    """Tell whether a label, or a part of one, consists of parts."""
+    return isinstance(label, tuple)
 
 
 class Terms:
@@ -86,17 +105,17 @@ class Terms:
             return self.value((OUTPUT, port), (term,), fails=False)
         return term
 
-    def slot(self, which: str, kind: Hashable, number: int) -> int:
+    def slot(self, which: str, kind: Kind, number: int) -> int:
         """Return a symbol of a type, to be substituted later."""
-        symbol = self.value((SLOT, which, kind, number), fails=False)
+        symbol = self.value(Slot(SLOT, which, kind, number), fails=False)
         self.is_open[symbol] = True
         return symbol
 
     def slot_at(self, slot: int, number: int) -> int:
         """Return the symbol with another number, but otherwise like `slot`."""
         label = self.labels[slot]
-        assert isinstance(label, tuple)
-        return self.slot(label[1], label[2], number)
+        assert isinstance(label, Slot)
+        return self.slot(label.which, label.kind, number)
 
     def instance(
         self, label: Hashable, children: tuple[int, ...], taint: int, *, fails: bool = True
@@ -133,7 +152,7 @@ class Terms:
         self.is_open.append(is_open)
         taints.append(taint)
         self.fails.append(fails)
-        alike = label[:-1] if isinstance(label, tuple) and label[0] == SLOT else label
+        alike = label[:-1] if isinstance(label, Slot) else label
         numbers = tuple([self.structures[child] for child in children])
         is_alike = label == ELEMENTS
         self.structures.append(

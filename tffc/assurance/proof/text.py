@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable
-from typing import Any
 
 from tffc.assurance.proof.compare import Mismatch
-from tffc.assurance.proof.terms import Terms
+from tffc.assurance.proof.terms import Terms, has_parts
+from tffc.assurance.proof.values import Value, term_of
 from tffc.language.types import FederatedType, FunctionType, StructType, Type
 from tffc.support.errors import Span
 from tffc.support.printable import printable
@@ -31,16 +31,16 @@ class Difference:
     span: Span | None
 
 
-def described(terms: Terms, found: Mismatch, kind: Type) -> Difference:
+def described(terms: Terms, mismatch: Mismatch, kind: Type) -> Difference:
     """Return a mismatch as text."""
     span = None
-    if isinstance(found.program, int):
-        span = terms.spans.get(found.program)
+    if isinstance(mismatch.program, int):
+        span = terms.spans.get(mismatch.program)
     return Difference(
-        _path(kind, found.leaf),
-        found.reason,
-        expression(terms, found.program),
-        expression(terms, found.form),
+        _path(kind, mismatch.leaf),
+        mismatch.reason,
+        expression(terms, mismatch.program),
+        expression(terms, mismatch.form),
         span,
     )
 
@@ -59,11 +59,11 @@ def _path(kind: Type, leaf: tuple[int, ...]) -> str:
     return printable(text)
 
 
-def expression(terms: Terms, value: Any) -> str:
+def expression(terms: Terms, value: Value) -> str:
     """Return a value as text, abridged."""
     if isinstance(value, tuple):
         return f"a struct of {len(value)}"
-    text = _term(terms, value, DEPTH)
+    text = _term(terms, term_of(value), DEPTH)
     return printable(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")
 
 
@@ -74,13 +74,14 @@ def _term(terms: Terms, term: int, depth: int) -> str:
         return name
     if depth == 0:
         return f"{name}(...)"
-    return f"{name}({', '.join(_term(terms, each, depth - 1) for each in children[:8])})"
+    inputs = [_term(terms, child, depth - 1) for child in children[:8]]
+    return f"{name}({', '.join(inputs)})"
 
 
 def _name(label: Hashable) -> str:
-    while isinstance(label, tuple) and label and isinstance(label[0], tuple):
+    while has_parts(label) and label and has_parts(label[0]):
         label = label[0]
-    if not isinstance(label, tuple):
+    if not has_parts(label):
         return str(label)
     shown = [str(part) for part in label[:1]]
     rest = [_detail(part) for part in label[1:]]
@@ -88,7 +89,7 @@ def _name(label: Hashable) -> str:
 
 
 def _detail(part: Hashable) -> str:
-    if isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], str):
+    if has_parts(part) and len(part) == 2 and isinstance(part[0], str):
         return f"{part[0]}={_detail(part[1])}"
     if isinstance(part, bytes):
         return part[:16].hex() + ("..." if len(part) > 16 else "")

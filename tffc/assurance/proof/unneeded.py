@@ -11,7 +11,7 @@ from tffc.assurance.proof.compare import Comparison, Mismatch
 from tffc.assurance.proof.runs import Owed
 from tffc.assurance.proof.sections import AFTER
 from tffc.assurance.proof.sequences import operation_of
-from tffc.assurance.proof.terms import DRAWN, ELEMENTS, GROUP, OUTPUT, PURE, SLOT, Terms
+from tffc.assurance.proof.terms import DRAWN, ELEMENTS, GROUP, OUTPUT, PURE, Slot, Terms
 from tffc.assurance.proof.text import expression
 from tffc.assurance.proof.undecided import Undecided
 from tffc.graphs.operations.failing import may_fail, operations_under
@@ -46,7 +46,7 @@ class Unneeded:
             return
         if owed:
             needed = _reached(terms, [*program, *ours])
-            done = [each for each in owed[:of_form] if not needed.isdisjoint(each.results)]
+            done = [owing for owing in owed[:of_form] if not needed.isdisjoint(owing.results)]
             self._pair(_terms_of(done), _terms_of(owed[of_form:]), "an initialization", copies=True)
         comparison = self._comparison
         self._pair(
@@ -92,7 +92,7 @@ class Unneeded:
         if terms.taints[term] < DRAWN and not terms.is_open[term]:
             return False
         if term in terms.strict and term not in self._acts:
-            return any(terms.taints[each] != PURE or terms.is_open[each] for each in children)
+            return any(terms.taints[child] != PURE or terms.is_open[child] for child in children)
         if not may_fail(op):
             return False
         return op not in operations_under("fails by shapes alone") or not all(
@@ -162,7 +162,7 @@ class Unneeded:
 
 
 def _terms_of(owed: Iterable[Owed]) -> list[int]:
-    return [term for each in owed for term in each.terms]
+    return [term for owing in owed for term in owing.terms]
 
 
 def _reached(terms: Terms, roots: Iterable[int]) -> set[int]:
@@ -191,7 +191,7 @@ def surplus(terms: Terms) -> int | None:
 
 def _has_sizes(label: Hashable) -> bool:
     """Tell whether a label is not that of a symbol of unknown size."""
-    if not isinstance(label, tuple) or label[0] != SLOT:
+    if not isinstance(label, Slot):
         return True
-    _, shape = label[2]
+    _, shape = label.kind
     return shape is not None and None not in shape

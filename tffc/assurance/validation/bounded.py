@@ -48,7 +48,7 @@ class Bounded(Interpreter):
         if self._calls > most:
             name, number = max(self._applied.items(), key=lambda item: (item[1], item[0]))
             raise ValidationError(
-                "E323",
+                "E321",
                 f"the program takes more than {most} calls to run on one argument",
                 notes=(f"{number} of them are calls of {name}",),
                 help="call functions fewer times, or allow more",

@@ -99,7 +99,7 @@ class Coverage:
         if not messages:
             return None
         return ValidationError(
-            "E905",
+            "E904",
             "; ".join(messages),
             notes=self.notes(),
             help=HELP,

@@ -68,4 +68,5 @@ def _parts(type: FunctionType) -> tuple[Type, FederatedType]:
         "E903",
         f"real data is for a round, which takes a state and clients' data; found `{type}`",
         help="try arguments that are made up",
+        remedy="generated arguments",
     )

@@ -20,6 +20,7 @@ from tffc.assurance.validation.arguments import (
 )
 from tffc.assurance.validation.draws import Draws
 from tffc.assurance.validation.watched import Watched
+from tffc.graphs.node import all_nodes
 from tffc.language.nodes import Compiled, Node
 from tffc.language.traverse import walk
 from tffc.language.type_parts import local_type
@@ -173,15 +174,14 @@ def _texts_in(section: Compiled) -> Iterator[bytes]:
         graph = read_graph(section).graph
     except (UnreadableGraph, TffcError):  # running it says why
         return
-    for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
-        for node in nodes:
-            if node.op == "Const":
-                for text in node.attr["value"].tensor.string_val:
-                    if 0 < len(text) <= LONGEST_TEXT and text.isascii():
-                        yield text
-            elif "pattern" in node.attr:
-                # The plain punctuation in a regular expression stands for itself.
-                yield from (mark for mark in MARKS if mark in node.attr["pattern"].s)
+    for node in all_nodes(graph):
+        if node.op == "Const":
+            for text in node.attr["value"].tensor.string_val:
+                if 0 < len(text) <= LONGEST_TEXT and text.isascii():
+                    yield text
+        elif "pattern" in node.attr:
+            # The plain punctuation in a regular expression stands for itself.
+            yield from (mark for mark in MARKS if mark in node.attr["pattern"].s)
 
 
 def _run(program: Node, argument: Any, seed: int) -> Any:

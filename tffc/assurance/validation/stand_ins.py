@@ -32,6 +32,7 @@ from tffc.assurance.validation.graph_functions import (
     rename_all_edges,
     rename_called,
 )
+from tffc.graphs.node import control_edges, data_edges
 from tffc.graphs.operations import op_table
 from tffc.graphs.operations.effects import Effect, effect_of, first_seed
 from tffc.language.nodes import Compiled
@@ -244,9 +245,7 @@ def _put_in_order(node: Any) -> None:
     """Make a node process elements one after another, in the same order each time."""
     if node.op in SEQUENTIAL:
         node.op, extra = SEQUENTIAL[node.op]
-        data = [edge for edge in node.input if not edge.startswith("^")]
-        controls = [edge for edge in node.input if edge.startswith("^")]
-        node.input[:] = [*data[:-extra], *controls]
+        node.input[:] = [*data_edges(node)[:-extra], *control_edges(node)]
         for name in ("deterministic", "sloppy", "use_unbounded_threadpool"):
             node.attr.pop(name, None)
     if "sloppy" in node.attr:

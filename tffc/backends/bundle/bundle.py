@@ -104,6 +104,16 @@ class Bundle:
         manifest = dataclasses.replace(self.manifest(), files=hashes, proof=proof)
         return {MANIFEST: manifest.encode(), **files}
 
+    def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Write the bundle to a folder, completely or not at all.
+
+        Raises:
+          BundleError: the folder holds other things, or a bundle without `replace`, or cannot be
+            written.
+          OversizeError: a program is too large for a message.
+        """
+        write_bundle(self, pathlib.Path(path), replace=replace)
+
 
 def text(program: Node) -> str:
     """Return the formatted text of a program, or a line that says why it has none."""
@@ -168,7 +178,7 @@ def check_target(path: pathlib.Path, *, replace: bool) -> None:
     if not path.exists():
         return
     if not path.is_dir():
-        raise BundleError("E601", f"{path} is not a folder", help="name a new folder")
+        raise BundleError("E602", f"{path} is not a folder", help="name a new folder")
     is_bundle_there = (path / MANIFEST).is_file()
     own = {MANIFEST, *_read_manifest(path).files} if is_bundle_there else set[str]()
     other = next((file for file in _files_in(path) if file not in own), None)
@@ -184,6 +194,7 @@ def check_target(path: pathlib.Path, *, replace: bool) -> None:
             "E603",
             f"the folder {path} already holds a bundle",
             help="replace it, or name another folder",
+            remedy="replace",
         )
 
 
@@ -195,7 +206,7 @@ def _files_in(path: pathlib.Path) -> Iterator[str]:
 
     def give_up(error: OSError) -> None:
         raise BundleError(
-            "E649",
+            "E602",
             f"cannot tell what the folder {path} holds: {error.filename}: {error.strerror}",
             notes=("a bundle takes a new folder, an empty one, or the place of another bundle",),
             help="name another folder",
@@ -258,7 +269,7 @@ def _assembled(path: pathlib.Path, manifest: Manifest, contents: Mapping[str, by
         _check_makes_state(path, initialize.type, programs["computation"].type)
     if not isinstance(initialize, Compiled | None):
         raise BundleError(
-            "E608",
+            "E606",
             f"initialize.pb of the bundle {path} is not a compiled section",
             help="compile the program again",
         )
@@ -291,7 +302,7 @@ def _check_makes_state(path: pathlib.Path, type: Type, round: Type) -> None:
             is_right = local_type(state).is_assignable_from(local_type(type.result))
     if not is_right:
         raise BundleError(
-            "E656",
+            "E606",
             f"initialize.pb of the bundle {path} is of type `{type}`, expected {expected}",
             help="compile the program again",
         )
@@ -307,7 +318,7 @@ def _content(path: pathlib.Path, name: str, limit: int) -> bytes:
         return read_regular(path / name, limit, within=path)
     except OSError as error:
         raise BundleError(
-            "E605",
+            "E606",
             f"cannot read {name} of the bundle {path}: {error.strerror}",
             help="compile the program again",
         ) from error
@@ -334,7 +345,7 @@ def _decode(path: pathlib.Path, stem: str, content: bytes, type: str) -> Node:
     # Older bundles have invisible characters of names without escapes.
     if str(program.type) != printable(type):
         raise BundleError(
-            "E607",
+            "E606",
             f"{stem}.pb of the bundle {path} is of type `{program.type}`",
             notes=(f"the manifest says `{excerpt(type, 0, 0, LONGEST_TYPE)[0]}`",),
             help="compile the program again",

@@ -94,7 +94,7 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
         if str(error) != NOT_JSON:
             raise _malformed(source, str(error)) from None
         raise BundleError(
-            "E610", f"{source} is not JSON", help="compile the program again"
+            "E606", f"{source} is not JSON", help="compile the program again"
         ) from None
     if not isinstance(content, dict):
         raise _malformed(source, "it is not an object")
@@ -128,7 +128,7 @@ def _check_version(version: Any, source: str) -> None:
 
 def _malformed(source: str, reason: str) -> BundleError:
     return BundleError(
-        "E612", f"{source} is not a manifest: {reason}", help="compile the program again"
+        "E606", f"{source} is not a manifest: {reason}", help="compile the program again"
     )
 
 

@@ -10,11 +10,21 @@ stages refuses that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tffc.backends.forms.component import ComponentBuilder, elements, local_struct
-from tffc.backends.forms.form import Form, Side, parameter, runs_at, signature, struct
+from tffc.backends.forms.form import (
+    Connection,
+    Form,
+    Side,
+    parameter,
+    result_of,
+    runs_at,
+    signature,
+    struct,
+    taken_by,
+)
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
 from tffc.backends.forms.signatures import check_parameters, wrong_signature
@@ -37,18 +47,17 @@ class BroadcastForm(Form):
     """
 
     output = CLIENTS
-    connections = (
-        ("the state", "round.parameter.0", "compute_server_context.parameter"),
-        (
-            "compute_server_context's result",
-            "compute_server_context.result",
-            "client_processing.parameter.0",
-        ),
-        ("clients' data", "round.parameter.1", "client_processing.parameter.1"),
-    )
-
     compute_server_context: Compiled = field(metadata=runs_at(Side.SERVER))
     client_processing: Compiled = field(metadata=runs_at(Side.CLIENTS))
+
+    def connections(self) -> Iterator[Connection]:
+        state, data = self.taken_by_round()
+        context, processing = self.compute_server_context, self.client_processing
+        taken = taken_by("client_processing", processing)
+        name = "compute_server_context"
+        yield Connection("the state", state, taken_by(name, context))
+        yield Connection(f"{name}'s result", result_of(name, context), taken.element(0))
+        yield Connection("clients' data", data, taken.element(1))
 
     @staticmethod
     def check_signature(program: Node) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tffc.backends.forms.purity import Purity, left_among
 from tffc.backends.forms.stages import StagedCall, StagedRound
@@ -21,7 +21,7 @@ from tffc.language.nodes import (
 from tffc.language.traverse import walk
 from tffc.language.type_parts import local_type
 from tffc.language.types import StructType, Type
-from tffc.linking.aggregations import Aggregation, Arithmetic
+from tffc.linking.aggregations import Aggregation, Arithmetic, Part
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.emit import Emitter, add_place
 from tffc.linking.inspect import impure_nodes
@@ -97,20 +97,59 @@ class ComponentBuilder:
 @dataclasses.dataclass(frozen=True, slots=True)
 class SideBySide:
     """Aggregations that are carried out together, each with the binding of its call: their values
-    are structs with an element for each."""
+    are structs with an element for each.
 
-    each: Sequence[tuple[Binding, Aggregation]]
+    Types and steps are those of `Aggregation`, for all members at once.
+    """
 
-    def type_of(self, part: str) -> StructType:
-        """Return the type of what an attribute of aggregations is the type of, such as `update`."""
-        return StructType([getattr(aggregation, part) for _, aggregation in self.each])
+    members: Sequence[tuple[Binding, Aggregation]]
 
-    def compute(self, step: str, by: Arithmetic, *structs: Operand) -> Operand:
-        """Return the results of a step, which is a method of aggregations."""
+    @property
+    def update(self) -> StructType:
+        return StructType([aggregation.update for _, aggregation in self.members])
+
+    @property
+    def zero_type(self) -> StructType:
+        return StructType([aggregation.zero_type for _, aggregation in self.members])
+
+    @property
+    def accumulator(self) -> StructType:
+        return StructType([aggregation.accumulator for _, aggregation in self.members])
+
+    @property
+    def report_type(self) -> StructType:
+        return StructType([aggregation.report_type for _, aggregation in self.members])
+
+    def operands_of(self, part: Part) -> Iterator[Node]:
+        for _, aggregation in self.members:
+            yield from aggregation.operands_of(part)
+
+    def contribute(self, by: Arithmetic) -> Operand:
+        return self._for_all(lambda member, _: member.contribute(by))
+
+    def zero(self, by: Arithmetic) -> Operand:
+        return self._for_all(lambda member, _: member.zero(by))
+
+    def accumulate(self, by: Arithmetic, totals: Operand, updates: Operand) -> Operand:
+        return self._for_all(lambda member, own: member.accumulate(by, *own), totals, updates)
+
+    def merge(self, by: Arithmetic, first: Operand, second: Operand) -> Operand:
+        return self._for_all(lambda member, own: member.merge(by, *own), first, second)
+
+    def report(self, by: Arithmetic, totals: Operand) -> Operand:
+        return self._for_all(lambda member, own: member.report(by, *own), totals)
+
+    def conclude(self, by: Arithmetic, reports: Operand) -> Operand:
+        return self._for_all(lambda member, own: member.conclude(by, *own), reports)
+
+    def _for_all(
+        self, step: Callable[[Aggregation, Sequence[Operand]], Operand], *structs: Operand
+    ) -> Operand:
+        """Return the results of a step, which takes a member and its elements of the structs."""
         values: list[Operand] = []
-        for (binding, aggregation), *own in zip(self.each, *map(elements, structs), strict=True):
+        for (binding, member), *own in zip(self.members, *map(elements, structs), strict=True):
             try:
-                values.append(getattr(aggregation, step)(by, *own))
+                values.append(step(member, own))
             except TffcError as error:
                 add_place(error, binding)
                 raise

@@ -14,12 +14,22 @@ parameters of aggregations.  The two communicating components hold nothing but t
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tffc.backends.forms.component import argument_paths, without_argument
-from tffc.backends.forms.form import Form, Side, check_lambda, parameter, runs_at, struct
+from tffc.backends.forms.form import (
+    Connection,
+    Form,
+    Side,
+    check_lambda,
+    parameter,
+    result_of,
+    runs_at,
+    struct,
+    taken_by,
+)
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
 from tffc.backends.forms.signatures import ROUND, check_state, is_placed, wrong_signature
@@ -66,29 +76,37 @@ class DistributeAggregateForm(Form):
 
     component_class: ClassVar[type[Lambda]] = Lambda
 
-    connections = (
-        ("the state", "round.parameter.0", "server_prepare.parameter"),
-        ("what is sent", "server_prepare.result.0", "server_to_client_broadcast.parameter"),
-        ("clients' data", "round.parameter.1", "client_work.parameter.0"),
-        ("what is received", "server_to_client_broadcast.result", "client_work.parameter.1"),
-        (
-            "the temporary state",
-            "server_prepare.result.1",
-            "client_to_server_aggregation.parameter.0",
-        ),
-        ("client_work's result", "client_work.result", "client_to_server_aggregation.parameter.1"),
-        ("the temporary state", "server_prepare.result.1", "server_result.parameter.0"),
-        ("the aggregates", "client_to_server_aggregation.result", "server_result.parameter.1"),
-        ("server_result's state", "server_result.result.0", "round.result.0"),
-        ("server_result's output", "server_result.result.1", "round.result.1"),
-        ("the new state", "server_result.result.0", "round.parameter.0"),
-    )
-
     server_prepare: Lambda = field(metadata=runs_at(Side.SERVER))
     server_to_client_broadcast: Lambda = field(metadata=runs_at(Side.SERVER))
     client_work: Lambda = field(metadata=runs_at(Side.CLIENTS))
     client_to_server_aggregation: Lambda = field(metadata=runs_at(Side.AGGREGATION))
     server_result: Lambda = field(metadata=runs_at(Side.SERVER))
+
+    def connections(self) -> Iterator[Connection]:
+        state, data = self.taken_by_round()
+        prepared = result_of("server_prepare", self.server_prepare)
+        broadcast = self.server_to_client_broadcast
+        received = result_of("server_to_client_broadcast", broadcast)
+        work = taken_by("client_work", self.client_work)
+        worked = result_of("client_work", self.client_work)
+        collected = self.client_to_server_aggregation
+        aggregation = taken_by("client_to_server_aggregation", collected)
+        aggregates = result_of("client_to_server_aggregation", collected)
+        conclusion = taken_by("server_result", self.server_result)
+        concluded = result_of("server_result", self.server_result)
+        new_state, output = self.results_of_round()
+        yield Connection("the state", state, taken_by("server_prepare", self.server_prepare))
+        sent = taken_by("server_to_client_broadcast", broadcast)
+        yield Connection("what is sent", prepared.element(0), sent)
+        yield Connection("clients' data", data, work.element(0))
+        yield Connection("what is received", received, work.element(1))
+        yield Connection("the temporary state", prepared.element(1), aggregation.element(0))
+        yield Connection("client_work's result", worked, aggregation.element(1))
+        yield Connection("the temporary state", prepared.element(1), conclusion.element(0))
+        yield Connection("the aggregates", aggregates, conclusion.element(1))
+        yield Connection("server_result's state", concluded.element(0), new_state)
+        yield Connection("server_result's output", concluded.element(1), output)
+        yield Connection("the new state", concluded.element(0), state)
 
     def _check_component(self, name: str, component: Node) -> None:
         program = check_lambda(name, component)
@@ -136,7 +154,7 @@ def _check_placement(component: str, node: Lambda, placement: Placement) -> None
         found = inner.type
         if isinstance(found, FederatedType) and found.placement is not placement:
             raise FormError(
-                "E505",
+                "E501",
                 f"{component} runs at {placement} alone, found a value of type `{found}`",
                 help=f"keep only values at {placement} in it; what runs elsewhere is "
                 "another component of the form",
@@ -149,11 +167,11 @@ def _check_communicates(component: str, node: Lambda, kind: str) -> None:
     bindings, result = (body.locals, body.result) if isinstance(body, Block) else ((), body)
     returned = [getattr(value, "name", None) for value in result.children()]
     if not isinstance(result, StructNode) or returned != [binding.name for binding in bindings]:
-        raise FormError("E506", f"{component} has to return the results of its operators, in order")
+        raise FormError("E501", f"{component} has to return the results of its operators, in order")
     for binding in bindings:
         if not getattr(operator_of(binding.value), f"is_{kind}", False):
             raise FormError(
-                "E507",
+                "E501",
                 f"{component} holds {kind} operators only, found `{binding.value}`",
                 help="compute the rest in the components before and after it",
             )
@@ -382,7 +400,7 @@ class DistributeAggregateSteps(RoundSteps):
             own = without_argument(wanted, component)
         if own is None or places is None or not isinstance(kept, StructNode):
             raise ExecutionError(
-                "E778",
+                "E775",
                 "what the aggregations take besides clients' values is not known without the "
                 "server's state",
                 help="compile the program again, or to a MapReduceForm",

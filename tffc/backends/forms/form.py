@@ -1,7 +1,8 @@
 """Forms: components, the side on which each runs, and types that have to fit.
 
 A form is a frozen dataclass.  Each field after `type_signature` is a component, and says in its
-metadata where it runs, which is all that engines and the check of purity need to know of it.
+metadata where it runs, which is all that engines and the check of purity need to know of it.  The
+connections say which component's result is which other's parameter.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import abc
 import dataclasses
 import enum
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple, Self
 
 from tffc.backends.forms.stages import StagedRound
 from tffc.backends.forms.steps import RoundSteps, Runtime
@@ -39,12 +40,58 @@ def runs_at(side: Side, again_for: str | None = None) -> dict[str, Any]:
     return {"side": side, "again_for": again_for}
 
 
-End: TypeAlias = "str | tuple[End, ...]"
-"""The `parameter` or the `result` of a component or of the `round`, such as `work.result`, or an
-element of it, such as `work.result.0`.  Several ends together are a struct."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class End:
+    """The parameter or the result of a component or of the round, or an element of it.
 
-Connection: TypeAlias = tuple[str, End, str]
-"""What messages call a value, the end that gives it, and the end that takes it."""
+    `owner` names the component in messages, and `side` is `parameter` or `result`.
+    """
+
+    owner: str
+    side: str
+    type: Type | None
+
+    def element(self, index: int, size: int = 2) -> End:
+        """Return an element of a struct of this size.
+
+        Raises:
+          FormError: there is no such struct.
+        """
+        elements = struct_of(self.type, size, self.owner, self.side).types
+        return dataclasses.replace(self, type=elements[index])
+
+    def __str__(self) -> str:
+        if self.owner != THE_ROUND:
+            return self.owner
+        return self.owner if self.side == "result" else "the next round"
+
+
+THE_ROUND = "the round"
+"""What messages call the owner of the ends of the whole round."""
+
+
+def taken_by(component: str, section: Node) -> End:
+    """Return the parameter of a component."""
+    return End(component, "parameter", signature(section).parameter)
+
+
+def result_of(component: str, section: Node) -> End:
+    """Return the result of a component."""
+    return End(component, "result", signature(section).result)
+
+
+def together(*ends: End) -> End:
+    """Return several ends as the elements of a struct."""
+    types = [end.type for end in ends if end.type is not None]
+    return dataclasses.replace(ends[0], type=StructType(types))
+
+
+class Connection(NamedTuple):
+    """A value, as messages call it, the end that gives it, and the end that takes it."""
+
+    what: str
+    source: End
+    target: End
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,12 +109,6 @@ class Form(abc.ABC):
     output: ClassVar[Placement] = SERVER
     """The placement of a round's output."""
 
-    connections: ClassVar[tuple[Connection, ...]]
-    """The types that have to fit."""
-
-    sizes: ClassVar[Mapping[str, int]] = {}
-    """The number of elements of a struct at an end, where it is not two."""
-
     type_signature: FunctionType
 
     def __post_init__(self) -> None:
@@ -79,34 +120,43 @@ class Form(abc.ABC):
         """Check that a component is what the form holds in its place."""
         check_section(name, component)
 
+    @abc.abstractmethod
+    def connections(self) -> Iterator[Connection]:
+        """Yield the types that have to fit.
+
+        Raises:
+          FormError: something that has to be a struct is none.
+        """
+
     def _check_connections(self) -> None:
         """Check that what one component gives is what the next one takes."""
-        for what, source, target in self.connections:
-            taken, given = self._type_at(target), self._type_at(source)
-            if taken is None or given is None or not taken.is_assignable_from(given):
-                component, side = target.split(".")[:2]
-                if component == "round":
-                    component = "the round" if side == "result" else "the next round"
+        for what, source, target in self.connections():
+            if (
+                target.type is None
+                or source.type is None
+                or not target.type.is_assignable_from(source.type)
+            ):
                 raise FormError(
-                    "E503",
-                    f"{what} of type `{given}` does not fit {component}, which takes `{taken}`",
+                    "E501",
+                    f"{what} of type `{source.type}` does not fit {target}, which takes "
+                    f"`{target.type}`",
                 )
 
-    def _type_at(self, end: End) -> Type | None:
-        """Return the type at the end of a connection."""
-        if isinstance(end, tuple):
-            return StructType([type for each in end if (type := self._type_at(each))])
-        component, side, *index = end.split(".")
-        is_round = component == "round"
-        whole = self.type_signature if is_round else signature(getattr(self, component))
-        found = whole.parameter if side == "parameter" else whole.result
-        for position in index:
-            size = self.sizes.get(f"{component}.{side}", 2)
-            holder = "the round" if is_round else component
-            found = struct_of(found, size, holder, side).types[int(position)]
-        if found is not None and is_round and self.component_class is Compiled:
-            return local_type(found)
-        return found
+    def taken_by_round(self) -> tuple[End, End]:
+        """Return the state and the clients' data, which the round takes."""
+        whole = End(THE_ROUND, "parameter", self.type_signature.parameter)
+        return self._local(whole.element(0)), self._local(whole.element(1))
+
+    def results_of_round(self) -> tuple[End, End]:
+        """Return the new state and the output, which the round gives."""
+        whole = End(THE_ROUND, "result", self.type_signature.result)
+        return self._local(whole.element(0)), self._local(whole.element(1))
+
+    def _local(self, end: End) -> End:
+        """Return an end of the round as components see it: graphs know no placements."""
+        if self.component_class is Compiled and end.type is not None:
+            return dataclasses.replace(end, type=local_type(end.type))
+        return end
 
     @staticmethod
     @abc.abstractmethod
@@ -185,7 +235,7 @@ def check_section(component: str, node: Node) -> None:
 def check_lambda(component: str, node: Node) -> Lambda:
     """Return a component that has to be a closed lambda in which no name is bound twice."""
     if not isinstance(node, Lambda):
-        raise FormError("E504", f"{component} has to be a lambda, found {kind_of(node)}")
+        raise FormError("E501", f"{component} has to be a lambda, found {kind_of(node)}")
     verify(node, (CLOSED, UNIQUE_NAMES))
     return node
 
@@ -201,5 +251,5 @@ def struct_of(found: Type | None, size: int, component: str, end: str) -> Struct
     if isinstance(found, StructType) and len(found) == size:
         return found
     raise FormError(
-        "E502", f"the {end} of {component} has to be a struct of {size}, found `{found}`"
+        "E501", f"the {end} of {component} has to be a struct of {size}, found `{found}`"
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tffc.support.errors import FormError
-from tffc.support.near import did_you_mean
+from tffc.support.plugins import PluginGroup, PluginTable
 
 if TYPE_CHECKING:
     from tffc.backends.forms.form import Form
@@ -16,31 +16,65 @@ if TYPE_CHECKING:
     from tffc.language.types import Type
 
 
-FORMS = {
-    "mapreduce": ("map_reduce", "MapReduceForm"),
-    "broadcast": ("broadcast", "BroadcastForm"),
-    "distribute-aggregate": ("distribute_aggregate", "DistributeAggregateForm"),
-}
-"""The forms by the names that commands and bundles know them by: the module beside this one and the
-class in it.  The module is loaded when something is done with the form, so that its name costs
-nothing."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class FormKind:
+    """A form: the name by which commands and bundles know it, and how its class is loaded.
+
+    It is loaded when something is done with the form, so that its name costs nothing.  Packages
+    offer forms as entry points of the group `tffc.forms`.
+    """
+
+    name: str
+    load: Callable[[], type[Form]]
+
+
+def _map_reduce() -> type[Form]:
+    from tffc.backends.forms.map_reduce import MapReduceForm
+
+    return MapReduceForm
+
+
+def _broadcast() -> type[Form]:
+    from tffc.backends.forms.broadcast import BroadcastForm
+
+    return BroadcastForm
+
+
+def _distribute_aggregate() -> type[Form]:
+    from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
+
+    return DistributeAggregateForm
+
+
+FORMS = PluginTable(
+    PluginGroup("tffc.forms", "form", FormKind, FormError),
+    (
+        FormKind("mapreduce", _map_reduce),
+        FormKind("broadcast", _broadcast),
+        FormKind("distribute-aggregate", _distribute_aggregate),
+    ),
+)
+"""The forms by name."""
 
 
 def load_form(name: str) -> type[Form]:
-    """Return the class of the form of a name."""
-    module, form = FORMS[name]
-    return getattr(importlib.import_module(f"tffc.backends.forms.{module}"), form)
+    """Return the class of the form of a name.
+
+    Raises:
+      FormError: there is no such form.
+    """
+    return FORMS.find(name, "E500").load()
 
 
 def is_round(program: Node, name: str | None = None) -> bool:
-    """Return whether a program has the type that a form needs, or that any form needs if none is
-    named.
+    """Return whether a program has the type that a form needs, or that any of tffc's own forms
+    needs if none is named.
 
     A program of this type can still be refused by the form.
     """
-    for each in FORMS if name is None else (name,):
+    for form in FORMS.own if name is None else (name,):
         with contextlib.suppress(FormError):
-            load_form(each).check_signature(program)
+            load_form(form).check_signature(program)
             return True
     return False
 
@@ -52,7 +86,7 @@ def form_for(program: Node) -> str:
     result = program.type.result if isinstance(program.type, FunctionType) else None
     at_clients = isinstance(result, FederatedType) and result.placement is CLIENTS
     output = CLIENTS if at_clients else SERVER
-    return next(name for name in FORMS if load_form(name).output is output)
+    return next(name for name, kind in FORMS.own.items() if kind.load().output is output)
 
 
 def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> Form:
@@ -62,13 +96,6 @@ def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> 
       FormError: there is no such form, a component is missing or none of the form's, or the
         components do not fit each other.
     """
-    if name not in FORMS:
-        raise FormError(
-            "E508",
-            f"there is no form {name!r}",
-            notes=(f"there are {', '.join(FORMS)}",),
-            help=did_you_mean(name, FORMS) or "give one of these names",
-        )
     form = load_form(name)
     wanted = list(form.component_fields())
     if sorted(wanted) != sorted(components):
@@ -77,7 +104,7 @@ def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> 
             "leave out": [each for each in components if each not in wanted],
         }
         raise FormError(
-            "E509",
+            "E501",
             f"the form {name} has the components {', '.join(wanted)}; "
             f"found {', '.join(components) or 'none'}",
             help="; ".join(f"{do} {', '.join(names)}" for do, names in changes.items() if names),
@@ -86,7 +113,7 @@ def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> 
 
     if not isinstance(type_signature, FunctionType):
         raise FormError(
-            "E653",
+            "E501",
             f"a round is a function, found one of type `{type_signature}`",
             help="give the type of the whole round, which is written with an arrow",
         )

@@ -21,20 +21,23 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from tffc.backends.forms.channels import Channel, channels
 from tffc.backends.forms.component import ComponentBuilder, SideBySide, elements, local_struct
 from tffc.backends.forms.form import (
+    Connection,
     Form,
     Side,
     check_section,
     parameter,
+    result_of,
     runs_at,
     signature,
     struct,
+    taken_by,
+    together,
 )
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
@@ -63,15 +66,13 @@ from tffc.language.calls import (
 from tffc.language.nodes import Call, Compiled, Intrinsic, Lambda, Node, Selection
 from tffc.language.type_parts import leaves, local_type
 from tffc.language.types import CLIENTS, SERVER, FunctionType, StructType, Type, at_server
-from tffc.linking.aggregations import PLAIN, SECURE
+from tffc.linking.aggregations import PLAIN, SECURE, Part
 from tffc.linking.builder import GraphBuilder
+from tffc.linking.operand import Operand
 from tffc.support.errors import FormError
 
 BOUNDS = ("secure_sum_bitwidth", "secure_sum_max_input", "secure_modular_sum_modulus")
 """The components that give the bounds of secure sums."""
-
-AGGREGATES = ("report.result", "work.result.1", "work.result.2", "work.result.3")
-"""The ends that give the aggregates which `update` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +81,6 @@ class MapReduceForm(Form):
 
     `type_signature` is that of the round: `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`.
     """
-
-    sizes: ClassVar[Mapping[str, int]] = {"work.result": 4}
-    connections = (
-        ("clients' data", "round.parameter.1", "work.parameter.0"),
-        ("prepare's result", "prepare.result", "work.parameter.1"),
-        ("zero's result", "zero.result", "accumulate.parameter.0"),
-        ("work's update", "work.result.0", "accumulate.parameter.1"),
-        ("accumulate's result", "accumulate.result", "accumulate.parameter.0"),
-        ("accumulate's result", "accumulate.result", "merge.parameter.0"),
-        ("merge's result", "merge.result", "merge.parameter.0"),
-        ("accumulate's result", "accumulate.result", "merge.parameter.1"),
-        ("merge's result", "merge.result", "merge.parameter.1"),
-        ("merge's result", "merge.result", "report.parameter"),
-        ("state and aggregates", ("round.parameter.0", AGGREGATES), "update.parameter"),
-        ("the state", "round.parameter.0", "prepare.parameter"),
-        ("update's new state", "update.result.0", "prepare.parameter"),
-        ("update's output", "update.result.1", "round.result.1"),
-    )
 
     prepare: Compiled = field(metadata=runs_at(Side.SERVER))
     work: Compiled = field(metadata=runs_at(Side.CLIENTS))
@@ -109,6 +92,32 @@ class MapReduceForm(Form):
     secure_sum_max_input: Compiled = field(metadata=runs_at(Side.AGGREGATION))
     secure_modular_sum_modulus: Compiled = field(metadata=runs_at(Side.AGGREGATION))
     update: Compiled = field(metadata=runs_at(Side.SERVER))
+
+    def connections(self) -> Iterator[Connection]:
+        state, data = self.taken_by_round()
+        prepare, work = taken_by("prepare", self.prepare), taken_by("work", self.work)
+        accumulate, merge = taken_by("accumulate", self.accumulate), taken_by("merge", self.merge)
+        accumulated = result_of("accumulate", self.accumulate)
+        merged = result_of("merge", self.merge)
+        worked, updated = result_of("work", self.work), result_of("update", self.update)
+        aggregates = together(
+            result_of("report", self.report), *(worked.element(index, 4) for index in (1, 2, 3))
+        )
+        zero = result_of("zero", self.zero)
+        yield Connection("clients' data", data, work.element(0))
+        yield Connection("prepare's result", result_of("prepare", self.prepare), work.element(1))
+        yield Connection("zero's result", zero, accumulate.element(0))
+        yield Connection("work's update", worked.element(0, 4), accumulate.element(1))
+        yield Connection("accumulate's result", accumulated, accumulate.element(0))
+        for group in (0, 1):
+            yield Connection("accumulate's result", accumulated, merge.element(group))
+            yield Connection("merge's result", merged, merge.element(group))
+        yield Connection("merge's result", merged, taken_by("report", self.report))
+        gathered = together(state, aggregates)
+        yield Connection("state and aggregates", gathered, taken_by("update", self.update))
+        yield Connection("the state", state, prepare)
+        yield Connection("update's new state", updated.element(0), prepare)
+        yield Connection("update's output", updated.element(1), self.results_of_round()[1])
 
     @property
     def bounds(self) -> tuple[Compiled, ...]:
@@ -126,7 +135,7 @@ class MapReduceForm(Form):
         check_section(name, component)
         found = signature(component)
         if name in ("zero", *BOUNDS) and found.parameter is not None:
-            raise FormError("E655", f"{name} takes no argument, found one of type `{found}`")
+            raise FormError("E501", f"{name} takes no argument, found one of type `{found}`")
 
     @staticmethod
     def check_signature(program: Node) -> None:
@@ -195,16 +204,16 @@ class _MapReduceBuilder:
     def build(self) -> MapReduceForm:
         for call in itertools.chain(*self.secure):
             _check_bound(call)
-        types = map(self.together.type_of, ("zero_type", "update", "accumulator", "report_type"))
-        zero, update, accumulator, report = types
+        together = self.together
+        total, update = together.accumulator, together.update
         return MapReduceForm(
             type_signature=self.round.type,
             prepare=self._prepare(),
             work=self._work(),
-            zero=self._aggregator("zero", zero),
-            accumulate=self._aggregator("accumulate", accumulator, accumulator, update),
-            merge=self._aggregator("merge", accumulator, accumulator, accumulator),
-            report=self._aggregator("report", report, accumulator),
+            zero=self._aggregator("zero", together.zero, together.zero_type),
+            accumulate=self._aggregator("accumulate", together.accumulate, total, total, update),
+            merge=self._aggregator("merge", together.merge, total, total, total),
+            report=self._aggregator("report", together.report, together.report_type, total),
             **{name: self._bound(name, s) for name, s in zip(BOUNDS, self.secure, strict=True)},
             update=self._update(),
         )
@@ -223,33 +232,34 @@ class _MapReduceBuilder:
         data, received = component.arguments
         component.scope(data=data)
         component.give(self.broadcasts, received)
-        plain = [node for _, each in self.together.each for node in each.values]
+        plain = [node for _, aggregation in self.together.members for node in aggregation.values]
         secured = [[operands(s.call)[0] for s in calls] for calls in self.secure]
         component.run(itertools.chain(plain, *secured))
-        updates = self.together.compute("contribute", component.emitter)
+        updates = self.together.contribute(component.emitter)
         result = (updates, *map(component.compute, secured))
-        types = [self.together.type_of("update"), *map(local_struct, secured)]
+        types = [self.together.update, *map(local_struct, secured)]
         return component.finish(result, StructType(types))
 
-    def _aggregator(self, step: str, result: Type, *taken: Type) -> Compiled:
+    def _aggregator(
+        self, name: Part, step: Callable[..., Operand], result: Type, *taken: Type
+    ) -> Compiled:
         """Return the component that does one step of all plain aggregations; `taken` are the types
         of its arguments."""
-        component = self._component(step, *taken)
-        component.run(node for _, each in self.together.each for node in each.operands_of(step))
-        values = self.together.compute(step, component.emitter, *component.arguments)
-        return component.finish(values, result)
+        component = self._component(name, *taken)
+        component.run(self.together.operands_of(name))
+        return component.finish(step(component.emitter, *component.arguments), result)
 
     def _bound(self, name: str, calls: Sequence[StagedCall]) -> Compiled:
         return self._component(name).finish_struct([operands(call.call)[1] for call in calls])
 
     def _update(self) -> Compiled:
         sums = [local_struct(s.call for s in calls) for calls in self.secure]
-        aggregates = StructType([self.together.type_of("report_type"), *sums])
+        aggregates = StructType([self.together.report_type, *sums])
         component = self._component("update", self.state, aggregates)
         state, received = component.arguments
         reports, *secured = elements(received)
         component.scope(state=state)
-        component.give(self.plain, self.together.compute("conclude", component.emitter, reports))
+        component.give(self.plain, self.together.conclude(component.emitter, reports))
         for calls, values in zip(self.secure, secured, strict=True):
             component.give(calls, values)
         results = component.compute(self.round.results)

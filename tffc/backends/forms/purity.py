@@ -108,4 +108,5 @@ def _refusal(call: StagedCall, reason: str, note: str, help: str) -> FormError:
         notes=(note,),
         help=help,
         span=call.binding.span,
+        remedy="impure duplicates",
     )

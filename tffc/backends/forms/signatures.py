@@ -45,7 +45,7 @@ def check_state(program: Node) -> Type:
     state, new_state = local_type(signature.parameter.types[0]), local_type(new_state)
     if not state.is_assignable_from(new_state):
         raise FormError(
-            "E513",
+            "E495",
             f"the new state of a round is of type `{new_state}`, the state before it of type "
             f"`{state}`",
             notes=difference_notes(state, new_state),

@@ -199,7 +199,7 @@ def _staged(binding: Binding, before: StagedRound) -> StagedCall:
             why = _chain(because, before.calls, binding.span)
             if stage is Stage.BROADCAST:
                 raise _too_late(binding, "a broadcast", "E511", why)
-            raise _too_late(binding, "an aggregation", "E512", why)
+            raise _too_late(binding, "an aggregation", "E511", why)
     else:
         _check_stays(binding)
         placement = placement_of(call.type)

@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from tffc.backends import compile_form
+from tffc.backends import compile_bundle
 from tffc.backends.bundle.bundle import MANIFEST, Bundle, check_target, write_bundle
-from tffc.cli.bundles import bundle_of
 from tffc.cli.collector import collector_paused
 from tffc.cli.consent import tell_effects
 from tffc.cli.options import (
@@ -115,29 +114,33 @@ def compile_command(
         program = read_round(source, form)
     if program.allow_effects is not None:
         check_can_run(program.parts())
+    if verify:
+        from tffc.cli.verify import with_first_state
+
+        program = with_first_state(program, initialize, allow_effects)
+    elif initialize is not None:
+        first = read_computation(initialize)
+        check_can_run({"initialize": first})
+        program = dataclasses.replace(program, initialize=first)
     step(f"compiling {source} to {form}")
     with collector_paused(), instrumentation.watch(program.computation) as observers:
-        compiled = compile_form(
+        bundle = compile_bundle(
             program.computation,
             form,
             steps,
+            initialize=program.initialize,
+            versions=program.versions,
             observers=observers,
             on_failure=instrumentation.on_failure,
             allow_impure_duplicates=allow_impure_duplicates,
         )
     if verify:
-        from tffc.cli.verify import try_program, with_first_state
+        from tffc.cli.verify import try_program
 
-        program = with_first_state(program, initialize, allow_effects)
         try_program(program, steps, form, allow_impure_duplicates=allow_impure_duplicates)
-    elif initialize is not None:
-        first = read_computation(initialize)
-        check_can_run({"initialize": first})
-        program = dataclasses.replace(program, initialize=first)
     for file in out.iterdir() if out.is_dir() else ():
         if file.name != MANIFEST:  # which was read to check that a bundle is replaced
             check_no_input(file)
-    bundle = bundle_of(program, form, compiled)
     if prove:
         from tffc.cli.prove import proved
 

@@ -45,7 +45,7 @@ def init_command(folder: pathlib.Path) -> None:
         atomic.write_folder(folder, files)
     except OSError as error:
         raise LoadError(
-            "E862",
+            "E851",
             f"cannot write the folder {folder}: {error.strerror}",
             help="name a folder inside an existing, writable folder, on a disk with enough space",
         ) from None

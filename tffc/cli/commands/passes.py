@@ -11,8 +11,8 @@ from tffc.assurance.golden.cases import read_cases
 from tffc.cli.options import json_option
 from tffc.cli.output import show_json
 from tffc.passes import Pass
-from tffc.passes.pipeline import nearest
 from tffc.passes.table import all_passes
+from tffc.support.near import nearest
 from tffc.support.printable import json_text
 
 

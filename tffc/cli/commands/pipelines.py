@@ -6,10 +6,10 @@ import click
 
 from tffc.backends.forms.kinds import FORMS
 from tffc.cli.usage import Commands
-from tffc.passes.pipeline import nearest
 from tffc.passes.pipeline_text import default_text
 from tffc.passes.table import default_pipeline
 from tffc.support.errors import PipelineError
+from tffc.support.near import nearest
 
 
 @click.group(

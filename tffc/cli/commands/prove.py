@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tffc.api.proofs import BundleProof, proof_of
 from tffc.assurance.proof.prove import VERSION, Proof, refusal
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.backends.forms.kinds import assemble
@@ -14,7 +15,6 @@ from tffc.cli.flags import help_of, place_of
 from tffc.cli.options import json_option, size_option
 from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
-from tffc.cli.prove import prove_both
 from tffc.cli.sources import Program, read_round
 
 
@@ -42,19 +42,18 @@ def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
     *given, path = list(sources)
     bundle, program = _read(path, given)
     step(f"proving {path}")
-    proof, first, error = prove_both(program, bundle)
+    proof = proof_of(program, bundle)
     if as_json:
-        show_json(_finding(proof, first, bundle))
-    elif error is None:
-        show_line(f"{path}: proved, {proof.operations} operations")
-        if first is None and bundle.initialize is not None:
+        show_json(_finding(proof, bundle))
+    elif proof.is_proved:
+        show_line(f"{path}: proved, {proof.round.operations} operations")
+        if proof.first_state is None and bundle.initialize is not None:
             show_line("  except the first state: the program does not say how it is made")
         if program.initialize is not None and bundle.initialize is None:
             show_line("  except the first state: the bundle does not make it")
-    if error is not None:
-        if as_json:
-            raise click.exceptions.Exit(error.exit_code)
-        raise error
+    if as_json and proof.error is not None:
+        raise click.exceptions.Exit(proof.error.exit_code)
+    proof.check()
 
 
 def _read(path: str, given: list[str]) -> tuple[Bundle, Program]:
@@ -67,11 +66,12 @@ def _read(path: str, given: list[str]) -> tuple[Bundle, Program]:
     return bundle, program
 
 
-def _finding(proof: Proof, first: Proof | None, bundle: Bundle) -> dict[str, Any]:
+def _finding(proof: BundleProof, bundle: Bundle) -> dict[str, Any]:
+    first = proof.first_state
     return {
         "prover": VERSION,
         "form": bundle.form,
-        **_answer(proof),
+        **_answer(proof.round),
         "initialize": None if first is None else _answer(first),
         "digests": bundle.digests(),
     }

@@ -8,7 +8,7 @@ import click
 
 from tffc.cli.options import consent_option, form_option, path_option
 from tffc.cli.usage import Choice
-from tffc.runtime.engines.table import ENGINES
+from tffc.deploy.engines import ENGINES
 
 
 @click.command("run")

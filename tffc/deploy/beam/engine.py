@@ -18,8 +18,8 @@ import os
 import threading
 import traceback
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NoReturn
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, NoReturn, TypeAlias
 
 from tffc.deploy.beam.results import Result, ResultKind, read_results
 from tffc.deploy.beam.shipment import BROADCAST, ROUND, Shipment, write_file
@@ -30,8 +30,8 @@ from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.remote import RemoteEngine
 from tffc.runtime.engines.scratch import scratch_folder, temporary_files_in
 from tffc.runtime.engines.showing import showing
+from tffc.runtime.engines.speed import SERVER, WAIT, RemoteSpeed
 from tffc.runtime.frameworks.tensorflow.quiet import may_speak, quiet
-from tffc.runtime.runs.speed import SERVER, WAIT, RemoteSpeed
 from tffc.support.errors import ExecutionError, LanguageValueError
 
 BEAM = "apache_beam"
@@ -46,7 +46,11 @@ ON_ONE_MACHINE = frozenset(("fnapi", "bundlebaseddirect", "direct", "prism"))
 """Runners whose workers can read this machine's files."""
 
 
-def load_beam() -> Any:
+Foreign: TypeAlias = Any
+"""A module or an object of Beam, which may not be installed."""
+
+
+def load_beam() -> Foreign:
     """Return the module `apache_beam`."""
     # Beam logs to stderr during its import, about optional packages.
     logging.basicConfig()
@@ -77,15 +81,15 @@ class BeamEngine(RemoteEngine):
         self._transforms = importlib.import_module("tffc.deploy.beam.transforms")
         self._files = importlib.import_module("apache_beam.io.filesystems").FileSystems
         self._options = self._parse(options)
-        given = self._options.get_all_options()
-        self._fanout = given["fanout"]
-        self._shared = given["temp_location"]
+        values = self._options.get_all_options()
+        self._fanout: int = values["fanout"]
+        self._shared: str | None = values["temp_location"]
         self._processes: int | None = None
-        if given["runner"] == IN_PROCESS and given["direct_running_mode"] == "multi_processing":
+        if values["runner"] == IN_PROCESS and values["direct_running_mode"] == "multi_processing":
             # Use processes of our own: Beam's end with each pipeline.
-            self._processes = given["direct_num_workers"] or os.cpu_count() or 1
+            self._processes = values["direct_num_workers"] or os.cpu_count() or 1
             self._options = self._transforms.in_memory(self._options)
-        runner = given["runner"].rpartition(".")[2]
+        runner: str = values["runner"].rpartition(".")[2]
         self._on_one_machine = runner.lower().removesuffix("runner") in ON_ONE_MACHINE
         if self._shared is None and not self._on_one_machine:
             raise LanguageValueError(
@@ -94,7 +98,7 @@ class BeamEngine(RemoteEngine):
                 help="add --temp_location=FOLDER with one that they and this machine can read",
             )
 
-    def _parse(self, options: Sequence[str]) -> Any:
+    def _parse(self, options: Sequence[str]) -> Foreign:
         said = io.StringIO()
         try:
             with contextlib.redirect_stderr(said):
@@ -108,7 +112,9 @@ class BeamEngine(RemoteEngine):
             _refuse(options, str(error))
         return parsed
 
-    def _aggregate(self, cohort: Cohort, kept: Any, sent: Any) -> tuple[Sequence[Any], set[str]]:
+    def _aggregate(
+        self, cohort: Cohort, kept: object, sent: object
+    ) -> tuple[Sequence[object], set[str]]:
         steps, measure = self.process.steps, self.speed.driver.measure
         cohort.progress(0, len(cohort.clients))
         batches, windows = self._windows(cohort.clients)
@@ -130,14 +136,13 @@ class BeamEngine(RemoteEngine):
             reports, skipped = _sort(read_results(prefix), cohort, self.speed)
         cohort.progress(len(cohort.clients), len(cohort.clients))
         with measure(SERVER), showing():
-            found = [
-                reports[index] if index in reports else each.report(each.zero(kept), kept)
-                for index, each in enumerate(steps.aggregations)
-            ]
-        return found, skipped
+            for index, aggregation in enumerate(steps.aggregations):
+                if index not in reports:
+                    reports[index] = aggregation.report(aggregation.zero(kept), kept)
+        return [reports[index] for index in range(len(steps.aggregations))], skipped
 
     @contextlib.contextmanager
-    def _folder(self, scratch: str) -> Iterator[str]:
+    def _folder(self, scratch: str) -> Generator[str]:
         """Yield the folder that workers read from.
 
         If there is a shared location, it is a new folder there, deleted at the end; otherwise it is
@@ -173,14 +178,14 @@ class BeamEngine(RemoteEngine):
             else:
                 return prefix
         raise ExecutionError(
-            "E933",
+            "E772",
             "Beam could not carry out the pipeline of a round",
             notes=(f"{type(failure).__name__}: {failure}".partition("\n")[0],),
             help="the logs of the runner and its workers tell more; with TFFC_DEBUG=1 in the "
             "environment they are shown",
         ) from failure
 
-    def _runner(self) -> Any:
+    def _runner(self) -> Foreign | None:
         """Return the runner of a pipeline, or None for the one that the options name."""
         if self._processes is None:
             return None
@@ -204,7 +209,7 @@ class BeamEngine(RemoteEngine):
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def _quiet() -> Generator[None]:
     """Keep Beam's log, and exceptions in its threads, off stderr while the block runs."""
     if may_speak():
         yield
@@ -241,13 +246,13 @@ def _refuse(options: Sequence[str], reason: str) -> NoReturn:
 
 def _sort(
     results: Iterable[Result], cohort: Cohort, speed: RemoteSpeed
-) -> tuple[dict[int, Any], set[str]]:
+) -> tuple[dict[int, object], set[str]]:
     """Return the aggregations' reports and the skipped clients; deliver the outputs of clients.
 
     Raises:
       TffcError: the error of the first client that has one.
     """
-    reports: dict[int, Any] = {}
+    reports: dict[int, object] = {}
     skipped: set[str] = set()
     failures: list[tuple[str, bytes]] = []
     for result in results:
@@ -259,8 +264,8 @@ def _sort(
             case ResultKind.SKIPPED:
                 skipped.add(result.name)
             case ResultKind.SPENT:
-                times, told = result.value
-                speed.take(times, [line.decode() for line in told])
+                times, news = result.value
+                speed.take(times, [line.decode() for line in news])
             case _:
                 failures.append((result.name, result.value))
     if failures:

@@ -9,7 +9,7 @@ import dataclasses
 import enum
 import importlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tffc.runtime.engines.encoding import decode, encode
@@ -56,13 +56,13 @@ class Result:
     name: str
     value: Any
 
-    def to_record(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, str | bytes]:
         """Return the record to write to a file."""
         name = os.fsencode(self.name)
         return {"kind": str(self.kind), "name": name, "value": encode(self.value)}
 
     @classmethod
-    def from_record(cls, record: Any) -> Result:
+    def from_record(cls, record: Mapping[str, Any]) -> Result:
         """Return the result in a record."""
         return cls(ResultKind(record["kind"]), os.fsdecode(record["name"]), decode(record["value"]))
 
@@ -72,6 +72,6 @@ def read_results(prefix: str) -> Iterator[Result]:
     fastavro = importlib.import_module("fastavro")
     files = importlib.import_module("apache_beam.io.filesystems").FileSystems
     (matched,) = files.match([f"{prefix}*"])
-    for found in matched.metadata_list:
-        with files.open(found.path) as stream:
+    for file in matched.metadata_list:
+        with files.open(file.path) as stream:
             yield from map(Result.from_record, fastavro.reader(stream))

@@ -42,7 +42,7 @@ class Shipment:
 
     bundle: Bundle
     steps: RoundSteps
-    kept: Any
+    kept: object
     clients: tuple[str, ...]
     source: ClientSource
     skip_bad_clients: bool

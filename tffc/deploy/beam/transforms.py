@@ -12,6 +12,12 @@ Nothing is secret from workers: they see updates, also those of secure sums.  Th
 module that cannot be imported without Beam.
 """
 
+# Beam may not be installed; then its types are unknown, and so are those of all that it makes.
+# What it calls is annotated with what it checks, for it reads the annotations.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+# pyright: reportUntypedBaseClass=false, reportUntypedClassDecorator=false
+
 from __future__ import annotations
 
 import os
@@ -39,7 +45,7 @@ from tffc.deploy.beam.shipment import BROADCAST, Shipment, read_file, unload
 from tffc.runtime.engines.encoding import decode, encode, error_to_bytes
 from tffc.runtime.engines.shards import ClientWork, WindowPlanner, run_shards
 from tffc.runtime.engines.showing import client_code
-from tffc.runtime.runs.speed import Stopwatch
+from tffc.runtime.engines.speed import Stopwatch
 from tffc.support.errors import TffcError
 
 CHUNK = 1000
@@ -201,8 +207,8 @@ class Work(beam.DoFn):
             yield ResultKind.UPDATE, first, result.totals
 
     def finish_bundle(self) -> Iterator[Any]:
-        told = [line.encode() for line in self._plans.news()]
-        spent = np.array(self._stopwatch.times()), told
+        news = [line.encode() for line in self._plans.news()]
+        spent = np.array(self._stopwatch.times()), news
         yield GlobalWindows.windowed_value((ResultKind.SPENT, b"", spent))
 
 

@@ -23,10 +23,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from tffc.runtime.engines.scratch import scratch_folder
 from tffc.runtime.frameworks.tensorflow.quiet import may_speak
+
+Foreign: TypeAlias = Any
+"""A module or an object of Beam or gRPC, which may not be installed."""
 
 API = "apache_beam.portability.api"
 
@@ -56,7 +59,7 @@ class WorkerProcesses:
         self.address = f"unix:{folder}/service"
         self._server = _serve(self._start, self.address)
 
-    def _start(self, request: Any, context: Any) -> Any:
+    def _start(self, request: Foreign, context: object) -> Foreign:
         """Ask the next process to start a worker, and return its answer."""
         turn = next(self._turns)
         if self._processes[turn].has_ended():
@@ -90,11 +93,11 @@ class _Process:
             return True
 
 
-def _services() -> Any:
+def _services() -> Foreign:
     return importlib.import_module(API).beam_fn_api_pb2_grpc
 
 
-def _serve(start: Callable[[Any, Any], Any], address: str) -> Any:
+def _serve(start: Callable[[Foreign, object], Foreign], address: str) -> Foreign:
     """Start a server at an address that calls `start` for each worker that is requested."""
     service = _services().BeamFnExternalWorkerPoolServicer()
     service.StartWorker = start
@@ -110,7 +113,7 @@ def main(address: str) -> None:
     messages = importlib.import_module(API).beam_fn_api_pb2
     harness = importlib.import_module("apache_beam.runners.worker.sdk_worker").SdkHarness
 
-    def start(request: Any, context: Any) -> Any:
+    def start(request: Foreign, context: object) -> Foreign:
         # Beam's own service would keep every worker for good.
         worker = harness(request.control_endpoint.url, worker_id=request.worker_id)
         threading.Thread(target=worker.run, daemon=True).start()

@@ -74,7 +74,7 @@ def make_model(target: str) -> Any:
 
 def _no_model(target: str, reason: str) -> ExportError:
     return ExportError(
-        "E877",
+        "E873",
         f"{target} is not a function that makes a Keras model: {reason}",
         help="name a function without parameters, such as averaging.py:make_model, that returns a "
         "built model: one that begins with keras.Input, or after model.build(shape)",
@@ -163,7 +163,7 @@ def _other_weights(part: StatePart, reason: str, weights: Sequence[_Tensor]) -> 
     structs = [each for each in parts(part) if isinstance(each.type, StructType)]
     more = f" and {len(weights) - MOST_SHOWN} more" if len(weights) > MOST_SHOWN else ""
     return ExportError(
-        "E879",
+        "E853",
         f"{part} does not hold the model's weights: {reason}",
         notes=(f"the model's are {', '.join(map(str, weights[:MOST_SHOWN]))}{more}",),
         help="name the part of the state that holds them"
@@ -187,7 +187,7 @@ def save_model(model: Any) -> bytes:
         except Exception as error:
             keep_users_frames(error)
             raise ExportError(
-                "E878",
+                "E875",
                 f"Keras cannot save the model: {type(error).__name__}: {error}",
                 help="use only layers that Keras can save, which have get_config",
             ) from error

@@ -15,10 +15,10 @@ from tffc.deploy.export.lite_variables import hand_on_variables
 from tffc.graphs.functions import rename_edges
 from tffc.graphs.node import reached, source
 from tffc.graphs.operations import op_table
+from tffc.graphs.operations.datasets import DATASETS
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.runtime.reductions.loops import loops_for_reductions
 from tffc.runtime.reductions.slices import make_function
-from tffc.runtime.reductions.waiting import DATASETS
 
 INT32 = 3
 """TensorFlow's number for the element type."""
@@ -54,15 +54,10 @@ def _adapt(graph: Any, nodes: Any) -> dict[str, str]:
         if node.op == "While":
             node.attr["_lower_using_switch_merge"].b = False
         elif node.op in COMPOSED:
-            renamed |= _ports(node)
+            edges = enumerate(op_table.function_edges(node))
+            renamed |= {edge: f"{node.name}:output:{port}" for port, edge in edges}
             _compose(graph, node)
     return renamed
-
-
-def _ports(node: Any) -> dict[str, str]:
-    """Return the new name of each output of a node that becomes a call."""
-    edges = op_table.function_edges(node)
-    return {edge: f"{node.name}:output:{port}" for port, edge in enumerate(edges)}
 
 
 def _drop_unread(nodes: Any) -> None:

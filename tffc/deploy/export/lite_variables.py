@@ -7,12 +7,14 @@ loop variables, and a branch returns their values as additional results.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence, Set
 from typing import Any
 
-from tffc.graphs.functions import rename_outputs
-from tffc.graphs.node import inputs_first, source
-from tffc.runtime.reductions.inlining import CALLS, inline_calls, inline_given
+from tffc.graphs.body import Body, Edge, body_of_graph
+from tffc.graphs.functions import Library, rename_outputs
+from tffc.graphs.node import control_edges, data_edges, inputs_first, source
+from tffc.graphs.order import Accesses
+from tffc.graphs.rewrites.inlining import CALLS, inline_calls, inline_given
 
 RESOURCE = 20
 """TensorFlow's number for the element type of handles."""
@@ -53,7 +55,8 @@ def hand_on_variables(graph: Any) -> None:
                 break
     variables = [node for node in graph.node if node.op == "VarHandleOp"]
     handles = {node.name: node.attr["dtype"].type for node in variables}
-    _check(graph.node, set(handles), library)
+    nodes = {node.name: node for node in graph.node}
+    _check(body_of_graph(nodes), {Edge(name, 0) for name in handles}, Library(graph.library))
     _Body(graph.node, library, is_inside=False).hand_on(handles, {})
     for node in list(graph.node):
         if node.name in handles:
@@ -66,54 +69,34 @@ def _is_given_variable(node: Any) -> bool:
     return node.op in CALLS and RESOURCE in node.attr["Tin"].list.type
 
 
-def _check(nodes: Any, handles: set[str], library: dict[str, Any]) -> None:
+def _check(body: Body, handles: Set[Edge], library: Library) -> None:
     """Check that only reads, assignments, loops and branches use variables, in a determined order.
-
-    If the order is not determined, TensorFlow's thread scheduling decides which value is read.
 
     Raises:
       VariablesError: another operation uses them, or their order is not determined.
     """
-    # For each node the set of nodes before it, as the bits of an integer.
-    before: dict[str, int] = {}
-    # For each variable the last change, and all uses since then.
-    seen: dict[str, tuple[int, int]] = {}
-    bit = 1
-    for node in _in_order(nodes):
-        reached = 0
-        for edge in node.input:
-            reached |= before.get(source(edge), 0)
-        before[node.name] = reached | bit
-        used = [edge for edge in node.input if source(edge) in handles and not _is_control(edge)]
+    accesses = Accesses()
+    for name, node in body.nodes.items():
+        inputs = body.inputs[name]
+        used = [edge for edge in inputs if edge in handles]
         if used and node.op in PARTS:
-            for function in _functions(node, library):
-                _check(function.node_def, _given_handles(node, function, handles), library)
+            for part in PARTS[node.op]:
+                inside = library.body(node.attr[part].func.name)
+                passed = zip(inside.arguments, inputs[node.op in BRANCHED :], strict=False)
+                given = {argument for argument, edge in passed if edge in handles}
+                _check(inside, given, library)
             if len(set(used)) < len(used):
                 raise VariablesError("a loop or a branch is given a variable twice")
         elif used and (node.op not in ACCESSES or len(used) > 1):
             raise VariablesError(f"LiteRT has no variables for {node.op}")
-        for variable in set(map(source, used)):
-            changed, uses = seen.get(variable, (0, 0))
-            is_change = node.op != "ReadVariableOp"
-            # A change must come after all uses since the last change, a read after the last change.
-            if (uses if is_change else changed) & ~reached:
-                raise VariablesError("a variable is read and changed in an undefined order")
-            seen[variable] = (bit, bit) if is_change else (changed, uses | bit)
-        bit <<= 1
+        changes = node.op != "ReadVariableOp"
+        states: dict[Hashable, bool] = dict.fromkeys(used, changes)
+        if not accesses.enter(name, body.before(name), states):
+            raise VariablesError("a variable is read and changed in an undefined order")
 
 
 def _functions(node: Any, library: dict[str, Any]) -> Iterator[Any]:
     return (library[node.attr[part].func.name] for part in PARTS[node.op])
-
-
-def _given_handles(node: Any, function: Any, handles: set[str]) -> set[str]:
-    """Return the parameters of a loop's or branch's function that are variables."""
-    given = zip(function.signature.input_arg, node.input[node.op in BRANCHED :], strict=False)
-    return {argument.name for argument, edge in given if source(edge) in handles}
-
-
-def _is_control(edge: str) -> bool:
-    return edge.startswith("^")
 
 
 class _Body:
@@ -131,8 +114,7 @@ class _Body:
         `values` are the initial values' edges; returns the edges of the final values.
         """
         for node in list(_in_order(self._nodes)):
-            used = [edge for edge in node.input if source(edge) in types]
-            if not used or all(map(_is_control, used)):
+            if not any(source(edge) in types for edge in data_edges(node)):
                 continue
             if node.op in BRANCHED:
                 self._branch(node, types, values)
@@ -146,8 +128,7 @@ class _Body:
         return f"{node}:{name}:{port}" if self._is_inside else f"{node}:{port}"
 
     def _access(self, node: Any, variable: str, values: dict[str, str]) -> None:
-        given = [edge for edge in node.input[1:] if not _is_control(edge)]
-        controls = [edge for edge in node.input[1:] if _is_control(edge)]
+        given, controls = data_edges(node)[1:], control_edges(node)
         kind = node.attr["dtype"].type
         node.attr.clear()
         if node.op == "AssignVariableOp":

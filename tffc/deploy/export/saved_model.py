@@ -78,7 +78,7 @@ def _check(tf: Any, graph_def: Any) -> None:
             tf.graph_util.import_graph_def(graph_def, name="")
     except (ValueError, tf.errors.OpError) as error:
         raise ExportError(
-            "E952",
+            "E720",
             "TensorFlow cannot load the graph of the components",
             notes=(str(error).partition("\n")[0],),
             help="import the package that registers its operations, or compile the program again "

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tffc.backends.forms.kinds import FORMS, load_form
+from tffc.backends.forms.kinds import FORMS
 from tffc.graphs.node import GraphNode, copied_message
 from tffc.graphs.proto import AttrValue, FunctionDef
 from tffc.language.array import Array
@@ -91,9 +91,9 @@ def link_signatures(
         else:
             left_out[name] = reason
     if not builder.signatures:
-        forms = (name for name in FORMS if load_form(name).component_class is Compiled)
+        forms = (name for name, kind in FORMS.items() if kind.load().component_class is Compiled)
         raise ExportError(
-            "E950",
+            "E870",
             "no component of the bundle is a TensorFlow graph with a result",
             notes=tuple(f"{name}: {reason}" for name, reason in left_out.items()),
             help=f"compile the round to the form {' or '.join(forms)}",
@@ -172,7 +172,7 @@ class _Builder(GraphBuilder):
         template = self.template(section)
         if template.has_named_state or "VarHandleOp" in in_functions:
             raise ExportError(
-                "E951",
+                "E745",
                 f"the component {name} keeps state that its calls would share",
                 notes=(
                     "variables and tables are new in each call, except those created in functions "

@@ -26,19 +26,20 @@ def check_target(
       ExportError: there are other files, or earlier output without `replace`.
     """
     if path.exists() and not path.is_dir():
-        raise ExportError("E954", f"{path} is not a folder", help="name a new folder")
+        raise ExportError("E861", f"{path} is not a folder", help="name a new folder")
     is_there = False
     for name in _contents(path):
         is_there = True
         if own.fullmatch(name) is None:
             raise ExportError(
-                "E955", f"the folder {path} is in use: it holds {name}", help="name a new folder"
+                "E861", f"the folder {path} is in use: it holds {name}", help="name a new folder"
             )
     if is_there and not replace:
         raise ExportError(
             "E956",
             f"the folder {path} already holds {holding}",
             help="replace it, or name another folder",
+            remedy="replace",
         )
 
 
@@ -69,7 +70,7 @@ def write_exported(path: pathlib.Path, files: Mapping[str, bytes]) -> None:
         atomic.write_folder(path, files)
     except OSError as error:
         raise ExportError(
-            "E957",
+            "E851",
             f"cannot write the folder {path}: {error.strerror}",
             notes=("nothing was written",),
             help="give a path in a folder that exists and can be written",

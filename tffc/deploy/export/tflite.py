@@ -67,7 +67,7 @@ def lite_models(components: Mapping[str, Node], *, bare_names: bool = False) -> 
             left_out[name] = _reason(str(error))
     if not models:
         raise ExportError(
-            "E953",
+            "E870",
             "no component of the bundle can be converted for LiteRT",
             notes=tuple(f"{name}: {reason}" for name, reason in left_out.items()),
             help="export a SavedModel",

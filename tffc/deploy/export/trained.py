@@ -51,7 +51,7 @@ def find_part(state: StatePart, path: str) -> StatePart:
         if path in (part.path, part.position):
             return part
     raise ExportError(
-        "E872",
+        "E803",
         f"the state has no part {path!r}",
         notes=(f"the state is of type `{state.type}`",),
         help=f"its parts are {named(found[1:])}" if found[1:] else "leave the part out",
@@ -129,7 +129,7 @@ def _other_argument(parameter: Type | None, part: StatePart, state: StatePart) -
         if _is_first(parameter, each.type) or _is_only(parameter, each.type)
     ]
     return ExportError(
-        "E874",
+        "E853",
         f"the function cannot be given {part}, which is of type `{part.type}`",
         notes=(f"its parameter is of type `{parameter}`",) if parameter else ("it has none",),
         help=f"name the part of the state to give it: {named(fitting)}"

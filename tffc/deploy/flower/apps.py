@@ -5,17 +5,24 @@ from tffc.deploy.flower.apps import server_app
 app = server_app(__file__)
 """
 
+# Flower may not be installed; then its types are unknown.
+# pyright: reportUnknownVariableType=false, reportUnknownParameterType=false
+
 from __future__ import annotations
 
 import importlib.util
 import os
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.support.errors import MissingExtraError
 
+if TYPE_CHECKING:
+    from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]  # an extra
+    from flwr.serverapp import ServerApp  # pyright: ignore[reportMissingImports]  # an extra
 
-def server_app(module: str | os.PathLike[str]) -> Any:
+
+def server_app(module: str | os.PathLike[str]) -> ServerApp:
     """Return the server's side, a Flower `ServerApp`, of the app that the module belongs to.
 
     Raises:
@@ -24,7 +31,7 @@ def server_app(module: str | os.PathLike[str]) -> Any:
     return _sides().server_app(module)
 
 
-def client_app(module: str | os.PathLike[str]) -> Any:
+def client_app(module: str | os.PathLike[str]) -> ClientApp:
     """Return a node's side, a Flower `ClientApp`, of the app that the module belongs to.
 
     Raises:
@@ -36,7 +43,7 @@ def client_app(module: str | os.PathLike[str]) -> Any:
 def _sides() -> ModuleType:
     if importlib.util.find_spec("flwr") is None:
         raise MissingExtraError(
-            "E782",
+            "E701",
             "Flower is not installed, and its apps need it",
             help="pip install 'tffc[flower]'",
         )

@@ -9,7 +9,7 @@ import collections
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from tffc.runtime.engines.engine import Cohort
 from tffc.runtime.engines.process import Process
 from tffc.support.errors import ExecutionError, TffcError
 from tffc.support.explanations import has_page, read_page
+from tffc.support.guards import is_list
 
 CODE = re.compile(r"E\d{3}")
 
@@ -64,7 +65,7 @@ class Asking:
         federation: Federation,
         process: Process,
         cohort: Cohort,
-        kept: Any,
+        kept: object,
         timeout: float,
         tell: Callable[[str], None],
     ) -> None:
@@ -85,9 +86,11 @@ class Asking:
 
         `unfit` returns what is wrong with a reply that is not an error, or an empty text.
         """
-        records = {id(each): each.to_record() for each in requests.values()}
+        # Nodes that are sent the same request share its record.
+        records = {id(request): request.to_record() for request in requests.values()}
+        by_name = {name: records[id(request)] for name, request in requests.items()}
         federation = self._federation
-        federation.send(kind, {name: records[id(each)] for name, each in requests.items()})
+        federation.send(kind, by_name)
         answered: set[str] = set()
         replies: dict[str, Reply] = {}
         for arrival in federation.receive(self._timeout):
@@ -125,15 +128,15 @@ class Asking:
             return "it has no clients for the round"
         return "" if self._fits(reply.totals) else "what it answers does not fit the program"
 
-    def _fits(self, totals: Any) -> bool:
+    def _fits(self, totals: object) -> bool:
         """Return whether untrusted accumulators have their types, and can be merged."""
         if self._process.client_output_type is not None:
             return totals is None
         aggregations = self._process.steps.aggregations
-        if not isinstance(totals, list) or len(totals) != len(aggregations):
+        if not is_list(totals) or len(totals) != len(aggregations):
             return False
         pairs = zip(totals, aggregations, strict=True)
-        if not all(conforms(total, each.accumulator_type) for total, each in pairs):
+        if not all(conforms(total, aggregation.accumulator_type) for total, aggregation in pairs):
             return False
         try:
             TupleAggregation(aggregations).merge(totals, totals, self.kept)
@@ -141,10 +144,10 @@ class Asking:
             return False
         return True
 
-    def _shapes(self, totals: Any) -> tuple[tuple[int, ...], ...]:
+    def _shapes(self, totals: Sequence[object]) -> tuple[tuple[int, ...], ...]:
         """Return the shapes of the secure sums in accumulators of the right types."""
-        pairs = zip(self._process.steps.aggregations, totals or (), strict=False)
-        sums = [(each.secure_sum(self.kept), total) for each, total in pairs]
+        pairs = zip(self._process.steps.aggregations, totals, strict=False)
+        sums = [(aggregation.secure_sum(self.kept), total) for aggregation, total in pairs]
         leaves = (flatten(total, sum.type) for sum, total in sums if sum is not None)
         return tuple(np.shape(leaf) for leaf in itertools.chain.from_iterable(leaves))
 
@@ -154,7 +157,7 @@ class Asking:
         Only a type with unknown sizes lets them differ, and sums of different shapes may not add
         up, or to something far larger.
         """
-        shapes = {name: self._shapes(reply.totals) for name, reply in replies.items()}
+        shapes = {name: self._shapes(reply.accumulators) for name, reply in replies.items()}
         counts = collections.Counter(shapes.values())
         most = max(sorted(counts), key=counts.__getitem__, default=())
         for name in sorted(shapes):

@@ -22,12 +22,13 @@ import hashlib
 import pathlib
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import NotRequired, TypedDict, TypeGuard
 
 from tffc.backends.bundle.bundle import Bundle, decode_bundle
 from tffc.support.errors import BundleError, reader
 from tffc.support.files.reading import read_regular
-from tffc.support.files.strict_json import NotJsonError, encode_json, is_count, is_table, read_json
+from tffc.support.files.strict_json import NotJsonError, encode_json, is_count, read_json
+from tffc.support.guards import is_dict
 
 FORMAT = "1.0"
 
@@ -42,6 +43,15 @@ MOST = 2**31 - 1
 
 PATH = re.compile(r"(components/)?[a-z][a-z0-9_]*\.[a-z]+")
 DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class Entry(TypedDict):
+    """A file of a bundle, and its content if the app holds it."""
+
+    sha256: str
+    bytes: int
+    base64: NotRequired[str]
+
 
 Fetch = Callable[[str, int], bytes]
 """A function that returns the content of a file that is only named, given its SHA-256 and size."""
@@ -65,7 +75,7 @@ def encode_bundle_file(files: Mapping[str, bytes], limit: int = LIMIT - ROOM) ->
                 help="write the program with fewer components",
             )
         over = len(encoded) - limit
-        for path in [each for each in largest if each in held]:
+        for path in [path for path in largest if path in held]:
             held.discard(path)
             over -= sizes[path]
             if over <= 0:
@@ -75,7 +85,7 @@ def encode_bundle_file(files: Mapping[str, bytes], limit: int = LIMIT - ROOM) ->
 
 
 def _encode(files: Mapping[str, bytes], held: set[str]) -> bytes:
-    entries: dict[str, Any] = {}
+    entries: dict[str, Entry] = {}
     for path, content in files.items():
         entries[path] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
         if path in held:
@@ -94,32 +104,45 @@ def decode_bundle_file(content: bytes, name: str, fetch: Fetch | None = None) ->
     return {path: _content(path, entry, name, fetch) for path, entry in entries.items()}
 
 
-def _entries(content: bytes, name: str) -> dict[str, Any]:
+def _entries(content: bytes, name: str) -> dict[str, Entry]:
     try:
-        found = read_json(content)
+        whole: object = read_json(content)
     except NotJsonError as error:
         raise _malformed(name, str(error)) from None
-    if not isinstance(found, dict) or found.get("format_version") != FORMAT:
+    if not is_dict(whole) or whole.get("format_version") != FORMAT:
         raise _malformed(name, f"it is not an object of format {FORMAT}")
-    entries = found.get("files", {})
-    if not (is_table(entries, _is_entry) and all(map(PATH.fullmatch, entries))):
+    entries = whole.get("files", {})
+    if not _are_entries(entries):
         raise _malformed(name, "its 'files' are not right")
     return entries
 
 
-def _is_entry(entry: Any) -> bool:
-    if not isinstance(entry, dict) or not {"sha256", "bytes"} <= entry.keys():
+def _are_entries(entries: object) -> TypeGuard[dict[str, Entry]]:
+    """Tell whether an object of JSON has entries by the paths of files."""
+    if not is_dict(entries) or not all(map(_is_entry, entries.values())):
+        return False
+    return all(isinstance(path, str) and PATH.fullmatch(path) for path in entries)
+
+
+def _is_entry(entry: object) -> bool:
+    if not is_dict(entry) or not {"sha256", "bytes"} <= entry.keys():
         return False
     digest, size = entry["sha256"], entry["bytes"]
     is_named = isinstance(digest, str) and DIGEST.fullmatch(digest) is not None
-    return is_named and is_count(size) and size <= MOST and _holds_text(entry)
+    return (
+        is_named
+        and isinstance(size, int)
+        and is_count(size)
+        and size <= MOST
+        and _holds_text(entry)
+    )
 
 
-def _holds_text(entry: Mapping[str, Any]) -> bool:
+def _holds_text(entry: Mapping[object, object]) -> bool:
     return len(entry) == 2 or (len(entry) == 3 and isinstance(entry.get("base64"), str))
 
 
-def _content(path: str, entry: Mapping[str, Any], name: str, fetch: Fetch | None) -> bytes:
+def _content(path: str, entry: Entry, name: str, fetch: Fetch | None) -> bytes:
     if "base64" in entry:
         try:
             content = base64.b64decode(entry["base64"], validate=True)
@@ -135,7 +158,7 @@ def _content(path: str, entry: Mapping[str, Any], name: str, fetch: Fetch | None
         content = fetch(entry["sha256"], entry["bytes"])
         if not content and entry["bytes"]:
             raise BundleError(
-                "E786",
+                "E762",
                 f"{name} names {path}, of {entry['bytes']} bytes, which is not here",
                 help="begin a new run, in which the server sends what a node lacks; at the server, "
                 "give the folder of the bundle itself",
@@ -169,7 +192,7 @@ def named_files(path: pathlib.Path) -> dict[str, int]:
       BundleError: the file of the bundle is damaged.
     """
     entries = _entries(read_regular(path, LIMIT), str(path)).values()
-    return {each["sha256"]: each["bytes"] for each in entries if "base64" not in each}
+    return {entry["sha256"]: entry["bytes"] for entry in entries if "base64" not in entry}
 
 
 def fetch_from(folder: pathlib.Path | None) -> Fetch | None:
@@ -191,7 +214,7 @@ def fetch_from(folder: pathlib.Path | None) -> Fetch | None:
 
 def _malformed(name: str, reason: str) -> BundleError:
     return BundleError(
-        "E764",
+        "E760",
         f"{name} does not hold a bundle: {reason}",
         help="write the app again, with tffc export --to flower",
     )

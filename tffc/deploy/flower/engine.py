@@ -12,11 +12,11 @@ import functools
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, NoReturn
 
 from tffc.backends.forms.steps import TupleAggregation
 from tffc.deploy.flower.asking import Asking, Federation, TooFewError
-from tffc.deploy.flower.messages import MASKED, OPEN, Record, Request, program_digest
+from tffc.deploy.flower.messages import MASKED, OPEN, Record, Reply, Request, program_digest
 from tffc.deploy.flower.settings import RunSettings
 from tffc.deploy.flower.store import KEEP, LACKS, files_record, read_digests
 from tffc.deploy.flower.tasks import WORK
@@ -29,6 +29,9 @@ from tffc.runtime.engines.shards import merged
 from tffc.runtime.engines.showing import showing
 from tffc.support.errors import DataError, ExecutionError
 
+if TYPE_CHECKING:
+    from tffc.deploy.flower.masked_engine import Finish, MaskedAttempt
+
 
 class Nodes:
     """The nodes of a federation as a `ClientSource`; their data stays with them."""
@@ -36,7 +39,7 @@ class Nodes:
     def __init__(self, names: Sequence[str]) -> None:
         self.clients = tuple(sorted(names))
 
-    def read(self, client: str) -> Any:
+    def read(self, client: str) -> NoReturn:
         """See `ClientSource`.
 
         Raises:
@@ -74,25 +77,25 @@ class FlowerEngine:
         self.settings = settings
         self.tell = tell
         self._program = program_digest(process)
-        self._unfinished: tuple[Any, Any] | None = None
+        self._unfinished: tuple[object, MaskedAttempt] | None = None
         self._has_secure_sums = has_secure_sums(process)
         if self._has_secure_sums and not settings.secure_sums:
             raise ExecutionError(
-                "E769",
+                "E766",
                 "the program has secure sums, and it is not said how nodes add them",
                 help='give secure-sums="masked" in the run configuration, or "open" where the '
                 "server may see the sum of each node's clients",
             )
 
-    def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
+    def run_round(self, state: object, cohort: Cohort) -> RoundResult:
         """See `Engine`; raises TooFewError if too few nodes reply.
 
         If the engine is `unfinished` then, the same round with the same cohort goes on.
         """
         steps = self.process.steps
-        vector = None
+        finish: Finish | None = None
         if self._has_secure_sums and self.settings.secure_sums == MASKED:
-            kept, (replies, vector) = self._run_masked(state, cohort)
+            kept, (replies, finish) = self._run_masked(state, cohort)
         else:
             with showing():
                 kept, sent = steps.prepare(state)
@@ -111,8 +114,8 @@ class FlowerEngine:
         if total is None:
             # No accumulators were sent, because the round does not aggregate.
             total = aggregation.zero(kept)
-        if vector is not None:
-            total = vector(total)
+        if finish is not None:
+            total = finish(total)
         with showing():
             new_state, output = steps.finish(kept, aggregation.report(total, kept))
         left_out = tuple(name for name in cohort.clients if name not in replies)
@@ -123,7 +126,9 @@ class FlowerEngine:
         """Whether the last step of a masked round failed, and can be run again."""
         return self._unfinished is not None
 
-    def _run_masked(self, state: Any, cohort: Cohort) -> tuple[Any, Any]:
+    def _run_masked(
+        self, state: object, cohort: Cohort
+    ) -> tuple[object, tuple[dict[str, Reply], Finish]]:
         """Return the server's values, and the result of `MaskedAttempt.run`."""
         # Imported late: it imports cryptography.
         from tffc.deploy.flower.masked_engine import MaskedAttempt
@@ -143,12 +148,12 @@ class FlowerEngine:
             self._unfinished = (kept, masked) if masked.can_go_on else None
             raise
 
-    def _request(self, kept: Any, sent: Any, cohort: Cohort, mode: str) -> Request:
+    def _request(self, kept: object, sent: object, cohort: Cohort, mode: str) -> Request:
         attempt = secrets.token_hex(16)
         shared = self.process.steps.shared(kept)
         return Request(self._program, cohort.round, attempt, mode, shared, sent)
 
-    def _asking(self, cohort: Cohort, kept: Any) -> Asking:
+    def _asking(self, cohort: Cohort, kept: object) -> Asking:
         self._supply(cohort.clients)
         timeout = self.settings.timeout
         return Asking(self.federation, self.process, cohort, kept, timeout, self.tell)
@@ -164,11 +169,11 @@ class FlowerEngine:
             if record is not None and node in new:
                 # Each file once, however often a node names it.
                 named = dict.fromkeys(read_digests(record))
-                digests = [each for each in named if each in self._large]
+                digests = [digest for digest in named if digest in self._large]
                 wanted[node] = [self._large[digest] for digest in digests]
         self._supplied.update(node for node, files in wanted.items() if not files)
-        given = {node: files_record(files) for node, files in wanted.items() if files}
-        self.federation.send(KEEP, given)
+        records = {node: files_record(files) for node, files in wanted.items() if files}
+        self.federation.send(KEEP, records)
         for node, record, _ in self.federation.receive(self.settings.timeout):
             if record is not None and len(read_digests(record)) == len(wanted.get(node, ())):
                 self.tell(f"{node} was sent {len(wanted[node])} files of the bundle")

@@ -4,14 +4,19 @@ A registered node has its registered name.  Others, for example in simulations, 
 names once.
 """
 
+# Flower may not be installed; then its types are unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+# pyright: reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 # An extra, not installed with the rest.
-from flwr.app import Message  # pyright: ignore[reportMissingImports]  # an extra
+from flwr.app import Message, RecordDict  # pyright: ignore[reportMissingImports]  # an extra
 from flwr.serverapp import Grid  # pyright: ignore[reportMissingImports]  # an extra
 
 from tffc.deploy.flower.asking import Arrival
@@ -42,6 +47,8 @@ NAMING = 120.0
 
 ONLINE = ("", "online")
 
+K = TypeVar("K", int, str)
+
 
 class GridFederation:
     """Flower's nodes; a message expires shortly after the wait for its reply."""
@@ -59,13 +66,15 @@ class GridFederation:
         nodes = [node for node in self._grid.get_nodes() if node.status in ONLINE]
         unnamed = [node.node_id for node in nodes if node.node_id not in self._names]
         registered = {node.node_id: node.name for node in nodes if node.name}
-        told = {**self._ask_names([n for n in unnamed if n not in registered]), **registered}
+        asked = [node for node in unnamed if node not in registered]
+        names = {**self._ask_names(asked), **registered}
         for node in unnamed:
-            if node in told:
-                self._names[node] = told[node]
+            if node in names:
+                self._names[node] = names[node]
         self._ids = {}
         # A name that the node itself tells is not taken from the one registered under it.
-        for node in sorted((n.node_id for n in nodes), key=lambda n: (n not in registered, n)):
+        ids = [node.node_id for node in nodes]
+        for node in sorted(ids, key=lambda node: (node not in registered, node)):
             name = self._names.get(node)
             if name is not None and self._ids.setdefault(name, node) != node:
                 self._tell(f"two nodes are called {name}: one of them is left out")
@@ -77,30 +86,31 @@ class GridFederation:
 
     def receive(self, timeout: float) -> Iterator[Arrival]:
         """See `Federation`."""
-        yield from self._pull(self._pending, timeout)
+        for node, message in self._pull(self._pending, timeout):
+            yield _arrival(node, message)
 
-    def _push(
-        self, kind: str, records: Mapping[int, Record], names: Sequence[Any] | Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Send requests; return the names of the nodes by the ids of the messages."""
-        contents: dict[int, Any] = {}
+    def _push(self, kind: str, records: Mapping[int, Record], keys: Iterable[K]) -> dict[str, K]:
+        """Send requests; return the keys of the nodes by the ids of the messages."""
+        contents: dict[int, RecordDict] = {}
         messages: list[Message] = []
         for node, record in records.items():
-            content = contents.setdefault(id(record), None) or to_flower(record)
-            contents[id(record)] = content
+            content = contents.get(id(record))
+            if content is None:
+                content = contents[id(record)] = to_flower(record)
             group = str(record.entries.get("round", ""))
             ttl = self._timeout + GRACE
             messages.append(Message(content, node, TYPES[kind], ttl=ttl, group_id=group))
-        pushed = zip(self._grid.push_messages(messages), names, strict=False)
-        return {message: name for message, name in pushed if message}
+        pushed = zip(self._grid.push_messages(messages), keys, strict=False)
+        return {message: key for message, key in pushed if message}
 
-    def _pull(self, pending: dict[str, Any], timeout: float) -> Iterator[Arrival]:
+    def _pull(self, pending: dict[str, K], timeout: float) -> Iterator[tuple[K, Message]]:
+        """Yield the messages that arrive, with the keys of their nodes."""
         begun = time.monotonic()
         while pending:
             for message in self._grid.pull_messages(list(pending)):
                 node = pending.pop(message.metadata.reply_to_message_id, None)
                 if node is not None:
-                    yield _arrival(node, message)
+                    yield node, message
             waited = time.monotonic() - begun
             if waited >= timeout:
                 return
@@ -111,15 +121,15 @@ class GridFederation:
         """Return the names that nodes report; those that do not reply are left out."""
         question = Record({}, ())
         pending = self._push("describe", dict.fromkeys(nodes, question), nodes)
-        found: dict[int, str] = {}
-        for arrival in self._pull(pending, min(self._timeout, NAMING)):
-            node: Any = arrival.node
-            name = "" if arrival.record is None else read_name(arrival.record)
-            found[node] = name or f"node-{node}"
-        return found
+        names: dict[int, str] = {}
+        for node, message in self._pull(pending, min(self._timeout, NAMING)):
+            record = _arrival("", message).record
+            name = "" if record is None else read_name(record)
+            names[node] = name or f"node-{node}"
+        return names
 
 
-def _arrival(node: Any, message: Message) -> Arrival:
+def _arrival(node: str, message: Message) -> Arrival:
     if message.has_error():
         # Use only the code, because the text may be the node's traceback, with its paths.
         return Arrival(node, None, f"Flower reports its error {message.error.code}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import TypeAlias
 
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
 from tffc.deploy.flower.asking import Asking, TooFewError
@@ -29,7 +29,7 @@ from tffc.runtime.masking.aggregator import Aggregator
 from tffc.runtime.masking.terms import Demands, Terms
 from tffc.support.errors import ExecutionError, TffcError
 
-Finish = Callable[[list[Any]], list[Any]]
+Finish: TypeAlias = Callable[[Sequence[object]], list[object]]
 """A function that replaces the masked sums in merged accumulators by the true ones."""
 
 
@@ -90,7 +90,7 @@ class MaskedAttempt:
         server = self._server
         opening = {n: pack_terms(n, self._terms) for n in self._asking.nodes}
         self._step(MaskedStep.KEYS, opening, lambda n, p: server.receive_keys(n, unpack_keys(p)))
-        keys = {name: pack_keys(each) for name, each in server.all_keys().items()}
+        keys = {name: pack_keys(public) for name, public in server.all_keys().items()}
         everyone = pack_table(keys)
         self._step(
             MaskedStep.SHARES,
@@ -128,42 +128,46 @@ class MaskedAttempt:
         """Ask nodes to work, and add the vectors of valid replies to the sum."""
         sent = self._request.sent
         requests = {
-            name: self._asked(MaskedStep.WORK, kept=self._request.kept, sent=(pack_table(s), sent))
+            name: self._asked(MaskedStep.WORK, self._request.kept, (pack_table(s), sent))
             for name, s in shares.items()
         }
 
         def unfit(reply: Reply) -> str:
             wrong = self._asking.unfit(reply)
-            if not wrong and self._parts.segments(reply.totals) != self._terms.segments:
+            if not wrong and self._parts.segments(reply.accumulators) != self._terms.segments:
                 wrong = "its secure sums are of another size"
             return wrong
 
         replies = self._asking.ask(MaskedStep.WORK, requests, unfit)
         for name, reply in replies.items():
-            self._server.receive_masked(name, self._parts.vector(reply.totals))
+            self._server.receive_masked(name, self._parts.vector(reply.accumulators))
         return replies
 
     def _step(
-        self, step: MaskedStep, payloads: Mapping[str, Any], receive: Callable[[str, Any], Any]
+        self,
+        step: MaskedStep,
+        payloads: Mapping[str, object],
+        receive: Callable[[str, object], None],
     ) -> None:
         """Ask nodes for a step, and process their payloads."""
-        made = {id(each): self._asked(step, kept=None, sent=each) for each in payloads.values()}
-        requests = {name: made[id(each)] for name, each in payloads.items()}
+        # Nodes that are sent the same payload share a request.
+        shared = {id(payload): self._asked(step, None, payload) for payload in payloads.values()}
+        requests = {name: shared[id(payload)] for name, payload in payloads.items()}
         for name, reply in self._asking.ask(step, requests, lambda reply: "").items():
             try:
                 receive(name, reply.totals)
             except TffcError as error:
                 self._asking.tell(f"{name} does not take part: {error.message}")
 
-    def _asked(self, step: MaskedStep, **given: Any) -> Request:
+    def _asked(self, step: MaskedStep, kept: object, sent: object) -> Request:
         """Return the request for a step; its attempt id does not match replies to other steps."""
         attempt = attempt_of(self._request.attempt, step)
-        return dataclasses.replace(self._request, attempt=attempt, **given)
+        return dataclasses.replace(self._request, attempt=attempt, kept=kept, sent=sent)
 
-    def _receive_revealed(self, name: str, payload: Any) -> None:
+    def _receive_revealed(self, name: str, payload: object) -> None:
         self._revealed.add(name)
         self._server.receive_revealed(name, unpack_revealed(payload))
 
-    def _confirmed(self, name: str, payload: Any) -> None:
+    def _confirmed(self, name: str, payload: object) -> None:
         if isinstance(payload, bytes):
             self._server.receive_confirmed(name, payload)

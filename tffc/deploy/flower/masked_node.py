@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TypedDict, TypeVar, cast
 
 from tffc.backends.forms.steps import RoundSteps
 from tffc.deploy.flower.masked_steps import (
@@ -34,8 +34,22 @@ from tffc.runtime.masking.participant import Participant
 from tffc.runtime.masking.terms import Demands
 from tffc.support.errors import DataError, ExecutionError
 from tffc.support.files.reading import read_regular
+from tffc.support.guards import is_tuple
 
 LONGEST_KEY = 2**16
+
+
+T = TypeVar("T")
+
+
+class _Held(TypedDict, total=False):
+    """What the memory of a node has beside the history: the sum that it takes part in, and the last
+    step that was done."""
+
+    label: str
+    round: int
+    step: str
+    participant: str
 
 
 class MaskedNode:
@@ -50,7 +64,7 @@ class MaskedNode:
         self._history = history_of(memory)
         self.memory = memory
 
-    def step(self, step: MaskedStep, request: Request) -> Any:
+    def step(self, step: MaskedStep, request: Request) -> object:
         """Return the node's message in a step other than work.
 
         Raises:
@@ -70,8 +84,8 @@ class MaskedNode:
             return self._taken(step, request, participant, does[step])
 
     def work(
-        self, request: Request, steps: RoundSteps, work: Callable[[Any], Reply]
-    ) -> tuple[Reply, list[Any]]:
+        self, request: Request, steps: RoundSteps, work: Callable[[object], Reply]
+    ) -> tuple[Reply, list[object]]:
         """Return a reply without accumulators, and the masked accumulators of all clients.
 
         `work` computes a reply with the accumulators from the values sent to clients.
@@ -80,18 +94,18 @@ class MaskedNode:
           ExecutionError: as for `step`, the server sent other values than it said before, or the
             sums have another size than the terms say.
         """
-        if not isinstance(request.sent, tuple) or len(request.sent) != 2:
+        if not is_tuple(request.sent) or len(request.sent) != 2:
             raise malformed("it does not hold two values")
         participant = self._participant(MaskedStep.WORK, request)
         sealed, sent = request.sent
         shares = unpack_bytes(sealed)
         received = digest_of_sent(request.kept, sent)
 
-        def does(participant: Participant, request: Request) -> tuple[Reply, list[Any]]:
+        def does(participant: Participant, request: Request) -> tuple[Reply, list[object]]:
             # Before clients compute anything.
             participant.agree(shares, received)
             reply = work(sent)
-            totals = reply.totals
+            totals = reply.accumulators
             parts = SecuredParts(steps, request.kept)
             if parts.segments(totals) != participant.segments:
                 raise ExecutionError(
@@ -113,15 +127,15 @@ class MaskedNode:
 
     def _participant(self, step: MaskedStep, request: Request) -> Participant:
         """Return the participant, if this is the next step of its sum."""
-        held = json.loads(self.memory) if self.memory else {}
-        order = [each.value for each in MaskedStep]
+        held = self._held()
+        order = [step.value for step in MaskedStep]
         is_this = held.get("label") == label_of(request.attempt)
         is_this = is_this and held.get("round") == request.round
-        done = order.index(held["step"]) + 1 if is_this else 0
+        done = order.index(held.get("step", "")) + 1 if is_this else 0
         expected = order[done] if done < len(order) else "none"
         if step.value != expected or not is_this:
             raise too_far(step.value, expected)
-        content = held["participant"].encode()
+        content = held.get("participant", "").encode()
         return Participant.from_bytes(content, self._signer(), self._known(), self._history)
 
     def _taken(
@@ -129,19 +143,18 @@ class MaskedNode:
         step: MaskedStep,
         request: Request,
         participant: Participant,
-        does: Callable[[Participant, Request], Any],
-    ) -> Any:
+        does: Callable[[Participant, Request], T],
+    ) -> T:
         """Take a step; save the participant and return the step's message.
 
         It is saved before the message is sent, so that the step cannot be repeated with other data,
         which could reveal more than the sum.  After a failure the sum is over.
         """
         try:
-            said = does(participant, request)
+            message = does(participant, request)
         except BaseException:
             # A sum that may not begin does not end the one before it.
-            held = json.loads(self.memory) if self.memory and step is MaskedStep.KEYS else {}
-            self._keep(held)
+            self._keep(self._held() if step is MaskedStep.KEYS else {})
             raise
         # After the last step nothing needs its secrets.
         is_last = step is MaskedStep.REVEALED
@@ -153,16 +166,20 @@ class MaskedNode:
                 "participant": "" if is_last else participant.to_bytes().decode(),
             }
         )
-        return said
+        return message
 
-    def _keep(self, participant: Mapping[str, Any]) -> None:
-        self.memory = json.dumps({**participant, "history": self._history.to_json()}).encode()
+    def _held(self) -> _Held:
+        # The node itself wrote its memory.
+        return cast("_Held", json.loads(self.memory)) if self.memory else {}
+
+    def _keep(self, held: _Held) -> None:
+        self.memory = json.dumps({**held, "history": self._history.to_json()}).encode()
 
     def _check_name(self, name: str) -> None:
         own = self._settings.name
         if own and name != own:
             raise ExecutionError(
-                "E790",
+                "E766",
                 f"the server calls the node {name!r}, which is {own!r}",
                 help="register the node under its name, or leave the name out of its configuration",
             )
@@ -179,27 +196,29 @@ class MaskedNode:
         return {path.stem: read_public_key(_read(path)) for path in sorted(folder.glob("*.pub"))}
 
 
-def _keys(participant: Participant, request: Request) -> Any:
+def _keys(participant: Participant, request: Request) -> object:
     return pack_keys(participant.keys())
 
 
-def _shares(participant: Participant, request: Request) -> Any:
-    keys = {name: unpack_keys(each) for name, each in unpack_table(request.sent).items()}
+def _shares(participant: Participant, request: Request) -> object:
+    keys = {name: unpack_keys(packed) for name, packed in unpack_table(request.sent).items()}
     return pack_table(participant.shares(keys))
 
 
-def _confirmed(participant: Participant, request: Request) -> Any:
+def _confirmed(participant: Participant, request: Request) -> object:
     return participant.confirmed(_names(request.sent))
 
 
-def _revealed(participant: Participant, request: Request) -> Any:
+def _revealed(participant: Participant, request: Request) -> object:
     return pack_revealed(participant.revealed(unpack_bytes(request.sent)))
 
 
-def _names(packed: Any) -> list[str]:
-    if not isinstance(packed, tuple) or not all(isinstance(each, bytes) for each in packed):
+def _names(packed: object) -> list[str]:
+    encoded = packed if is_tuple(packed) else (None,)
+    names = [name.decode(errors="replace") for name in encoded if isinstance(name, bytes)]
+    if len(names) != len(encoded):
         raise malformed("it does not hold names")
-    return [each.decode(errors="replace") for each in packed]
+    return names
 
 
 def _read(path: pathlib.Path) -> bytes:
@@ -207,7 +226,7 @@ def _read(path: pathlib.Path) -> bytes:
         return read_regular(path, LONGEST_KEY)
     except OSError as error:
         raise DataError(
-            "E791",
+            "E787",
             f"cannot read the key {path}: {error.strerror}",
             help="give the path of a key that the node's user may read",
         ) from error

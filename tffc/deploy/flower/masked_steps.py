@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from tffc.runtime.masking.commitments import SHARE
 from tffc.runtime.masking.terms import Keys, Revealed, Terms
 from tffc.runtime.masking.vectors import Segment
 from tffc.support.errors import ExecutionError
+from tffc.support.guards import is_tuple
+
+T = TypeVar("T")
 
 MOST_SEGMENTS, MOST_VALUES, MOST_PARTICIPANTS = 2**16, 2**40, 2**12
 """Splitting secrets takes time in the square of the participants: some seconds for the most."""
@@ -48,17 +51,21 @@ def label_of(attempt: str) -> str:
     return attempt.partition("/")[0]
 
 
-def digest_of_sent(kept: Any, sent: Any) -> bytes:
+def digest_of_sent(kept: object, sent: object) -> bytes:
     """Return the digest of all that the server sends for a round: its own values that aggregations
     need, such as bounds, and the values for the clients."""
     # Equal values have equal encodings, on both sides of a message.
     return hashlib.sha256(encode((kept, sent))).digest()
 
 
-def pack_terms(name: str, terms: Terms) -> Any:
+def pack_terms(name: str, terms: Terms) -> tuple[object, ...]:
     """Pack what the first request holds of the terms, and the participant's name."""
     segments = tuple((str(s.modulus).encode(), np.int64(s.size)) for s in terms.segments)
     return name.encode(), np.int64(terms.threshold), segments, terms.sent
+
+
+_PackedTerms: TypeAlias = tuple[bytes, object, Iterable[tuple[bytes, object]], object]
+"""The types of packed terms, if they are right; others fail where they are used."""
 
 
 def unpack_terms(request: Request) -> tuple[str, Terms]:
@@ -68,7 +75,7 @@ def unpack_terms(request: Request) -> tuple[str, Terms]:
       ExecutionError: the request is malformed.
     """
     try:
-        name, threshold, pairs, sent = request.sent
+        name, threshold, pairs, sent = cast("_PackedTerms", request.sent)
         label = bytes.fromhex(label_of(request.attempt))
         is_named = label.hex() == label_of(request.attempt) and len(label) == LABEL
         segments = tuple(Segment(int(modulus), _whole(size)) for modulus, size in pairs)
@@ -85,58 +92,61 @@ def unpack_terms(request: Request) -> tuple[str, Terms]:
     raise malformed("it does not hold the terms of a masked sum")
 
 
-def _whole(value: Any) -> int:
+def _whole(value: object) -> int:
     if not isinstance(value, np.integer):
         raise TypeError("it is not a number as we write it")
-    return int(value)
+    return int(cast("np.integer[Any]", value))
 
 
-def pack_keys(keys: Keys) -> Any:
+def pack_keys(keys: Keys) -> tuple[bytes, ...]:
     """Pack the public keys of a participant into a value."""
     return keys.sealing, keys.masking, keys.signature
 
 
-def unpack_keys(packed: Any) -> Keys:
+def unpack_keys(packed: object) -> Keys:
     """Unpack the result of `pack_keys`; raises the same error as `unpack_terms`."""
-    if not isinstance(packed, tuple) or len(packed) != 3 or not _are_bytes(packed):
+    if not is_tuple(packed) or len(packed) != 3 or not _are_bytes(packed):
         raise malformed("it does not hold the keys of a participant")
-    return Keys(*packed)
+    sealing, masking, signature = packed
+    return Keys(sealing, masking, signature)
 
 
-def pack_table(table: Mapping[str, Any]) -> Any:
+def pack_table(table: Mapping[str, T]) -> tuple[tuple[bytes, T], ...]:
     """Pack a mapping into a value."""
-    return tuple((name.encode(), each) for name, each in sorted(table.items()))
+    return tuple((name.encode(), table[name]) for name in sorted(table))
 
 
-def unpack_table(packed: Any) -> dict[str, Any]:
+def unpack_table(packed: object) -> dict[str, object]:
     """Unpack the result of `pack_table`; raises the same error as `unpack_terms`."""
-    found: dict[str, Any] = {}
-    for pair in packed if isinstance(packed, tuple) else (None,):
-        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], bytes):
+    table: dict[str, object] = {}
+    for pair in packed if is_tuple(packed) else (None,):
+        encoded, value = pair if is_tuple(pair) and len(pair) == 2 else (None, None)
+        if not isinstance(encoded, bytes):
             raise malformed("it does not hold a table")
-        name = _name(pair[0])
-        if name in found or len(found) == MOST_PARTICIPANTS:
+        name = _name(encoded)
+        if name in table or len(table) == MOST_PARTICIPANTS:
             raise malformed("its table has a name twice, or too many")
-        found[name] = pair[1]
-    return found
+        table[name] = value
+    return table
 
 
-def unpack_bytes(packed: Any) -> dict[str, bytes]:
+def unpack_bytes(packed: object) -> dict[str, bytes]:
     """Unpack a table whose values are bytes; raises the same error as `unpack_terms`."""
-    found = unpack_table(packed)
-    if not _are_bytes(tuple(found.values())):
+    table = unpack_table(packed)
+    values = tuple(table.values())
+    if not _are_bytes(values):
         raise malformed("it does not hold a table of bytes")
-    return found
+    return dict(zip(table, values, strict=True))
 
 
-def pack_revealed(revealed: Revealed) -> Any:
+def pack_revealed(revealed: Revealed) -> tuple[object, ...]:
     """Pack the shares that a participant reveals at the end into a value."""
     return pack_table(_shares(revealed.seeds)), pack_table(_shares(revealed.secrets))
 
 
-def unpack_revealed(packed: Any) -> Revealed:
+def unpack_revealed(packed: object) -> Revealed:
     """Unpack the result of `pack_revealed`; raises the same error as `unpack_terms`."""
-    if not isinstance(packed, tuple) or len(packed) != 2:
+    if not is_tuple(packed) or len(packed) != 2:
         raise malformed("it does not hold shares")
     seeds, secrets = map(unpack_bytes, packed)
     if any(len(share) != SHARE for share in (*seeds.values(), *secrets.values())):
@@ -152,7 +162,7 @@ def _numbers(shares: Mapping[str, bytes]) -> dict[str, int]:
     return {name: int.from_bytes(share, "little") for name, share in shares.items()}
 
 
-def _are_bytes(values: tuple[Any, ...]) -> bool:
+def _are_bytes(values: tuple[object, ...]) -> TypeGuard[tuple[bytes, ...]]:
     return all(isinstance(value, bytes) for value in values)
 
 

@@ -16,6 +16,7 @@ from tffc.runtime.engines.encoding import decode, encode
 from tffc.runtime.engines.process import Process
 from tffc.support.errors import ExecutionError, reader
 from tffc.support.files.strict_json import is_count
+from tffc.support.guards import is_list, is_tuple
 
 OPEN, MASKED = "open", "masked"
 """The ways of adding secure sums."""
@@ -52,7 +53,7 @@ class Request:
 
     def to_record(self) -> Record:
         """Return the request as a record."""
-        arrays: list[Any] = []
+        arrays: list[object] = []
         rest = encode((self.kept, self.sent), arrays)
         about = {
             "program": self.program,
@@ -72,14 +73,14 @@ class Request:
         """
         fields = _Fields(record)
         value = fields.value()
-        if not isinstance(value, tuple) or len(value) != 2:
+        if not is_tuple(value) or len(value) != 2:
             raise malformed("it does not hold two values")
+        kept, sent = value
         mode = fields.text("secure-sums")
         if mode not in (OPEN, MASKED):
             raise malformed(f"its 'secure-sums' is neither {OPEN} nor {MASKED}")
-        return cls(
-            fields.text("program"), fields.count("round"), fields.text("attempt"), mode, *value
-        )
+        program, round = fields.text("program"), fields.count("round")
+        return cls(program, round, fields.text("attempt"), mode, kept, sent)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,9 +99,14 @@ class Reply:
     totals: Any = None
     error: str = ""
 
+    @property
+    def accumulators(self) -> list[object]:
+        """The accumulators, if there are any."""
+        return self.totals if is_list(self.totals) else []
+
     def to_record(self) -> Record:
         """Return the reply as a record."""
-        arrays: list[Any] = []
+        arrays: list[object] = []
         rest = encode(self.totals, arrays)
         about = {field: getattr(self, field) for field in _ABOUT_REPLY}
         return Record({**about, "rest": rest}, arrays)
@@ -141,19 +147,18 @@ class _Fields:
         self._record = record
 
     def text(self, name: str) -> str:
-        found = self._record.entries.get(name)
-        if not isinstance(found, str) or len(found) > LONGEST_TEXT:
+        text = self._record.entries.get(name)
+        if not isinstance(text, str) or len(text) > LONGEST_TEXT:
             raise malformed(f"its {name!r} is not a text, or too long")
-        return found
+        return text
 
     def count(self, name: str) -> int:
-        found = self._record.entries.get(name)
-        if not is_count(found):
+        count = self._record.entries.get(name)
+        if not isinstance(count, int) or not is_count(count):
             raise malformed(f"its {name!r} is not a count")
-        # `is_count` has checked the type.
-        return int(found)  # pyright: ignore[reportArgumentType]  # checked above
+        return int(count)
 
-    def value(self) -> Any:
+    def value(self) -> object:
         rest = self._record.entries.get("rest")
         if not isinstance(rest, bytes):
             raise malformed("it holds no value")
@@ -180,5 +185,5 @@ def name_record(name: str) -> Record:
 @reader("a message of a federation", ExecutionError)
 def read_name(record: Record) -> str:
     """Return the name in a node's reply; empty if it is not a valid name."""
-    found = record.entries.get("name")
-    return found if isinstance(found, str) and NAME.fullmatch(found) else ""
+    name = record.entries.get("name")
+    return name if isinstance(name, str) and NAME.fullmatch(name) else ""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Callable
-from typing import Any
 
 from tffc.assurance.audit.audit import Audit, Channel, Protection, audit
 from tffc.assurance.audit.bundles import audit_bundle, read_for_audit
@@ -35,6 +34,7 @@ from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.shards import ClientWork, run_shards
 from tffc.runtime.runs.run_folder import RunFolder
 from tffc.support.errors import ExecutionError, PolicyError, TffcError
+from tffc.support.guards import is_list, is_tuple
 
 
 class Node:
@@ -98,11 +98,11 @@ class Node:
         # Imported late: it imports cryptography.
         from tffc.deploy.flower.masked_node import MaskedNode, MaskedStep
 
-        def work(sent: Any) -> Reply:
+        def work(sent: object) -> Reply:
             reply = self._work(request, sent, settings, process)
             # What is not masked is seen by the server, so it must be enough by itself.
-            pairs = zip(process.steps.aggregations, reply.totals or (), strict=False)
-            seen = [total for each, total in pairs if each.secure_sum(request.kept) is None]
+            pairs = zip(process.steps.aggregations, reply.accumulators, strict=False)
+            seen = [total for steps, total in pairs if steps.secure_sum(request.kept) is None]
             _check_clients(reply, max(1, least if _holds_values(seen) else 0))
             return reply
 
@@ -120,7 +120,9 @@ class Node:
             self.memory = Memory(round, masked.memory)
         return reply
 
-    def _work(self, request: Request, sent: Any, settings: NodeSettings, process: Process) -> Reply:
+    def _work(
+        self, request: Request, sent: object, settings: NodeSettings, process: Process
+    ) -> Reply:
         """Return a reply with the accumulators of the node's clients."""
         _check_parameters(request, process)
         if not conforms(sent, process.steps.sent_type):
@@ -154,11 +156,11 @@ class Node:
         """
         if self._audit is None:
             self._audit = _audited(bundle)
-        found = self._audit
+        audited = self._audit
         if request.secure_sums != MASKED:
-            channels = tuple(map(_unmasked, found.channels))
-            found = dataclasses.replace(found, channels=channels)
-        broken = violations(found, policy, datetime.date.today())
+            channels = tuple(map(_unmasked, audited.channels))
+            audited = dataclasses.replace(audited, channels=channels)
+        broken = violations(audited, policy, datetime.date.today())
         reasons = [f"{v.rule}: {v.subject}: {v.message}" for v in broken if v.excepted is None]
         if reasons:
             raise PolicyError(
@@ -171,7 +173,7 @@ class Node:
     def _check_request(self, request: Request, process: Process) -> None:
         if request.program != program_digest(process):
             raise ExecutionError(
-                "E773",
+                "E763",
                 "the server asks for a round of another program than the one in the node's app",
                 help="let the server and all nodes run one app",
             )
@@ -233,19 +235,19 @@ def _check_clients(reply: Reply, least: int) -> None:
     """Check that enough clients of the node are in what leaves it."""
     if reply.clients < least:
         raise ExecutionError(
-            "E918",
+            "E746",
             f"what would leave the node is of {reply.clients} clients, and {least} are the least",
             help="add clients to the node, or demand fewer with least-clients in its policy",
         )
 
 
-def _holds_values(accumulators: Any) -> bool:
+def _holds_values(accumulators: object) -> bool:
     """Return whether there is any value in accumulators, which may be empty structs."""
     stack = [accumulators]
     while stack:
         item = stack.pop()
-        members = getattr(item, "members", item)
-        if not isinstance(members, (tuple, list)):
+        members: object = getattr(item, "members", item)
+        if not is_list(members) and not is_tuple(members):
             return True
         stack.extend(members)
     return False
@@ -261,7 +263,7 @@ def _unmasked(channel: Channel) -> Channel:
 def _folder_of_outputs(settings: NodeSettings, process: Process) -> RunFolder:
     if settings.out is None:
         raise ExecutionError(
-            "E777",
+            "E766",
             "clients have something in the end of a round, and the node has no folder for it",
             help="start the node with --node-config 'out=\"/path/to/folder\" ...'",
         )

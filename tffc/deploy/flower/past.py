@@ -11,12 +11,12 @@ import contextlib
 import json
 import pathlib
 from collections.abc import Generator
-from typing import Any
 
 from tffc.runtime.masking.history import History
 from tffc.support.errors import DataError, reader
 from tffc.support.files import atomic, locks
 from tffc.support.files.reading import read_regular
+from tffc.support.guards import is_dict
 
 FILE, LOCK = "masked-sums.json", "masked-sums.lock"
 
@@ -74,11 +74,11 @@ def _write(folder: pathlib.Path, history: History) -> None:
         raise _unusable(folder, str(error.strerror)) from error
 
 
-def _object(content: bytes) -> dict[str, Any]:
+def _object(content: bytes) -> dict[str, object]:
     parsed = json.loads(content)
-    if not isinstance(parsed, dict):
+    if not is_dict(parsed):
         raise ValueError("it is not an object of JSON")
-    return parsed
+    return {str(name): value for name, value in parsed.items()}
 
 
 def _unusable(folder: pathlib.Path, reason: str) -> DataError:

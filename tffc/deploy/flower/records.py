@@ -5,12 +5,16 @@ each array, all arrays of one element type are joined into one, named after the 
 and shapes are in a separate entry.
 """
 
+# Flower may not be installed; then its types are unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,6 +23,8 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict  # pyright: ig
 
 from tffc.deploy.flower.messages import Record, malformed
 from tffc.support.errors import ExecutionError, reader
+from tffc.support.guards import Array as Numbers
+from tffc.support.guards import is_list
 
 ABOUT, ARRAYS, SHAPES = "tffc", "arrays", "shapes"
 
@@ -40,13 +46,13 @@ HEAD = re.compile(
 
 def to_flower(record: Record) -> RecordDict:
     """Convert a record to Flower's."""
-    together: dict[str, list[Any]] = {}
+    together: dict[str, list[Numbers]] = {}
     shapes: list[str] = []
     for array in map(np.asarray, record.arrays):
         together.setdefault(array.dtype.str, []).append(array.ravel())
         shapes.append(" ".join([array.dtype.str, *map(str, array.shape)]))
     arrays = {dtype: Array(np.concatenate(flat)) for dtype, flat in together.items()}
-    about = ConfigRecord({**record.entries, SHAPES: shapes})
+    about = ConfigRecord(cast("dict[str, Any]", {**record.entries, SHAPES: shapes}))
     return RecordDict({ABOUT: about, ARRAYS: ArrayRecord(arrays)})
 
 
@@ -62,19 +68,20 @@ def from_flower(content: RecordDict) -> Record:
         raise malformed("it does not have our two records")
     entries = dict(about)
     shapes = entries.pop(SHAPES, None)
-    if not isinstance(shapes, list):
+    if not is_list(shapes):
         raise malformed("it does not say which arrays it has")
-    return Record(entries, _apart({name: _flat(each) for name, each in arrays.items()}, shapes))
+    flat = {name: _flat(array) for name, array in arrays.items()}
+    return Record(entries, _apart(flat, shapes))
 
 
-def _apart(together: Mapping[str, Any], shapes: list[Any]) -> list[Any]:
-    """Split the joined arrays, one for each element type, into arrays of the given shapes.
+def _apart(together: Mapping[str, Numbers], shapes: list[object]) -> list[Numbers]:
+    """Split the joined arrays, one for each element type, into arrays of these shapes.
 
     Raises:
       ExecutionError: there are too few or too many numbers, or some of another type.
     """
     used = dict.fromkeys(together, 0)
-    found: list[Any] = []
+    arrays: list[Numbers] = []
     for text in shapes:
         if not isinstance(text, str) or SHAPE.fullmatch(text) is None:
             raise malformed("what it says of its arrays cannot be read")
@@ -86,15 +93,15 @@ def _apart(together: Mapping[str, Any], shapes: list[Any]) -> list[Any]:
         if flat is None or flat.dtype.str != dtype or end > len(flat):
             raise malformed("an array of numbers is missing beside the value")
         try:
-            found.append(flat[begin:end].reshape(shape))
+            arrays.append(flat[begin:end].reshape(shape))
         except ValueError:
             raise malformed("one of its arrays has a shape that no array has") from None
     if used != {dtype: flat.size for dtype, flat in together.items()}:
         raise malformed("it has more numbers than it says")
-    return found
+    return arrays
 
 
-def _flat(array: Array) -> Any:
+def _flat(array: Array) -> Numbers:
     """Return the numbers of a flat array, of which there are as many as it claims.
 
     Flower's own reading would allocate what is claimed first, and read archives of arrays too.

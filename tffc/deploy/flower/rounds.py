@@ -11,7 +11,7 @@ from tffc.deploy.flower.engine import FlowerEngine, Nodes
 from tffc.deploy.flower.settings import RunSettings
 from tffc.runtime.engines.engine import Cohort, RoundResult
 from tffc.runtime.engines.rounds import Round, sample
-from tffc.runtime.runs.state import State
+from tffc.runtime.engines.state import State
 
 POLL = 2.0
 """The seconds between two counts of the connected nodes."""
@@ -84,7 +84,7 @@ def _wait_for_nodes(
     while len(names := engine.federation.names()) < settings.min_nodes:
         if waited >= settings.timeout:
             raise TooFewError(
-                "E771",
+                "E770",
                 f"{len(names)} nodes are there, and a round needs {settings.min_nodes}",
                 help="start more nodes, or let fewer be enough with min-nodes",
             )

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import pathlib
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeGuard, TypeVar, get_type_hints
 
 from tffc.deploy.flower.messages import MASKED, OPEN
 from tffc.runtime.effects.consent import read_kinds
@@ -14,7 +14,7 @@ from tffc.support.errors import LanguageValueError
 
 T = TypeVar("T")
 
-Config = Mapping[str, Any]
+Config: TypeAlias = Mapping[str, object]
 """Texts, numbers and booleans by name, as Flower passes them on."""
 
 
@@ -22,41 +22,51 @@ class _Rule(NamedTuple):
     """A rule for an entry: the expected value in words, a condition, and the conversion."""
 
     expected: str
-    holds: Callable[[Any], bool]
-    convert: Callable[[Any], Any] = lambda found: found
+    holds: Callable[[object], bool]
+    convert: Callable[[Any], object] = lambda value: value
 
 
-def _is_whole(found: Any) -> bool:
-    return isinstance(found, int) and not isinstance(found, bool)
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_text(found: Any) -> bool:
-    return isinstance(found, str)
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_way(value: object) -> bool:
+    return value in (OPEN, MASKED)
 
 
 def _count(least: int) -> _Rule:
-    expected = f"a number from {least} on"
-    return _Rule(expected, lambda found: _is_whole(found) and least <= found < 2**31)
+    def is_right(value: object) -> bool:
+        return _is_whole(value) and least <= value < 2**31
+
+    return _Rule(f"a number from {least} on", is_right)
 
 
 def _amount(expected: str, holds: Callable[[float], bool]) -> _Rule:
-    def is_right(found: Any) -> bool:
-        is_number = isinstance(found, float) or _is_whole(found)
-        return is_number and math.isfinite(found) and holds(found)
+    def is_right(value: object) -> bool:
+        number = value if isinstance(value, float) or _is_whole(value) else math.nan
+        return math.isfinite(number) and holds(number)
 
     return _Rule(expected, is_right, float)
 
 
 def _kinds(text: str) -> frozenset[str]:
-    return read_kinds([each.strip() for each in text.split(",") if each.strip()])
+    return read_kinds([word.strip() for word in text.split(",") if word.strip()])
 
 
 _Positive: TypeAlias = Annotated[int, _count(1)]
 _Text: TypeAlias = Annotated[str, _Rule("a text", _is_text)]
 _Path: TypeAlias = Annotated[pathlib.Path | None, _Rule("a path", _is_text, pathlib.Path)]
-_Flag: TypeAlias = Annotated[bool, _Rule("true or false", lambda found: isinstance(found, bool))]
-_Fraction = _amount("a number above 0, of at most 1", lambda found: 0 < found <= 1)
-_SecureSums = _Rule(f"{OPEN!r} or {MASKED!r}", lambda found: found in (OPEN, MASKED))
+_Flag: TypeAlias = Annotated[bool, _Rule("true or false", _is_flag)]
+_Fraction = _amount("a number above 0, of at most 1", lambda value: 0 < value <= 1)
+_SecureSums = _Rule(f"{OPEN!r} or {MASKED!r}", _is_way)
 _Effects: TypeAlias = Annotated[
     frozenset[str], _Rule("kinds of effects with commas between them", _is_text, _kinds)
 ]
@@ -75,8 +85,8 @@ class RunSettings:
     min_nodes: _Positive = 2
     min_replies: _Positive = 2
     fraction: Annotated[float, _Fraction] = 1.0
-    timeout: Annotated[float, _amount("seconds", lambda found: found > 0)] = 600.0
-    pause: Annotated[float, _amount("seconds", lambda found: found >= 0)] = 10.0
+    timeout: Annotated[float, _amount("seconds", lambda value: value > 0)] = 600.0
+    pause: Annotated[float, _amount("seconds", lambda value: value >= 0)] = 10.0
     attempts: _Positive = 5
     seed: Annotated[int, _Rule("a whole number", _is_whole)] = 0
     out: _Path = None
@@ -138,34 +148,34 @@ class NodeSettings:
             shared = {"data": run.get("data", ""), "out": run.get("clients-out", "")}
             config = {**shared, **config}
         what = "the node's configuration"
-        made = _read(cls, what, config)
-        if not made.data:
+        settings = _read(cls, what, config)
+        if not settings.data:
             raise LanguageValueError(
-                "E767",
+                "E766",
                 "the node's configuration does not say where its clients' data is",
                 help="start it with --node-config 'data=\"/path/to/data\"'; a run in the "
                 "simulation is given it by --run-config",
             )
-        partition, count = made.partition_id, made.num_partitions
+        partition, count = settings.partition_id, settings.num_partitions
         if (partition, count) != (None, None) and partition not in range(count or 0):
             expected = "a number below num-partitions, which is there too"
             raise _wrong("partition-id", what, config, expected)
-        return made
+        return settings
 
 
 def _read(kind: type[T], what: str, config: Config) -> T:
     """Return the settings of a kind; entries that are missing or empty have defaults."""
-    given: dict[str, Any] = {}
+    settings: dict[str, object] = {}
     for field, annotated in get_type_hints(kind, include_extras=True).items():
         name = field.replace("_", "-")
-        found = config.get(name, "")
-        if found == "":
+        value = config.get(name, "")
+        if value == "":
             continue
         (rule,) = annotated.__metadata__
-        if not rule.holds(found):
+        if not rule.holds(value):
             raise _wrong(name, what, config, rule.expected)
-        given[field] = rule.convert(found)
-    return kind(**given)
+        settings[field] = rule.convert(value)
+    return kind(**settings)
 
 
 def _wrong(name: str, what: str, config: Config, expected: str) -> LanguageValueError:

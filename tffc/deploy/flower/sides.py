@@ -1,5 +1,10 @@
 """The two sides of a Flower app, for the bundle beside them; see `tffc.deploy.flower.apps`."""
 
+# Flower may not be installed; then its types are unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+# pyright: reportUnknownLambdaType=false, reportUntypedFunctionDecorator=false
+
 from __future__ import annotations
 
 import contextlib
@@ -7,7 +12,7 @@ import functools
 import logging
 import os
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 # An extra, not installed with the rest.
 from flwr.app import ConfigRecord, Context, Message  # pyright: ignore[reportMissingImports]  # an extra
@@ -27,10 +32,10 @@ from tffc.deploy.flower.warm import ask_worker
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round, Sampling
+from tffc.runtime.engines.state import State
 from tffc.runtime.runs.metrics import row_of
 from tffc.runtime.runs.run_folder import RunFolder
 from tffc.runtime.runs.run_identity import RunIdentity
-from tffc.runtime.runs.state import State
 from tffc.support.errors import TffcError
 
 BUNDLE = "bundle.json"
@@ -101,10 +106,10 @@ def serve(path: pathlib.Path, grid: Grid, context: Context) -> Iterator[Round]:
     federation = GridFederation(grid, settings.timeout, LOG.info)
     engine = FlowerEngine(process, federation, settings, LOG.info, large)
     with _outputs(process, settings) as (state, save):
-        for each in run_federation(engine, state, settings, LOG.info):
-            save(each)
-            LOG.info("%s", row_of(each, process.output_type).to_json().rstrip())
-            yield each
+        for finished in run_federation(engine, state, settings, LOG.info):
+            save(finished)
+            LOG.info("%s", row_of(finished, process.output_type).to_json().rstrip())
+            yield finished
 
 
 def answer(path: pathlib.Path, kind: str, message: Message, context: Context) -> Message:
@@ -124,10 +129,10 @@ def answer(path: pathlib.Path, kind: str, message: Message, context: Context) ->
 
 
 def _memory(context: Context) -> Memory:
-    kept = context.state.get(STATE)
-    if not isinstance(kept, ConfigRecord):
+    record = context.state.get(STATE)
+    if not isinstance(record, ConfigRecord):
         return Memory()
-    last, participant = kept.get("round"), kept.get("participant")
+    last, participant = record.get("round"), record.get("participant")
     return Memory(
         last if isinstance(last, int) else 0, participant if isinstance(participant, bytes) else b""
     )
@@ -175,7 +180,7 @@ def _done(task: Task) -> Done:
 @contextlib.contextmanager
 def _outputs(
     process: Process, settings: RunSettings
-) -> Iterator[tuple[State, Callable[[Round], None]]]:
+) -> Generator[tuple[State, Callable[[Round], None]]]:
     """Yield the state to continue from, and a function that saves rounds in the run's folder, if
     there is one."""
     if settings.out is None:

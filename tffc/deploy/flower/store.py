@@ -10,7 +10,6 @@ import hashlib
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from tffc.runtime.data.identity import file_digest
 from tffc.support.errors import DataError
 from tffc.support.files import atomic
 from tffc.support.files.reading import read_regular
+from tffc.support.guards import is_array
 
 LACKS, KEEP = "lacks", "keep"
 """The kinds of requests that ask which files a node lacks, and that send it files."""
@@ -34,7 +34,7 @@ class Store:
 
     def lacks(self, digests: Sequence[str]) -> list[str]:
         """Return the hashes of files that are missing or damaged."""
-        return [each for each in digests if not self._is_whole(each)]
+        return [digest for digest in digests if not self._is_whole(digest)]
 
     def _is_whole(self, digest: str) -> bool:
         try:
@@ -61,7 +61,7 @@ class Store:
             atomic.replace_file(self._folder / digest, content, is_shared=True)
         except OSError as error:
             raise DataError(
-                "E785",
+                "E851",
                 f"cannot keep a file of the bundle in {self._folder}: {error.strerror}",
                 help="let the folder be written, or name another one as 'cache'",
             ) from error
@@ -86,20 +86,20 @@ def answer_keep(store: Store, named: Mapping[str, int], record: Record) -> Recor
       ExecutionError: the app does not name one of the files.
       DataError: a file cannot be written.
     """
-    kept: list[str] = []
+    digests: list[str] = []
     for array in record.arrays:
         content = _bytes(array)
         if named.get(hashlib.sha256(content).hexdigest()) != len(content):
             raise malformed("it brings a file that the app does not name")
-        kept.append(store.put(content))
-    return Record({"digests": ",".join(kept)}, ())
+        digests.append(store.put(content))
+    return Record({"digests": ",".join(digests)}, ())
 
 
 def read_digests(record: Record) -> list[str]:
     """Return the hashes in a node's reply, ignoring anything else."""
-    found = record.entries.get("digests")
-    texts = found.split(",") if isinstance(found, str) else ()
-    return [each for each in texts if DIGEST.fullmatch(each)]
+    text = record.entries.get("digests")
+    words = text.split(",") if isinstance(text, str) else ()
+    return [word for word in words if DIGEST.fullmatch(word)]
 
 
 def files_record(files: Sequence[bytes]) -> Record:
@@ -107,7 +107,7 @@ def files_record(files: Sequence[bytes]) -> Record:
     return Record({}, [np.frombuffer(content, np.uint8) for content in files])
 
 
-def _bytes(array: Any) -> bytes:
-    if not isinstance(array, np.ndarray) or array.dtype != np.uint8 or array.ndim != 1:
+def _bytes(array: object) -> bytes:
+    if not is_array(array) or array.dtype != np.uint8 or array.ndim != 1:
         raise malformed("it brings an array that is not a file")
     return array.tobytes()

@@ -5,12 +5,17 @@
 The processes are forked from one that has only imported Flower and tffc's side of an app.
 """
 
+# Flower may not be installed; then its types are unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import multiprocessing
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 # An extra, not installed with the rest.
@@ -50,7 +55,7 @@ class Forks:
         self._server.set_forkserver_preload(list(IMPORTED))
 
     # Named as in `subprocess`.
-    def Popen(self, command: Sequence[str], **options: Any) -> Any:
+    def Popen(self, command: Sequence[str], **options: Any) -> subprocess.Popen[Any] | BaseProcess:
         """Start a command; use a forked process for the command that handles messages."""
         self._pauses.came()
         if command[0] != COMMAND:

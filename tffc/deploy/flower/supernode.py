@@ -10,6 +10,10 @@ is missing, it polls again soon, where Flower waits a second.  And `tffc.deploy.
 forks the process for a message from one that has already imported Flower.  Nothing else differs.
 """
 
+# Flower may not be installed; then its types are unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import functools
@@ -29,7 +33,7 @@ class Starts:
     """Replaces the module `subprocess` in Flower's node, to start our SuperExec."""
 
     @staticmethod
-    def Popen(command: Sequence[str]) -> Any:
+    def Popen(command: Sequence[str]) -> subprocess.Popen[bytes]:
         """Start our own SuperExec with the arguments of Flower's."""
         return subprocess.Popen(
             [sys.executable, "-m", "tffc.deploy.flower.superexec", *command[1:]]
@@ -38,7 +42,7 @@ class Starts:
 
 def main() -> None:
     """Run the node."""
-    module: Any = start_client_internal
+    module: Any = start_client_internal  # Flower expects modules there
     module.time, module.subprocess = Pauses(), Starts()
     module.pull_objects = functools.partial(module.pull_objects, initial_backoff=SHORTEST)
     flower_supernode()

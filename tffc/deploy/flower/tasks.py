@@ -7,7 +7,7 @@ If there is a worker, the process for a message imports only this module, not
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tffc.deploy.flower.messages import Record, Reply, Request
 from tffc.deploy.flower.settings import Config
@@ -51,9 +51,11 @@ class Done(NamedTuple):
     log: Sequence[str]
 
 
-def reply_to(request: Request, **given: Any) -> Reply:
-    """Return a reply to a request with the given fields."""
-    return Reply(request.program, request.round, request.attempt, **given)
+def reply_to(
+    request: Request, *, clients: int = 0, skipped: int = 0, totals: object = None, error: str = ""
+) -> Reply:
+    """Return a reply to a request with these fields."""
+    return Reply(request.program, request.round, request.attempt, clients, skipped, totals, error)
 
 
 def refusal(code: str, request: Request | None = None) -> Reply:

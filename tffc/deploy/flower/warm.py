@@ -15,8 +15,7 @@ import stat
 import struct
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -132,7 +131,7 @@ def _check_folder(folder: pathlib.Path) -> None:
         )
     if len(os.fsencode(folder / SOCKET)) > LONGEST_SOCKET:
         raise ExecutionError(
-            "E784",
+            "E783",
             f"the path of the worker's folder has more bytes than a socket takes: {LONGEST_SOCKET}",
             help="give a folder with a shorter path",
         )
@@ -201,21 +200,21 @@ def _decode_done(content: bytes) -> Done:
     return Done(_record(*record), Memory(int(last_round), participant), json.loads(log))
 
 
-def _memory_parts(memory: Memory) -> tuple[Any, bytes]:
+def _memory_parts(memory: Memory) -> tuple[np.int64, bytes]:
     return np.int64(memory.last_round), memory.participant
 
 
-def _json(value: Any) -> bytes:
+def _json(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
-def _record_parts(record: Record) -> tuple[bytes, bytes, list[Any]]:
+def _record_parts(record: Record) -> tuple[bytes, object, list[object]]:
     """Return the entries as JSON without `rest`, the bytes of `rest`, and the arrays."""
     entries = dict(record.entries)
     rest = entries.pop("rest", b"")
     return _json(entries), rest, list(record.arrays)
 
 
-def _record(entries: bytes, rest: bytes, arrays: list[Any]) -> Record:
-    found = json.loads(entries)
-    return Record({**found, "rest": rest} if rest else found, list(map(np.asarray, arrays)))
+def _record(entries: bytes, rest: bytes, arrays: Sequence[object]) -> Record:
+    about = json.loads(entries)
+    return Record({**about, "rest": rest} if rest else about, list(map(np.asarray, arrays)))

@@ -41,9 +41,9 @@ class KeptNodes:
             self._nodes.popitem(last=False)
         node.memory = task.memory
         reply = node.answer(task.record, task.kind)
-        told = list(log)
+        lines = list(log)
         log.clear()
-        return Done(reply, node.memory, told)
+        return Done(reply, node.memory, lines)
 
 
 def _make(task: Task) -> tuple[Node, list[str]]:

@@ -17,18 +17,19 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
-import importlib
 import logging
 import math
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import NamedTuple, NoReturn, TypeVar
 
 from tffc.backends.forms.steps import TupleAggregation
+from tffc.deploy.ray.api import Actor, Ray, Ref, load_ray
 from tffc.deploy.ray.worker import RoundRefs, Worker, merged_bytes
+from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.encoding import decode, encode
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching, Cohort
 from tffc.runtime.engines.process import Process
@@ -36,7 +37,7 @@ from tffc.runtime.engines.remote import RemoteEngine
 from tffc.runtime.engines.shards import Batches, ShardResult, shards_of
 from tffc.runtime.engines.shipment import bundle_to_bytes, source_to_bytes
 from tffc.runtime.engines.showing import showing
-from tffc.runtime.runs.speed import MERGE, SERVER, WAIT, RemoteSpeed
+from tffc.runtime.engines.speed import MERGE, SERVER, WAIT, RemoteSpeed
 from tffc.support.errors import ExecutionError, LanguageValueError, TffcError
 
 ATTEMPTS = 3
@@ -74,14 +75,6 @@ class RayOptions(NamedTuple):
     wait: float = 300
 
 
-def load_ray() -> Any:
-    """Return the module `ray`, with usage reports off unless the environment turns them on."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Without this, Ray warns at each start about a future change of behaviour.
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    return importlib.import_module("ray")
-
-
 def parse_options(words: Sequence[str]) -> RayOptions:
     """Parse the words of the options.
 
@@ -96,14 +89,14 @@ def parse_options(words: Sequence[str]) -> RayOptions:
     parser.add_argument("--shard", type=_positive)
     parser.add_argument("--fanout", type=_power_of_two)
     parser.add_argument("--wait", type=_amount)
-    given = vars(parser.parse_args(list(words)))
-    return RayOptions(**{name: value for name, value in given.items() if value is not None})
+    options = vars(parser.parse_args(list(words)))
+    return RayOptions(**{name: value for name, value in options.items() if value is not None})
 
 
 class _OptionParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise LanguageValueError(
-            "E946",
+            "E931",
             "the engine on Ray does not take these options",
             notes=(message,),
             help="give --address=auto, --workers=N, --cpus-per-worker=X, --gpus-per-worker=X, "
@@ -123,7 +116,10 @@ def _power_of_two(text: str) -> int:
     return _number(text, int, lambda number: number > 1 and not number & number - 1, "2, 4, 8 ...")
 
 
-def _number(text: str, kind: Any, holds: Callable[[Any], bool], expected: str) -> Any:
+N = TypeVar("N", int, float)
+
+
+def _number(text: str, kind: type[N], holds: Callable[[N], bool], expected: str) -> N:
     with contextlib.suppress(ValueError):
         if holds(kind(text)):
             return kind(text)
@@ -149,21 +145,20 @@ class RayEngine(RemoteEngine):
         self._ray = load_ray()
         self._pool = _pool_of(self._ray, self.options)
         self._bundle = self._ray.put(bundle_to_bytes(process.bundle))
-        self._source: tuple[Any, Any] = None, None
+        self._source: tuple[ClientSource, Ref] | None = None
         self._shard_seconds: float | None = None
 
     @property
     def _workers(self) -> int:
         return self._pool.count
 
-    def _aggregate(self, cohort: Cohort, kept: Any, sent: Any) -> tuple[Sequence[Any], set[str]]:
-        if self._source[0] is not cohort.source:
-            shipped = source_to_bytes(cohort.source, "ray.cloudpickle")
-            self._source = cohort.source, self._ray.put(shipped)
-        context = encode((kept, sent))
-        if len(context) > SMALL:
-            context = self._ray.put(context)
-        refs = RoundRefs(self._bundle, context, self._source[1])
+    def _aggregate(
+        self, cohort: Cohort, kept: object, sent: object
+    ) -> tuple[Sequence[object], set[str]]:
+        source = self._shipped(cohort.source)
+        encoded = encode((kept, sent))
+        context = self._ray.put(encoded) if len(encoded) > SMALL else encoded
+        refs = RoundRefs(self._bundle, context, source)
         clients, most = cohort.clients, self.options.shard
         batches, shards = self._windows(clients)
         if batches is None:
@@ -191,6 +186,13 @@ class RayEngine(RemoteEngine):
         with self.speed.driver.measure(SERVER), showing():
             totals = aggregation.zero(kept) if totals is None else totals
             return aggregation.report(totals, kept), work.skipped
+
+    def _shipped(self, source: ClientSource) -> Ref:
+        """Return the reference of a source, which is stored once."""
+        if self._source is None or self._source[0] is not source:
+            shipped = source_to_bytes(source, "ray.cloudpickle")
+            self._source = source, self._ray.put(shipped)
+        return self._source[1]
 
     def _together(self, shards: int) -> int:
         """Return how many of `shards` are handed out together: a power of two, chosen by how long a
@@ -226,7 +228,7 @@ class _RoundWork:
         self,
         process: Process,
         cohort: Cohort,
-        kept: Any,
+        kept: object,
         refs: RoundRefs,
         options: RayOptions,
         hands: Sequence[Sequence[tuple[str, ...]]],
@@ -252,11 +254,11 @@ class _RoundWork:
         self.total: bytes | None = None
         cohort.progress(0, len(cohort.clients))
 
-    def start(self, actor: Any, job: _Job) -> Any:
+    def start(self, actor: Actor, job: _Job) -> Ref:
         """Give a job to an actor; return the reference of its result."""
         if job.height:
             return actor.merge.remote(self.refs, list(job.parts))
-        shards = [[os.fsencode(client) for client in each] for each in self._hands[job.number]]
+        shards = [list(map(os.fsencode, shard)) for shard in self._hands[job.number]]
         skips = self._cohort.skip_bad_clients
         return actor.run_shards.remote(self.refs, shards, skips, self._batches)
 
@@ -273,7 +275,7 @@ class _RoundWork:
         shards = () if job.height else self._hands[job.number]
         what = f"that of the clients {shards[0][0]} to {shards[-1][-1]}" if shards else "a merge"
         raise ExecutionError(
-            "E948",
+            "E772",
             f"{ATTEMPTS} workers of Ray were lost at the same work",
             notes=(f"it was {what}", reason.strip().partition("\n")[0]),
             help=f"too little memory is a usual reason; {LOGS}",
@@ -335,18 +337,18 @@ class _RoundWork:
         if number < self._end:
             self._end, self.failure = number, error
             self.jobs = collections.deque(
-                each for each in self.jobs if not each.height and each.number < number
+                earlier for earlier in self.jobs if not earlier.height and earlier.number < number
             )
 
 
 class _Pool:
     """Actors with the same options, which live until the process ends or a round is interrupted."""
 
-    def __init__(self, ray: Any, options: RayOptions) -> None:
+    def __init__(self, ray: Ray, options: RayOptions) -> None:
         self._ray = ray
         self._options = options
-        self._actors: list[Any] = []
-        self._idle: list[Any] = []
+        self._actors: list[Actor] = []
+        self._idle: list[Actor] = []
 
     def run(self, work: _RoundWork) -> None:
         """Carry out the jobs of a round.
@@ -359,8 +361,8 @@ class _Pool:
         while len(self._actors) < wanted:
             self._actors.append(self._make())
         idle = self._idle
-        lost = dict.fromkeys((each for each in self._actors if each not in idle), 0.0)
-        flying: dict[Any, tuple[Any, _Job | None]] = {}
+        lost = dict.fromkeys((actor for actor in self._actors if actor not in idle), 0.0)
+        flying: dict[Ref, tuple[Actor, _Job | None]] = {}
         answered = time.monotonic()
         while work.jobs or any(job is not None for _, job in flying.values()):
             now = time.monotonic()
@@ -369,7 +371,7 @@ class _Pool:
             elif now - answered > self._options.wait:
                 self.close()
                 raise self._nobody()
-            for actor in [each for each, since in lost.items() if now - since >= PAUSE]:
+            for actor in [actor for actor, since in lost.items() if now - since >= PAUSE]:
                 del lost[actor]
                 flying[actor.ping.remote()] = actor, None
             while work.jobs and idle:
@@ -393,8 +395,8 @@ class _Pool:
 
     def _nobody(self) -> ExecutionError:
         cpus, gpus = self._options.cpus_per_worker, self._options.gpus_per_worker
-        there = self._ray.cluster_resources()
-        has = ", ".join(f"{there.get(each, 0):g} {each}" for each in ("CPU", "GPU"))
+        amounts = self._ray.cluster_resources()
+        has = f"{amounts.get('CPU', 0):g} CPU, {amounts.get('GPU', 0):g} GPU"
         return ExecutionError(
             "E944",
             f"no worker of Ray has answered in {self._options.wait:g} seconds",
@@ -403,7 +405,7 @@ class _Pool:
             "longer for machines by --wait",
         )
 
-    def _first_of(self, flying: Iterable[Any]) -> list[Any]:
+    def _first_of(self, flying: Iterable[Ref]) -> Sequence[Ref]:
         """Wait at most `PAUSE` for any call; return the references of results that are there."""
         refs = list(flying)
         if not refs:
@@ -430,17 +432,17 @@ class _Pool:
         cpus = self._ray.cluster_resources().get("CPU", 1)
         return max(1, int(cpus / max(self._options.cpus_per_worker, 0.01)))
 
-    def _make(self) -> Any:
-        actor = self._ray.remote(
+    def _make(self) -> Actor:
+        actors = self._ray.remote(
             num_cpus=self._options.cpus_per_worker,
             num_gpus=self._options.gpus_per_worker,
             max_restarts=-1,
             max_task_retries=0,
             scheduling_strategy="SPREAD",
         )(Worker)
-        return actor.remote(os.getcwd(), max(1, int(self._options.cpus_per_worker)))
+        return actors.remote(os.getcwd(), max(1, int(self._options.cpus_per_worker)))
 
-    def _result(self, ready: Any) -> bytes:
+    def _result(self, ready: Ref) -> bytes:
         """Return the result of a call.
 
         Raises:
@@ -451,7 +453,7 @@ class _Pool:
             return self._ray.get(ready)
         except self._ray.exceptions.RayTaskError as error:
             raise ExecutionError(
-                "E949",
+                "E772",
                 "a worker of Ray failed",
                 notes=(f"{type(error.cause).__name__}: {error.cause}".partition("\n")[0],),
                 help=LOGS,
@@ -461,7 +463,7 @@ class _Pool:
 _pools: dict[RayOptions, _Pool] = {}
 
 
-def _pool_of(ray: Any, options: RayOptions) -> _Pool:
+def _pool_of(ray: Ray, options: RayOptions) -> _Pool:
     """Return the actors for these options; start or join Ray if this process has not yet."""
     if not ray.is_initialized():
         _pools.clear()
@@ -470,19 +472,19 @@ def _pool_of(ray: Any, options: RayOptions) -> _Pool:
     return _pools.setdefault(key, _Pool(ray, options))
 
 
-def _start(ray: Any, options: RayOptions) -> None:
-    given: dict[str, Any] = {"address": options.address}
+def _start(ray: Ray, options: RayOptions) -> None:
+    settings: dict[str, object] = {"address": options.address}
     if options.address is None:
-        given = {"include_dashboard": False}
+        settings = {"include_dashboard": False}
         if options.workers is not None and "RAY_ADDRESS" not in os.environ:
-            given["num_cpus"] = math.ceil(options.workers * options.cpus_per_worker)
+            settings["num_cpus"] = math.ceil(options.workers * options.cpus_per_worker)
     try:
         with _keeping_answer(signal.SIGTERM):
-            ray.init(**given, logging_level=logging.ERROR, log_to_driver=False)
+            ray.init(**settings, logging_level=logging.ERROR, log_to_driver=False)
     except Exception as error:
         where = "here" if options.address is None else f"at {options.address}"
         raise ExecutionError(
-            "E947",
+            "E944",
             f"there is no Ray {where}",
             notes=(str(error).partition("\n")[0],),
             help="start it with ray start --head and give --address=auto, or give no address for "
@@ -491,7 +493,7 @@ def _start(ray: Any, options: RayOptions) -> None:
 
 
 @contextlib.contextmanager
-def _keeping_answer(number: int) -> Iterator[None]:
+def _keeping_answer(number: int) -> Generator[None]:
     """Let a signal be answered after the block as before it.
 
     Ray would answer SIGTERM itself, with another exit code and without a word about the run.

@@ -5,12 +5,12 @@ See `tffc.runtime.engines.shards` for the results of calls.
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar, cast
 
 from tffc.backends.forms.steps import RoundSteps
+from tffc.deploy.ray.api import Ref, imported_ray
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.encoding import decode
 from tffc.runtime.engines.shards import (
@@ -22,12 +22,15 @@ from tffc.runtime.engines.shards import (
     run_shards,
 )
 from tffc.runtime.engines.shipment import load_bundle, source_from_bytes
+from tffc.runtime.engines.speed import MERGE, Stopwatch
 from tffc.runtime.frameworks.tensorflow.load import use_threads
-from tffc.runtime.runs.speed import MERGE, Stopwatch
 from tffc.support.errors import TffcError
 
 KEPT = 4
 """The number of bundles, of rounds and of sources that stay loaded."""
+
+
+T = TypeVar("T")
 
 
 class RoundRefs(NamedTuple):
@@ -37,9 +40,9 @@ class RoundRefs(NamedTuple):
     If `context` is bytes, these are the server's values themselves.
     """
 
-    bundle: Any
-    context: Any
-    source: Any
+    bundle: Ref
+    context: bytes | Ref
+    source: Ref
 
 
 class Worker:
@@ -53,7 +56,7 @@ class Worker:
         use_threads(threads)
         if os.path.isdir(folder):
             os.chdir(folder)
-        self._loaded: dict[str, Any] = {}
+        self._loaded: dict[str, object] = {}
         self._refs: RoundRefs | None = None
 
     def ping(self) -> None:
@@ -71,7 +74,7 @@ class Worker:
         self._refs = refs
         _, steps = self._load(refs.bundle, load_bundle)
         kept, sent = self._context(refs)
-        source: ClientSource = self._load(refs.source, source_from_bytes)
+        source = self._load(refs.source, _source)
         names = [tuple(map(os.fsdecode, clients)) for clients in shards]
         stopwatch, plans = Stopwatch(), self._plans(refs, steps, batches)
         work = ClientWork(steps, source, kept, sent, skip_bad, plans.planner, stopwatch)
@@ -83,7 +86,7 @@ class Worker:
         key = f"{refs.bundle.hex()} {batches}"
         if key not in self._loaded:
             self._keep(key, WindowPlanner(steps, batches))
-        return self._loaded[key]
+        return cast("WindowPlanner", self._loaded[key])
 
     def merge(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
         """Return the merge of several accumulators; see `merged_bytes`."""
@@ -91,29 +94,35 @@ class Worker:
         kept, _ = self._context(refs)
         return merged_bytes(steps, kept, parts)
 
-    def _context(self, refs: RoundRefs) -> tuple[Any, Any]:
+    def _context(self, refs: RoundRefs) -> tuple[object, object]:
         """Return the values that the server keeps and sends."""
         if isinstance(refs.context, bytes):
             return decode(refs.context)
         return self._load(refs.context, decode)
 
-    def _load(self, ref: Any, load: Callable[[bytes], Any]) -> Any:
+    def _load(self, ref: Ref, load: Callable[[bytes], T]) -> T:
         """Return what `load` makes of an object in the store; recent results are kept."""
         key = ref.hex()
         if key in self._loaded:
-            self._keep(key, self._loaded.pop(key))
+            # A reference is always loaded by the same function.
+            result = cast("T", self._loaded.pop(key))
         else:
-            self._keep(key, load(importlib.import_module("ray").get(ref)))
-        return self._loaded[key]
+            result = load(imported_ray().get(ref))
+        self._keep(key, result)
+        return result
 
-    def _keep(self, key: str, value: Any) -> None:
+    def _keep(self, key: str, value: object) -> None:
         """Keep a value as the most recently used one, and drop the oldest if there are too many."""
         while len(self._loaded) >= 3 * KEPT:
             del self._loaded[next(iter(self._loaded))]
         self._loaded[key] = value
 
 
-def merged_bytes(steps: RoundSteps, kept: Any, parts: Sequence[bytes]) -> bytes:
+def _source(data: bytes) -> ClientSource:
+    return source_from_bytes(data)
+
+
+def merged_bytes(steps: RoundSteps, kept: object, parts: Sequence[bytes]) -> bytes:
     """Return the `ShardResult`, as bytes, that merges encoded accumulators."""
     stopwatch = Stopwatch()
     try:

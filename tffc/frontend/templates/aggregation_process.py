@@ -38,7 +38,7 @@ class AggregationProcess(MeasuredProcess):
             raise TemplateNextFnNumArgsError(
                 f"the next_fn of an aggregation must take a state and values, but takes "
                 f"`{parameter}`",
-                code="E191",
+                code="E190",
                 help="give its decorator the types of the state and of the clients' values",
             )
         state, result, measurements = _elements(self.next.type_signature.result)
@@ -67,7 +67,7 @@ def _check_federated(type: Type, what: str) -> FederatedType:
         return type
     raise AggregationNotFederatedError(
         f"{what} must be placed as a whole, but is of type `{type}`",
-        code="E192",
+        code="E189",
         help="place a constant with tff.federated_value; put parts together with tff.federated_zip",
     )
 
@@ -77,7 +77,7 @@ def _check_placed(type: Type, placement: Placement, what: str) -> None:
     if found.placement is not placement:
         raise AggregationPlacementError(
             f"{what} must be at {placement}, but is of type `{type}`",
-            code="E193",
+            code="E189",
             help="an aggregation takes values at the clients and gives all that it gives at the "
             "server",
         )

@@ -38,7 +38,7 @@ class EstimationProcess(IterativeProcess):
             raise TemplateStateNotAssignableError(
                 f"report_fn must take the state, of type `{self.state_type}`, but is of type "
                 f"`{report}`",
-                code="E194",
+                code="E190",
                 help="give its decorator the type of the state",
             )
         self._report: Computation = report_fn
@@ -62,7 +62,7 @@ class EstimationProcess(IterativeProcess):
         if not _takes(mapped, estimate):
             raise EstimateNotAssignableError(
                 f"map_fn must take the estimate, of type `{estimate}`, but is of type `{mapped}`",
-                code="E195",
+                code="E190",
                 help="give its decorator the type of the estimate",
             )
         is_section = all(isinstance(each.node, Compiled) for each in (report, map_fn))

@@ -47,13 +47,13 @@ class IterativeProcess:
         if initialize.parameter is not None:
             raise TemplateInitFnParamNotEmptyError(
                 f"initialize_fn must take no argument, but is of type `{initialize}`",
-                code="E493",
+                code="E474",
                 help="bind its arguments: tff.federated_computation(lambda: f(...))",
             )
         if next_.parameter is None:
             raise TemplateStateNotAssignableError(
                 f"next_fn must take the state, but is of type `{next_}`, without argument",
-                code="E494",
+                code="E474",
             )
         state = _taken_state(next_.parameter, initialize.result, next_is_multi_arg)
         if not state.is_assignable_from(initialize.result):
@@ -102,7 +102,7 @@ def signature_of(source: Any, role: str) -> FunctionType:
     """
     if not isinstance(source, Computation):
         raise LanguageTypeError(
-            "E496",
+            "E417",
             f"{role} must be a computation with types for its parameters, but is "
             f"{described(source)}",
             help="decorate it with @tff.tensorflow.computation(...) or "
@@ -135,7 +135,7 @@ def _check_given_state(state: Type, result: Type) -> None:
         raise TemplateStateNotAssignableError(
             f"the state that next_fn gives is of type `{given}`, but the one it takes is of type "
             f"`{state}`",
-            code="E497",
+            code="E495",
             notes=difference_notes(state, given),
             help="give the next state first, with the element types and shapes of the state taken",
         )

@@ -20,6 +20,7 @@ import re
 from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
+from tffc.graphs.node import all_nodes
 from tffc.graphs.operations import op_table
 from tffc.graphs.operations.bytecode import BytecodeError, operations, strings
 from tffc.graphs.proto import NodeDef
@@ -291,15 +292,12 @@ def outside_kinds(node: Any, nodes: Mapping[str, Any]) -> list[str]:
 
 def has_outside(graph: Any) -> bool:
     """Tell whether a GraphDef has nodes that must be examined for effects outside of TensorFlow."""
-    library = graph.library.function
-    called = {function.signature.name for function in library}
-    for nodes in (graph.node, *(function.node_def for function in library)):
-        for node in nodes:
-            if node.device and ELSEWHERE.search(node.device):
-                return True
-            if _may_reach_outside(node.op) and not is_call(node.op, called):
-                return True
-    return False
+    called = {function.signature.name for function in graph.library.function}
+    return any(
+        (node.device and ELSEWHERE.search(node.device))
+        or (_may_reach_outside(node.op) and not is_call(node.op, called))
+        for node in all_nodes(graph)
+    )
 
 
 def is_call(op: str, functions: Container[str]) -> bool:
@@ -309,8 +307,7 @@ def is_call(op: str, functions: Container[str]) -> bool:
 
 def overwriting(graph: Any) -> str:
     """Return an operation of a GraphDef that writes over its input, or an empty text."""
-    bodies = (graph.node, *(function.node_def for function in graph.library.function))
-    return next((n.op for nodes in bodies for n in nodes if n.op in OVERWRITING), "")
+    return next((node.op for node in all_nodes(graph) if node.op in OVERWRITING), "")
 
 
 @functools.lru_cache(maxsize=4096)

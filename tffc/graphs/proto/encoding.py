@@ -114,7 +114,7 @@ def read_varint(data: bytes, at: int, place: Place) -> tuple[int, int]:
         shift += 7
         if shift >= 70:
             place.refuse("E203", "a number is longer than the ten bytes of the longest", begin)
-    return place.refuse("E204", "the input ends inside a number", begin)
+    return place.refuse("E203", "the input ends inside a number", begin)
 
 
 def read_tag(data: bytes, at: int, place: Place) -> tuple[int, int, int]:
@@ -123,9 +123,9 @@ def read_tag(data: bytes, at: int, place: Place) -> tuple[int, int, int]:
     tag, at = read_varint(data, at, place)
     number, wire = tag >> 3, tag & 7
     if not 0 < number <= MAX_FIELD_NUMBER:
-        place.refuse("E205", f"a field number cannot be {number}", begin)
+        place.refuse("E203", f"a field number cannot be {number}", begin)
     if wire not in WIRE_TYPES:
-        place.refuse("E206", f"field {number} has the wire type {wire}, which is not in use", begin)
+        place.refuse("E203", f"field {number} has the wire type {wire}, which is not in use", begin)
     return number, wire, at
 
 
@@ -139,7 +139,7 @@ def read_length(data: bytes, at: int, place: Place) -> tuple[int, int]:
         length, at = read_varint(data, at, place)
     if at + length > place.end:
         place.refuse(
-            "E207",
+            "E203",
             f"a field of {length} bytes, of which {place.end - at} are there",
             begin,
         )
@@ -154,7 +154,7 @@ def skip_value(data: bytes, wire: int, at: int, place: Place) -> int:
         return read_length(data, at, place)[1]
     size = FIXED_SIZES[wire]
     if at + size > place.end:
-        place.refuse("E208", f"a value of {size} bytes, of which {place.end - at} are there", at)
+        place.refuse("E203", f"a value of {size} bytes, of which {place.end - at} are there", at)
     return at + size
 
 
@@ -180,7 +180,7 @@ def read_repeated(data: bytes, place: Place, number: int, wire: int, what: str) 
         if found != number:
             continue
         if found_wire not in (LENGTH, wire):
-            place.refuse("E226", f"{what} are not encoded as {WIRE_TYPES[found_wire]}", begin)
+            place.refuse("E203", f"{what} are not encoded as {WIRE_TYPES[found_wire]}", begin)
         # A value that is not packed is read as if it was packed alone.
         at = read_length(data, start, place)[0] if found_wire == LENGTH else start
         packed = Place(at, end, place, "value")
@@ -189,7 +189,7 @@ def read_repeated(data: bytes, place: Place, number: int, wire: int, what: str) 
                 value, at = read_varint(data, at, packed)
                 yield value
         elif (end - at) % FIXED_SIZES.get(wire, 1):
-            packed.refuse("E227", f"{end - at} bytes are not a whole number of {what}")
+            packed.refuse("E203", f"{end - at} bytes are not a whole number of {what}")
         else:
             yield data[at:end]
 
@@ -244,7 +244,7 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
             else:
                 value = read_string(data, start, at, place, name)
         if name in found:
-            place.refuse("E209", f"the field {name} occurs twice", begin)
+            place.refuse("E203", f"the field {name} occurs twice", begin)
         found[name] = value
     return found
 
@@ -256,7 +256,7 @@ def _skip_unknown(data: bytes, at: int, place: Place, fields: Schema) -> int:
     for field in fields.values():
         if field.number == number:
             place.refuse(
-                "E210",
+                "E203",
                 f"the field {field.name} is encoded as {WIRE_TYPES[wire]}, "
                 f"not as {WIRE_TYPES[ENCODINGS[field.kind][0]]}",
                 at,
@@ -284,7 +284,7 @@ def read_string(data: bytes, start: int, end: int, place: Place, name: str) -> s
         return data[start:end].decode()
     except UnicodeDecodeError as error:
         inside = Place(start, end, place, name)
-        inside.refuse("E211", "a text is not in UTF-8", start + error.start)
+        inside.refuse("E203", "a text is not in UTF-8", start + error.start)
 
 
 def signed(value: int, bits: int = 64) -> int:
@@ -322,7 +322,7 @@ def joined(content: bytes | Content) -> bytes:
     size = size_of(content)
     if size > MAX_MESSAGE:
         raise WireError(
-            "E212", f"the program takes {size} bytes, and no message more than {MAX_MESSAGE}"
+            "E139", f"the program takes {size} bytes, and no message more than {MAX_MESSAGE}"
         )
     written: list[bytes] = []
     stack = [content]
@@ -364,7 +364,7 @@ def string_field(number: int, text: str) -> bytes:
     try:
         content = text.encode()
     except UnicodeEncodeError:
-        raise WireError("E213", f"{text!r} is not Unicode text and cannot be written") from None
+        raise WireError("E107", f"{text!r} is not Unicode text and cannot be written") from None
     return length_tag(number, len(content)) + content
 
 

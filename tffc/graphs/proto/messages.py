@@ -91,14 +91,14 @@ def only(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
     """
     if len(found) != 1:
         held = ", ".join(found) or "none of them"
-        place.refuse("E214", f"{what} has exactly one of its variants; found {held}")
+        place.refuse("E203", f"{what} has exactly one of its variants; found {held}")
     return next(iter(found.items()))
 
 
 def required(found: dict[str, Any], name: str, place: Place) -> Place:
     """Return a field that the message at `place` must have."""
     if name not in found:
-        place.refuse("E215", f"the field {name} is missing")
+        place.refuse("E203", f"the field {name} is missing")
     return found[name]
 
 

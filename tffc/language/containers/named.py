@@ -19,7 +19,7 @@ def named_items(source: Any) -> list[tuple[str, Any]]:
         for key in mapping:
             if not isinstance(key, str):
                 raise LanguageTypeError(
-                    "E114",
+                    "E107",
                     f"the key {key!r} of a mapping is not a string",
                     help="write the names as strings, or give a list if there are no names",
                 )

@@ -32,7 +32,7 @@ def check_element_names(names: Iterable[str | None]) -> None:
             )
         if name in RESERVED_NAMES:
             raise LanguageValueError(
-                "E108",
+                "E107",
                 f"the element name {name!r} is reserved",
                 help="give the element another name; those reserved begin with an underscore",
             )
@@ -114,7 +114,7 @@ class Struct(Elements[Any], metaclass=abc.ABCMeta):
         pairs: list[Any] = list(elements)
         for pair in pairs:
             if not _is_named_value(pair):
-                raise LanguageTypeError("E117", f"expected a (name, value) pair, found {pair!r}")
+                raise LanguageTypeError("E159", f"expected a (name, value) pair, found {pair!r}")
         self._names = tuple(name for name, _ in pairs)
         check_element_names(self._names)
         self._values = tuple(value for _, value in pairs)

@@ -132,7 +132,7 @@ class Cursor:
     def expected(self, what: str) -> NoReturn:
         """Refuse the next word, because `what` must be in its place."""
         word = self.peek()
-        self._source.refuse("E237", word.start, f"expected {what}, found {word.describe()}")
+        self._source.refuse("E236", word.start, f"expected {what}, found {word.describe()}")
 
     def refuse(self, code: str, word: Word, message: str, **more: Any) -> NoReturn:
         self._source.refuse(code, word.start, message, **more)
@@ -163,14 +163,14 @@ class Cursor:
         try:
             return json.loads(text)
         except ValueError:
-            self.refuse("E239", word, f"{text} is not a text in double quotes as JSON has them")
+            self.refuse("E236", word, f"{text} is not a text in double quotes as JSON has them")
 
     def integer(self) -> int:
         word = self.peek()
         if word.kind != "number" or not word.text.removeprefix("-").isdecimal():
             self.expected("an integer")
         if len(word.text) > MAX_DIGITS:
-            self.refuse("E240", word, f"the integer has more than {MAX_DIGITS} digits")
+            self.refuse("E236", word, f"the integer has more than {MAX_DIGITS} digits")
         return int(self.take().text)
 
     def placement(self) -> Placement:

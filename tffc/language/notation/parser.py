@@ -120,7 +120,7 @@ class _Parser(TypeParser):
                 help="give the folder that was written together with the text",
             )
         if digest(payload) != key:
-            self.refuse("E244", word, f"the section given for {key} has another content")
+            self.refuse("E243", word, f"the section given for {key} has another content")
         return Compiled(kind, payload, type_, name)
 
     def expression(self) -> Task[Node]:
@@ -164,7 +164,7 @@ class _Parser(TypeParser):
     def _named_in_table(self) -> Node:
         word = self.take()
         if word.text not in self._table:
-            self.refuse("E245", word, f"`{word.text}` is not in the table at the end of the text")
+            self.refuse("E242", word, f"`{word.text}` is not in the table at the end of the text")
         return self._table[word.text]
 
     def _reference(self) -> Task[Node]:
@@ -178,7 +178,7 @@ class _Parser(TypeParser):
             near = near_names(name, [n for n, types in self._scope.items() if types], 3)
             names = " or ".join(f"`{printable(found)}`" for found in near)
             self.refuse(
-                "E246",
+                "E141",
                 word,
                 f"`{word.text}` is not bound here",
                 notes=(f"bound are names like {names}",) if near else (),
@@ -234,7 +234,7 @@ class _Parser(TypeParser):
             value = yield self.expression()
             if declared is not None and declared != value.type:
                 self.refuse(
-                    "E247",
+                    "E238",
                     word,
                     f"`{name}` is declared with type `{declared}` "
                     f"but its value has type `{value.type}`",
@@ -264,12 +264,12 @@ class _Parser(TypeParser):
         if not isinstance(exact, TensorType) or exact.shape is None or None in exact.shape:
             self.refuse("E248", word, f"a constant cannot have exactly the type `{exact}`")
         if not isinstance(declared, TensorType):
-            self.refuse("E249", word, f"a constant cannot have the type `{declared}`")
+            self.refuse("E248", word, f"a constant cannot have the type `{declared}`")
         shape = tuple(size for size in exact.shape if size is not None)
         try:
             array = array_of(texts, skeleton, exact.element_type, shape)
         except (ValueError, OverflowError):
-            self.refuse("E250", word, f"this is not a constant of type `{exact}`")
+            self.refuse("E248", word, f"this is not a constant of type `{exact}`")
         return self.build(word, functools.partial(Literal, array, declared))
 
     def _elements(self) -> tuple[list[str], str]:

@@ -69,7 +69,7 @@ class SectionFolder(Mapping[str, bytes]):
             raise KeyError(key) from None
         except OSError as error:
             raise NotationError(
-                "E654",
+                "E626",
                 f"cannot read the section {key} in {self._folder}: {error.strerror}",
                 help="write the sections again, with the text that they belong to",
             ) from None

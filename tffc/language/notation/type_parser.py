@@ -110,7 +110,7 @@ class TypeParser(Cursor):
         if name not in BY_LABEL:
             near = near_names(name, BY_LABEL)
             self.refuse(
-                "E241",
+                "E236",
                 word,
                 f"there is no type `{name}`",
                 notes=(f"the element types are {', '.join(BY_LABEL)}",),
@@ -131,7 +131,7 @@ class TypeParser(Cursor):
         size = self.integer()
         if size < 0:
             self.refuse(
-                "E253", word, f"a size is {size}", help="write ? for a size that is not known"
+                "E112", word, f"a size is {size}", help="write ? for a size that is not known"
             )
         return size
 

@@ -213,7 +213,7 @@ class _ValueReader:
             return (yield reader._each(source.as_numpy_iterator(), type.element, place))
         if not self.endless:
             raise LanguageTypeError(
-                "E713",
+                "E708",
                 f"{self._named(place)} is a dataset without an end, and sequences are finite",
                 help="take a part of it: dataset.take(n)",
             )
@@ -248,7 +248,7 @@ class _ValueReader:
         if missing or extra:
             found = f"has no element {missing[0]!r}" if missing else f"has an element {extra[0]!r}"
             raise LanguageTypeError(
-                "E710",
+                "E711",
                 f"{self._named(place)} {found}, but should be of type `{type}`",
                 notes=(f"it has {', '.join(map(repr, names))}",),
                 help=f"give it the elements {', '.join(map(repr, type.fields()))}",

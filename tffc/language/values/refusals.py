@@ -17,7 +17,7 @@ MAX_BITWIDTH = 62
 def division_by_zero() -> ExecutionError:
     """Return the error for a quotient or remainder of integers by zero."""
     return ExecutionError(
-        "E730", "an integer cannot be divided by 0", help="give divisors that are not 0"
+        "E722", "an integer cannot be divided by 0", help="give divisors that are not 0"
     )
 
 
@@ -33,7 +33,7 @@ def not_numbers(type: Type) -> ExecutionError:
 def nothing_to_start_from(type: Type, leaf: Type) -> ExecutionError:
     """Return the error for a type that has no zero or limit because of its part `leaf`."""
     return ExecutionError(
-        "E732",
+        "E731",
         f"there is no value of type `{type}` to start from, because the shape of `{leaf}` "
         "is not known",
         help="give the tensors a fixed shape",
@@ -43,7 +43,7 @@ def nothing_to_start_from(type: Type, leaf: Type) -> ExecutionError:
 def mean_of_integers(type: Type) -> ExecutionError:
     """Return the error for a mean of values of a type with integers."""
     return ExecutionError(
-        "E733",
+        "E731",
         f"a mean of integers is not an integer, so there is none of type `{type}`",
         help="convert the values to floating-point numbers first",
     )
@@ -59,7 +59,7 @@ def too_many_bits(bits: int) -> ExecutionError:
 def negative_bound(bound: Any) -> ExecutionError:
     """Return the error for a secure sum under a negative bound."""
     return ExecutionError(
-        "E919",
+        "E734",
         f"the bound of a secure sum is {bound}, which is negative",
         help="give a bound of 0 or more: clients add values from 0 up to it",
     )

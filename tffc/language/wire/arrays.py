@@ -78,16 +78,16 @@ def read_array(data: bytes, place: Place) -> Array:
     content: Any = () if dtype is DType.STRING else b""
     for name, inner in lists.items():
         if name != _list_name(dtype):
-            inner.refuse("E222", f"elements of {dtype} are not kept in the field {name}")
+            inner.refuse("E216", f"elements of {dtype} are not kept in the field {name}")
         content = _read_elements(data, inner, dtype)
     count = len(content) // (dtype.size or 1)
     shape = _read_shape(data, found.get("shape"), count)
     if count != math.prod(shape) or len(content) % (dtype.size or 1):
-        place.refuse("E223", f"an array of shape {list(shape)} cannot have {count} elements")
+        place.refuse("E216", f"an array of shape {list(shape)} cannot have {count} elements")
     try:
         return Array(dtype, shape, content)
     except LanguageValueError as error:
-        place.refuse("E235", error.message)
+        place.refuse("E216", error.message)
 
 
 def _read_shape(data: bytes, place: Place | None, count: int) -> tuple[int, ...]:
@@ -98,7 +98,7 @@ def _read_shape(data: bytes, place: Place | None, count: int) -> tuple[int, ...]
         return (count,)
     shape = tuple(map(signed, found.get("dim", ())))
     if min(shape, default=0) < 0:
-        place.refuse("E224", f"the shape {list(shape)} of a constant is not fully known")
+        place.refuse("E216", f"the shape {list(shape)} of a constant is not fully known")
     return shape
 
 
@@ -120,4 +120,4 @@ def _read_elements(data: bytes, place: Place, dtype: DType) -> bytes | tuple[byt
     try:
         return struct.pack(f"<{len(numbers)}{_code(dtype)}", *numbers)
     except struct.error:
-        place.refuse("E225", f"an element does not fit {dtype}")
+        place.refuse("E216", f"an element does not fit {dtype}")

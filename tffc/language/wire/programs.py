@@ -84,18 +84,18 @@ class _ProgramReader(TypeReader):
     ) -> Task[Node]:
         declared = yield self.type(type_place)
         if kind == "lambda" and not isinstance(declared, FunctionType):
-            place.refuse("E232", f"a lambda cannot have the type `{declared}`")
+            place.refuse("E216", f"a lambda cannot have the type `{declared}`")
         if kind == "literal" and not isinstance(declared, TensorType):
-            place.refuse("E233", f"a constant cannot have the type `{declared}`")
+            place.refuse("E216", f"a constant cannot have the type `{declared}`")
         content = yield self.message(place, described(COMPUTATION).fields[kind].message)
         try:
             node = self._made(kind, content, declared, place)
         except (LanguageTypeError, LanguageValueError) as error:
-            whole.refuse("E230", f"this {kind} is not well formed: {error.message}")
+            whole.refuse("E216", f"this {kind} is not well formed: {error.message}")
         if node.type is not declared:
             if node.type != declared:
                 whole.refuse(
-                    "E231",
+                    "E216",
                     f"this {kind} is stored with a type that it does not have\n"
                     + mismatch(node.type, declared, "equivalent"),
                 )
@@ -174,7 +174,7 @@ def to_bytes(node: Node, *, leaves: bool = True) -> bytes:
     size = tree_size(node)
     if size > max_size():
         raise OversizeError(
-            "E234",
+            "E201",
             f"the program has {size_text(size)} nodes when it is written out, "
             f"more than the {max_size()} that are written",
             help="bind shared nodes in a block",
@@ -211,7 +211,7 @@ def _type_contents(root: Node) -> Contents:
             known[id(part)] = made[part]
     if taken > most:
         raise OversizeError(
-            "E252",
+            "E167",
             f"the types of the program take {size_text(taken)} bytes when they are written out, "
             f"more than the {most} that are written",
             notes=growth_notes(root, lambda kind: size_of(known[id(kind)]), most, "bytes"),

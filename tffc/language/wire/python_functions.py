@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from tffc.graphs.node import all_nodes
 from tffc.graphs.operations.effects import Effect, operations_of
 from tffc.graphs.proto import GraphDef
 from tffc.graphs.reading import read_graph
@@ -36,8 +37,7 @@ FUNCTIONS: dict[bytes, CalledFunction] = {}
 
 def python_calls(graph: Any) -> Iterator[Any]:
     """Yield the nodes of a GraphDef, and of the functions in it, that call Python."""
-    for nodes in (graph.node, *(function.node_def for function in graph.library.function)):
-        yield from (node for node in nodes if node.op in CALLS)
+    return (node for node in all_nodes(graph) if node.op in CALLS)
 
 
 def has_python_functions(program: Node) -> bool:

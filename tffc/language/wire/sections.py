@@ -133,7 +133,7 @@ class _BindingReader(FieldReader):
             return StructBinding(tuple(found.get("element", ())))
         if kind == "sequence":
             if "variant_tensor_name" not in found:
-                inner.refuse("E229", "a sequence is not bound to a variant tensor")
+                inner.refuse("E228", "a sequence is not bound to a variant tensor")
             return SequenceBinding(found["variant_tensor_name"])
         (name,) = described(message).fields
         value: Any = required(found, name, inner)
@@ -144,7 +144,7 @@ class _BindingReader(FieldReader):
 
 def bound_otherwise(type: Type | None) -> ExecutionError:
     """Return the refusal of an XLA section whose parameter or result does not fit its type."""
-    return ExecutionError("E754", f"an XLA section is bound otherwise than its type `{type}` says")
+    return ExecutionError("E721", f"an XLA section is bound otherwise than its type `{type}` says")
 
 
 def write_tensorflow(section: TensorFlowSection) -> bytes:

@@ -61,7 +61,7 @@ class TypeReader(FieldReader):
         kind, inner, message = self.variant(place, TYPE, "a type")
         found = yield self.fields(inner, message)
         if kind == "abstract":
-            inner.refuse("E219", "an abstract type cannot be stored")
+            inner.refuse("E217", "an abstract type cannot be stored")
         try:
             made = self._known[key] = _made(kind, found, inner)
         except (LanguageTypeError, LanguageValueError) as error:
@@ -79,7 +79,7 @@ class TypeReader(FieldReader):
         uri = found.get("uri", "")
         if uri not in PLACEMENTS_BY_URI:
             place.refuse(
-                "E218",
+                "E217",
                 f"there is no placement {uri!r}; the placements are {', '.join(PLACEMENTS_BY_URI)}",
             )
         return PLACEMENTS_BY_URI[uri]
@@ -117,7 +117,7 @@ def _shape(found: dict[str, Any], place: Place) -> Shape:
         return None
     sizes = [signed(size) for size in found.get("dims", ())]
     if min(sizes, default=0) < -1:
-        place.refuse("E254", f"a size is {min(sizes)}")
+        place.refuse("E216", f"a size is {min(sizes)}")
     return tuple(None if size == -1 else size for size in sizes)
 
 
@@ -125,7 +125,7 @@ def read_dtype(found: dict[str, Any], place: Place) -> DType:
     """Return the element type that the field `dtype` names."""
     number = found.get("dtype", 0)
     if number not in BY_NUMBER:
-        place.refuse("E220", f"there is no element type of number {number}")
+        place.refuse("E217", f"there is no element type of number {number}")
     return BY_NUMBER[number]
 
 
@@ -161,7 +161,7 @@ def _fields(node: Type) -> dict[str, Any]:
         case PlacementType():
             return {}
         case _:
-            raise UnstorableError("E221", f"the abstract type `{node}` cannot be stored")
+            raise UnstorableError("E109", f"the abstract type `{node}` cannot be stored")
 
 
 def _stored(size: int, type: TensorType) -> int:
@@ -169,7 +169,7 @@ def _stored(size: int, type: TensorType) -> int:
     if 0 <= size < 2**63:
         return size
     raise UnstorableError(
-        "E255",
+        "E112",
         f"the type `{type}` cannot be stored: a size is {size}",
         help="write None for a size that is not known" if size < 0 else None,
     )

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, RoundSteps
+from tffc.graphs.node import all_nodes
 from tffc.language.type_parts import leaves
 from tffc.language.types import TensorType
 from tffc.linking.section import read_section
@@ -199,8 +200,7 @@ class Planner:
         found = {
             node.op
             for section in (self._graphs.take, self._graphs.merge)
-            for nodes in _bodies(read_section(section).graph)
-            for node in nodes
+            for node in all_nodes(read_section(section).graph)
         }
         is_on_processor = devices_for_calls(load_tensorflow())[0].startswith("CPU")
         chosen = self._choice.device
@@ -540,13 +540,6 @@ def _fitted(column: Any, shape: tuple[int, ...]) -> Any:
 
 def _clients_in(groups: Sequence[ClientGroup]) -> int:
     return sum(len(group.positions) for group in groups)
-
-
-def _bodies(graph: Any) -> Iterator[Any]:
-    """Yield the nodes of a graph and of its functions."""
-    yield graph.node
-    for function in graph.library.function:
-        yield function.node_def
 
 
 def _bytes_of(piece: Piece) -> int:

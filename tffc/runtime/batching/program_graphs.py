@@ -40,7 +40,7 @@ def link_programs(work: Lambda, component: Lambda) -> ClientGraphs:
     plain = SideBySide([(each, PLAIN[uri_of(c)](c)) for each, c in calls if uri_of(c) in PLAIN])
     # Contributions to secure sums are returned for each client, not summed.
     secure = SideBySide([(each, Sum(c)) for each, c in calls if uri_of(c) not in PLAIN])
-    _check(component, [aggregation for _, aggregation in (*plain.each, *secure.each)])
+    _check(component, [aggregation for _, aggregation in (*plain.members, *secure.members)])
     return ClientGraphs(_link_take(work, component, plain, secure), _link_merge(plain))
 
 
@@ -61,20 +61,20 @@ def _check(component: Lambda, aggregations: Iterable[Aggregation]) -> None:
 def _link_take(work: Lambda, component: Lambda, plain: SideBySide, secure: SideBySide) -> Compiled:
     assert component.parameter_name is not None
     emitter = _WholeEmitter()
-    accumulator = plain.type_of("accumulator")
+    accumulator = plain.accumulator
     type = StructType([accumulator, local_type(parameter(work))])
     totals, argument = elements(emitter.builder.parameter(type))
     emitter.values[component.parameter_name] = ((), emitter.apply(work, argument))
-    added = plain.compute("accumulate", emitter, totals, plain.compute("contribute", emitter))
-    given = elements(secure.compute("contribute", emitter))
-    return emitter.finish((added, *given), StructType([accumulator, *secure.type_of("update")]))
+    added = plain.accumulate(emitter, totals, plain.contribute(emitter))
+    given = elements(secure.contribute(emitter))
+    return emitter.finish((added, *given), StructType([accumulator, *secure.update]))
 
 
 def _link_merge(plain: SideBySide) -> Compiled:
     emitter = Emitter()
-    accumulator = plain.type_of("accumulator")
+    accumulator = plain.accumulator
     first, second = elements(emitter.builder.parameter(StructType([accumulator, accumulator])))
-    return emitter.builder.finish(plain.compute("merge", emitter, first, second), accumulator)
+    return emitter.builder.finish(plain.merge(emitter, first, second), accumulator)
 
 
 class _WholeEmitter(Emitter):

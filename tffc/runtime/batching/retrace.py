@@ -9,20 +9,21 @@ with a `CannotBatchError` that says why.
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tffc.backends.forms.steps import CannotBatchError
-from tffc.graphs.node import inputs_first, source
-from tffc.graphs.operations import op_table
+from tffc.graphs.body import Body, Edge, graph_edge
+from tffc.graphs.functions import Library
+from tffc.graphs.node import inputs_first
+from tffc.graphs.operations.datasets import APPLYING, ARRANGED, BATCHED, UNCHANGED
+from tffc.graphs.order import Accesses
+from tffc.graphs.proto import FunctionDefLibrary
 from tffc.graphs.state import ANONYMOUS
 from tffc.linking.section import SectionContent
 from tffc.runtime.batching.operations import ALL_FIXED, CHECKS, DRAWN, PLAIN
 from tffc.runtime.batching.sequences import Order, RowElements, Rows
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
-from tffc.runtime.reductions.slices import ARRANGED, BATCHED, UNCHANGED
-from tffc.runtime.reductions.steps import APPLYING
 
 MOST_NESTED = 40
 """The most function calls that may be nested; following each uses Python's own stack."""
@@ -61,98 +62,76 @@ class Retrace:
     def __init__(self, *, selects: bool = False) -> None:
         self._selects = selects
         self._tf = load_tensorflow()
-        self._library: Mapping[str, Any] = {}
+        self._library = Library(FunctionDefLibrary())
         self._variables: dict[str, Any] = {}
         self._checks: list[Any] = []
         self._depth = self._made = 0
         self._branches = 0
-        self._uses: set[tuple[str, bool]] = set()
+        self._uses: dict[Hashable, bool] = {}
+        """The variables that the node being computed uses, each with whether it changes it."""
         self.orders: dict[Order, None] = {}
         """The orders in which elements are read by the sections traced so far."""
 
     def run(self, content: SectionContent, arguments: Sequence[Value]) -> list[Any]:
         """Return the leaves of a section's result, given the leaves of its argument."""
         graph = self._tf.compat.v1.GraphDef.FromString(content.graph.SerializeToString())
-        self._library = {each.signature.name: each for each in graph.library.function}
+        self._library = Library(graph.library)
         self._variables = {}
         nodes = {node.name: node for node in graph.node}
-        given = dict(zip(content.parameter, arguments, strict=True))
+        body = dataclasses.replace(content, nodes=nodes).body()
+        given: dict[Edge, Value] = dict(zip(body.arguments, arguments, strict=True))
         if content.session_token:
-            given.setdefault(content.session_token, self._tf.constant(b""))
+            given.setdefault(graph_edge(content.session_token), self._tf.constant(b""))
         if content.initialize_op:
-            self._evaluate([content.initialize_op], nodes, given)
-        found = self._evaluate([source(edge) for edge in content.result], nodes, given)
-        return [self._tensor(found[edge]) for edge in content.result]
+            self._evaluate(body, [content.initialize_op], given)
+        roots = [edge.node for edge in body.results if edge not in given]
+        values = self._evaluate(body, roots, given)
+        return [self._tensor(values[edge]) for edge in body.results]
 
     def holds(self) -> Any:
         """Return whether all checks traced since the last call hold, as a boolean tensor."""
         checks, self._checks = self._checks, []
         return self._tf.reduce_all(self._tf.stack([self._tf.constant(True), *checks]))
 
-    def _evaluate(
-        self, roots: Sequence[str], nodes: Mapping[str, Any], given: Mapping[str, Value]
-    ) -> dict[str, Value]:
-        """Return the values of all edges of the nodes `roots` and their ancestors."""
-        found = dict(given)
-        known = {source(edge) for edge in given}
-
-        def inputs(name: str) -> list[str]:
-            return [] if name in known else [source(edge) for edge in nodes[name].input]
-
-        order = [name for name in inputs_first(roots, inputs) if name not in known]
-        self._compute_all(order, nodes, found, lambda node: _numbered_edges(node.name))
-        return found
-
     def _call(self, name: str, arguments: Sequence[Value]) -> list[Value]:
         """Return the results of a function of the library."""
-        function = self._library.get(name)
-        if function is None:
+        if name not in self._library.functions:
             raise CannotBatchError(f"the function {name!r} is not in the graph")
         if self._depth >= MOST_NESTED:
             raise CannotBatchError(f"functions are nested more than {MOST_NESTED} deep")
-        nodes = {node.name: node for node in function.node_def}
-        parameters = [parameter.name for parameter in function.signature.input_arg]
-        found = dict(zip(parameters, arguments, strict=True))
-        results = [function.ret[output.name] for output in function.signature.output_arg]
-        roots = [*map(source, results), *function.control_ret.values()]
-        order = inputs_first([root for root in roots if root not in found], _inputs_in(nodes))
+        body = self._library.body(name)
+        given: dict[Edge, Value] = dict(zip(body.arguments, arguments, strict=True))
+        roots = [*(edge.node for edge in body.results if edge not in given), *body.awaited]
         self._depth += 1
-        self._compute_all(order, nodes, found, _output_edges)
+        values = self._evaluate(body, roots, given)
         self._depth -= 1
-        return [found[edge] for edge in results]
+        return [values[edge] for edge in body.results]
 
-    def _compute_all(
-        self,
-        order: Sequence[str],
-        nodes: Mapping[str, Any],
-        found: dict[str, Value],
-        edges: Callable[[Any], Iterator[str]],
-    ) -> None:
-        """Compute nodes in an order, and add the values of their edges to `found`.
+    def _evaluate(
+        self, body: Body, roots: Iterable[str], given: Mapping[Edge, Value]
+    ) -> dict[Edge, Value]:
+        """Return the values of all edges of the nodes `roots` and their ancestors.
 
         Raises:
           CannotBatchError: one node writes a variable that another uses, and neither waits for the
             other, so that their order is undefined.
         """
-        before: dict[str, int] = {}
-        uses: dict[str, list[tuple[int, bool]]] = {}
-        for number, name in enumerate(order):
-            node = nodes[name]
-            before[name] = 1 << number
-            for edge in node.input:
-                before[name] |= before.get(source(edge), 0)
-            outer, self._uses = self._uses, set()
-            given = [_found(found, edge) for edge in node.input if edge[0] != "^"]
-            found.update(zip(edges(node), self._compute(node, given), strict=False))
-            for variable, writes in self._uses:
-                for other, wrote in uses.setdefault(variable, []):
-                    if (writes or wrote) and not before[name] >> other & 1:
-                        raise CannotBatchError(
-                            "a variable is written and read in no order that the graph tells"
-                        )
-            for variable, writes in self._uses:
-                uses[variable].append((number, writes))
-            self._uses |= outer
+        values = dict(given)
+        accesses = Accesses()
+        for name in inputs_first(roots, body.before):
+            outer, self._uses = self._uses, {}
+            if not values.keys() >= set(body.inputs[name]):
+                raise CannotBatchError(f"the node {name!r} has an input that is not known")
+            inputs = [values[edge] for edge in body.inputs[name]]
+            for port, value in enumerate(self._compute(body.nodes[name], inputs)):
+                values.setdefault(Edge(name, port), value)
+            if not accesses.enter(name, body.before(name), self._uses):
+                raise CannotBatchError(
+                    "a variable is written and read in no order that the graph tells"
+                )
+            for variable, writes in outer.items():
+                self._uses[variable] = self._uses.get(variable, False) or writes
+        return values
 
     def _compute(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
         """Return the outputs of a node."""
@@ -422,7 +401,7 @@ class Retrace:
     def _value_of(self, node: Any, value: Value) -> Any:
         if not isinstance(value, Variable) or value.name not in self._variables:
             raise CannotBatchError(f"{node.op} is of a variable that has no value yet")
-        self._uses.add((value.name, False))
+        self._uses.setdefault(value.name, False)
         return self._variables[value.name]
 
     def _read(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
@@ -436,7 +415,7 @@ class Retrace:
         return []
 
     def _write(self, handle: Variable, value: Any) -> None:
-        self._uses.add((handle.name, True))
+        self._uses[handle.name] = True
         self._variables[handle.name] = value
 
     def _assign_add(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
@@ -463,34 +442,6 @@ class Retrace:
 
     def _pass_on(self, node: Any, inputs: list[Value]) -> Sequence[Value]:
         return list(inputs)
-
-
-def _inputs_in(nodes: Mapping[str, Any]) -> Callable[[str], Iterator[str]]:
-    """Return a function from a node's name to the nodes of the same function that it waits for."""
-
-    def inputs(name: str) -> Iterator[str]:
-        return (source(edge) for edge in nodes[name].input if source(edge) in nodes)
-
-    return inputs
-
-
-def _found(found: Mapping[str, Value], edge: str) -> Value:
-    """Return the value of an edge; a node's first output may be written without its `:0`."""
-    return found[edge] if edge in found else found[edge.removesuffix(":0")]
-
-
-def _numbered_edges(name: str) -> Iterator[str]:
-    """Yield the output edges of a node of a graph, without end."""
-    yield name
-    yield from (f"{name}:{port}" for port in itertools.count(1))
-
-
-def _output_edges(node: Any) -> Iterator[str]:
-    """Yield the output edges of a node of a function, in the notation of functions."""
-    operation = op_table.find(node.op)
-    assert operation is not None
-    for output, index, _ in operation.ports(node.attr):
-        yield f"{node.name}:{output}:{index}"
 
 
 Handler: TypeAlias = Callable[[Retrace, Any, list[Value]], Sequence[Value]]

@@ -139,7 +139,7 @@ class ArrayLayout:
             first, length = lengths.setdefault(field.sequence, (name, header[1][0]))
             if length != header[1][0]:
                 raise DataError(
-                    "E621",
+                    "E620",
                     f"{source}: the array {name!r} has {header[1][0]} elements and {first!r} has "
                     f"{length}, expected the same number in all arrays of a sequence",
                 )
@@ -349,7 +349,7 @@ def _stack(type: Type, rows: list[Any], columns: list[Any], source: str) -> Task
     shapes = {part.shape for part in parts} or {tuple(size or 0 for size in type.shape or ())}
     if len(shapes) > 1:
         raise DataError(
-            "E625",
+            "E624",
             f"{source}: a sequence of type `{type}*` cannot be kept in one array, for its "
             f"elements are of shapes {' and '.join(str(list(s)) for s in sorted(shapes)[:2])}",
             help="pad the elements to one shape",
@@ -370,7 +370,7 @@ def to_memory(array: Any, field: Field, source: str, casts: Casts = NO_CASTS) ->
         # NumPy accepts any 32-bit number as a character, also lone surrogates and numbers beyond
         # Unicode.
         raise DataError(
-            "E637",
+            "E628",
             f"{source}: the array {field.name!r} has a string that is not Unicode text: {error}",
         ) from error
 
@@ -386,7 +386,7 @@ def _numbers(
     made = converted(array, dtype, rounded)
     if made is None:
         raise DataError(
-            "E644",
+            "E677",
             f"{source}: the array {field.name!r} of {array.dtype} has "
             f"{first_lost(array, dtype, rounded)} in it, which is not exactly one of {dtype}",
             help=(None if rounded else rounding_help(field.name, array.dtype, dtype))

@@ -46,7 +46,7 @@ class Casts:
         for name, said in by_column(text):
             if said not in ROUNDED:
                 raise DataError(
-                    "E646",
+                    "E639",
                     f"{location}: cast={text} says {said!r}, expected a type to round to",
                     help=f"write cast=TYPE or cast=COLUMN:TYPE with one of {', '.join(ROUNDED)}; "
                     "what loses nothing is converted without it",

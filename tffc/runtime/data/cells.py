@@ -91,7 +91,7 @@ class Rules:
             if all(each.empty is None for each in of):
                 types = " or ".join(dict.fromkeys(f"`{each.type}`" for each in of))
                 raise DataError(
-                    "E647",
+                    "E639",
                     f"{location}: empty={self.text} says {text!r} for empty cells, which is not "
                     f"a value of {types}",
                     help="write empty=VALUE or empty=COLUMN:VALUE, or skip in the place of a value "
@@ -128,7 +128,7 @@ def check_named(location: str, option: str, named: Sequence[str], known: Sequenc
         if name not in known:
             near = did_you_mean(name, known)
             raise DataError(
-                "E645",
+                "E657",
                 f"{location}: {option}= names the column {name!r}, which the program does not take",
                 notes=(f"it takes {', '.join(map(repr, known))}",),
                 help=near or f"name one of these, or none for all: {option}=VALUE",

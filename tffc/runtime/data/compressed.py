@@ -98,7 +98,7 @@ class GzipFile:
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             content.close()
             raise DataError(
-                "E665",
+                "E627",
                 f"{self.path} is damaged: {error}",
                 help="compress it again with gzip; gzip -t says whether a file is whole",
             ) from error
@@ -128,7 +128,7 @@ def max_rows(file: DataFile, max_bytes: int | None) -> int:
 def too_long(path: str, found: str) -> DataError:
     """Return the error for a compressed file that holds more than is allowed."""
     return DataError(
-        "E636",
+        "E629",
         f"{path}: the decompressed content {found}",
         help="if it is right, allow more with max-bytes=NUMBER",
     )

@@ -89,7 +89,7 @@ class CsvFile(Table):
         self._delimiter = delimiter
         if len(delimiter) != 1 or delimiter in RESERVED:
             raise DataError(
-                "E632",
+                "E639",
                 f"{path}: the delimiter is {delimiter!r}, expected one character that is neither a "
                 "quotation mark nor the end of a line",
                 help="write delimiter=CHARACTER, with %09 for a tab and %26 for an ampersand",
@@ -116,7 +116,7 @@ class CsvFile(Table):
         for line, cells in rows:
             if len(cells) != len(self._header):
                 raise DataError(
-                    "E679",
+                    "E687",
                     f"{self.location}:{line}: client {client}: the row has {len(cells)} cells, "
                     f"expected {len(self._header)}",
                     help="put quotation marks around a cell that contains the delimiter, or name "

@@ -89,7 +89,7 @@ def expand(path: str, suffixes: tuple[str, ...], *, follow_links: bool = False) 
     if not found:
         what = f" that ends in {' or '.join(suffixes)}" if os.path.isdir(path) else ""
         raise DataError(
-            "E673", f"{path or 'the empty path'}: there is no file{what}", help=near_file(path)
+            "E640", f"{path or 'the empty path'}: there is no file{what}", help=near_file(path)
         )
     if not follow_links and found != [path]:
         for each in found:
@@ -119,7 +119,7 @@ def reading(path: str) -> Generator[None]:
         yield
     except OSError as error:
         raise DataError(
-            "E681",
+            "E626",
             f"cannot read {path or 'the empty path'}: {error.strerror or error}",
             help=near_file(path),
         ) from error

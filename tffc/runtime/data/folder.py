@@ -80,7 +80,7 @@ class NpzFolder:
         self.clients = tuple(sorted(self._found))
         if not self.clients:
             raise DataError(
-                "E641",
+                "E640",
                 f"the folder {path} is without data: it holds no {SUFFIX} file",
                 help=f"give a folder with one {SUFFIX} file for each client",
             )

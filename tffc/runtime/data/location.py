@@ -56,7 +56,7 @@ def open_data(location: str | os.PathLike[str], progress: Indexing = no_indexing
     text = os.fspath(location)
     if not text:
         raise DataError(
-            "E648", "the place of the clients' data is empty", help="give . for this folder"
+            "E640", "the place of the clients' data is empty", help="give . for this folder"
         )
     scheme, colon, rest = text.partition(":")
     if scheme.endswith(".py") and rest and not os.path.exists(text):
@@ -78,7 +78,7 @@ def open_data(location: str | os.PathLike[str], progress: Indexing = no_indexing
         name, value = _option(each, text, options)
         if name in given:
             raise DataError(
-                "E638",
+                "E639",
                 f"{text}: the option {name!r} is given twice",
                 help="leave out one of the two",
             )
@@ -104,7 +104,7 @@ def _option(text: str, location: str, known: frozenset[str]) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if name not in known or not equals:
         raise DataError(
-            "E671",
+            "E639",
             f"{location}: {text!r} is not an option",
             help=_options(name, known, bool(equals)),
         )

@@ -329,7 +329,7 @@ class PackedFolder:
 
     def _damaged(self, reason: str) -> DataError:
         return DataError(
-            "E614",
+            "E627",
             f"{self.path} is not a folder of packed data, or is damaged",
             notes=(f"reading it failed with: {reason}",),
             help="pack the data again, with tffc data pack",

@@ -57,14 +57,17 @@ def check_pack_target(path: pathlib.Path, *, replace: bool) -> None:
     if not path.is_dir() or other is not None:
         found = "it is a file" if other is None else f"it holds {other}"
         raise DataError(
-            "E698",
+            "E602",
             f"clients' data cannot be packed into {path}: {found}",
             notes=("a pack takes a new folder, an empty one, or the place of another pack",),
             help="name another folder",
         )
     if is_packed(path) and not replace:
         raise DataError(
-            "E699", f"the folder {path} already holds a pack", help="replace it, or name another"
+            "E603",
+            f"the folder {path} already holds a pack",
+            help="replace it, or name another",
+            remedy="replace",
         )
 
 
@@ -122,7 +125,7 @@ def write_pack(
         atomic.write_folder(path, {ARROW_FILE: write, MANIFEST: write_manifest})
     except OSError as error:
         raise DataError(
-            "E697",
+            "E600",
             f"cannot pack clients' data into {path}: {error.strerror or error}",
             notes=("what was there before is as it was",),
             help="name a folder that can be written, on a disk with space left",
@@ -164,6 +167,7 @@ def _tensors_of(data: DataSet, type: Type | None) -> Any:
             "E616",
             f"data of the kind {data.origin().kind} is packed as a program takes it",
             help="name the program that is to take it",
+            remedy="program of data",
         )
     layout = ArrayLayout(type)
     source = data.typed(type)

@@ -254,7 +254,7 @@ class ParquetFiles(Table):
             if found != columns[0]:
                 first = self._files[0].path
                 raise DataError(
-                    "E695",
+                    "E613",
                     f"{file.path} has other columns than {first}",
                     notes=tuple(
                         f"{each}: {', '.join(f'{n} {t}' for n, t in of.items())}"
@@ -336,7 +336,7 @@ class ParquetFiles(Table):
         limit = max_bytes_of(file.size, self._max_bytes)
         if claimed > limit:
             raise DataError(
-                "E634",
+                "E629",
                 f"{file.path}: row group {group} takes {claimed} bytes, expected no more than "
                 f"{limit}",
                 help="write smaller row groups, or allow more with max-bytes=NUMBER",
@@ -384,7 +384,7 @@ def _library(place: str, client: str = "", column: str = "") -> Generator[None]:
     except Exception as error:
         of = f"client {client}: the column {column!r}: " if client else ""
         raise DataError(
-            "E696",
+            "E627",
             f"{place} is not a Parquet file, or is damaged: "
             f"{of}{str(error) or type(error).__name__}",
             help="write it again, for example with to_parquet of pandas",

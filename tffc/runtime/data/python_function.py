@@ -50,13 +50,13 @@ class PythonValues:
         for client in names:
             if not isinstance(client, str):
                 raise DataError(
-                    "E690",
+                    "E689",
                     f"{what} gives a client {_described(client, what)}, "
                     "expected names that are strings",
                 )
             if not _can_be_encoded(client):
                 raise DataError(
-                    "E642",
+                    "E689",
                     f"{what} gives a client {client!r}, which cannot be written in UTF-8",
                     help="give clients names without halves of surrogate pairs",
                 )
@@ -103,7 +103,7 @@ class PythonFunction(PythonValues):
         if not _call(lambda: is_client_data(found), target):
             if not callable(found):
                 raise DataError(
-                    "E688",
+                    "E439",
                     f"there is no function {target}",
                     help=did_you_mean(name or "", _functions(module))
                     or "name a function of a module, as in python:clients.py:all_clients",
@@ -168,7 +168,7 @@ class PythonClients(TypedClients[PythonValues]):
             return to_value(value, self.type, f"the data of client {client}")
         except LanguageTypeError as error:
             raise DataError(
-                "E691",
+                "E620",
                 f"{self.data.target}: {error.message}",
                 notes=error.notes,
                 help=error.help,
@@ -232,7 +232,7 @@ def _raised(what: str, error: BaseException) -> DataError:
     """Return the error for an exception in the user's code."""
     if isinstance(error, SystemExit):
         return DataError(
-            "E635",
+            "E692",
             f"making {what} called sys.exit, which does not end a run",
             help="return what there is, or raise an exception that says what is wrong",
         )

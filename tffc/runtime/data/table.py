@@ -56,7 +56,7 @@ class Table:
         self.clients = index.clients()
         if not self.clients:
             raise DataError(
-                "E674",
+                "E640",
                 f"{self.location} is without data: there is no row in it",
                 help="write at least one row for each client, below the names of the columns",
             )
@@ -141,7 +141,7 @@ class TableClients(TypedClients[Table]):
         names = None if table.chosen is None else table.chosen.split(",")
         if names is not None and len(names) != len(layout.fields):
             raise DataError(
-                "E676",
+                "E622",
                 f"{table.location}: {len(names)} columns are given for the {len(layout.fields)} "
                 f"tensors of `{type}`",
                 help="name one column for each tensor, in the order of the type; a name cannot "
@@ -183,7 +183,7 @@ class TableClients(TypedClients[Table]):
         for each, field, cells in zip(self.wanted, self.layout.fields, columns, strict=True):
             if field.sequence is None and len(cells) != 1:
                 raise DataError(
-                    "E678",
+                    "E620",
                     f"{self.data.location}: client {client} has {len(cells)} rows, and "
                     f"{each.name!r} is one `{each.type}`, for which a client has one row",
                     help="let the program take a sequence, or write one row for each client",
@@ -204,7 +204,7 @@ def _columns(table: Table, fields: Sequence[Field]) -> list[str]:
     if None in found:
         missing = fields[found.index(None)]
         raise DataError(
-            "E675",
+            "E622",
             f"{table.location}: there is no column {missing.name!r}, expected {missing.type}",
             notes=(f"the columns are {', '.join(map(repr, known))}",),
             help=f"say which columns to take: columns={_likely(fields, found, known)}",
@@ -250,7 +250,7 @@ def _check(table: Table, name: str, type: TensorType) -> None:
     """Check what can be known of a column without reading rows."""
     if (type.shape or ()).count(None) > 1:
         raise DataError(
-            "E693",
+            "E624",
             f"{table.location}: the column {name!r} cannot hold `{type}`, for only one "
             "size may be unknown",
             help="declare all sizes of the tensor but one",
@@ -259,7 +259,7 @@ def _check(table: Table, name: str, type: TensorType) -> None:
     if misfit is not None:
         found, help = misfit
         raise DataError(
-            "E682",
+            "E620",
             f"{table.location}: the column {name!r} is {found}, expected {type}",
             help=help,
         )
@@ -283,7 +283,7 @@ def check_names(location: str, names: Sequence[str]) -> None:
     for name, count in collections.Counter(names).items():
         if count > 1:
             raise DataError(
-                "E633",
+                "E623",
                 f"{location}: {count} columns are called {name!r}, expected one of each name",
                 help="give all but one of them other names",
             )
@@ -300,7 +300,7 @@ def check_client_column(location: str, column: str, known: Sequence[str]) -> Non
         if column == CLIENT_COLUMN:  # the default, which the user need not have written
             likely = [name for name in known if CLIENT_COLUMN in name.lower()]
         raise DataError(
-            "E672",
+            "E657",
             f"{location}: there is no column {column!r} that says which client a row belongs to",
             notes=(f"the columns are {', '.join(map(repr, known)) or 'none'}",),
             help=_cells_apart(column, known)

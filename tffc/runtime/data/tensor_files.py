@@ -48,7 +48,7 @@ def encode_csv(tensors: Sequence[NamedTensor]) -> bytes:
     if len(set(lengths.values())) > 1:
         few = list(lengths.items())[:MOST_NAMES]
         raise DataError(
-            "E844",
+            "E816",
             "tensors of different lengths cannot be the columns of one table",
             notes=(", ".join(f"{name} has length {length}" for name, length in few),),
             help="choose one, or those of one length; or write JSON",
@@ -86,7 +86,7 @@ def encode_npy(tensors: Sequence[NamedTensor]) -> bytes:
     if len(tensors) != 1:
         names = ", ".join(tensor.name for tensor in tensors[:MOST_NAMES])
         raise DataError(
-            "E845",
+            "E816",
             f"a .npy file holds one array, and there are {len(tensors)}",
             notes=(f"they are {names}",) if names else (),
             help="choose one",
@@ -96,7 +96,7 @@ def encode_npy(tensors: Sequence[NamedTensor]) -> bytes:
     if tensor.type.element_type is DType.STRING:
         if any(item.endswith(b"\0") for item in array.ravel().tolist()):
             raise DataError(
-                "E846",
+                "E816",
                 f"the strings of {tensor.name!r} end in zero bytes, which a .npy file does not "
                 "keep",
                 help="write JSON, which does",

@@ -156,7 +156,7 @@ def _frame(file: BinaryIO, path: str, start: int, end: int) -> bytes:
     head = file.read(HEAD.size)
     if start == 0 and head.startswith(GZIP):
         raise DataError(
-            "E685", f"{path} is compressed", help="decompress it, for example with gunzip"
+            "E664", f"{path} is compressed", help="decompress it, for example with gunzip"
         )
     if len(head) == HEAD.size:
         length, checksum = HEAD.unpack(head)
@@ -165,7 +165,7 @@ def _frame(file: BinaryIO, path: str, start: int, end: int) -> bytes:
             if len(tail) == 4 and masked_crc32c(content) == int.from_bytes(tail, "little"):
                 return content
     raise DataError(
-        "E683",
+        "E627",
         f"{path} is not a TFRecord file, or is damaged, from byte {start} on",
         help="write the file again, for example with tf.io.TFRecordWriter",
     )
@@ -176,7 +176,7 @@ def _features(content: bytes, path: str) -> Any:
         return proto.Example.FromString(content).features.feature
     except Exception as error:
         raise DataError(
-            "E684",
+            "E627",
             f"{path} holds a record that is not a tf.train.Example",
             help="write serialized tf.train.Example messages",
         ) from error

@@ -15,8 +15,8 @@ import pathlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tffc.graphs.functions import ALTERNATIVES
-from tffc.graphs.node import source
+from tffc.graphs.body import Body, Edge
+from tffc.graphs.functions import ALTERNATIVES, Library
 from tffc.graphs.operations.effects import read_table
 from tffc.support.trampoline import Task, run
 
@@ -69,39 +69,45 @@ COMPUTED = Texts((), all_known=False)
 
 
 class TensorPlace(NamedTuple):
-    """A tensor in a function of this name, or in the graph if the name is empty.
+    """An edge in a function of this name, or in the graph if the name is empty.
 
     With `part`, the tensor is a dataset, and the place is that component of its elements.
     """
 
     function: str
-    edge: str
+    edge: Edge
     part: int | None = None
 
 
 class KnownTexts:
     """The strings in a section.
 
-    `functions` are the library's functions by name.  `bodies` has the nodes of each function by
-    name, and under the empty name those of the graph.  `callers` has for each function the
+    `graph` has the nodes of the graph itself, and `callers` for each function of the library the
     functions and nodes that call it.
     """
 
     def __init__(
         self,
-        functions: Mapping[str, Any],
-        bodies: Mapping[str, Mapping[str, Any]],
+        library: Library,
+        graph: Body,
         callers: Mapping[str, Sequence[tuple[str, Any]]],
     ) -> None:
-        self._functions = functions
-        self._bodies = bodies
+        self._library = library
+        self._graph = graph
         self._callers = callers
         self._steps = itertools.count()
         self._joined: dict[TensorPlace, Texts] = {}
 
-    def of(self, function: str, edge: str) -> Texts:
-        """Return the strings that an input of a node in a function, or in the graph, may hold."""
+    def of(self, function: str, edge: Edge) -> Texts:
+        """Return the strings that an edge in a function, or in the graph, may hold."""
         return run(self._texts(TensorPlace(function, edge)))
+
+    def inputs(self, function: str, node: str) -> Sequence[Edge]:
+        """Return the inputs of a node in a function, or in the graph."""
+        return self._body(function).inputs.get(node, ())
+
+    def _body(self, function: str) -> Body:
+        return self._library.body(function) if function else self._graph
 
     def _texts(self, start: TensorPlace) -> Task[Texts]:
         """Collect the strings of all places that lead to this one, visiting each place once."""
@@ -135,29 +141,29 @@ class KnownTexts:
             # Set before its inputs are visited, so that a cycle counts as computed.
             self._joined[place] = COMPUTED
             parts: list[Texts] = []
-            for edge in _data(node):
+            for edge in self.inputs(place.function, node.name):
                 parts.append((yield self._texts(TensorPlace(place.function, edge))))
             self._joined[place] = _joined(parts, node.attr["separator"].s)
         return self._joined[place]
 
     def _node(self, place: TensorPlace) -> Any:
-        return self._bodies.get(place.function, {}).get(source(place.edge))
+        return self._body(place.function).nodes.get(place.edge.node)
 
     def _before(self, place: TensorPlace, node: Any) -> Iterator[TensorPlace | None]:
         """Yield the places whose strings this place passes on; None where they are unknown."""
         if node is None:
             return self._given(place)
-        edges = _data(node)
+        edges = self.inputs(place.function, node.name)
         if place.part is not None:
             return self._elements(place, node, edges)
         if node.op in HANDING_ON:
             return (TensorPlace(place.function, edge) for edge in edges[HANDING_ON[node.op]])
         if node.op == "IdentityN":
-            return _only(place.function, edges, _port(place.edge))
+            return _only(place.function, edges, place.edge.port)
         return self._results(place, node, edges)
 
     def _elements(
-        self, place: TensorPlace, node: Any, edges: list[str]
+        self, place: TensorPlace, node: Any, edges: Sequence[Edge]
     ) -> Iterator[TensorPlace | None]:
         assert place.part is not None
         match DATASETS.get(node.op):
@@ -173,10 +179,10 @@ class KnownTexts:
                 yield from self._results(place, node, edges)
 
     def _results(
-        self, place: TensorPlace, node: Any, edges: list[str]
+        self, place: TensorPlace, node: Any, edges: Sequence[Edge]
     ) -> Iterator[TensorPlace | None]:
         """Yield the places that the results of a calling node come from."""
-        port = _port(place.edge)
+        port = place.edge.port
         if node.op in LOOPS:
             yield from _only(place.function, edges, port, place.part)
             yield self._result(node.attr["body"].func.name, port, place.part)
@@ -192,27 +198,25 @@ class KnownTexts:
     def _result(self, function: str, number: int, part: int | None = None) -> TensorPlace | None:
         """Return the place in a function that a result of it comes from, or None if it is
         unknown."""
-        if function not in self._functions:
+        if function not in self._library.functions:
             return None
-        content = self._functions[function]
-        outputs = _names(content.signature.output_arg)
-        if number >= len(outputs):
+        outputs = _names(self._library.functions[function].signature.output_arg)
+        if not 0 <= number < len(outputs):
             return None
-        edge = dict(content.ret).get(outputs[number], "")
-        return TensorPlace(function, edge, part) if edge else None
+        return TensorPlace(function, self._library.body(function).results[number], part)
 
     def _given(self, place: TensorPlace) -> Iterator[TensorPlace | None]:
         """Yield the places of the values that callers pass for the argument at this place."""
-        if place.function not in self._functions:
+        if not place.function:
             yield None
             return
-        function = self._functions[place.function]
+        function = self._library.functions[place.function]
         names = _names(function.signature.input_arg)
         replaceable = any(attribute in function.attr for attribute in ALTERNATIVES)
-        if names.count(source(place.edge)) != 1 or replaceable:
+        if names.count(place.edge.node) != 1 or replaceable:
             yield None
             return
-        number = names.index(source(place.edge))
+        number = names.index(place.edge.node)
         callers = self._callers.get(place.function)
         if not callers:  # what is passed to a function that nothing calls cannot be known
             yield None
@@ -223,7 +227,7 @@ class KnownTexts:
     def _passed(
         self, caller: str, node: Any, place: TensorPlace, number: int, count: int
     ) -> Iterator[TensorPlace | None]:
-        edges = _data(node)
+        edges = self.inputs(caller, node.name)
         if node.op in CALLS or node.op == place.function:
             yield from _only(caller, edges, CALLS.get(node.op, 0) + number, place.part)
         elif node.op in LOOPS:
@@ -239,7 +243,7 @@ class KnownTexts:
     ) -> Iterator[TensorPlace | None]:
         """Yield the places of what a dataset passes to its function: a state, an element's
         components, further inputs."""
-        edges = _data(node)
+        edges = self.inputs(caller, node.name)
         states, own = _count(node, "Tstate"), _count(node, "Targuments")
         if states is None or own is None:
             yield None
@@ -255,13 +259,9 @@ class KnownTexts:
 
 
 def _only(
-    function: str, edges: list[str], number: int, part: int | None = None
+    function: str, edges: Sequence[Edge], number: int, part: int | None = None
 ) -> Iterator[TensorPlace | None]:
-    yield TensorPlace(function, edges[number], part) if number < len(edges) else None
-
-
-def _data(node: Any) -> list[str]:
-    return [edge for edge in node.input if not edge.startswith("^")]
+    yield TensorPlace(function, edges[number], part) if 0 <= number < len(edges) else None
 
 
 def _names(arguments: Any) -> list[str]:
@@ -277,15 +277,6 @@ def _count(node: Any, types: str) -> int | None:
     if types not in node.attr:
         return 0
     return None if node.attr[types].placeholder else len(node.attr[types].list.type)
-
-
-def _port(edge: str) -> int:
-    """Return the index of an edge's output in the flat list of its node's outputs.
-
-    Functions and graphs write edges differently.
-    """
-    last = edge.rpartition(":")[2]
-    return int(last) if last.isascii() and last.isdigit() and len(last) < 6 else 0
 
 
 def _constants(node: Any) -> list[bytes]:

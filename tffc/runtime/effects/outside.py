@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tffc.graphs.functions import SYMBOLIC_GRADIENT, named_functions
+from tffc.graphs.body import body_of_graph
+from tffc.graphs.functions import SYMBOLIC_GRADIENT, Library, named_functions
 from tffc.graphs.operations import hlo
 from tffc.graphs.operations.effects import (
     OUTSIDE,
@@ -96,15 +97,14 @@ def outside_uses(section: Compiled) -> tuple[Use, ...]:
     if not _may_reach_outside(section):
         return ()
     content = read_section(section)
-    library = content.graph.library.function
-    called = frozenset(function.signature.name for function in library)
-    found = list(_found("", content.graph.node, content.own_nodes(), called))
-    for function in library:
-        nodes = function.node_def
-        found += _found(function.signature.name, nodes, _by_name(nodes), called)
+    library = Library(content.graph.library)
+    found = list(_found("", content.nodes, content.own_nodes(), library))
+    for name in library.functions:
+        nodes = library.nodes(name)
+        found += _found(name, nodes, nodes, library)
     if not found:
         return ()
-    calls = _Calls(content)
+    calls = _Calls(content, library)
     return tuple(use for kinds, name, node in found for use in calls.uses(kinds, name, node))
 
 
@@ -123,49 +123,43 @@ def _xla(section: Compiled) -> Iterator[Use]:
 
 
 def _found(
-    function: str, nodes: Any, beside: Mapping[str, Any], called: frozenset[str]
+    function: str, nodes: Mapping[str, Any], beside: Mapping[str, Any], library: Library
 ) -> Iterator[tuple[list[str], str, Any]]:
     """Yield the kinds of effects of each node in one body that has any, the function and the
     node."""
-    for node in nodes:
-        kinds = [] if is_call(node.op, called) else outside_kinds(node, beside)
+    for node in nodes.values():
+        kinds = [] if is_call(node.op, library.functions) else outside_kinds(node, beside)
         if kinds:
             yield kinds, function, node
-
-
-def _by_name(nodes: Any) -> dict[str, Any]:
-    """Return the nodes of a body by name; none if a name occurs twice."""
-    named = {node.name: node for node in nodes}
-    return named if len(named) == len(nodes) else {}
 
 
 class _Calls:
     """The call graph of a section's functions, and the arguments of the calls."""
 
-    def __init__(self, content: SectionContent) -> None:
-        library = content.graph.library
-        self._functions = {f.signature.name: f for f in library.function}
+    def __init__(self, content: SectionContent, library: Library) -> None:
+        self._library = library
         self._first: dict[str, tuple[str, Any]] = {}
         self._callers: dict[str, list[tuple[str, Any]]] = {}
         known: set[str] = set()
         # The graph first, then functions that it does not call.
-        for root in ("", *self._functions):
+        for root in ("", *library.functions):
             if root not in known:
                 known.add(root)
-                self._walk(root, content.graph.node, known)
-        for gradient in library.gradient:
+                self._walk(root, content.nodes, known)
+        for gradient in content.graph.library.gradient:
             call = "", NodeDef(op=SYMBOLIC_GRADIENT)
             self._callers.setdefault(gradient.gradient_func, []).append(call)
-        bodies = {name: _by_name(f.node_def) for name, f in self._functions.items()}
-        bodies[""] = content.own_nodes()
-        self._texts = KnownTexts(self._functions, bodies, self._callers)
+        # What replaces a node is not known.
+        graph = dataclasses.replace(body_of_graph(content.nodes), nodes=content.own_nodes())
+        self._texts = KnownTexts(library, graph, self._callers)
 
-    def _walk(self, root: str, graph: Any, known: set[str]) -> None:
+    def _walk(self, root: str, graph: Mapping[str, Any], known: set[str]) -> None:
         """Record the calls in a function, or in the graph, and in everything it calls."""
         order = [root]
         # The list grows during the loop.
         for caller in order:
-            for node in self._functions[caller].node_def if caller else graph:
+            nodes = self._library.nodes(caller) if caller else graph
+            for node in nodes.values():
                 for called in self._called_by(node):
                     self._callers.setdefault(called, []).append((caller, node))
                     if called not in known:
@@ -175,7 +169,7 @@ class _Calls:
 
     def _called_by(self, node: Any) -> list[str]:
         names = [node.op, *(call.name for call in named_functions(node.attr))]
-        return [name for name in names if name in self._functions]
+        return [name for name in names if name in self._library.functions]
 
     def uses(self, kinds: list[str], function: str, node: Any) -> Iterator[Use]:
         """Yield the effects of a node; a file on another machine is an effect on the network
@@ -207,7 +201,7 @@ class _Calls:
         """Return the names in a node's attributes and inputs, and whether there may be others."""
         attributes = [node.attr[name] for name in NAMING if name in node.attr]
         named = [text for value in attributes for text in (value.s, *value.list.s) if text]
-        edges = [edge for edge in node.input if not edge.startswith("^")]
+        edges = self._texts.inputs(function, node.name)
         places = NAMING_INPUTS.get(node.op)
         # Which inputs hold names is not known: list the known strings of all inputs, and ignore
         # computed ones.

@@ -47,7 +47,7 @@ class Batching:
         number = str(text)
         if not number.isdecimal() or int(number) < 1:
             raise LanguageValueError(
-                "E975",
+                "E706",
                 f"clients cannot be computed in batches of {text!r}",
                 help="give 'auto', 'off', or how many clients there are in a batch",
             )
@@ -86,7 +86,7 @@ class Cohort:
         """
         if type(self.least_clients) is not int or self.least_clients < 0:
             raise LanguageValueError(
-                "E748",
+                "E706",
                 f"the least number of clients is {self.least_clients!r}",
                 help="give a whole number from 0 on",
             )

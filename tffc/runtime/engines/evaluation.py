@@ -35,7 +35,7 @@ class Evaluation:
         """
         if self.every < 1:
             raise LanguageValueError(
-                "E914",
+                "E706",
                 f"cannot evaluate every {self.every} rounds",
                 help="give a positive number of rounds",
             )
@@ -62,7 +62,7 @@ class Evaluation:
         given = without_containers(state_type)
         if not taken.is_assignable_from(given):
             raise FormError(
-                "E916",
+                "E853",
                 f"the evaluation takes a state of type `{taken}`, and the rounds give one of type "
                 f"`{given}`",
                 notes=difference_notes(taken, given),

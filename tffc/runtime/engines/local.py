@@ -31,7 +31,7 @@ from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.read_ahead import ReadAhead, Waits
 from tffc.runtime.engines.shards import ClientWork, Merge, shards_of
 from tffc.runtime.engines.showing import showing, without_logs
-from tffc.runtime.runs.speed import ROUND, SERVER, STACK, Stopwatch
+from tffc.runtime.engines.speed import ROUND, SERVER, STACK, Stopwatch
 
 T = TypeVar("T")
 

@@ -82,7 +82,7 @@ class _ClientsSum:
     def masked(self, name: str, values: Vector) -> Vector:
         if [len(v) for v in values] != [s.size for s in self.segments]:
             raise ExecutionError(
-                "E992",
+                "E789",
                 f"the client {name} adds another number of values to a secure sum than those "
                 "before it",
                 help="let all clients add tensors of one shape, or run with secure sums in the "

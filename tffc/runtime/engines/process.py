@@ -17,7 +17,7 @@ from tffc.runtime.effects.consent import check_consent, read_kinds
 from tffc.runtime.engines.runtime import EngineRuntime
 from tffc.runtime.engines.sections import run_section
 from tffc.runtime.engines.showing import showing
-from tffc.runtime.runs.state import State
+from tffc.runtime.engines.state import State
 from tffc.support.errors import BundleError, MissingExtraError
 from tffc.support.trampoline import Task
 from tffc.support.trampoline import run as run_task
@@ -52,7 +52,7 @@ class Process:
         """
         if importlib.util.find_spec("cryptography") is None:
             raise MissingExtraError(
-                "E993",
+                "E701",
                 "cryptography is not installed, and masked sums need it",
                 help="pip install 'tffc[masking]'",
             )
@@ -141,6 +141,7 @@ def check_beginning(bundle: Bundle) -> None:
             f"the bundle does not say how the state of type `{type}` begins",
             help="give a state, or compile an iterative process, or compile with a computation "
             "of the first state",
+            remedy="first state",
         )
 
 

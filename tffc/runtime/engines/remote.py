@@ -11,7 +11,7 @@ from tffc.runtime.engines.engine import Batching, Cohort, RoundResult
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.shards import Batches
 from tffc.runtime.engines.showing import showing
-from tffc.runtime.runs.speed import SERVER, RemoteSpeed
+from tffc.runtime.engines.speed import SERVER, RemoteSpeed
 
 
 class RemoteEngine(abc.ABC):

@@ -11,7 +11,7 @@ from typing import Any
 from tffc.runtime.data.source import ClientSource, Progress, no_progress
 from tffc.runtime.engines.engine import Cohort, Deliver, Engine
 from tffc.runtime.engines.evaluation import Evaluation
-from tffc.runtime.runs.state import State
+from tffc.runtime.engines.state import State
 from tffc.support.errors import DataError, LanguageValueError
 
 
@@ -62,7 +62,7 @@ class Sampling:
         """
         if self.clients is not None and self.clients < 1:
             raise LanguageValueError(
-                "E926",
+                "E706",
                 f"cannot sample {self.clients} clients for a round",
                 help="give a positive number, or None for all clients",
             )
@@ -134,6 +134,7 @@ def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) 
             "E662",
             f"cannot sample {count} clients of {len(clients)}",
             help="sample fewer",
+            remedy="sample size",
         )
 
     def rank(client: str) -> bytes:

@@ -19,7 +19,7 @@ from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.encoding import decode, encode, error_from_bytes, error_to_bytes
 from tffc.runtime.engines.engine import Batching
 from tffc.runtime.engines.showing import client_code, showing, without_logs
-from tffc.runtime.runs.speed import ALONE, BATCHED, MERGE, READ, STACK, Stopwatch
+from tffc.runtime.engines.speed import ALONE, BATCHED, MERGE, READ, STACK, Stopwatch
 from tffc.support.errors import DataError, ExecutionError, TffcError
 
 SHARDS = 32

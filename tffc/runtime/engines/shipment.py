@@ -61,7 +61,7 @@ def source_to_bytes(source: ClientSource, pickler: str) -> bytes:
         return importlib.import_module(pickler).dumps(source)
     except (TypeError, AttributeError, ValueError, pickle.PicklingError) as error:
         raise DataError(
-            "E935",
+            "E932",
             f"the clients' data cannot be sent to other processes: {error}",
             help="name where the data is, or give a source that can be pickled",
         ) from error

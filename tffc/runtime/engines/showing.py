@@ -12,6 +12,7 @@ import contextvars
 from collections.abc import Iterator
 from typing import Any
 
+from tffc.graphs.node import source
 from tffc.runtime.frameworks.tensorflow.quiet import is_quiet, quiet
 from tffc.support.errors import DataError, TffcError
 from tffc.support.explanations import has_page, read_page
@@ -107,5 +108,4 @@ def _leave_out(nodes: Any, arguments: frozenset[str]) -> None:
 
 def _waiting(edges: Any, arguments: frozenset[str]) -> list[str]:
     """Return control edges in place of edges; arguments of functions are always there."""
-    sources = (edge.removeprefix("^").partition(":")[0] for edge in edges)
-    return [f"^{name}" for name in dict.fromkeys(sources) if name not in arguments]
+    return [f"^{name}" for name in dict.fromkeys(map(source, edges)) if name not in arguments]

@@ -100,7 +100,7 @@ def count_clients(value: Any, type: Type, default: int = 0) -> int:
     if len(counts) > 1:
         (first, one), (second, other), *_ = counts.items()
         raise LanguageValueError(
-            "E740",
+            "E723",
             f"the argument gives values of type `{one}` for {first} clients, but values of type "
             f"`{other}` for {second}",
             help="give each list as many values as there are clients",
@@ -155,7 +155,7 @@ class Interpreter:
                 return node.literal
             case Data():
                 raise ExecutionError(
-                    "E742",
+                    "E741",
                     f"the program uses data of type `{node.type}` that only the system it was "
                     "written for can find",
                     help="take the value as an argument of the program in place of the data",
@@ -204,7 +204,7 @@ class Interpreter:
         if operator.uri in CALLING_OPERATORS:
             return (yield CALLING_OPERATORS[operator.uri](self, argument))
         raise ExecutionError(
-            "E743",
+            "E741",
             f"the program uses the operator {operator.uri!r}, which is not known here",
             help="write it with operators of the language, or replace it in a pass",
         )

@@ -136,7 +136,7 @@ class Aggregator:
         sizes = [(len(part), part.dtype) for part in vector]
         if sizes != [(segment.size, segment.dtype) for segment in segments]:
             raise ExecutionError(
-                "E990",
+                "E860",
                 f"{name} sends a vector that does not belong to this masked sum",
                 help="run the same version of the program on all participants",
             )

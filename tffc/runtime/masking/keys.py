@@ -190,7 +190,7 @@ FIELD = 2**255 - 19
 
 def _no_public_key(reason: str) -> ExecutionError:
     return ExecutionError(
-        "E983",
+        "E860",
         f"a participant's public key cannot be one: {reason}",
         help="leave the participant out and repeat the round",
     )

@@ -220,7 +220,7 @@ class Participant:
         """Check that what it received to compute its vector from is what the terms of all say."""
         if received != self.terms.sent:
             raise self._refusal(
-                "E998", "it was sent other values than those that all participants agreed on"
+                "E981", "it was sent other values than those that all participants agreed on"
             )
 
     def confirmed(self, survivors: Collection[str]) -> bytes:
@@ -230,11 +230,11 @@ class Participant:
         # vector.
         if self._survivors not in (None, chosen):
             self._next = OVER
-            raise self._refusal("E984", "it is told of other survivors than before")
+            raise self._refusal("E981", "it is told of other survivors than before")
         with self._step("confirmed"):
             if not chosen <= self._shares.keys() or self.name not in chosen:
                 raise self._refusal(
-                    "E986", "the survivors are not participants, or it is none of them"
+                    "E981", "the survivors are not participants, or it is none of them"
                 )
             self._check_enough(chosen, "their vectors")
             if len(chosen) < self._demands.participants:
@@ -272,7 +272,7 @@ class Participant:
     def _check_past(self, reason: str) -> None:
         if reason:
             raise self._refusal(
-                "E958", reason, help="begin a new run, or go on with the next round"
+                "E774", reason, help="begin a new run, or go on with the next round"
             )
 
     def _check_keys(self, keys: Mapping[str, Keys]) -> None:
@@ -285,10 +285,10 @@ class Participant:
         every = distinct_points([k for each in keys.values() for k in (each.sealing, each.masking)])
         signers = [key.to_bytes() for key in map(self._key_of, keys) if key is not None]
         if len(set(every)) < len(every) or len(set(signers)) < len(signers):
-            raise self._refusal("E987", "two participants have one public key")
+            raise self._refusal("E981", "two participants have one public key")
         if not self._demands.met_by(len(keys), self.terms.threshold):
             raise self._refusal(
-                "E988",
+                "E980",
                 f"{len(keys)} participants with a threshold of {self.terms.threshold} are less "
                 f"than it demands: {self._demands.participants}, and more than "
                 f"{self._demands.fraction:.0%} of them as the threshold",
@@ -314,7 +314,7 @@ class Participant:
     def _check_enough(self, names: Collection[str], gave: str) -> None:
         if len(names) < self.terms.threshold:
             raise self._refusal(
-                "E989",
+                "E980",
                 f"{len(names)} participants gave {gave}, and the threshold is "
                 f"{self.terms.threshold}",
             )
@@ -362,7 +362,7 @@ class Participant:
                 self._digest, other, self.name, seed, secret
             ):
                 return seed, secret
-        raise self._refusal("E982", f"the shares of {other} are damaged")
+        raise self._refusal("E981", f"the shares of {other} are damaged")
 
     def _sealing_key(self, other: str, sender: str, receiver: str) -> bytes:
         purpose = purpose_of_shares(self._digest, sender, receiver)
@@ -379,13 +379,13 @@ class Participant:
         demands = self._demands
         least = f"{demands.participants} participants with a client each"
         return self._refusal(
-            "E999",
+            "E980",
             f"{why}, and it demands {least}, and {demands.clients} clients in all",
             help="use more participants, or let them demand fewer",
         )
 
     def _out_of_order(self, why: str) -> ExecutionError:
-        return self._refusal("E997", why)
+        return self._refusal("E788", why)
 
     def _refusal(self, code: str, why: str, help: str = REPEAT) -> ExecutionError:
         message = f"{self.name} takes no further part in a masked sum: {why}"

@@ -101,7 +101,7 @@ class Recovery:
 
 def _refusal(dealer: str, wrong: Collection[str]) -> ExecutionError:
     return ExecutionError(
-        "E991",
+        "E860",
         f"the shares of {dealer} do not give back its secret: wrong shares are from "
         + ", ".join(sorted(wrong)),
         help="leave these participants out",

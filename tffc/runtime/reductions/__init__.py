@@ -3,6 +3,4 @@
 loops       the rewriting: a While loop in place of each ReduceDataset
 steps       the functions that a reduction applies to each element
 slices      datasets of tensors' rows as index arithmetic
-waiting     moving control edges out of the way
-inlining    copying functions to where they are called
 """

@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from tffc.graphs.functions import Library, rename_outputs
+from tffc.graphs.node import control_edges
+from tffc.graphs.rewrites.inlining import CALL, inline_calls, inline_given
+from tffc.graphs.rewrites.waiting import let_readers_wait
 from tffc.linking.attributes import VARIANT
-from tffc.runtime.reductions.inlining import CALL, inline_calls, inline_given
 from tffc.runtime.reductions.slices import Slices, find_slices, make_function
 from tffc.runtime.reductions.steps import Step, find_steps
-from tffc.runtime.reductions.waiting import let_readers_wait
 
 REDUCE = "ReduceDataset"
 
@@ -110,7 +111,7 @@ class _Loop:
         self.source = source
         self.name = f"{place.inside}_{node.name}".replace("/", "_").strip("_")
         self.elements = steps[-1].given
-        self.controls = [edge for edge in node.input if edge.startswith("^")]
+        self.controls = control_edges(node)
         self._steps = steps
         self._state = [type for step in steps for type in step.state_types]
         self._others = [type for step in steps for type in step.other_types]

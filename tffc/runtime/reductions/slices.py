@@ -12,15 +12,9 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tffc.graphs.node import control_edges
+from tffc.graphs.operations.datasets import ARRANGED, BATCHED, UNCHANGED
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
-
-UNCHANGED = frozenset({"Identity", "OptionsDataset", "PrefetchDataset"})
-"""Operations that change neither the elements of a dataset nor their order."""
-
-ARRANGED = frozenset({"RepeatDataset", "SkipDataset", "TakeDataset"})
-"""Operations that select or repeat elements by a number."""
-
-BATCHED = "BatchDatasetV2"
 
 Arrangement = tuple[str, int]
 
@@ -111,7 +105,7 @@ def find_slices(edge: str, nodes: Mapping[str, Any], sources: Mapping[str, Any])
 
 
 def _is_known(node: Any, nodes: Mapping[str, Any]) -> bool:
-    if any(edge.startswith("^") for edge in node.input):
+    if control_edges(node):
         return False
     if node.op in ARRANGED:
         number = _constant(node.input[1], nodes)

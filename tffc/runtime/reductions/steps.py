@@ -11,9 +11,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from tffc.runtime.reductions.slices import UNCHANGED
-
-APPLYING = frozenset({"MapDataset", "ScanDataset"})
+from tffc.graphs.node import control_edges, data_edges
+from tffc.graphs.operations.datasets import APPLYING, UNCHANGED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ def find_steps(
     steps = [_step(node, signatures)]
     source = edge = node.input[0]
     while (node := nodes.get(edge.partition(":")[0])) is not None:
-        if any(edge.startswith("^") for edge in node.input):
+        if control_edges(node):
             break
         if node.op in APPLYING:
             steps.append(_step(node, signatures))
@@ -55,7 +54,7 @@ def find_steps(
 
 def _step(node: Any, signatures: Mapping[str, Any]) -> Step:
     signature = signatures[node.attr["f"].func.name]
-    data = [edge for edge in node.input[1:] if not edge.startswith("^")]
+    data = data_edges(node)[1:]
     states = list(node.attr["Tstate"].list.type) if "Tstate" in node.attr else []
     others = list(node.attr["Targuments"].list.type)
     given = [argument.type for argument in signature.input_arg]

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from tffc.runtime.data.arrays import Field
 from tffc.runtime.data.npz import open_npz
+from tffc.runtime.engines.state import MEMBER, About, about_state
 from tffc.runtime.runs.run_folder import CLIENTS, EVALUATIONS, OUTPUTS, STATE
 from tffc.runtime.runs.run_record import RUN, read_record
-from tffc.runtime.runs.state import MEMBER, About, about_state
 from tffc.support.errors import DataError
 from tffc.support.files.reading import Identity
 
@@ -83,7 +83,7 @@ def open_round(folder: pathlib.Path, number: int | None = None) -> KeptRound:
         done = "no round is" if rounds == 0 else f"{rounds} round{'s are' if rounds > 1 else ' is'}"
         last = f", such as {folder}:{rounds}" if rounds else ", or none"
         raise DataError(
-            "E840",
+            "E803",
             f"the run in {folder} has no round {number}: {done} finished",
             help=f"give the number of one that is{last}",
         )

@@ -229,7 +229,7 @@ class TensorBoard:
             importlib.import_module("tensorboard")
         except ModuleNotFoundError:
             raise ExecutionError(
-                "E924",
+                "E701",
                 "TensorBoard is not installed, and its log is written by it",
                 help="pip install tensorboard",
             ) from None

@@ -86,7 +86,7 @@ def read_rows(path: pathlib.Path, content: bytes) -> list[MetricsRow]:
             rows.append(MetricsRow.from_json(line))
         except ValueError as error:
             raise DataError(
-                "E940",
+                "E938",
                 f"{path}:{number}: this line is not the row of a round: {error}",
                 notes=("a run writes one row a round to this file and nobody else writes to it",),
                 help="put the file back as it was, or begin another run in a new folder",

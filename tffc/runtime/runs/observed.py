@@ -98,7 +98,7 @@ def read_observed(folder: pathlib.Path) -> dict[int, Observed]:
         return {}
     except OSError as error:
         raise DataError(
-            "E995",
+            "E850",
             f"cannot read {file}: {error.strerror or error}",
             help="let it be read, or remove it: the report then says nothing of times",
         ) from error

@@ -64,9 +64,10 @@ def read_report(folder: pathlib.Path) -> RunReport:
     record = read_record(folder)
     if record is None:
         raise DataError(
-            "E996",
+            "E856",
             f"{folder} is not the folder of a run: it has no {RUN}",
             help="give the folder of a run",
+            remedy="run folder",
         )
     file = folder / METRICS
     with reading(file):

@@ -9,10 +9,10 @@ import html
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 
+from tffc.runtime.engines.speed import PARTS, REST
 from tffc.runtime.runs.metrics import EVALUATION, MetricsRow, curves
 from tffc.runtime.runs.plot import PlotArea, Points, draw_panel
 from tffc.runtime.runs.report import RunReport
-from tffc.runtime.runs.speed import PARTS, REST
 from tffc.support.printable import printable
 from tffc.support.web_page import web_page
 

@@ -39,6 +39,7 @@ from tffc.runtime.data.arrays import ArrayLayout
 from tffc.runtime.data.npz import encode_npz
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round
+from tffc.runtime.engines.state import State, encode_state, read_state
 from tffc.runtime.runs.metrics import MetricsRow, row_of
 from tffc.runtime.runs.metrics_file import MetricsFile
 from tffc.runtime.runs.observed import OBSERVED, Observed, add_observed
@@ -57,7 +58,6 @@ from tffc.runtime.runs.run_record import (
     reading,
     sha256,
 )
-from tffc.runtime.runs.state import State, encode_state, read_state
 from tffc.support.errors import DataError
 from tffc.support.files import atomic, locks
 from tffc.support.files.reading import kind_of, read_regular
@@ -121,6 +121,7 @@ class RunFolder:
                     "E920",
                     f"the folder {self.path} already holds a run",
                     help="go on with it, or name another folder",
+                    remedy="resume",
                 )
             self.batching = read_batching(self.path)
             return self._go_on(record, identity)
@@ -217,7 +218,7 @@ class RunFolder:
         for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, OBSERVED, BATCHING):
             if os.path.lexists(self.path / name):
                 raise DataError(
-                    "E943",
+                    "E861",
                     f"the folder {self.path} holds {name}, and no {RUN} that says of which run",
                     help="name another folder, or move away what is there",
                 )
@@ -356,4 +357,5 @@ def _unwritable(path: pathlib.Path, error: OSError) -> DataError:
         f"cannot write {path}: {error.strerror}",
         notes=("the rounds before it are kept",),
         help="make space on the disk, or let the folder be written",
+        remedy="resume later",
     )

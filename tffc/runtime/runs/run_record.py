@@ -141,7 +141,7 @@ def read_batching(folder: pathlib.Path) -> dict[str, bool]:
 def altered(file: pathlib.Path, found: str) -> DataError:
     """Return the error for a file of a run that was changed."""
     return DataError(
-        "E941",
+        "E938",
         f"{file} {found}",
         notes=(f"{RUN} says how the run has left its files, and nobody else writes to them",),
         help="put the file back as it was, or begin another run in a new folder",
@@ -177,7 +177,7 @@ def reading(file: pathlib.Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(
-            "E937",
+            "E850",
             f"cannot read {file}: {error.strerror or error}",
             notes=("going on with a run takes all of its files",),
         ) from error
@@ -206,7 +206,7 @@ def _check_format(file: pathlib.Path, found: Mapping[str, Any]) -> None:
     if version != FORMAT:
         of = f"of format {version}" if isinstance(version, str) else "of a format without a version"
         raise DataError(
-            "E945",
+            "E942",
             f"{file} is {of}, and this tffc goes on with runs of format {FORMAT}",
             help="use the version of tffc that began the run, or begin another in a new folder",
         )

@@ -58,7 +58,7 @@ def import_failure(source: str, error: BaseException) -> LoadError:
     except Exception:  # noqa: BLE001  (its class may be the user's)
         name, words, note, help, span = class_name(error), "", None, None, None
     return LoadError(
-        "E438",
+        "E437",
         f"{source} raised {name} while it was imported{f': {words}' if words else ''}",
         notes=() if note is None else (note,),
         help=help,

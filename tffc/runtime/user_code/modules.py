@@ -144,12 +144,12 @@ def _is_from(module: object, path: str) -> bool:
 
 def _no_file(path: str) -> LoadError:
     if os.path.isdir(path):
-        return LoadError("E435", f"{path} is a folder", help="give the path of a .py file in it")
+        return LoadError("E434", f"{path} is a folder", help="give the path of a .py file in it")
     said, help = f"there is no file {path}", near_file(path)
     if os.path.exists(path):
         said = f"{path} is not a regular file"
         help = "give the path of a .py file, or of a serialized computation"
-    return LoadError("E436", said, help=help)
+    return LoadError("E434", said, help=help)
 
 
 def _is_in_file(error: SyntaxError) -> bool:

@@ -268,7 +268,7 @@ def _round_of(form: CallableForm, wanted: type[CallableForm]) -> Computation:
     if not isinstance(form, wanted):
         found = form.form_class if isinstance(form, CallableForm) else type(form)
         raise LanguageTypeError(
-            "E526", f"expected a {wanted.form_class.__name__}, found a {found.__name__}"
+            "E500", f"expected a {wanted.form_class.__name__}, found a {found.__name__}"
         )
     node = form.form.decompile()
     return Computation(node, form.round_type, allow_effects=form.allow_effects)
@@ -288,7 +288,7 @@ def _allowed(*made_of: Any) -> frozenset[str] | None:
 def _signature(component: Node) -> FunctionType:
     if not isinstance(component.type, FunctionType):
         raise LanguageTypeError(
-            "E528",
+            "E501",
             f"a component of a form is a function, but this is of type `{component.type}`",
             help="give what tff.tensorflow.computation returns",
         )
@@ -299,7 +299,7 @@ def _parameter(component: Node) -> Type:
     found = _signature(component).parameter
     if found is None:
         raise LanguageTypeError(
-            "E529",
+            "E501",
             "compute_server_context takes what the server has, but is of type "
             f"`{component.type}`, without argument",
         )
@@ -312,7 +312,7 @@ def _node(comp: Any) -> Node:
     if isinstance(comp, Node):
         return comp
     raise LanguageTypeError(
-        "E527",
+        "E417",
         f"expected a computation, found {comp!r}",
         help="decorate the function with tff.federated_computation and the types of its parameters",
     )

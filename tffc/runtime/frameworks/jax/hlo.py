@@ -29,7 +29,7 @@ def load_jax() -> Any:
         return importlib.import_module("jax")
     except ImportError as error:
         raise MissingExtraError(
-            "E750",
+            "E701",
             "a JAX computation needs JAX, which cannot be imported",
             notes=(str(error),),
             help="install it with: pip install 'tffc[jax]'",
@@ -47,7 +47,7 @@ def _internals(jax: Any) -> Generator[Any]:
         yield importlib.import_module("jaxlib._jax")
     except (AttributeError, ImportError, TypeError) as error:
         raise ExecutionError(
-            "E751",
+            "E701",
             f"JAX {jax.__version__} does not handle XLA modules as tffc asks it to",
             notes=(str(error),),
             help="install the release that tffc was made for: pip install 'tffc[jax]'",

@@ -38,7 +38,7 @@ class XlaRunner:
             self._module = LoadedModule(content.hlo_module, content.stablehlo)
         except (RuntimeError, ValueError) as error:
             self._fail(
-                "E752",
+                "E720",
                 "XLA cannot load the module of a section",
                 error,
                 help="trace the program again with the JAX that is installed here",
@@ -52,7 +52,7 @@ class XlaRunner:
             tensors = self._module([by_place[place] for place in range(len(places))])
         except (RuntimeError, ValueError) as error:
             self._fail(
-                "E753",
+                "E722",
                 "XLA could not carry out a computation",
                 error,
                 help="run the function in JAX alone, on the values it was given, to see where",
@@ -122,6 +122,6 @@ def _checked(tensors: list[Any], place: int, type: Type) -> Any:
             else f"a tensor of {array.dtype} of shape {list(array.shape)}"
         )
         raise ExecutionError(
-            "E755", f"an XLA section gave {found} where its type promises `{type}`"
+            "E721", f"an XLA section gave {found} where its type promises `{type}`"
         )
     return array[()]

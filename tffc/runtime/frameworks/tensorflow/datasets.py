@@ -59,7 +59,7 @@ def _check(type: SequenceType, part: StructType, depth: int) -> None:
         )
     if depth >= MAX_DEPTH:
         raise LanguageValueError(
-            "E703",
+            "E702",
             f"there are no datasets of elements nested more than {MAX_DEPTH} deep",
             help="nest the structs less deep, or list their elements side by side",
         )
@@ -107,7 +107,7 @@ def make_dataset(value: Any, type: SequenceType) -> Any:
     element = layout(type.element)
     if not types:
         raise LanguageValueError(
-            "E709",
+            "E702",
             f"there are no datasets of type `{type}`, whose elements hold no tensors",
             help="return how many elements there are",
         )

@@ -45,7 +45,7 @@ def load_tensorflow() -> Any:
                 help="pip install tensorflow",
             ) from None
         raise ExecutionError(
-            "E707",
+            "E701",
             f"TensorFlow cannot be imported: {type(error).__name__}: {error}",
             help="see whether `python -c 'import tensorflow'` works, and install it again if not",
         ) from error

@@ -12,13 +12,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
-import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from tffc.graphs.node import all_nodes
 from tffc.language.nodes import Compiled
 from tffc.language.shapes import shape_is_assignable
 from tffc.language.types import FunctionType, SequenceType, TensorType
@@ -506,8 +506,7 @@ def _failed_node(message: str, graph: Any) -> Iterator[str]:
     match = re.search(r"\{\{node ([^{}]*)\}\}", message)
     if match is None:
         return
-    nodes = itertools.chain(graph.node, *(each.node_def for each in graph.library.function))
-    operations = {node.name: node.op for node in nodes}
+    operations = {node.name: node.op for node in all_nodes(graph)}
     # The nodes of an inlined function are named below its call.
     parts = match[1].split("/")
     for name in ("/".join(parts[start:]) for start in range(len(parts))):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tffc.graphs.node import all_nodes, data_edges, reached, source
 from tffc.graphs.operations import op_table
 from tffc.graphs.operations.kernels import keeps_state
 from tffc.runtime.frameworks.tensorflow.graph_content import GraphContent
@@ -22,9 +23,7 @@ WAITING_FAMILIES = (
 
 def waits(section: GraphContent) -> bool:
     """Return whether an operation may wait for another that needs a thread of its own."""
-    graph = section.graph
-    functions = (node for each in graph.library.function for node in each.node_def)
-    return any(node.op.startswith(WAITING_FAMILIES) for node in (*graph.node, *functions))
+    return any(node.op.startswith(WAITING_FAMILIES) for node in all_nodes(section.graph))
 
 
 def remembers(section: GraphContent) -> bool:
@@ -58,25 +57,23 @@ def _has_memory(node: Any, functions: set[str]) -> bool:
 
 def _ancestors(section: GraphContent, root: str) -> set[str]:
     """Return the nodes that `root` depends on, itself included; none for an empty name."""
-    reached: set[str] = set()
-    pending = [root] if root else []
-    while pending:
-        name = pending.pop()
-        if name in section.nodes and name not in reached:
-            reached.add(name)
-            pending.extend(map(_source, section.nodes[name].input))
-    return reached
+    nodes = section.nodes
+
+    def before(name: str) -> list[str]:
+        return [each for each in map(source, nodes[name].input) if each in nodes]
+
+    return set(reached([root] if root else [], before))
 
 
 def _reset_by(section: GraphContent, initial: set[str]) -> set[str]:
     """Return the variables and tables that have the same content after every initialisation."""
-    parameters = {_source(tensor) for tensor, _ in section.parameter}
+    parameters = {source(tensor) for tensor, _ in section.parameter}
     resources: set[str] = set()
     for name in initial:
         node = section.nodes[name]
         if not node.input:
             continue
-        resource = _source(node.input[0])
+        resource = source(node.input[0])
         kind = section.nodes[resource].op if resource in section.nodes else ""
         if node.op == "AssignVariableOp" and kind == "VarHandleOp":
             resources.add(resource)
@@ -95,17 +92,12 @@ def _assigned_before_use(section: GraphContent) -> set[str]:
     assigns: dict[str, str] = {}
     for node in section.graph.node:
         if node.op == "AssignVariableOp":
-            assigns.setdefault(_source(node.input[0]), node.name)
+            assigns.setdefault(source(node.input[0]), node.name)
     for node in section.graph.node:
-        for name in {_source(edge) for edge in node.input if not edge.startswith("^")}:
+        for name in {source(edge) for edge in data_edges(node)}:
             if name in assigns and node.name != assigns[name]:
                 # Only direct control edges count.  A user that is ordered after the assignment in
                 # another way costs a fresh session, nothing more.
                 if f"^{assigns[name]}" not in node.input:
                     del assigns[name]
     return {name for name in assigns if section.nodes[name].op == "VarHandleOp"}
-
-
-def _source(edge: str) -> str:
-    """Return the node that an edge or the name of a tensor begins at."""
-    return edge.removeprefix("^").partition(":")[0]

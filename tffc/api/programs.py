@@ -1,0 +1,229 @@
+"""Programs: from a module, a serialized computation, a typed text, or an object of Python."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle
+from tffc.backends.forms.kinds import is_round
+from tffc.graphs.proto.encoding import MAX_MESSAGE
+from tffc.language import wire
+from tffc.language.nodes import Node, NodeBase
+from tffc.language.notation import SectionFolder, parse
+from tffc.support.errors import LanguageTypeError, LoadError, WireError
+from tffc.support.files.reading import read_named
+from tffc.support.near import near_file
+
+if TYPE_CHECKING:
+    from tffc.frontend.computation import Computation
+    from tffc.frontend.load import Loaded
+    from tffc.frontend.templates import IterativeProcess
+
+TEXTS = (".sexpr", ".txt")
+"""The suffixes of files with a program in the typed notation."""
+
+MAX_TEXT_BYTES = 2**28
+"""The most bytes of a text that are read; no printed program is larger."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """A traced program, the computation of its first state if it has one, and its origin.
+
+    `allow_effects` are the kinds of effects that it may have when it is run; None for a program
+    that the user's own module defines, which needs no consent.  `name` is its name in that module,
+    and `passed_over` are the names of those that were not chosen.
+    """
+
+    computation: Node
+    initialize: Node | None = None
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    allow_effects: frozenset[str] | None = frozenset()
+    name: str = ""
+    passed_over: tuple[str, ...] = ()
+
+    def parts(self) -> dict[str, Node]:
+        """Return the programs by name."""
+        if self.initialize is None:
+            return {"computation": self.computation}
+        return {"initialize": self.initialize, "next": self.computation}
+
+
+Source: TypeAlias = "str | os.PathLike[str] | Program | Node | Computation | IterativeProcess"
+"""What a program can come from.  A text names a module, `MODULE` or `MODULE:NAME`, a `.pb` file, or
+a `.sexpr` or `.txt` file in the typed notation."""
+
+Fits: TypeAlias = "Callable[[Computation], bool] | None"
+"""Which of several computations of a module is meant; see `tffc.frontend.load.load`."""
+
+
+def program_of(source: Source, fits: Fits = None) -> Program:
+    """Return the program that a source stands for.
+
+    Raises:
+      TffcError: there is no such file or module, or it does not hold a program.
+      LanguageTypeError: the object is not a program.
+    """
+    if isinstance(source, Program):
+        return source
+    if isinstance(source, NodeBase):
+        return Program(source)
+    if isinstance(source, (str, os.PathLike)):
+        return read_program(os.fspath(source), fits)
+    from tffc.frontend.load import loaded_object
+
+    loaded = loaded_object(source)
+    if loaded is None:
+        raise LanguageTypeError(
+            "E417",
+            f"a program cannot be an object of class {type(source).__name__!r}",
+            help="give a computation, a process, a module, or the path of a .pb file",
+        )
+    return _traced(loaded)
+
+
+def round_of(source: Source, form: str | None = None) -> Program:
+    """Return the program that a source stands for, as `program_of` does.
+
+    If a module has several computations, takes the only one that can be a round of the form, or of
+    any form if `form` is None.
+    """
+    return program_of(source, lambda candidate: is_round(candidate.node, form))
+
+
+def read_program(source: str, fits: Fits = None) -> Program:
+    """Return the program in a `.pb` file, a typed text, or a module.
+
+    Raises:
+      TffcError: there is no such file or module, or it does not hold a program.
+    """
+    if source.endswith(TEXTS):
+        return Program(read_typed(source))
+    if source.endswith(".pb"):
+        return Program(read_computation(pathlib.Path(source)))
+    if os.path.isdir(source) and is_bundle(pathlib.Path(source)):
+        raise LoadError(
+            "E856",
+            f"{source} is a bundle, but this command takes a program",
+            help=f"the program that it was compiled from is {source}/computation.pb",
+        )
+    from tffc.frontend.load import load
+
+    return _traced(load(source, fits))
+
+
+def _traced(loaded: Loaded) -> Program:
+    for computation in (loaded.computation, loaded.initialize):
+        if computation is not None:
+            computation.check_closed("compiled")
+    tensorflow = sys.modules.get("tensorflow")
+    return Program(
+        loaded.computation.node,
+        None if loaded.initialize is None else loaded.initialize.node,
+        {} if tensorflow is None else {"tensorflow": tensorflow.__version__},
+        loaded.computation.allow_effects,
+        loaded.name,
+        loaded.passed_over,
+    )
+
+
+def read_computation(path: pathlib.Path) -> Node:
+    """Return the computation in a `.pb` file.
+
+    Raises:
+      LoadError: the file cannot be read.
+      WireError: it holds no well-formed computation.
+    """
+    return decode(read_content(str(path), MAX_MESSAGE), str(path))
+
+
+def decode(data: bytes, name: str) -> Node:
+    """Return the computation in a message; `name` is that of its file in errors.
+
+    Raises:
+      WireError: it is not a well-formed computation.
+    """
+    try:
+        return wire.from_bytes(data)
+    except WireError as error:
+        error.message = f"{name} is not a serialized computation: {error.message}"
+        error.help = "write one with tffc trace"
+        raise
+
+
+def read_typed(path: str, sections: pathlib.Path | None = None) -> Node:
+    """Return the program in a file with typed text.
+
+    Its compiled sections are in the folder `sections`, by default the one beside the file.
+
+    Raises:
+      LoadError: the file cannot be read.
+      NotationError: it holds no program, or a section is missing.
+    """
+    text = read_content(path, MAX_TEXT_BYTES).decode("utf-8", errors="replace")
+    known = sections or sections_beside(pathlib.Path(path))
+    return parse(text, SectionFolder(known), file=path)
+
+
+def sections_beside(text: pathlib.Path) -> pathlib.Path:
+    """Return the default folder of the compiled sections of a typed text."""
+    return text.parent / "sections"
+
+
+def read_content(path: str, limit: int) -> bytes:
+    """Return the bytes of a file, at most `limit`.
+
+    Raises:
+      LoadError: the file cannot be read.
+    """
+    try:
+        return read_named(path, limit)
+    except OSError as error:
+        help = near_file(path)
+        raise LoadError("E850", f"cannot read {path}: {error.strerror}", help=help) from None
+
+
+def is_bundle_source(source: object) -> bool:
+    """Return whether a source is a bundle, or the path of a folder, which can only hold one."""
+    is_folder = isinstance(source, (str, os.PathLike)) and os.path.isdir(source)
+    return is_folder or isinstance(source, Bundle)
+
+
+def bundle_of(source: object) -> Bundle | None:
+    """Return the bundle that a source is, or that is in the folder which it names; None if it is a
+    program.
+
+    Raises:
+      BundleError: the bundle is damaged, or there is none in the folder.
+    """
+    if isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
+        return read_bundle(pathlib.Path(source))
+    return source if isinstance(source, Bundle) else None
+
+
+def parts_of(source: Source | Bundle) -> dict[str, Node]:
+    """Return the programs in a program or bundle by name.
+
+    Raises:
+      TffcError: there is no such source, or it cannot be read.
+    """
+    bundle = bundle_of(source)
+    if bundle is None:
+        assert not isinstance(source, Bundle)
+        return program_of(source).parts()
+    first = {"computation": bundle.computation}
+    if bundle.initialize is not None:
+        first["initialize"] = bundle.initialize
+    return {**first, **bundle.components}
+
+
+def name_of(source: object, program: Program | None = None) -> str:
+    """Return what reports call a source: the text that names it, or the name of the program."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    return (program and program.name) or "the program"

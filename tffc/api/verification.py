@@ -1,0 +1,97 @@
+"""Testing that passes and forms keep what a program computes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tffc.api.compiling import pipeline_of
+from tffc.api.programs import Program, Source, program_of, round_of
+from tffc.assurance.validation.arguments import usual_trials
+from tffc.assurance.validation.real_data import RealData
+from tffc.assurance.validation.sources import Arguments, OwnStates, begins_with, text_constants
+from tffc.assurance.validation.validate import Report as Verification
+from tffc.assurance.validation.validate import validate
+from tffc.language.types import FunctionType
+from tffc.passes import Pipeline
+from tffc.passes.table import default_pipeline
+from tffc.runtime.data.source import Progress, no_progress
+from tffc.runtime.effects.consent import check_consent, read_kinds
+
+
+def verify(
+    source: Source,
+    form: str | None = None,
+    *,
+    passes: str | Pipeline | None = None,
+    trials: int | None = None,
+    seed: int = 0,
+    data: str | None = None,
+    allow_impure_duplicates: bool = False,
+    allow_effects: Collection[str] = (),
+    progress: Progress = no_progress,
+) -> Verification:
+    """Test that passes, and the form if one is named, keep what a program computes.
+
+    It runs the program, the output of each pass and the form on the same arguments, which are
+    generated from its type, or begin with the clients of `data`, a location as for `tffc.run`.
+    `trials` is the number of arguments.  A program that does not come from this process's own code
+    needs `allow_effects` for its side effects.
+
+    Raises:
+      ValidationError: results differ, or nothing could be compared.
+      TffcError: the program cannot be read, compiled or run.
+    """
+    program = program_of(source) if form is None else round_of(source, form)
+    if program.allow_effects is not None:
+        allowed = program.allow_effects | read_kinds(allow_effects)
+        check_consent({"computation": program.computation}, allowed)
+    return verified(
+        program,
+        pipeline_of(passes) or default_pipeline(),
+        form,
+        trials=trials,
+        seed=seed,
+        data=data,
+        allow_impure_duplicates=allow_impure_duplicates,
+        progress=progress,
+    )
+
+
+def verified(
+    program: Program,
+    pipeline: Pipeline,
+    form: str | None,
+    *,
+    trials: int | None = None,
+    seed: int = 0,
+    data: str | None = None,
+    allow_impure_duplicates: bool = False,
+    progress: Progress = no_progress,
+) -> Verification:
+    """Return how a program was verified; it must be one that may be run.
+
+    Raises:
+      TffcError: as `verify` does.
+    """
+    return validate(
+        program.computation,
+        _arguments(program, trials, seed, data),
+        pipeline,
+        form,
+        allow_impure_duplicates=allow_impure_duplicates,
+        progress=progress,
+    )
+
+
+def _arguments(program: Program, trials: int | None, seed: int, data: str | None) -> Arguments:
+    round_, type = program.computation, program.computation.type
+    count = usual_trials(round_) if trials is None else trials
+    if data is not None and isinstance(type, FunctionType):
+        arguments: Arguments = RealData(type, data, count, seed)
+    else:
+        parameter = type.parameter if isinstance(type, FunctionType) else None
+        arguments = Arguments(parameter, count, seed)
+    arguments.constants = text_constants(round_)
+    if program.initialize is None or not begins_with(round_, program.initialize):
+        return arguments
+    return OwnStates(round_, program.initialize, arguments)

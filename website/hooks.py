@@ -6,7 +6,7 @@ examples and code lead where they lead there.  Pages stand elsewhere only in the
 What pages link to outside of these, such as an example, becomes a page that shows it.
 
 The reference of the API is written from `tffc/__init__.pyi` and the docstrings, which are read and
-not imported; the help of commands is added to the page about them.
+not imported.  The help of commands and the list of error codes come from `tffc` itself.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from collections.abc import Iterable
 
 from anchors import FENCED, links, slug
 from api import api_pages
-from commands import PAGE, command_reference
 from explorers import MARK, explored
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
+from references import REFERENCES
 
 ROOT = pathlib.Path(__file__).parents[1]
 PLACES = {
@@ -132,9 +132,9 @@ def _linked(pages: Iterable[File]) -> set[str]:
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Colour programs in the notation, put the names of files over their blocks, show rounds, and
-    add the help of commands to the page about them."""
-    if page.file.src_uri == PAGE:
-        markdown = f"{markdown}\n{command_reference()}"
+    add references to the pages about commands and errors."""
+    if page.file.src_uri in REFERENCES:
+        markdown = f"{markdown}\n{REFERENCES[page.file.src_uri]()}"
     numbers = itertools.count(1)
 
     def frame(match: re.Match[str]) -> str:

@@ -22,7 +22,7 @@ from tests.shell import Shell
 from tffc.cli.application import application
 from tffc.cli.reproducer import Reproducer
 from tffc.language.notation import parse
-from website.commands import command_reference
+from website.references import command_reference
 
 ROOT = DOCS.parent
 MEAN = "examples/temperature/temperature.py:mean_temperature"

@@ -100,6 +100,12 @@ def test_every_public_name_is_in_the_reference(site: pathlib.Path) -> None:
     assert [name for name in public if name not in found | modules] == []
 
 
+def test_references_are_on_the_site(site: pathlib.Path) -> None:
+    assert "tffc-golden-review" in Page(site / "commands.html").names
+    assert "errors/E471.html" in Page(site / "errors.html").links
+    assert (site / "errors" / "E471.html").is_file()
+
+
 def test_programs_are_coloured(site: pathlib.Path) -> None:
     page = (site / "notation.html").read_text(encoding="utf-8")
     assert '<span class="nb">federated_mean</span>' in page

@@ -48,19 +48,3 @@ def read_page(code: str) -> Page:
     """Return the page of a code that is among `codes()`."""
     text = (PAGES / f"{code}.md").read_text(encoding="utf-8")
     return Page(code, text.partition("\n")[0].removeprefix(f"# {code}: "), text)
-
-
-def index() -> str:
-    """Return a page of the documentation that leads to all pages, in Markdown."""
-    parts = [
-        "# Errors\n\nEvery error has a code, and a page that says what it means, what causes "
-        "it and how to fix it.\n`tffc explain CODE` shows it. A code keeps its meaning."
-    ]
-    for prefix, subject in SUBJECTS.items():
-        pages = [read_page(code) for code in codes() if code.startswith(prefix)]
-        lines = [
-            f"- [{page.code}](../tffc/support/explanations/{page.code}.md): {page.title}"
-            for page in pages
-        ]
-        parts.append("\n".join([f"## {subject}", "", *lines]))
-    return "\n\n".join(parts) + "\n"

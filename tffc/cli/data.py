@@ -10,7 +10,7 @@ import click
 
 from tffc.cli.diagnostics import show_error
 from tffc.cli.flags import facts_of
-from tffc.cli.output import counted, say, show_json, show_line
+from tffc.cli.output import say, show_json, show_line
 from tffc.cli.progress import index_step, step
 from tffc.cli.runnable import data_type
 from tffc.language.type_parts import leaves
@@ -20,6 +20,7 @@ from tffc.runtime.data.packing import check_pack_target, write_pack
 from tffc.runtime.data.source import DataSet, Fit, fit
 from tffc.support.errors import DataError, abridge
 from tffc.support.files.inputs import check_no_input
+from tffc.support.printable import counted
 
 MOST_ERRORS = 10
 """The most clients whose errors are shown."""

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pathlib
 import sys
 from collections.abc import Mapping
 
 import click
 
-from tffc.backends.bundle.bundle import read_bundle
+from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.cli.consent import check_consent, tell_effects
 from tffc.cli.options import refuse_without_effect
-from tffc.cli.output import counted, say, write_output
+from tffc.cli.output import say, write_output
 from tffc.cli.progress import start_tensorflow, step
 from tffc.cli.proving import refuse_forged
 from tffc.cli.sources import read_program
 from tffc.cli.verify import ask_to_run
-from tffc.deploy.export.saved_model import DEFAULT, FILE, saved_model
+from tffc.deploy.export.kind import Exported, Exporter, OfBundle, OfComponents, OfState
 from tffc.deploy.export.signatures import missing
 from tffc.deploy.export.target import check_target, write_exported
-from tffc.deploy.export.tflite import SUFFIX, lite_models
 from tffc.deploy.export.trained import StatePart, bind_part, find_part
+from tffc.deploy.exports import EXPORTS
 from tffc.language.nodes import Node
 from tffc.runtime.engines.state import read_state, read_type
 from tffc.runtime.runs.run_folder import find_state
@@ -39,109 +40,102 @@ def export(
     force: bool,
 ) -> None:
     """Write a bundle, or the result of training it, as models or as an app."""
-    if kind == "flower":
-        _export_app(source, state, part, out, force=force)
-        return
-    if state is not None:
-        if pathlib.Path(source).is_dir():
+    exporter = EXPORTS[kind].load()
+    of_components, of_bundle, of_state = (
+        exporter.of_components,
+        exporter.of_bundle,
+        exporter.of_state,
+    )
+    if of_components is None and of_state is None:
+        if state is not None or part is not None:
+            raise click.UsageError(
+                f"{exporter.holding} starts from the first state: omit --state and --part"
+            )
+        refuse_without_effect(f"{exporter.holding} holds the whole bundle", "partial")
+        refuse_without_effect(f"consent is given when {exporter.holding} runs", "allow_effects")
+    elif state is not None:
+        if os.path.isdir(source):
             raise click.UsageError(
                 "--state needs a function: give MODULE:NAME instead of the bundle"
             )
         refuse_without_effect("a trained model has one component", "partial")
-        if kind == "keras":
+        if of_components is None and of_state is not None:
             refuse_without_effect(
-                "nothing of a program is loaded for a Keras model", "allow_effects"
+                f"nothing of a program is loaded for {EXPORTS[kind].summary}", "allow_effects"
             )
-            _export_keras(source, state, part or "", out, replace=force)
-        else:
-            _export_function(source, state, part or "", kind, out, allow_effects, replace=force)
+            _export_state(source, state, part or "", exporter, of_state, out, replace=force)
+        elif of_components is not None:
+            check_target(out, replace=force, own=exporter.own, holding=exporter.holding)
+            bound = _bound(source, state, part or "", exporter.component, allow_effects)
+            _write_models(bound, kind, of_components, out, partial=True, bare_names=True)
         return
-    if kind == "keras":
-        raise click.UsageError("a Keras model gets the weights of a state: add --state STATE")
+    elif of_components is None and of_bundle is None:
+        raise click.UsageError(
+            f"{EXPORTS[kind].summary} gets the weights of a state: add --state STATE"
+        )
     if part is not None:
         raise click.UsageError("--part selects part of a state: add --state STATE")
-    if ":" in source and not pathlib.Path(source).exists():
+    if of_components is not None and ":" in source and not os.path.exists(source):
         raise click.UsageError(
             f"{source} is a function, which is exported with a trained state: add --state STATE"
         )
-    _export_bundle(pathlib.Path(source), kind, out, allow_effects, partial=partial, force=force)
-
-
-def _export_app(
-    source: str, state: pathlib.Path | None, part: str | None, out: pathlib.Path, *, force: bool
-) -> None:
-    if state is not None or part is not None:
-        raise click.UsageError("an app starts from the first state: omit --state and --part")
-    refuse_without_effect("an app holds the whole bundle", "partial")
-    refuse_without_effect("consent is given when the app runs", "allow_effects")
-    from tffc.deploy.flower import app_folder
-
     step(f"reading {source}")
     bundle = read_bundle(pathlib.Path(source))
     refuse_forged(source, bundle)
-    check_target(out, replace=force, own=app_folder.FILES, holding="an app")
-    write_exported(out, app_folder.app_files(bundle, app_folder.project_name(out)))
-    say(f"wrote {out}: a Flower app of {bundle.form}")
+    check_target(out, replace=force, own=exporter.own, holding=exporter.holding)
+    if of_components is not None:
+        components = bundle.run_by_rounds()
+        check_consent(components, allow_effects)
+        _write_models(components, kind, of_components, out, partial=partial)
+    elif of_bundle is not None:
+        _write_app(bundle, of_bundle, out)
+
+
+def _write_app(bundle: Bundle, of_bundle: OfBundle, out: pathlib.Path) -> None:
+    exported = of_bundle(bundle, out)
+    write_exported(out, exported.files)
+    _tell(exported, out)
     tell_effects(bundle.run_by_rounds())
 
 
-def _export_bundle(
-    bundle: pathlib.Path,
-    kind: str,
-    out: pathlib.Path,
-    allow_effects: frozenset[str],
-    *,
-    partial: bool,
-    force: bool,
-) -> None:
-    step(f"reading {bundle}")
-    content = read_bundle(bundle)
-    refuse_forged(str(bundle), content)
-    check_target(out, replace=force)
-    parts = content.run_by_rounds()
-    check_consent(parts, allow_effects)
-    _write_models(parts, kind, out, partial=partial)
-
-
-def _export_function(
+def _bound(
     source: str,
     state: pathlib.Path,
     part: str,
-    kind: str,
-    out: pathlib.Path,
+    name: str,
     allow_effects: frozenset[str],
+) -> dict[str, Node]:
+    """Return a TensorFlow computation, by its name in the model, with a part of a state bound to
+    its first argument.
+
+    Raises:
+      TffcError: the computation or the state is refused.
+    """
+    whole = _read_state(state)
+    weights = find_part(whole, part)
+    program = read_program(source)
+    ask_to_run(program, allow_effects)
+    return {name: bind_part(program.computation, weights, whole)}
+
+
+def _export_state(
+    target: str,
+    state: pathlib.Path,
+    part: str,
+    exporter: Exporter,
+    of_state: OfState,
+    out: pathlib.Path,
     *,
     replace: bool,
 ) -> None:
-    """Write a TensorFlow computation as a model, with a part of a state bound to its first
-    argument.
-
-    Raises:
-      TffcError: the computation, the state or the model is refused.
-    """
-    check_target(out, replace=replace)
-    whole = _read_state(state)
-    found = find_part(whole, part)
-    program = read_program(source)
-    ask_to_run(program, allow_effects)
-    name = DEFAULT if kind == "saved_model" else "model"
-    bound = {name: bind_part(program.computation, found, whole)}
-    _write_models(bound, kind, out, partial=True, bare_names=True)
-
-
-def _export_keras(
-    target: str, state: pathlib.Path, part: str, out: pathlib.Path, *, replace: bool
-) -> None:
-    """Write the Keras model that a function makes, with the weights of a part of a state.
+    """Write the model that a function makes, with the weights of a part of a state, as a file.
 
     Raises:
       TffcError: the function, the state or the model is refused.
     """
-    from tffc.deploy.export import keras
-
-    if out.suffix != keras.SUFFIX:
+    if out.suffix != exporter.suffix:
         raise click.UsageError(
-            f"a Keras model is a file whose name ends in {keras.SUFFIX}, not {out}"
+            f"a Keras model is a file whose name ends in {exporter.suffix}, not {out}"
         )
     if out.exists() and not replace:
         raise ExportError(
@@ -150,18 +144,13 @@ def _export_keras(
             help="replace it, or name another file",
             remedy="replace",
         )
-    found = find_part(_read_state(state), part)
+    weights = find_part(_read_state(state), part)
     start_tensorflow()
     # Output of the user's code and of Keras must not mix with data on stdout.
     with contextlib.redirect_stdout(sys.stderr):
-        model = keras.make_model(target)
-        placed = keras.set_weights(model, found)
-        content = keras.save_model(model)
-    write_output(out, content)
-    how = "by name" if placed.by_name else "in their order"
-    say(f"wrote {out}: a Keras model with {len(placed.pairs)} weights, given {how}")
-    for name, weight in placed.pairs:
-        say(f"  {weight} <- {name}")
+        exported = of_state(target, weights)
+    write_output(out, exported.files[""])
+    _tell(exported, out)
 
 
 def _read_state(path: pathlib.Path) -> StatePart:
@@ -178,12 +167,13 @@ def _read_state(path: pathlib.Path) -> StatePart:
 def _write_models(
     components: Mapping[str, Node],
     kind: str,
+    of_components: OfComponents,
     out: pathlib.Path,
     *,
     partial: bool,
     bare_names: bool = False,
 ) -> None:
-    """Write components to a folder as models of a kind, `saved_model` or `tflite`, and report it.
+    """Write components to a folder as models of a kind, and report it.
 
     `tffc.deploy.export.signatures` describes `bare_names`.
 
@@ -193,29 +183,19 @@ def _write_models(
     """
     start_tensorflow()
     step(f"exporting to {kind}")
-    files: dict[str, bytes]
-    if kind == "saved_model":
-        content, linked = saved_model(components, bare_names=bare_names)
-        files, left_out = {FILE: content}, linked.left_out
-        shown = [
-            f"{name}({', '.join(signature.inputs)}) -> {', '.join(signature.outputs)}"
-            for name, signature in linked.signatures.items()
-        ]
-        summary = f"a SavedModel with {counted(len(shown), 'signature')}"
-    else:
-        made = lite_models(components, bare_names=bare_names)
-        left_out = made.left_out
-        files = {f"{name}{SUFFIX}": model for name, model in made.models.items()}
-        needs = {name: f" needs flex for {', '.join(ops)}" for name, ops in made.flex.items()}
-        shown = [f"{name}{SUFFIX}{needs.get(name, '')}" for name in made.models]
-        summary = counted(len(files), "LiteRT model")
+    exported = of_components(components, bare_names)
     if not partial:
-        _check_complete(left_out, len(shown))
-    write_exported(out, files)
-    say(f"wrote {out}: {summary}")
-    for line in (*shown, *(f"left out {name}: {reason}" for name, reason in left_out.items())):
-        say(f"  {line}")
+        _check_complete(exported.left_out, len(exported.lines))
+    write_exported(out, exported.files)
+    _tell(exported, out)
     tell_effects(components)
+
+
+def _tell(exported: Exported, out: pathlib.Path) -> None:
+    say(f"wrote {out}: {exported.summary}")
+    omitted = (f"left out {name}: {reason}" for name, reason in exported.left_out.items())
+    for line in (*exported.lines, *omitted):
+        say(f"  {line}")
 
 
 def _check_complete(left_out: Mapping[str, str], written: int) -> None:

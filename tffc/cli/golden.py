@@ -22,10 +22,11 @@ from tffc.assurance.golden.folder import (
 )
 from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import report
-from tffc.cli.output import counted, say, show_styled
+from tffc.cli.output import say, show_styled
 from tffc.cli.progress import no_step, step
 from tffc.cli.screen import BLUE, GREEN, RED
 from tffc.support.errors import TffcError
+from tffc.support.printable import counted
 
 ACCEPT, WHOLE, REJECT, LEFT, QUIT = "a", "e", "r", "s", "q"
 COLORS = {"+": GREEN, "-": RED, "@": BLUE}

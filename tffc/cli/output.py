@@ -22,11 +22,6 @@ LINES = 1000
 """How many lines are printed at once."""
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a count with a noun, such as `1 client` or `2 clients`."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
 def say(text: str) -> None:
     """Print a message to stderr, with unprintable characters escaped, wrapped on terminals."""
     lines = wrapped(printable(text), width_of(sys.stderr), "  ")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from tffc.cli.output import counted
 from tffc.cli.screen import cut, width_of
 from tffc.cli.value_text import LONGEST, leading_text, short_text
 from tffc.language.type_parts import leaves
@@ -18,7 +17,7 @@ from tffc.language.values.concrete import flatten
 from tffc.runtime.data.json_values import paths
 from tffc.runtime.engines.rounds import Round
 from tffc.runtime.runs.metrics import EVALUATION, OutputTensor, named_outputs
-from tffc.support.printable import printable
+from tffc.support.printable import counted, printable
 
 FLOAT_WIDTH = 8
 """The least width of a column of floats; few need more."""

@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from tffc.cli.options import refuse_without_effect
-from tffc.cli.output import counted, say, show_lines, write_output
+from tffc.cli.output import say, show_lines, write_output
 from tffc.cli.screen import cut, width_of
 from tffc.cli.value_text import leading_text, rows
 from tffc.language.types import TensorType
@@ -23,7 +23,7 @@ from tffc.runtime.engines.state import About
 from tffc.runtime.runs.kept import KeptFile, is_run, open_kept, open_round
 from tffc.support.errors import DataError, abridge
 from tffc.support.near import did_you_mean_by
-from tffc.support.printable import printable
+from tffc.support.printable import counted, printable
 
 ROUND = re.compile(r"(?P<folder>.+):(?P<number>\d{1,18})", re.DOTALL)
 """Matches a run's folder with the number of a round."""

@@ -17,7 +17,7 @@ from tffc.cli.consent import check_consent
 from tffc.cli.diagnostics import show_error
 from tffc.cli.flags import facts_of, place_of
 from tffc.cli.options import refuse_without_effect
-from tffc.cli.output import counted, say, show_json, show_line
+from tffc.cli.output import say, show_json, show_line
 from tffc.cli.pipeline_choice import for_program, read_passes, read_pipeline
 from tffc.cli.progress import start_tensorflow, step
 from tffc.cli.sources import Program, read_computation, read_program, read_round
@@ -25,6 +25,7 @@ from tffc.language.types import FunctionType
 from tffc.passes import Pipeline
 from tffc.passes.table import default_pipeline
 from tffc.support.errors import TffcError
+from tffc.support.printable import counted
 
 
 def verify(

@@ -15,9 +15,10 @@ from typing import NoReturn
 import click
 
 from tffc.cli.interrupts import was_interrupted
-from tffc.cli.output import counted, say_briefly
+from tffc.cli.output import say_briefly
 from tffc.cli.progress import no_step
 from tffc.cli.streams import OutputError, ReaderGone
+from tffc.support.printable import counted
 
 INTERVAL = 0.1
 """The seconds between two checks of the files."""

@@ -69,3 +69,8 @@ def _is_seen(letter: str) -> bool:
 
 def _escape(letter: str) -> str:
     return letter.encode("unicode_escape").decode("ascii")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a count with a noun, such as `1 client` or `2 clients`."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")

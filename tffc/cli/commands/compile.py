@@ -21,7 +21,7 @@ from tffc.cli.options import (
     refuse_without_effect,
     size_option,
 )
-from tffc.cli.output import counted, say, show_text
+from tffc.cli.output import say, show_text
 from tffc.cli.pass_instrumentation import PassInstrumentation
 from tffc.cli.pipeline_choice import read_pipeline
 from tffc.cli.progress import step
@@ -33,6 +33,7 @@ from tffc.passes.table import default_pipeline
 from tffc.runtime.effects.consent import check_can_run
 from tffc.support.errors import OversizeError
 from tffc.support.files.inputs import check_no_input
+from tffc.support.printable import counted
 
 
 @click.command("compile")

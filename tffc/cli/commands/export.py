@@ -7,7 +7,15 @@ from typing import Any
 import click
 
 from tffc.cli.options import consent_option, path_option
-from tffc.cli.usage import Choice
+from tffc.cli.usage import Member
+from tffc.deploy.exports import EXPORTS
+
+
+def _listed() -> str:
+    """Return what can be exported to, as a sentence."""
+    *summaries, last = [kind.summary for kind in EXPORTS.own.values()]
+    text = f"{', '.join(summaries)}, or {last}."
+    return text[0].upper() + text[1:]
 
 
 @click.command("export")
@@ -16,9 +24,8 @@ from tffc.cli.usage import Choice
     "--to",
     "kind",
     required=True,
-    type=Choice(("saved_model", "tflite", "keras", "flower")),
-    help="A SavedModel with a signature for each component, a LiteRT model for each component, a "
-    "Keras model, or a Flower app.",
+    type=Member(EXPORTS),
+    help=_listed(),
 )
 @path_option(
     "--out",

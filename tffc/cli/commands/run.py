@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tffc.cli.options import consent_option, form_option, path_option
-from tffc.cli.usage import Choice
+from tffc.cli.usage import Choice, Member
 from tffc.deploy.engines import ENGINES
 
 
@@ -56,16 +56,16 @@ from tffc.deploy.engines import ENGINES
 )
 @click.option(
     "--engine",
-    type=Choice(tuple(ENGINES)),
+    type=Member(ENGINES),
     default="local",
     show_default=True,
-    help=f"What runs the rounds: {', '.join(kind.summary for kind in ENGINES.values())}.",
+    help=f"What runs the rounds: {', '.join(kind.summary for kind in ENGINES.own.values())}.",
 )
 @click.option(
     "--engine-options",
     metavar="WORDS",
     multiple=True,
-    help=" ".join(kind.options for kind in ENGINES.values() if kind.options),
+    help=" ".join(kind.options for kind in ENGINES.own.values() if kind.options),
 )
 @click.option(
     "--workers",

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tffc.deploy.export.kind import Exported
 from tffc.deploy.export.trained import StatePart, named, parts
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.language.types import StructType
@@ -192,3 +193,19 @@ def save_model(model: Any) -> bytes:
                 help="use only layers that Keras can save, which have get_config",
             ) from error
         return path.read_bytes()
+
+
+def export_keras(target: str, part: StatePart) -> Exported:
+    """Return the Keras model that a function makes, with the weights of a part of a state.
+
+    Raises:
+      ExportError: the function, the state or the model is refused.
+    """
+    model = make_model(target)
+    placed = set_weights(model, part)
+    how = "by name" if placed.by_name else "in their order"
+    return Exported(
+        {"": save_model(model)},
+        f"a Keras model with {len(placed.pairs)} weights, given {how}",
+        [f"{weight} <- {name}" for name, weight in placed.pairs],
+    )

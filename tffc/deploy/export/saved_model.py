@@ -11,14 +11,15 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
+from tffc.deploy.export.kind import Exported
 from tffc.deploy.export.signatures import Signatures, link_signatures
+from tffc.deploy.export.target import FILE
 from tffc.language.nodes import Node
 from tffc.language.types import SequenceType
 from tffc.linking.operand import Tensor
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.support.errors import ExportError
-
-FILE = "saved_model.pb"
+from tffc.support.printable import counted
 
 PREDICT = "tensorflow/serving/predict"
 """The method name of signatures that TensorFlow Serving's Predict call accepts."""
@@ -84,3 +85,14 @@ def _check(tf: Any, graph_def: Any) -> None:
             help="import the package that registers its operations, or compile the program again "
             "with this TensorFlow",
         ) from None
+
+
+def export_saved_model(components: Mapping[str, Node], bare_names: bool) -> Exported:
+    """Return components as one SavedModel; see `saved_model`."""
+    content, linked = saved_model(components, bare_names=bare_names)
+    lines = [
+        f"{name}({', '.join(signature.inputs)}) -> {', '.join(signature.outputs)}"
+        for name, signature in linked.signatures.items()
+    ]
+    summary = f"a SavedModel with {counted(len(lines), 'signature')}"
+    return Exported({FILE: content}, summary, lines, linked.left_out)

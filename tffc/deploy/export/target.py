@@ -7,11 +7,15 @@ import pathlib
 import re
 from collections.abc import Iterator, Mapping
 
-from tffc.deploy.export.saved_model import FILE
-from tffc.deploy.export.tflite import SUFFIX
 from tffc.support.errors import ExportError
 from tffc.support.files import atomic
 from tffc.support.files.inputs import check_no_input
+
+FILE = "saved_model.pb"
+"""The file of a SavedModel."""
+
+SUFFIX = ".tflite"
+"""The suffix of LiteRT models."""
 
 MODELS = re.compile(rf"{re.escape(FILE)}|[^/]*{re.escape(SUFFIX)}")
 """The files that a folder of models may hold."""

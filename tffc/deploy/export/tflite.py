@@ -15,16 +15,17 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from tffc.deploy.export.kind import Exported
 from tffc.deploy.export.lite_graph import adapt_to_lite
 from tffc.deploy.export.lite_variables import VariablesError
-from tffc.deploy.export.saved_model import FILE, saved_model
+from tffc.deploy.export.saved_model import saved_model
 from tffc.deploy.export.signatures import link_signatures
+from tffc.deploy.export.target import FILE, SUFFIX
 from tffc.language.nodes import Node
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.runtime.frameworks.tensorflow.quiet import quiet
 from tffc.support.errors import ExportError
-
-SUFFIX = ".tflite"
+from tffc.support.printable import counted
 
 FLEX = "Flex"
 """The prefix of operations that need TensorFlow's kernels."""
@@ -121,3 +122,15 @@ def _flex_operations(model: bytes) -> tuple[str, ...]:
     codes = (content.OperatorCodes(index) for index in range(content.OperatorCodesLength()))
     names = ((code.CustomCode() or b"").decode() for code in codes)
     return tuple(sorted(name.removeprefix(FLEX) for name in names if name.startswith(FLEX)))
+
+
+def export_lite_models(components: Mapping[str, Node], bare_names: bool) -> Exported:
+    """Return components as LiteRT models; see `lite_models`."""
+    lite = lite_models(components, bare_names=bare_names)
+    needs = {name: f" needs flex for {', '.join(ops)}" for name, ops in lite.flex.items()}
+    return Exported(
+        {f"{name}{SUFFIX}": model for name, model in lite.models.items()},
+        counted(len(lite.models), "LiteRT model"),
+        [f"{name}{SUFFIX}{needs.get(name, '')}" for name in lite.models],
+        lite.left_out,
+    )

@@ -8,6 +8,7 @@ import re
 import string
 
 from tffc.backends.bundle.bundle import Bundle
+from tffc.deploy.export.kind import Exported
 from tffc.deploy.flower.bundle_file import encode_bundle_file
 from tffc.deploy.flower.settings import RunSettings
 from tffc.support.version import VERSION
@@ -62,3 +63,8 @@ def project_name(path: pathlib.Path) -> str:
     characters."""
     found = re.sub(r"[^a-z0-9]+", "-", path.resolve().name.lower()).strip("-")
     return found[:32].rstrip("-") or "tffc-app"
+
+
+def export_app(bundle: Bundle, folder: pathlib.Path) -> Exported:
+    """Return the app of a bundle, with the name of its folder."""
+    return Exported(app_files(bundle, project_name(folder)), f"a Flower app of {bundle.form}")

@@ -212,8 +212,8 @@ PLANTED = (
     Planted(
         "forms",
         "component.py",
-        "values.append(getattr(aggregation, step)(by, *own))",
-        "values.append(getattr(aggregation, step)(by, *own[::-1]))",
+        "values.append(step(member, own))",
+        "values.append(step(member, own[::-1]))",
     ),
     Planted(
         "forms",

@@ -104,16 +104,6 @@ def test_the_map_of_tests_names_every_folder_that_is_not_called_like_a_package()
     } == set()
 
 
-LATE = {
-    (
-        "tffc.language.nodes",
-        "tffc.language.notation.structural_text",
-    ): "a node says itself how it is drawn",
-    ("tffc.language.nodes", "tffc.language.wire"): "a node gives its message itself",
-}
-"""Imports inside functions that close a cycle, and why they do."""
-
-
 def module_name(path: pathlib.Path) -> str:
     """The dotted name of a file of the package."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
@@ -137,9 +127,6 @@ def imported_modules() -> dict[str, set[str]]:
 
 def test_modules_import_one_another_in_no_circle() -> None:
     graph = imported_modules()
-    for importer, imported in LATE:
-        assert imported in graph[importer], "it is not imported any more"
-        graph[importer].remove(imported)
     graphlib.TopologicalSorter(graph).prepare()
 
 

@@ -30,7 +30,9 @@ def test_the_beginning_of_a_code(run: Run, written: str) -> None:
     assert (ran.code, ran.stdout) == (2, "")
     said, *pages = ran.stderr.partition("Error: ")[2].splitlines()
     assert said == f"there is no error code {written}; those that begin so are"
-    assert pages == [f"  E12{n}  {read_page(f'E12{n}').title}" for n in range(10)]
+    beginning = [code for code in codes() if code.startswith("E12")]
+    assert len(beginning) > 1
+    assert pages == [f"  {code}  {read_page(code).title}" for code in beginning]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +42,7 @@ def test_the_beginning_of_a_code(run: Run, written: str) -> None:
         (
             "E967",
             "Error: there is no error code E967; those about Validation, audits, engines and "
-            "export are E900 to E980\n",
+            "export are E900 to E985\n",
         ),
         ("placement", "Error: there is no error code placement; `tffc explain` lists them all\n"),
     ],

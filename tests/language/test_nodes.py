@@ -12,7 +12,6 @@ from hypothesis import given
 
 from tests.language import generation
 from tests.refusals import refusal
-from tffc import language as ir
 from tffc.language import (
     SERVER,
     Binding,
@@ -329,18 +328,3 @@ def test_deep_nodes() -> None:
     assert repr(node) == f"<{type(node).__name__} {node}>"
     assert rewrite(node, lambda inner: Y if inner == X else None) != node
     assert pickle.loads(pickle.dumps(node)) == node
-
-
-@pytest.mark.parametrize(
-    ("home", "name", "today"),
-    [
-        (ir, "Struct", StructNode),
-        (ir.nodes, "Struct", StructNode),
-        (ir, "Placement", PlacementNode),
-    ],
-)
-def test_former_names_of_nodes_warn(home: Any, name: str, today: type) -> None:
-    with pytest.warns(DeprecationWarning, match=f"^{name} is now {today.__name__}$"):
-        assert getattr(home, name) is today
-    with pytest.raises(AttributeError, match="has no attribute 'Structs'"):
-        _ = home.Structs

@@ -12,6 +12,7 @@ a TensorFlow computation its graph is imported, and elsewhere the computation is
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
@@ -127,7 +128,8 @@ class Computation(Convertible):
         return self._type
 
     def to_building_block(self) -> Node:
-        """Return the program as a node."""
+        """Return the program as a node, which then has TFF's names for all its parts."""
+        importlib.import_module("tffc.tff.building_blocks")
         return self._node
 
     def as_value(self, parameter: Type | None) -> Value:

@@ -33,8 +33,3 @@ from tffc.language.types import Type as Type
 from tffc.language.types import at_clients as at_clients
 from tffc.language.types import at_server as at_server
 from tffc.language.types import to_type as to_type
-
-
-def __getattr__(name: str) -> type[nodes.NodeBase]:
-    """Return a node class by its former name."""
-    return nodes.__getattr__(name)

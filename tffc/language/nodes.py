@@ -13,7 +13,6 @@ beside them and is not part of their content.
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeAlias, cast
 
@@ -41,7 +40,8 @@ from tffc.support.printable import printable
 class NodeBase(Term):
     """The base of all nodes: a type, and the text of the compact notation as `str`.
 
-    The type, the texts and the message are also available by their names in TFF.
+    The type and the texts are also available by their names in TFF; `tffc.tff.building_blocks` adds
+    those that need more than a node.
     """
 
     __slots__ = ()
@@ -50,24 +50,11 @@ class NodeBase(Term):
     def type_signature(self) -> Any:
         return cast("Node", self).type
 
-    @property
-    def proto(self) -> Any:
-        """The node as a message `Computation`."""
-        from tffc.graphs.proto.computation import Computation
-        from tffc.language.wire import to_bytes
-
-        return Computation.FromString(to_bytes(cast("Any", self)))
-
     def compact_representation(self) -> str:
         return compact(self)
 
     def formatted_representation(self) -> str:
         return formatted(self)
-
-    def structural_representation(self) -> str:
-        from tffc.language.notation.structural_text import structural
-
-        return structural(cast("Any", self))
 
     def pieces(self, section_name: SectionName) -> list[Any]:
         """Return the pieces of the compact and the formatted text, the nodes inside among them."""
@@ -451,15 +438,3 @@ def kind_of(node: Node) -> str:
     """Return the kind of a node, with its article."""
     name = type(node).__name__.removesuffix("Node")
     return f"an {name}" if name == "Intrinsic" else f"a {name}"
-
-
-FORMER_NAMES = {"Struct": StructNode, "Placement": PlacementNode}
-
-
-def __getattr__(name: str) -> type[NodeBase]:
-    """Return a class by its former name, and warn: passes of other packages may use it."""
-    if name not in FORMER_NAMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    today = FORMER_NAMES[name]
-    warnings.warn(f"{name} is now {today.__name__}", DeprecationWarning, stacklevel=2)
-    return today

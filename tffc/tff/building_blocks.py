@@ -12,8 +12,10 @@ from typing import Any, TypeAlias, cast
 
 from tffc.frontend.hints import described
 from tffc.frontend.type_analysis import check_is_type
+from tffc.graphs.proto.computation import Computation
 from tffc.language import nodes, wire
 from tffc.language.array import to_array
+from tffc.language.notation.structural_text import structural
 from tffc.language.traverse import walk
 from tffc.language.types import TensorType, Type, to_type
 from tffc.passes.call_dominant import call_dominant
@@ -222,3 +224,13 @@ def replace_intrinsics_with_bodies(comp: nodes.Node) -> tuple[nodes.Node, bool]:
     """
     made = desugar_means(_checked(comp))
     return made, made is not comp
+
+
+def _message(node: nodes.Node) -> Any:
+    """Return a node as a message `Computation`."""
+    return Computation.FromString(wire.to_bytes(node))
+
+
+# Nodes have TFF's names for their parts.  These two need packages that know nodes themselves.
+setattr(nodes.NodeBase, "proto", property(_message))  # noqa: B010  (the class does not declare it)
+setattr(nodes.NodeBase, "structural_representation", structural)  # noqa: B010  (as above)

@@ -9,7 +9,10 @@ TITLES = {
     "computations": ("Computations", ("computation", "conversion", "value", "install", "struct")),
     "operators": ("Operators", ("aggregations", "operators", "sequences")),
     "types": ("Types", ("types", "type_queries")),
-    "running": ("Running", ("api",)),
+    "running": (
+        "Compiling, running and checking",
+        ("audits", "compiling", "differences", "proofs", "running", "showing", "verification"),
+    ),
 }
 """The pages of the names right in `tff`, and the modules that these are from."""
 

@@ -62,6 +62,7 @@ PAGES = (
     "notation.md",
     "passes.md",
     "proof.md",
+    "python.md",
     "running.md",
     "secure-sums.md",
     "security.md",

@@ -17,6 +17,7 @@ from tffc.language.nodes import Node, NodeBase
 from tffc.language.notation import SectionFolder, parse
 from tffc.support.errors import LanguageTypeError, LoadError, WireError
 from tffc.support.files.reading import read_named
+from tffc.support.guards import is_path
 from tffc.support.near import near_file
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Program:
 
     computation: Node
     initialize: Node | None = None
-    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     allow_effects: frozenset[str] | None = frozenset()
     name: str = ""
     passed_over: tuple[str, ...] = ()
@@ -190,7 +191,7 @@ def read_content(path: str, limit: int) -> bytes:
 
 def is_bundle_source(source: object) -> bool:
     """Return whether a source is a bundle, or the path of a folder, which can only hold one."""
-    is_folder = isinstance(source, (str, os.PathLike)) and os.path.isdir(source)
+    is_folder = is_path(source) and os.path.isdir(source)
     return is_folder or isinstance(source, Bundle)
 
 
@@ -201,7 +202,7 @@ def bundle_of(source: object) -> Bundle | None:
     Raises:
       BundleError: the bundle is damaged, or there is none in the folder.
     """
-    if isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
+    if is_path(source) and os.path.isdir(source):
         return read_bundle(pathlib.Path(source))
     return source if isinstance(source, Bundle) else None
 
@@ -224,6 +225,6 @@ def parts_of(source: Source | Bundle) -> dict[str, Node]:
 
 def name_of(source: object, program: Program | None = None) -> str:
     """Return what reports call a source: the text that names it, or the name of the program."""
-    if isinstance(source, (str, os.PathLike)):
+    if is_path(source):
         return os.fspath(source)
     return (program and program.name) or "the program"

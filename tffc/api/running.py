@@ -26,6 +26,7 @@ from tffc.runtime.engines.rounds import Round, Sampling
 from tffc.runtime.engines.state import State, read_state, read_type
 from tffc.runtime.runs.run_folder import find_state
 from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.support.guards import is_path, is_sequence
 
 Data: TypeAlias = "ClientSource | str | os.PathLike[str] | Sequence[Any]"
 """Clients' data: a source, a location as for `tffc run --data`, a `ClientData`, or a value each."""
@@ -188,7 +189,7 @@ def _rounds(
 
 
 def _source(data: Any, type: Type) -> ClientSource:
-    if isinstance(data, (str, os.PathLike)):
+    if is_path(data):
         source = open_source(data, type)
         check_all(source)
         return source
@@ -196,7 +197,7 @@ def _source(data: Any, type: Type) -> ClientSource:
         source = PythonValues("data", data).typed(type)
         check_all(source)
         return source
-    if isinstance(data, Sequence):
+    if is_sequence(data):
         values = tuple(to_value(value, type, "a client's data") for value in data)
         return ValuesInMemory(type, values)
     if not (hasattr(data, "clients") and hasattr(data, "read")):

@@ -142,7 +142,7 @@ def leave() -> NoReturn:
     tell_interrupted()
     with contextlib.suppress(BaseException):
         # This removes the temporary files of libraries.
-        atexit._run_exitfuncs()
+        atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # no public name runs them
     os._exit(exit_code())
 
 

@@ -138,7 +138,7 @@ def instrumentation_options(verify_each: bool) -> Decorator:
     return together(verify, *_INSTRUMENTATION)
 
 
-class EffectKinds(click.ParamType):
+class EffectKinds(click.ParamType[frozenset[str]]):
     """A comma-separated list of kinds of effects."""
 
     name = "kinds"
@@ -148,7 +148,7 @@ class EffectKinds(click.ParamType):
     ) -> frozenset[str]:
         from tffc.runtime.effects.consent import KINDS, read_kinds
 
-        if isinstance(value, frozenset):
+        if not isinstance(value, str):
             return value
         try:
             return read_kinds([name.strip() for name in value.split(",")])

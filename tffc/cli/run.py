@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import pathlib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import click
@@ -146,7 +146,7 @@ def _run(
 
 
 @contextlib.contextmanager
-def _telling_how_it_ended(outputs: RunOutputs, engine: EngineKind) -> Iterator[None]:
+def _telling_how_it_ended(outputs: RunOutputs, engine: EngineKind) -> Generator[None]:
     """Close the outputs of a run after the context; if the run ends early, tell what is kept."""
     try:
         with no_substitutes():

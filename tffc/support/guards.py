@@ -5,7 +5,8 @@ After `isinstance`, type checkers would not check what is done with the content.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
@@ -39,6 +40,16 @@ def is_listing(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
 def is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
     """Return whether a value is a mapping."""
     return isinstance(value, Mapping)
+
+
+def is_path(value: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Return whether a value is a path or a text that may be one."""
+    return isinstance(value, (str, os.PathLike))
+
+
+def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    """Return whether a value is a sequence."""
+    return isinstance(value, Sequence)
 
 
 def is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:

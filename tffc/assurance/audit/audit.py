@@ -174,22 +174,22 @@ class Audit:
     def in_texts_of_errors(self) -> list[str]:
         """What of a client's data the texts of its errors may have in them."""
         errors = self.in_errors
-        counts = (f"how many {each}" for each in errors.counts)
-        shapes = (f"shape of {each}" for each in errors.shapes)
+        counts = (f"how many {name}" for name in errors.counts)
+        shapes = (f"shape of {name}" for name in errors.shapes)
         return [*errors.elements, *counts, *shapes]
 
     @property
     def only_in_effects(self) -> list[str]:
         """The elements in no channel on which an effect at the clients depends."""
-        effects = (each for each in self.effects if each.side == "clients")
-        told = {name for effect in effects for name in effect.depends.elements}
-        return [name for name in self.in_no_channel if name in told]
+        effects = (effect for effect in self.effects if effect.side == "clients")
+        in_effects = {name for effect in effects for name in effect.depends.elements}
+        return [name for name in self.in_no_channel if name in in_effects]
 
     @property
     def seen_by_aggregator(self) -> list[str]:
         """The channels of which whoever carries out the aggregation sees each contribution."""
         is_open = (Protection.SYSTEM, Protection.PROGRAM)
-        return [each.name for each in self.channels if each.protection in is_open]
+        return [channel.name for channel in self.channels if channel.protection in is_open]
 
 
 SHOWN = "shown"
@@ -325,13 +325,13 @@ class _Auditor:
         if not _is_secure(uri_of(staged.call)):
             return None
         bounds = walk(operands(staged.call)[1], _elements)
-        texts = (self._bound_of_one(each) for each in bounds if not isinstance(each, StructNode))
+        texts = (self._bound_of_one(bound) for bound in bounds if not isinstance(bound, StructNode))
         return ", ".join(dict.fromkeys(texts))
 
     def _bound_of_one(self, bound: Node) -> str:
         uses = [use for use in self._round.uses_of(bound) if isinstance(use, str)]
-        made = [self._round.calls[use].call for use in uses]
-        sections = [call.function for call in made if call.argument is None]
+        calls = [self._round.calls[use].call for use in uses]
+        sections = [call.function for call in calls if call.argument is None]
         if len(sections) == len(uses) == 1 and isinstance(sections[0], Compiled):
             return ", ".join(constant_texts(sections[0])) or "computed"
         return str(bound) if not uses and not bound.children() else "computed"
@@ -375,9 +375,9 @@ class _Auditor:
         return zip(leaf_paths(type, label), leaves(type), totals, strict=True)
 
     def _effects(self) -> Iterator[Effect]:
-        for each in side_effects(self._weighed, self._form, self._flows):
-            depends = self._depends(each.sources)
-            yield Effect(each.side, each.kind, each.operation, each.span, depends)
+        for use in side_effects(self._weighed, self._form, self._flows):
+            depends = self._depends(use.sources)
+            yield Effect(use.side, use.kind, use.operation, use.span, depends)
 
     def _identified(self, effect: Effect) -> Effect:
         """Return an effect with its content: whatever its side computes may change what it does."""
@@ -397,12 +397,12 @@ class _Auditor:
         return tuple(source.name for source in self._flows.sources.of(total, kind))
 
     def _draws(self, total: int) -> tuple[Draw, ...]:
-        found = (
+        draws = (
             Draw(source.name, SIDES[self._weighed.calls[source.call].stage], source.draw.is_fresh)
             for source in self._flows.sources.of(total, Kind.DRAW)
             if source.draw is not None
         )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(draws))
 
 
 def _elements(node: Node) -> Sequence[Node]:
@@ -433,7 +433,7 @@ def _contribution_type(form: Form, call: Call) -> Type:
     aggregation = kind(call)
     if form.component_class is Compiled:
         return aggregation.update
-    return StructType([local_type(each.type) for each in aggregation.values])
+    return StructType([local_type(value.type) for value in aggregation.values])
 
 
 def size_of(type: Type) -> int | None:
@@ -451,11 +451,11 @@ def size_of(type: Type) -> int | None:
 
 def _data_elements(type: Type, label: str) -> tuple[str, ...]:
     """Return the paths of all elements of a client's data."""
-    found: list[str] = []
+    paths: list[str] = []
     local = local_type(type)
     for leaf, path in zip(leaves(local), leaf_paths(local, label), strict=True):
-        found.extend(leaf_paths(getattr(leaf, "element", leaf), path))
-    return tuple(found)
+        paths.extend(leaf_paths(getattr(leaf, "element", leaf), path))
+    return tuple(paths)
 
 
 def _sequences(type: Type, label: str) -> tuple[str, ...]:

@@ -46,8 +46,8 @@ def changes(old: Node, new: Node, form: str) -> list[Change]:
       FormError: the form cannot express one of them.
     """
     before, after = audit(old, form), audit(new, form)
-    found = [*_types(old.type, new.type), *_wire(before, after), *_privacy(before, after)]
-    return found or list(_inside(old, new, form))
+    lines = [*_types(old.type, new.type), *_wire(before, after), *_privacy(before, after)]
+    return lines or list(_inside(old, new, form))
 
 
 def _types(old: Type, new: Type) -> Iterator[Change]:
@@ -92,7 +92,7 @@ def _leaves(breaks: Breaks, label: str, old: Type, new: Type) -> Iterator[Change
 
 def _wire(old: Audit, new: Audit) -> Iterator[Change]:
     """Yield the changes of broadcasts, then of channels."""
-    was, now = (", ".join(b.type for b in each.broadcasts) or "nothing" for each in (old, new))
+    was, now = (", ".join(b.type for b in audit.broadcasts) or "nothing" for audit in (old, new))
     if was != now:
         span = new.broadcasts[0].span if new.broadcasts else None
         yield Change(Breaks.WIRE, "broadcasts", f"were {was}, are {now}", span)
@@ -175,7 +175,9 @@ def _effects(old: Audit, new: Audit) -> Iterator[Change]:
         if effect.side != "clients":
             continue
         what = (effect.side, effect.kind, effect.operation)
-        same = [each for each in old.effects if (each.side, each.kind, each.operation) == what]
+        same = [
+            effect for effect in old.effects if (effect.side, effect.kind, effect.operation) == what
+        ]
         if not same:
             message = f"is a new effect at the clients: {effect.kind}"
             yield Change(Breaks.PRIVACY, effect.operation, message, effect.span)
@@ -186,9 +188,9 @@ def _effects(old: Audit, new: Audit) -> Iterator[Change]:
 def _together(effects: Sequence[Effect]) -> Depends:
     """Return all that several effects may depend on of a client's data."""
     return Depends(
-        elements=tuple(name for each in effects for name in each.depends.elements),
-        counts=tuple(name for each in effects for name in each.depends.counts),
-        shapes=tuple(name for each in effects for name in each.depends.shapes),
+        elements=tuple(name for effect in effects for name in effect.depends.elements),
+        counts=tuple(name for effect in effects for name in effect.depends.counts),
+        shapes=tuple(name for effect in effects for name in effect.depends.shapes),
     )
 
 
@@ -197,8 +199,8 @@ def _inside(old: Node, new: Node, form: str) -> Iterator[Change]:
 
     The prover decides, if it can, whether the new components compute the old program.
     """
-    found = list(differences({"round": old}, {"round": new}))
-    if not found:
+    parts = list(differences({"round": old}, {"round": new}))
+    if not parts:
         return
     proof = prove(old, form, compile_form(new, form, allow_impure_duplicates=True).components())
     answers: Mapping[Answer, tuple[Breaks, str]] = {
@@ -210,6 +212,6 @@ def _inside(old: Node, new: Node, form: str) -> Iterator[Change]:
     shown = proof.difference
     if shown is not None and proof.answer is Answer.DIFFERENT:
         message = f"{message}: {shown.leaf}"
-    lines = [line.strip() for each in found for line in each.sections]
+    lines = [line.strip() for difference in parts for line in difference.sections]
     ending = f" ({lines[0]})" if lines else ""
     yield Change(breaks, "round", message + ending, None if shown is None else shown.span)

@@ -20,8 +20,8 @@ def constant_texts(section: Compiled) -> list[str]:
     if section.kind != "tensorflow":
         return []
     content = read_section(section)
-    found = [_text(_constant(content, edge)) for edge in content.result]
-    return [] if None in found else [text for text in found if text is not None]
+    texts = [_text(_constant(content, edge)) for edge in content.result]
+    return [] if None in texts else [text for text in texts if text is not None]
 
 
 def _constant(content: SectionContent, edge: str) -> Any:

@@ -103,8 +103,8 @@ class Contents:
                 return (yield self._value(node.values[path[0]], path[1:]))
             case StructNode():
                 parts: list[bytes] = []
-                for each in node.values:
-                    parts.append((yield self._value(each, ())))
+                for element in node.values:
+                    parts.append((yield self._value(element, ())))
                 return hash_of(("struct", node.type, *parts))
             case Reference() if node.name in self._round.calls:
                 return (yield self._call(node.name, path))
@@ -252,7 +252,7 @@ def _leaf_position(type: Type, path: Iterable[int]) -> int:
     position = 0
     for index in path:
         assert isinstance(type, StructType)
-        position += sum(len(leaves(each)) for each in type.types[:index])
+        position += sum(len(leaves(part)) for part in type.types[:index])
         type = type.types[index]
     return position
 
@@ -261,11 +261,11 @@ def _steps_to(type: Type, leaf: int) -> tuple[int, ...]:
     """Return the path of positions to a leaf of a type."""
     steps: list[int] = []
     while isinstance(type, StructType):
-        for index, each in enumerate(type.types):
-            width = len(leaves(each))
+        for index, part in enumerate(type.types):
+            width = len(leaves(part))
             if leaf < width:
                 steps.append(index)
-                type = each
+                type = part
                 break
             leaf -= width
     return tuple(steps)

@@ -24,7 +24,7 @@ def audit_json(report: Report) -> str:
 
 def audit_html(report: Report) -> str:
     """Return a report as one self-contained page without scripts."""
-    spans = [each.span for each in report.violations]
+    spans = [violation.span for violation in report.violations]
     lines = ["" if span is None else span.source_line() for span in spans]
     return audit_page(document(report), lines)
 
@@ -33,8 +33,14 @@ def audit_sarif(report: Report) -> str:
     """Return the violations of a report's policy as SARIF; one without a line is reported at the
     first line of the source."""
     findings = (
-        Finding(each.rule, "error", f"{each.subject}: {each.message}", each.span, each.excepted)
-        for each in report.violations
+        Finding(
+            violation.rule,
+            "error",
+            f"{violation.subject}: {violation.message}",
+            violation.span,
+            violation.excepted,
+        )
+        for violation in report.violations
     )
     content, policy = document(report), report.policy
     configuring = () if policy is None else (Input(policy.path, policy.digest, CONFIGURING),)

@@ -40,10 +40,14 @@ def side_effects(program: StagedRound, form: Form, flows: RoundFlows) -> Iterato
         sources = _sources_of(use, flows)
         yield SideEffect(side, use.use.kind, str(use), sources, use.span)
     shown: dict[tuple[str, str, Span | None], int] = {}
-    for each in flows.effects:
-        if each.effect.kind == SHOWN:
-            key = _side(each, program), each.effect.operation, program.calls[each.call].binding.span
-            shown[key] = shown.get(key, 0) | each.sources
+    for event in flows.effects:
+        if event.effect.kind == SHOWN:
+            key = (
+                _side(event, program),
+                event.effect.operation,
+                program.calls[event.call].binding.span,
+            )
+            shown[key] = shown.get(key, 0) | event.sources
     for (side, operation, span), sources in shown.items():
         yield SideEffect(side, SHOWN, operation, sources, span)
 
@@ -51,9 +55,9 @@ def side_effects(program: StagedRound, form: Form, flows: RoundFlows) -> Iterato
 def in_errors(program: StagedRound, flows: RoundFlows) -> int:
     """Return the sources of what the texts of errors at the clients may have in them."""
     return union(
-        each.sources
-        for each in flows.effects
-        if each.effect.kind == ERRORS and _side(each, program) == CLIENTS
+        effect.sources
+        for effect in flows.effects
+        if effect.effect.kind == ERRORS and _side(effect, program) == CLIENTS
     )
 
 
@@ -67,5 +71,7 @@ def _sources_of(use: ComponentUse, flows: RoundFlows) -> int:
     The use is one of a component, and the flows are those of the program, so all operations of this
     name count.  What no call of the program leads to may be given any of the clients' data.
     """
-    alike = [each.sources for each in flows.effects if each.effect.operation == use.use.operation]
+    alike = [
+        effect.sources for effect in flows.effects if effect.effect.operation == use.use.operation
+    ]
     return union(alike) if alike else flows.sources.all_of(Kind.DATA, Kind.COUNT, Kind.SHAPE)

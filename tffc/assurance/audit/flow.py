@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import operator
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
+
+from tffc.support.guards import is_tuple
 
 DEEPEST_DATASET = 8
 """The depth up to which nested datasets are distinguished; deeper ones are one flow."""
@@ -89,6 +90,8 @@ def join(first: Flow, second: Flow) -> Flow:
     if first.elements is None and second.elements is None:
         return Flow(value, shape, None, handles, fails)
     if first.elements is None or second.elements is None or _widths_differ(first, second):
+        # Components that cannot be paired are no longer told apart: the sources of all decide the
+        # elements, and the cells of all are behind the dataset.
         inner = handles_of((*(first.elements or ()), *(second.elements or ())))
         total, held = value | first.total() | second.total(), limited(handles | inner)
         return Flow(total, shape, None, held, failures_of((first, second)))
@@ -147,7 +150,10 @@ def limited(handles: frozenset[str]) -> frozenset[str]:
 
 def union(sets: Iterable[int]) -> int:
     """Return the union of sets of sources."""
-    return functools.reduce(operator.or_, sets, 0)
+    total = 0
+    for sources in sets:
+        total |= sources
+    return total
 
 
 def dataset(
@@ -162,7 +168,7 @@ def _bounded(element: Flow, depth: int = 1) -> Flow:
         return element
     if depth == DEEPEST_DATASET:
         return Flow(element.total(), 0, None, handles_of((element,)), failures_of((element,)))
-    inner = tuple(_bounded(each, depth + 1) for each in element.elements)
+    inner = tuple(_bounded(component, depth + 1) for component in element.elements)
     return Flow(element.value, element.shape, inner, element.handles, element.fails)
 
 
@@ -170,7 +176,7 @@ Flows: TypeAlias = "Flow | tuple[Flows, ...]"
 """The flows of a value of the language: a tuple for a struct."""
 
 
-def flatten(flows: Any) -> list[Flow]:
+def flatten(flows: object) -> list[Flow]:
     """Return the flows of a value's leaves in order, without functions."""
     leaves: list[Flow] = []
     stack = [flows]
@@ -178,6 +184,6 @@ def flatten(flows: Any) -> list[Flow]:
         item = stack.pop()
         if isinstance(item, Flow):
             leaves.append(item)
-        elif isinstance(item, tuple):
+        elif is_tuple(item):
             stack.extend(reversed(item))
     return leaves

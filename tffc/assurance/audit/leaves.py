@@ -16,7 +16,7 @@ def gathered(names: Sequence[str], leaves: Counter[str]) -> list[tuple[str, int]
     there = below(name for name in dict.fromkeys(names) if name in leaves)
     shown: dict[str, int] = {}
     for name in names:
-        parts = (each for each in prefixes(name) if there[each] == leaves[each] > 1)
+        parts = (prefix for prefix in prefixes(name) if there[prefix] == leaves[prefix] > 1)
         whole = next(parts, name)
         shown[whole] = leaves[whole] if whole != name else 1
     return list(shown.items())

@@ -85,19 +85,21 @@ def _keys(program: StagedRound, node: Node) -> str:
     path: tuple[int, ...] = ()
     while True:
         if isinstance(node, Selection):
-            path, node = (node.index, *path), node.source
+            path = (node.index, *path)
+            node = node.source
             continue
         staged = program.calls.get(node.name) if isinstance(node, Reference) else None
         if staged is None or staged.operator is None:
             break
         uri, argument = staged.operator.uri, staged.call.argument
-        chosen = None
+        chosen: tuple[int, ...] | None = None
         if uri in MAPS and isinstance(argument, StructNode):
             chosen = selected(argument.values[0])
         if chosen is None:
             break
         assert isinstance(argument, StructNode)
-        path, node = (*chosen, *path), argument.values[1]
+        path = (*chosen, *path)
+        node = argument.values[1]
     if isinstance(node, Reference) and node.name == program.parameter:
         # The first step chooses the state or the data.
         return _path(_element(node.type, path[:1]), path[1:])

@@ -115,7 +115,7 @@ def _parts(digests: dict[str, str]) -> str:
     """Return the digests of all programs of a bundle, folded."""
     if len(digests) < 2:
         return ""
-    parts = "<br>".join(f"{_breaking(name)} {_code(each)}" for name, each in digests.items())
+    parts = "<br>".join(f"{_breaking(name)} {_code(digest)}" for name, digest in digests.items())
     return f"<details><summary>of each part</summary>{parts}</details>"
 
 
@@ -144,13 +144,13 @@ def _policy(policy: Plain | None) -> Iterator[str]:
     yield "</section>"
 
 
-def _exception(each: Plain) -> str:
-    ends = "ended on" if each["state"] == "ended" else f"{each['state']}, until"
-    state = _state(each["state"], f"{ends} {each['expires']}")
+def _exception(waiver: Plain) -> str:
+    ends = "ended on" if waiver["state"] == "ended" else f"{waiver['state']}, until"
+    state = _state(waiver["state"], f"{ends} {waiver['expires']}")
     return (
-        f"<li><div><strong>{_breaking(each['channel'])}</strong> may violate "
-        f"{_code(each['rule'])}<br>{_text(each['reason'])}<br>"
-        f'<span class="soft">content</span> {_code(each["content"])}</div>{state}</li>'
+        f"<li><div><strong>{_breaking(waiver['channel'])}</strong> may violate "
+        f"{_code(waiver['rule'])}<br>{_text(waiver['reason'])}<br>"
+        f'<span class="soft">content</span> {_code(waiver["content"])}</div>{state}</li>'
     )
 
 
@@ -162,15 +162,17 @@ def _violations(violations: Sequence[Plain], lines: Sequence[str]) -> Iterator[s
     """Yield the violations by the channel or effect that they are of."""
     groups: dict[tuple[str, str], list[Plain]] = {}
     shown: dict[tuple[str, str], str] = {}
-    for each, line in zip(violations, lines or [""] * len(violations), strict=True):
-        key = (each["subject"], each["content"])
-        groups.setdefault(key, []).append(each)
+    for violation, line in zip(violations, lines or [""] * len(violations), strict=True):
+        key = (violation["subject"], violation["content"])
+        groups.setdefault(key, []).append(violation)
         shown.setdefault(key, line.strip())
     if not groups:
         return
     yield "<section><h2>Violations</h2>"
     for key, own in groups.items():
-        kind = "excepted" if all(each["excepted"] is not None for each in own) else "broken"
+        kind = (
+            "excepted" if all(violation["excepted"] is not None for violation in own) else "broken"
+        )
         yield f'<article class="entry {kind}"><div><h3>{_breaking(key[0])}</h3>'
         yield f'{_at(own[0]["span"])}</div><ul class="broken-rules">'
         yield from map(_violation, own)
@@ -183,14 +185,15 @@ def _line(text: str) -> str:
     return f'<pre class="user-line">{_text(text)}</pre>' if text else ""
 
 
-def _violation(each: Plain) -> str:
+def _violation(violation: Plain) -> str:
     state, end = "violated", ""
-    if each["excepted"] is not None:
+    if violation["excepted"] is not None:
         state = "holds"
-        end = f'<br><span class="soft">allowed: {_text(each["excepted"])}</span>'
-    elif each["expired"] is not None:
-        end = f'<br><span class="ended">the exception ended on {_text(each["expired"])}</span>'
-    return f"<li>{_state(state, each['rule'])} <span>{_text(each['message'])}{end}</span></li>"
+        end = f'<br><span class="soft">allowed: {_text(violation["excepted"])}</span>'
+    elif violation["expired"] is not None:
+        end = f'<br><span class="ended">the exception ended on {_text(violation["expired"])}</span>'
+    rule = _state(state, violation["rule"])
+    return f"<li>{rule} <span>{_text(violation['message'])}{end}</span></li>"
 
 
 # What the audit says of values.
@@ -201,8 +204,8 @@ class _Values:
 
     def __init__(self, audit: Plain) -> None:
         self._audit = audit
-        self._state = below(each["name"] for each in audit["state"])
-        self._leaves = below(each["name"] for each in (*audit["state"], *audit["output"]))
+        self._state = below(leaf["name"] for leaf in audit["state"])
+        self._leaves = below(leaf["name"] for leaf in (*audit["state"], *audit["output"]))
 
     def sections(self) -> Iterator[str]:
         audit = self._audit
@@ -275,9 +278,9 @@ class _Values:
     def _results(self) -> Iterator[str]:
         """Yield the leaves of the state and the output; those after the first ones are folded."""
         rows = [
-            f"<tr><th>{_breaking(each['name'])}</th><td>{_type(each['type'])}</td>"
-            f"<td>{'; '.join(f'{label} {names}' for label, names in self._depends(each))}</td></tr>"
-            for each in (*self._audit["state"], *self._audit["output"])
+            f"<tr><th>{_breaking(leaf['name'])}</th><td>{_type(leaf['type'])}</td>"
+            f"<td>{'; '.join(f'{label} {names}' for label, names in self._depends(leaf))}</td></tr>"
+            for leaf in (*self._audit["state"], *self._audit["output"])
         ]
         if not rows:
             return

@@ -38,7 +38,9 @@ class Pattern:
     def aspect(self) -> Aspect:
         """What the pattern says of the data that it covers."""
         special = (Aspect.COUNT, Aspect.SHAPE)
-        return next((each for each in special if self.text.startswith(each.value)), Aspect.DATA)
+        return next(
+            (aspect for aspect in special if self.text.startswith(aspect.value)), Aspect.DATA
+        )
 
     @property
     def path(self) -> str:

@@ -11,7 +11,7 @@ import hashlib
 import pathlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from tffc.assurance.audit.audit import OUTPUT, SHOWN, Audit, Channel, Depends, Effect, Protection
 from tffc.assurance.audit.leaves import prefixes
@@ -21,15 +21,16 @@ from tffc.runtime.effects.consent import KINDS
 from tffc.support.errors import PolicyError, Span, reader
 from tffc.support.files.reading import read_named
 from tffc.support.files.strict_json import is_text
+from tffc.support.guards import is_dict, is_list, is_tuple
 from tffc.support.near import did_you_mean
 
-PROTECTIONS = {each.name.lower(): each for each in Protection}
+PROTECTIONS = {protection.name.lower(): protection for protection in Protection}
 """Protections by their names in a policy, strongest first."""
 
 EFFECTS = {**KINDS, SHOWN: "shows values while it runs"}
 """The kinds of effects that a policy may allow, described."""
 
-OPERATORS = (*(uri for uri, each in INTRINSICS.items() if each.is_aggregation), OUTPUT)
+OPERATORS = (*(uri for uri, operator in INTRINSICS.items() if operator.is_aggregation), OUTPUT)
 """The operators that take values from clients, and the word for what clients keep."""
 
 RULES = {
@@ -80,7 +81,9 @@ class Policy:
     largest_bytes: int | None = None
     least_clients: int = 0
     single_client: bool = True
-    effects: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    effects: Mapping[str, tuple[str, ...]] = dataclasses.field(
+        default_factory=dict[str, tuple[str, ...]]
+    )
     protection: Protection = Protection.NONE
     exceptions: tuple[Waiver, ...] = ()
     path: str = ""
@@ -92,7 +95,7 @@ def requirements(policy: Policy) -> dict[str, str]:
     sides = (f"{side}: {', '.join(kinds) or 'none'}" for side, kinds in policy.effects.items())
     texts = {
         "operators": None if policy.operators is None else ", ".join(policy.operators) or "none",
-        "never-leave": ", ".join(each.shown for each in policy.never_leave) or None,
+        "never-leave": ", ".join(pattern.shown for pattern in policy.never_leave) or None,
         "largest-bytes": None if policy.largest_bytes is None else f"{policy.largest_bytes:,}",
         "least-clients": str(policy.least_clients) if policy.least_clients else None,
         "single-client": None if policy.single_client else "none",
@@ -131,13 +134,17 @@ def violations(audit: Audit, policy: Policy, today: datetime.date) -> list[Viola
         exception would do nothing.
     """
     _check_names(audit, policy)
-    every = [each for channel in audit.channels for each in _channel(audit, channel, policy)]
-    every += [each for effect in audit.effects for each in _effect(audit, effect, policy)]
+    every = [
+        violation for channel in audit.channels for violation in _channel(audit, channel, policy)
+    ]
+    every += [violation for effect in audit.effects for violation in _effect(audit, effect, policy)]
     for result in (*audit.state, *audit.output):
-        if not any(each.name == result.name and each.operator == OUTPUT for each in audit.channels):
+        if not any(
+            channel.name == result.name and channel.operator == OUTPUT for channel in audit.channels
+        ):
             for message in _leaving(audit, result.depends, policy):
                 every.append(Violation("never-leave", result.name, message, None))
-    return [_judged(each, policy, today) for each in every]
+    return [_judged(violation, policy, today) for violation in every]
 
 
 def _channel(audit: Audit, channel: Channel, policy: Policy) -> Iterator[Violation]:
@@ -210,12 +217,14 @@ def _known(audit: Audit, aspect: Aspect) -> Sequence[str]:
 def _judged(violation: Violation, policy: Policy, today: datetime.date) -> Violation:
     """Return a violation with the exception that allows it, or one that no longer does."""
     about = violation.content, violation.rule
-    for each in policy.exceptions:
-        if violation.content and (each.content, each.rule) == about:
-            if today <= each.expires:
-                excepted = each.reason
-                return dataclasses.replace(violation, excepted=excepted, expired=None, waiver=each)
-            violation = dataclasses.replace(violation, expired=each.expires, waiver=each)
+    for waiver in policy.exceptions:
+        if violation.content and (waiver.content, waiver.rule) == about:
+            if today <= waiver.expires:
+                excepted = waiver.reason
+                return dataclasses.replace(
+                    violation, excepted=excepted, expired=None, waiver=waiver
+                )
+            violation = dataclasses.replace(violation, expired=waiver.expires, waiver=waiver)
     return violation
 
 
@@ -232,16 +241,16 @@ def _check_names(audit: Audit, policy: Policy) -> None:
         known = _known(audit, pattern.aspect)
         if not pattern.is_optional and not pattern.covered(known):
             raise _unmatched(pattern, known)
-    subjects = {each.content: each.name for each in audit.channels}
-    subjects |= {each.content: each.operation for each in audit.effects}
-    for each in policy.exceptions:
-        if each.content not in subjects and not each.is_optional:
-            raise _changed(each, subjects)
+    subjects = {channel.content: channel.name for channel in audit.channels}
+    subjects |= {effect.content: effect.operation for effect in audit.effects}
+    for waiver in policy.exceptions:
+        if waiver.content not in subjects and not waiver.is_optional:
+            raise _changed(waiver, subjects)
 
 
 def _unmatched(pattern: Pattern, known: Sequence[str]) -> PolicyError:
     aspect = pattern.aspect.value
-    parts = {f"{aspect}{each}": None for path in known for each in reversed(prefixes(path))}
+    parts = {f"{aspect}{prefix}": None for path in known for prefix in reversed(prefixes(path))}
     near = did_you_mean(pattern.text, parts)
     shown = ", ".join(known[:MOST_SHOWN]) + (", ..." if len(known) > MOST_SHOWN else "")
     what = "sequences in it" if pattern.aspect is Aspect.COUNT else "parts"
@@ -320,13 +329,17 @@ def read_policy(path: pathlib.Path) -> Policy:
     return dataclasses.replace(policy, path=str(path), digest=hashlib.sha256(data).hexdigest())
 
 
+KeyPath: TypeAlias = "tuple[object, ...]"
+"""The keys and indices that lead to a value of a policy."""
+
+
 class _Reader:
     def __init__(self, path: pathlib.Path, root: Any) -> None:
         self._path = path
         self._root = root
 
-    def policy(self, content: Any) -> Policy:
-        if isinstance(content, dict) and "noise" in content:
+    def policy(self, content: object) -> Policy:
+        if is_dict(content) and "noise" in content:
             raise PolicyError(
                 "E971",
                 "the key 'noise' is not a rule: that a value depends on random draws does not say "
@@ -339,64 +352,70 @@ class _Reader:
         return Policy(**{name.replace("-", "_"): value for name, value in entries.items()})
 
     def _mapping(
-        self, what: str, content: Any, fields: Mapping[str, _Field], path: tuple[Any, ...]
+        self, what: str, content: object, fields: Mapping[str, _Field], path: KeyPath
     ) -> dict[str, Any]:
-        if not isinstance(content, dict):
+        if not is_dict(content):
             raise self.wrong(f"{what} must be a mapping", path)
-        for key in content:
-            if key not in fields:
+        entries: dict[str, object] = {}
+        for key, value in content.items():
+            if not isinstance(key, str) or key not in fields:
                 raise PolicyError(
                     "E971",
                     f"{what} cannot have the key {_quoted(key)}",
                     help=did_you_mean(_quoted(key), fields) or f"its keys are {', '.join(fields)}",
                     span=self._span((*path, key)),
                 )
-        return {key: fields[key](self, value, (*path, key)) for key, value in content.items()}
+            entries[key] = value
+        return {key: fields[key](self, value, (*path, key)) for key, value in entries.items()}
 
-    def wrong(self, message: str, path: tuple[Any, ...], help: str | None = None) -> PolicyError:
+    def wrong(self, message: str, path: KeyPath, help: str | None = None) -> PolicyError:
         help = help or "tffc audit --help shows a policy"
         return PolicyError("E971", message, help=help, span=self._span(path))
 
-    def _span(self, path: tuple[Any, ...]) -> Span:
+    def _span(self, path: KeyPath) -> Span:
         """Return the span of the value at a path of keys and indices."""
         node = self._root
         for step in path:
-            for at, child in enumerate(getattr(node, "value", ())):
-                if isinstance(child, tuple) and child[0].value == step:
-                    node = child[1] if step is not path[-1] else child[0]
-                elif at == step and not isinstance(child, tuple):
-                    node = child
+            # The children of a mapping are pairs of nodes, those of a list are nodes.
+            children: Iterable[Any] = getattr(node, "value", ())
+            for at, child in enumerate(children):
+                if not is_tuple(child):
+                    node = child if at == step else node
+                    continue
+                key, value = cast("tuple[Any, Any]", child)
+                if key.value == step:
+                    node = value if step is not path[-1] else key
         if node is None:
             return Span(str(self._path), 1)
         return Span(str(self._path), node.start_mark.line + 1, node.start_mark.column)
 
     # Values.
 
-    def kinds(self, value: Any, path: tuple[Any, ...]) -> tuple[str, ...]:
+    def kinds(self, value: object, path: KeyPath) -> tuple[str, ...]:
         known = f"the kinds are {', '.join(EFFECTS)}"
         return self._known(value, path, EFFECTS, "a kind of effect", known)
 
-    def operators(self, value: Any, path: tuple[Any, ...]) -> tuple[str, ...]:
+    def operators(self, value: object, path: KeyPath) -> tuple[str, ...]:
         known = f"the operators are {', '.join(OPERATORS)}"
         return self._known(value, path, OPERATORS, "an operator that takes values", known)
 
     def _known(
-        self, value: Any, path: tuple[Any, ...], names: Iterable[str], what: str, help: str
+        self, value: object, path: KeyPath, names: Iterable[str], what: str, help: str
     ) -> tuple[str, ...]:
         """Return a list of names, each of which must be one of those known."""
-        found = TEXTS(self, value, path)
-        for each in found:
-            if each not in names:
-                near = did_you_mean(each, names) or help
-                raise self.wrong(f"{each!r} is not {what}", path, near)
-        return found
+        listed: tuple[str, ...] = TEXTS(self, value, path)
+        for name in listed:
+            if name not in names:
+                near = did_you_mean(name, names) or help
+                raise self.wrong(f"{name!r} is not {what}", path, near)
+        return listed
 
-    def patterns(self, value: Any, path: tuple[Any, ...]) -> tuple[Pattern, ...]:
-        if not isinstance(value, list):
+    def patterns(self, value: object, path: KeyPath) -> tuple[Pattern, ...]:
+        if not is_list(value):
             raise self.wrong(f"{path[-1]} must be a list of patterns", path)
-        return tuple(self._pattern(each, (*path, at)) for at, each in enumerate(value))
+        return tuple(self._pattern(entry, (*path, at)) for at, entry in enumerate(value))
 
-    def _pattern(self, value: Any, path: tuple[Any, ...]) -> Pattern:
+    def _pattern(self, value: object, path: KeyPath) -> Pattern:
         if is_text(value):
             value = {"pattern": value}
         fields = self._mapping("a pattern", value, PATTERN, path)
@@ -408,28 +427,28 @@ class _Reader:
             raise self.wrong("a pattern has no path", path, "give a path as reports print it")
         return pattern
 
-    def effects(self, value: Any, path: tuple[Any, ...]) -> dict[str, Any]:
+    def effects(self, value: object, path: KeyPath) -> dict[str, Any]:
         return self._mapping(
             "effects", value, {"clients": _Reader.kinds, "server": _Reader.kinds}, path
         )
 
-    def exceptions(self, value: Any, path: tuple[Any, ...]) -> tuple[Waiver, ...]:
-        if not isinstance(value, list):
+    def exceptions(self, value: object, path: KeyPath) -> tuple[Waiver, ...]:
+        if not is_list(value):
             raise self.wrong("exceptions must be a list", path)
-        return tuple(self._exception(each, (*path, at)) for at, each in enumerate(value))
+        return tuple(self._exception(entry, (*path, at)) for at, entry in enumerate(value))
 
-    def _exception(self, value: Any, path: tuple[Any, ...]) -> Waiver:
-        found = self._mapping("an exception", value, EXCEPTION, path)
-        missing = [key for key in REQUIRED if key not in found]
+    def _exception(self, value: object, path: KeyPath) -> Waiver:
+        fields = self._mapping("an exception", value, EXCEPTION, path)
+        missing = [key for key in REQUIRED if key not in fields]
         if missing:
             help = None
             if missing == ["content"]:
                 help = "the report of tffc audit has the content of each channel and effect"
             raise self.wrong(f"an exception has no {' and no '.join(missing)}", path, help)
-        is_optional = found.pop("optional", False)
-        return Waiver(is_optional=is_optional, span=self._span(path), **found)
+        is_optional = fields.pop("optional", False)
+        return Waiver(is_optional=is_optional, span=self._span(path), **fields)
 
-    def rule(self, value: Any, path: tuple[Any, ...]) -> str:
+    def rule(self, value: object, path: KeyPath) -> str:
         if not isinstance(value, str) or value not in RULES:
             near = did_you_mean(_quoted(value), RULES)
             message = f"{_quoted(value)} is not a rule"
@@ -441,14 +460,14 @@ LONGEST_QUOTATION = 200
 """The most characters that are shown of a value."""
 
 
-def _quoted(value: Any) -> str:
+def _quoted(value: object) -> str:
     """Return a value of a policy for a message: its text, or what it is if it is not text."""
     if not isinstance(value, str):
         return f"of type {type(value).__name__}"
     return repr(value[:LONGEST_QUOTATION])
 
 
-_Field = Callable[[_Reader, Any, tuple[Any, ...]], Any]
+_Field = Callable[[_Reader, object, KeyPath], Any]
 
 
 def _field(
@@ -456,7 +475,7 @@ def _field(
 ) -> _Field:
     """Return a reader of a field, which converts values that `fits` accepts and refuses others."""
 
-    def read(reader: _Reader, value: Any, path: tuple[Any, ...]) -> Any:
+    def read(reader: _Reader, value: object, path: KeyPath) -> Any:
         if not fits(value):
             raise reader.wrong(f"{path[-1]} must be {expected}", path)
         return convert(value)
@@ -464,14 +483,12 @@ def _field(
     return read
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return type(value) is int and 0 <= value < 2**63
 
 
 TEXT = _field("text", lambda value: is_text(value) and value.strip())
-TEXTS = _field(
-    "a list of names", lambda value: isinstance(value, list) and all(map(is_text, value)), tuple
-)
+TEXTS = _field("a list of names", lambda value: is_list(value) and all(map(is_text, value)), tuple)
 BOOLEAN = _field("true or false", lambda value: isinstance(value, bool))
 
 PATTERN: dict[str, _Field] = {"pattern": TEXT, "optional": BOOLEAN}

@@ -39,6 +39,7 @@ from tffc.language.nodes import (
 from tffc.language.type_parts import leaves, local_type
 from tffc.language.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.linking.operand import from_leaves, in_component_order, rebuild
+from tffc.support.guards import is_tuple
 from tffc.support.trampoline import Task, run
 
 
@@ -133,17 +134,17 @@ def leaf_paths(root: Type, label: str) -> list[str]:
 
     It consists of names and, for elements without one, positions: `model.weights`, `[0]`.
     """
-    found: list[str] = []
+    paths: list[str] = []
     stack = [(root, label)]
     while stack:
         part, path = stack.pop()
         if isinstance(part, StructType):
             pairs = list(enumerate(zip(part.names, part.types, strict=True)))
-            for index, (name, each) in reversed(pairs):
-                stack.append((each, f"{path}.{name}" if name else f"{path}[{index}]"))
+            for index, (name, member) in reversed(pairs):
+                stack.append((member, f"{path}.{name}" if name else f"{path}[{index}]"))
         else:
-            found.append(path)
-    return found
+            paths.append(path)
+    return paths
 
 
 def round_flows(program: StagedRound) -> RoundFlows:
@@ -215,7 +216,7 @@ class _RoundWalk:
             if isinstance(leaf, SequenceType) and depth < DEEPEST_DATASET:
                 element = leaf.element
                 pairs = zip(leaves(element), leaf_paths(element, path), strict=True)
-                inner = [leaf_flow(each, path, depth + 1) for each, path in pairs]
+                inner = [leaf_flow(leaf, path, depth + 1) for leaf, path in pairs]
                 counted = Source(Kind.COUNT, path) if kind is Kind.DATA else Source(kind, path)
                 return dataset(self._sources.bit(counted), in_component_order(element, inner))
             value = self._sources.bit(Source(kind, path))
@@ -234,9 +235,9 @@ class _RoundWalk:
         if staged.stage is Stage.AGGREGATE:
             return self._aggregate(staged)
         if staged.stage is Stage.BROADCAST:
-            given = tuple(map(self._value, operands(call)))
-            self._broadcasts[staged.name] = total_of(flatten(given))
-            return given[0] if len(given) == 1 else _opaque(call.type, given)
+            values = tuple(map(self._value, operands(call)))
+            self._broadcasts[staged.name] = total_of(flatten(values))
+            return values[0] if len(values) == 1 else _opaque(call.type, values)
         return self._value(call)
 
     def _aggregate(self, staged: StagedCall) -> Flows:
@@ -246,23 +247,23 @@ class _RoundWalk:
         values.
         """
         value, *rest = operands(staged.call)
-        given = [value]
+        contributions = [value]
         if uri_of(staged.call) == "federated_weighted_mean":
-            given, rest = [value, *rest], []
-        self._contributions[staged.name] = Contribution(value.type, self._total(given))
+            contributions, rest = [value, *rest], []
+        self._contributions[staged.name] = Contribution(value.type, self._total(contributions))
         channel = Flow(self._sources.bit(Source(Kind.CHANNEL, staged.name)))
         if uri_of(staged.call) == "federated_aggregate":
             return self._concluded(channel, value.type, rest)
         return _filled(staged.call.type, Flow(channel.value | self._total(rest)))
 
-    def _concluded(self, channel: Flow, given: Type, rest: Iterable[Node]) -> Flows:
+    def _concluded(self, channel: Flow, type: Type, rest: Iterable[Node]) -> Flows:
         """Return the result of the user's `report` for the total of a channel.
 
         The total is a fixed point: `accumulate` and `merge` are applied until they add no sources,
         which covers any number of clients.
         """
         total, accumulate, merge, report = map(self._value, rest)
-        value = _filled(given, channel)
+        value = _filled(type, channel)
         while True:
             added = run(self._apply(accumulate, (total, value)))
             merged = run(self._apply(merge, (added, added)))
@@ -285,11 +286,11 @@ class _RoundWalk:
                 return self._values[node.name]
             case Selection():
                 source = yield self._evaluate(node.source)
-                return source[node.index] if isinstance(source, tuple) else source
+                return source[node.index] if is_tuple(source) else source
             case StructNode():
                 values: list[Any] = []
-                for each in node.values:
-                    values.append((yield self._evaluate(each)))
+                for element in node.values:
+                    values.append((yield self._evaluate(element)))
                 return tuple(values)
             case Lambda() | Compiled() | Intrinsic() if isinstance(node.type, FunctionType):
                 return node
@@ -315,8 +316,8 @@ class _RoundWalk:
                 return (yield self._evaluate(function.result))
             case Compiled():
                 assert isinstance(function.type, FunctionType)
-                given = [] if argument is None else flatten(argument)
-                flows = self._section(function).results(given, self._decides)
+                arguments = [] if argument is None else flatten(argument)
+                flows = self._section(function).results(arguments, self._decides)
                 return from_leaves(function.type.result, flows)
             case _:
                 return (yield self._operate(function, argument))
@@ -383,9 +384,9 @@ class _RoundWalk:
         return _chosen(_element(sequence, type), sources) if sources else _element(sequence, type)
 
 
-def _opaque(type: Type, given: Flows) -> Flows:
+def _opaque(type: Type, value: Flows) -> Flows:
     """Return a value of a type, with leaves that may depend on everything in a given value."""
-    flows = flatten(given)
+    flows = flatten(value)
     return _filled(type, Flow(total_of(flows), 0, None, handles_of(flows)))
 
 
@@ -409,10 +410,10 @@ def _is_fixed(leaf: Type) -> bool:
 
 
 def _parameter(function: Any) -> Type:
-    found = function.type
-    assert isinstance(found, FunctionType)
-    assert found.parameter is not None
-    return found.parameter
+    type = function.type
+    assert isinstance(type, FunctionType)
+    assert type.parameter is not None
+    return type.parameter
 
 
 def _element(sequence: Flow, type: Type) -> Flows:

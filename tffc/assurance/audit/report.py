@@ -24,6 +24,7 @@ from tffc.assurance.audit.policy import (
 from tffc.assurance.audit.text import report_path, report_place, violation_text
 from tffc.assurance.audit.tool import tool_digest
 from tffc.support.errors import Span
+from tffc.support.guards import is_dict, is_tuple
 from tffc.support.version import VERSION
 
 Plain = dict[str, Any]
@@ -66,13 +67,13 @@ class Report:
         """The verdict, in which excepted violations do not count."""
         if self.policy is None:
             return Verdict.NO_POLICY
-        broken = any(each.excepted is None for each in self.violations)
+        broken = any(violation.excepted is None for violation in self.violations)
         return Verdict.VIOLATES if broken else Verdict.PASSES
 
     @property
     def until(self) -> datetime.date | None:
         """The last day on which all exceptions that the verdict needs hold."""
-        uses = (each.waiver for each in self.violations if each.excepted is not None)
+        uses = (violation.waiver for violation in self.violations if violation.excepted is not None)
         days = [waiver.expires for waiver in uses if waiver is not None]
         return min(days, default=None) if self.verdict is Verdict.PASSES else None
 
@@ -88,7 +89,7 @@ class Report:
 
     def sentence(self) -> str:
         """Return the verdict as a sentence."""
-        broken = sum(each.excepted is None for each in self.violations)
+        broken = sum(violation.excepted is None for violation in self.violations)
         excepted = len(self.violations) - broken
         with_exceptions = f", with {_counted(excepted, 'exception')}" if excepted else ""
         match self.verdict:
@@ -139,8 +140,8 @@ def document(report: Report) -> Plain:
         "verdict": {
             "word": report.verdict.value,
             "text": report.sentence(),
-            "violations": sum(each.excepted is None for each in report.violations),
-            "excepted": sum(each.excepted is not None for each in report.violations),
+            "violations": sum(violation.excepted is None for violation in report.violations),
+            "excepted": sum(violation.excepted is not None for violation in report.violations),
             "until": plain(report.until),
         },
         "read": {
@@ -156,7 +157,7 @@ def document(report: Report) -> Plain:
         },
         "policy": None if report.policy is None else _policy(report, report.policy),
         "audit": _audit(report.audit),
-        "violations": [_violation(each) for each in report.violations],
+        "violations": [_violation(violation) for violation in report.violations],
     }
 
 
@@ -180,13 +181,13 @@ def _policy(report: Report, policy: Policy) -> Plain:
         "path": report_path(policy.path) if policy.path else None,
         "digest": policy.digest or None,
         "rules": [_rule(report, rule, text) for rule, text in requirements(policy).items()],
-        "exceptions": [_exception(report, each) for each in policy.exceptions],
+        "exceptions": [_exception(report, waiver) for waiver in policy.exceptions],
     }
 
 
 def _rule(report: Report, rule: str, text: str) -> Plain:
-    broken = [each for each in report.violations if each.rule == rule]
-    count = sum(each.excepted is None for each in broken)
+    broken = [violation for violation in report.violations if violation.rule == rule]
+    count = sum(violation.excepted is None for violation in broken)
     verdict = "violated" if count else "excepted" if broken else "holds"
     return {
         "rule": rule,
@@ -199,27 +200,27 @@ def _rule(report: Report, rule: str, text: str) -> Plain:
 
 
 def _exception(report: Report, waiver: Waiver) -> Plain:
-    uses = [each for each in report.violations if each.waiver == waiver]
-    ended = any(each.expired is not None for each in uses)
+    uses = [violation for violation in report.violations if violation.waiver == waiver]
+    ended = any(use.expired is not None for use in uses)
     state = "ended" if ended else "in use" if uses else "not needed"
     return {**plain(waiver), "state": state}
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Convert a value to JSON: a dataclass to its fields, an enumeration member to its name, a span
     to file and line."""
     if isinstance(value, Span):
         return {"file": report_path(value.file), "line": value.line}
     if isinstance(value, enum.Enum):
         return value.name.lower()
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = (field for field in dataclasses.fields(value) if field.repr)
         content = {field.name: plain(getattr(value, field.name)) for field in fields}
         return (
             {**content, "listed": plain(value.listed())} if isinstance(value, Depends) else content
         )
-    if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return [plain(each) for each in value]
+    if is_dict(value):
+        return {key: plain(member) for key, member in value.items()}
+    if is_tuple(value):
+        return [plain(member) for member in value]
     return value if value is None or isinstance(value, str | int | bool) else str(value)

@@ -73,7 +73,7 @@ def functions_of(node: Any, attribute: str) -> list[str]:
     if attribute not in node.attr:
         return [""]
     value = node.attr[attribute]
-    return [each.name for each in value.list.func] or [value.func.name]
+    return [function.name for function in value.list.func] or [value.func.name]
 
 
 def call(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
@@ -92,7 +92,7 @@ def branches(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int
     ]
     results = [walk.call(name, rest, decides | chooses, depth).results for name in names]
     width = max(map(len, results), default=1)
-    columns = zip(*(widened(each, width) for each in results), strict=True)
+    columns = zip(*(widened(outputs, width) for outputs in results), strict=True)
     return tuple(join_all(column).with_value(chooses) for column in columns) or (
         walk.everything(inputs),
     )
@@ -129,8 +129,8 @@ def _repeated(
         if steps >= MOST_STEPS:
             results = (join_all((*state, *results)),) * len(state)
         after = tuple(
-            before if position in same else join(before, each).with_value(more)
-            for position, (before, each) in enumerate(
+            before if position in same else join(before, output).with_value(more)
+            for position, (before, output) in enumerate(
                 zip(state, widened(results, len(state)), strict=True)
             )
         )
@@ -212,7 +212,7 @@ def components(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: i
 
 def slices(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return a dataset with an element for each row."""
-    return (dataset(union(each.shape for each in inputs), inputs, handles_of(inputs)),)
+    return (dataset(union(tensor.shape for tensor in inputs), inputs, handles_of(inputs)),)
 
 
 def selection(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
@@ -228,16 +228,16 @@ def batches(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int)
     count = inputs[0].count() | total_of(inputs[1:])
     padded = node.op.startswith("Padded")
 
-    def batch(each: Flow) -> Flow:
-        value = each.total() if padded else each.value
-        return Flow(value, each.shape | count, each.elements, each.handles)
+    def batch(component: Flow) -> Flow:
+        value = component.total() if padded else component.value
+        return Flow(value, component.shape | count, component.elements, component.handles)
 
     return (_resized(inputs[0], count, batch).with_handles(handles_of(inputs)),)
 
 
 def windows(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     count = inputs[0].count() | total_of(inputs[1:])
-    window = _resized(inputs[0], count, lambda each: dataset(count, (each,)))
+    window = _resized(inputs[0], count, lambda component: dataset(count, (component,)))
     return (window.with_handles(handles_of(inputs)),)
 
 
@@ -333,10 +333,10 @@ def reduced(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int)
 
 def zipped(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
     handles = handles_of(inputs)
-    if any(each.elements is None for each in inputs):
+    if any(sequence.elements is None for sequence in inputs):
         return (Flow(total_of(inputs), 0, None, handles),)
-    elements = [element for each in inputs for element in each.elements or ()]
-    return (dataset(union(each.value for each in inputs), elements, handles),)
+    elements = [element for sequence in inputs for element in sequence.elements or ()]
+    return (dataset(union(sequence.value for sequence in inputs), elements, handles),)
 
 
 def concatenated(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
@@ -372,7 +372,9 @@ def _elements(walk: Walk, flow: Flow, width: int) -> Flows:
     as are expected, but at least one."""
     left = _left_elsewhere(walk, flow)
     if flow.elements is not None:
-        return tuple(each.with_value(left) for each in flow.elements) if left else flow.elements
+        return (
+            tuple(element.with_value(left) for element in flow.elements) if left else flow.elements
+        )
     sources = flow.total() | walk.memory.behind((flow,))
     return (Flow(sources, sources, None, handles_of((flow,))),) * max(width, 1)
 
@@ -382,10 +384,10 @@ def _one_element(walk: Walk, node: Any, flow: Flow, decides: int) -> Flows:
     count = flow.count() | consumed(walk, flow, decides)
     width = len(node.attr["output_types"].list.type)
     elements = widened(_elements(walk, flow, width), width)
-    return tuple(each.with_value(count) for each in elements) or (NOTHING,)
+    return tuple(element.with_value(count) for element in elements) or (NOTHING,)
 
 
-def _resized(flow: Flow, count: int, change: Callable[[Flow], Flow] = lambda each: each) -> Flow:
+def _resized(flow: Flow, count: int, change: Callable[[Flow], Flow] = lambda flow: flow) -> Flow:
     """Return a dataset of changed elements of another; `count` determines their number."""
     if flow.elements is None:
         return Flow(flow.total() | count, 0, None, flow.handles)

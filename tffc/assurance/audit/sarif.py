@@ -71,7 +71,7 @@ class Run:
     rules: Mapping[str, str]
     help: str
     inputs: tuple[Input, ...] = ()
-    properties: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    properties: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
 
 
 def sarif(run: Run, findings: Iterable[Finding]) -> str:
@@ -90,13 +90,13 @@ def sarif(run: Run, findings: Iterable[Finding]) -> str:
         "automationDetails": {"id": printable(f"{run.tool}/{run.category}/")},
         "artifacts": [
             {
-                "location": {"uri": _uri(report_path(each.path))},
-                "roles": [each.role],
-                "hashes": {"sha-256": each.digest},
+                "location": {"uri": _uri(report_path(file.path))},
+                "roles": [file.role],
+                "hashes": {"sha-256": file.digest},
             }
-            for each in run.inputs
+            for file in run.inputs
         ],
-        "results": [_result(each, run.source) for each in findings],
+        "results": [_result(finding, run.source) for finding in findings],
         "properties": dict(run.properties),
     }
     return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [content]}, indent=2) + "\n"
@@ -113,21 +113,21 @@ def _rule(run: Run, name: str, text: str) -> dict[str, Any]:
     }
 
 
-def _result(found: Finding, source: pathlib.Path) -> dict[str, Any]:
-    span = found.span or Span(str(source), 1)
+def _result(finding: Finding, source: pathlib.Path) -> dict[str, Any]:
+    span = finding.span or Span(str(source), 1)
     region = {"startLine": span.line}
     if span.column is not None:
         region["startColumn"] = span.column + 1
     location = {"artifactLocation": {"uri": _uri(report_path(span.file))}, "region": region}
     result: dict[str, Any] = {
-        "ruleId": found.rule,
-        "level": found.level,
-        "message": {"text": _without_links(printable(found.message))},
+        "ruleId": finding.rule,
+        "level": finding.level,
+        "message": {"text": _without_links(printable(finding.message))},
         "locations": [{"physicalLocation": location}],
-        "partialFingerprints": {"primaryLocationLineHash": _fingerprint(found)},
+        "partialFingerprints": {"primaryLocationLineHash": _fingerprint(finding)},
     }
-    if found.excepted is not None:
-        result["suppressions"] = [{"kind": "external", "justification": found.excepted}]
+    if finding.excepted is not None:
+        result["suppressions"] = [{"kind": "external", "justification": finding.excepted}]
     return result
 
 
@@ -142,6 +142,6 @@ def _uri(file: str) -> str:
     return path.as_uri() if path.is_absolute() else urllib.parse.quote(path.as_posix())
 
 
-def _fingerprint(found: Finding) -> str:
+def _fingerprint(finding: Finding) -> str:
     """Return a hash that identifies a finding even if its line moves."""
-    return hashlib.sha256(f"{found.rule}\0{found.message}".encode(errors="replace")).hexdigest()
+    return hashlib.sha256(f"{finding.rule}\0{finding.message}".encode(errors="replace")).hexdigest()

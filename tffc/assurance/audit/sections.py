@@ -152,6 +152,8 @@ class SectionWalk:
         memory.write(frozenset((OUTSIDE,)), Flow(self._outside.sources), 0)
         memory.write(frozenset((ELSEWHERE,)), Flow(self._outside.elsewhere), 0)
         passes = 0
+        # A node may write what one before it has read, so passes are repeated.  Cells and
+        # summaries only grow, so a pass in which nothing grows has seen everything.
         while True:
             memory.grew = self._summary_grew = False
             self._known.clear()
@@ -176,7 +178,8 @@ class SectionWalk:
         if not handles_of((flow,)):
             return flow
         elements = tuple(
-            Flow(each.total() | behind, each.shape | behind) for each in flow.elements or ()
+            Flow(component.total() | behind, component.shape | behind)
+            for component in flow.elements or ()
         )
         value = flow.value if flow.elements is not None else flow.total()
         fails = failures_of((flow,)) | behind
@@ -252,7 +255,7 @@ class SectionWalk:
             if outcome != summary.outcome:
                 summary.outcome = outcome
                 self._summary_grew |= "" in summary.callers
-                self._stale.update(dict.fromkeys(each for each in summary.callers if each))
+                self._stale.update(dict.fromkeys(caller for caller in summary.callers if caller))
         self._summarizing = ""
 
     def _body(self, name: str) -> Body | None:
@@ -330,7 +333,7 @@ class SectionWalk:
         what its kernel keeps."""
         heading = read_table(TABLE).get(node.op, "")
         if heading == REMEMBERING or (not heading and "Dataset" in node.op):
-            cell = frozenset(f"dataset {each}" for each in own)
+            cell = frozenset(f"dataset {node_cell}" for node_cell in own)
             self.memory.add(cell)
             inputs = [*inputs, Flow(handles=cell)]
         rule = RULES.get(heading)
@@ -338,7 +341,7 @@ class SectionWalk:
             return rule.flows(self, node, inputs, decides, depth)
         kernel = keeps_state(node)
         if kernel:
-            cell = frozenset(f"kernel {each}" for each in own)
+            cell = frozenset(f"kernel {node_cell}" for node_cell in own)
             self.memory.write(cell, Flow(total_of(inputs)), decides)
             inputs = [*inputs, Flow(handles=cell)]
         return self._operation(node, heading, inputs, decides, depth)
@@ -347,7 +350,7 @@ class SectionWalk:
         self, node: Any, heading: str, inputs: list[Flow], decides: int, depth: int
     ) -> tuple[Flow, ...]:
         heading, _, places = heading.partition(" by ")
-        shapes = union(each.shape for each in inputs)
+        shapes = union(tensor.shape for tensor in inputs)
         if heading == "same" and inputs:
             return (inputs[0],)
         # A variant has sizes of its own, which are not those of the tensor that holds it.
@@ -355,13 +358,13 @@ class SectionWalk:
             return self.unknown(node, inputs, decides, depth)
         match heading:
             case "elementwise":
-                return (Flow(union(each.value for each in inputs), shapes),)
+                return (Flow(union(tensor.value for tensor in inputs), shapes),)
             case "rearranged" if inputs:
                 return (Flow(inputs[0].value, shapes | total_of(inputs[1:])),)
             case "shape":
-                made = node.op in ("OnesLike", "ZerosLike")
-                each = (Flow(0, f.shape) if made else Flow(f.shape) for f in inputs)
-                return tuple(each) or (NOTHING,)
+                is_filled = node.op in ("OnesLike", "ZerosLike")
+                outputs = (Flow(0, f.shape) if is_filled else Flow(f.shape) for f in inputs)
+                return tuple(outputs) or (NOTHING,)
             case "shaped":
                 at = (p for p in map(int, places.split()) if -len(inputs) <= p < len(inputs))
                 return (Flow(total_of(inputs), shapes | total_of(inputs[p] for p in at)),)
@@ -396,7 +399,7 @@ class SectionWalk:
     ) -> list[Flow]:
         flows: list[Flow] = []
         names = [call.name for call in named_functions(node.attr)]
-        for name in (*names, *(self._library.gradients.get(each, "") for each in names)):
+        for name in (*names, *(self._library.gradients.get(function, "") for function in names)):
             if name in self._library.functions:
                 arguments = [argument] * self.width(name, 0)
                 outcome = self.call(name, arguments, decides | argument.total(), depth)
@@ -505,7 +508,10 @@ class _Run:
         body = self.body
         everything = NOTHING
         if is_late:
-            flows = (*self._given.values(), *(f for each in self._outputs.values() for f in each))
+            flows = (
+                *self._given.values(),
+                *(f for outputs in self._outputs.values() for f in outputs),
+            )
             everything = self._walk.everything(flows, union(self._alive.values()))
         for name, node in body.nodes.items():
             inputs = [everything if is_late else self.at(edge) for edge in body.inputs[name]]
@@ -553,7 +559,7 @@ def _holds_more(flow: Flow) -> bool:
 def _drawn(flow: Flow, draw: int) -> Flow:
     if flow.elements is None:
         return dataclasses.replace(flow, value=flow.value | draw)
-    elements = tuple(_drawn(each, draw) for each in flow.elements)
+    elements = tuple(_drawn(component, draw) for component in flow.elements)
     return dataclasses.replace(flow, elements=elements)
 
 

@@ -57,9 +57,10 @@ def _head(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"policy: {policy['path']}, SHA-256 {policy['digest']}"
         for rule in policy["rules"]:
             yield f"  {rule['rule']}: {rule['requires']}: {rule['verdict']}"
-        for each in policy["exceptions"]:
-            until = f"until {each['expires']}, {each['state']}"
-            yield f"  exception to {each['rule']} for {each['channel']}, {until}: {each['reason']}"
+        for waiver in policy["exceptions"]:
+            until = f"until {waiver['expires']}, {waiver['state']}"
+            subject = f"{waiver['rule']} for {waiver['channel']}"
+            yield f"  exception to {subject}, {until}: {waiver['reason']}"
     yield f"source: {document['source']}"
     yield f"read: {document['read']['text']}"
     yield f"{document['read']['what']}: SHA-256 {program['digest']}"
@@ -76,8 +77,8 @@ def _lines(audit: Audit, show_place: Callable[[Span], str], *, has_contents: boo
         yield f"  of these, in effects at the clients: {_listed(audit.only_in_effects)}"
     seen = _listed(audit.seen_by_aggregator)
     yield f"seen of each client by whoever carries out the aggregation: {seen}"
-    told = _listed(audit.in_texts_of_errors)
-    yield f"may be in the texts of a client's errors, besides shapes: {told}"
+    parts = _listed(audit.in_texts_of_errors)
+    yield f"may be in the texts of a client's errors, besides shapes: {parts}"
     for channel in audit.channels:
         yield ""
         yield from _channel(channel, show_place)

@@ -17,7 +17,7 @@ def tool_digest() -> str:
     """Return the SHA-256 of the code and the tables of this package."""
     root = pathlib.Path(__file__).parents[2]
     content = hashlib.sha256()
-    for path in sorted(each for suffix in SUFFIXES for each in root.rglob(f"*{suffix}")):
+    for path in sorted(file for suffix in SUFFIXES for file in root.rglob(f"*{suffix}")):
         name = path.relative_to(root).as_posix()
         if "node_modules" not in name:
             content.update(tokens((name, path.read_bytes())))

@@ -26,28 +26,28 @@ def aligned(before: Sequence[str], after: Sequence[str]) -> list[Pair]:
 
     Lines that occur once in each text are found anywhere; other lines only near their position.
     """
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     parts = [(0, len(before), 0, len(after), DEEPEST)]
     while parts:
         first, last, start, end, deep = parts.pop()
         while first < last and start < end and before[first] == after[start]:
-            found.append((first, start))
+            pairs.append((first, start))
             first, start = first + 1, start + 1
         while first < last and start < end and before[last - 1] == after[end - 1]:
             last, end = last - 1, end - 1
-            found.append((last, end))
+            pairs.append((last, end))
         if first == last or start == end:
             continue
         anchors = _anchors(before, after, range(first, last), range(start, end)) if deep else []
         if not anchors:
-            found += _nearby(before, after, range(first, last), range(start, end))
+            pairs += _nearby(before, after, range(first, last), range(start, end))
             continue
-        found += anchors
+        pairs += anchors
         for one, other in zip(
             [(first - 1, start - 1), *anchors], [*anchors, (last, end)], strict=True
         ):
             parts.append((one[0] + 1, other[0], one[1] + 1, other[1], deep - 1))
-    return sorted(found)
+    return sorted(pairs)
 
 
 def _anchors(before: Sequence[str], after: Sequence[str], old: range, new: range) -> list[Pair]:
@@ -76,12 +76,12 @@ def _increasing(pairs: list[Pair]) -> list[Pair]:
             last.append(index)
         else:
             ends[length], last[length] = place, index
-    found: list[Pair] = []
+    subsequence: list[Pair] = []
     at = last[-1] if last else -1
     while at >= 0:
-        found.append(pairs[at])
+        subsequence.append(pairs[at])
         at = previous[at]
-    return found[::-1]
+    return subsequence[::-1]
 
 
 def _nearby(before: Sequence[str], after: Sequence[str], old: range, new: range) -> Iterator[Pair]:

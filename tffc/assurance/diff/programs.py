@@ -180,8 +180,8 @@ def _sections(first: Node, second: Node) -> Iterator[str]:
 
 
 def _by_name(program: Node) -> dict[str, Compiled]:
-    found = (node for node in walk(program) if isinstance(node, Compiled))
-    return {f"comp#{section_label(node)}": node for node in found}
+    sections = (node for node in walk(program) if isinstance(node, Compiled))
+    return {f"comp#{section_label(node)}": node for node in sections}
 
 
 def section_places(program: Node) -> dict[str, Span]:

@@ -107,9 +107,9 @@ class _Sections:
             if isinstance(old, OutlineCall) and isinstance(new, OutlineCall):
                 if not self._is_pair(old, new):
                     yield f"{label}{self._change(old, new)}"
-                given, now = dict(old.attributes), dict(new.attributes)
-                names = sorted({*given, *now}, reverse=True)
-                stack.extend((f"{label}{name} ", given.get(name), now.get(name)) for name in names)
+                was, now = dict(old.attributes), dict(new.attributes)
+                names = sorted({*was, *now}, reverse=True)
+                stack.extend((f"{label}{name} ", was.get(name), now.get(name)) for name in names)
             elif isinstance(old, Values) and isinstance(new, Values):
                 parts = list(itertools.zip_longest(old.elements, new.elements))
                 stack.extend((f"{label}[{at}] ", *parts[at]) for at in reversed(range(len(parts))))
@@ -219,20 +219,20 @@ class _Pairs(_Counterparts):
         """Yield the differences between the edges into a node, or between results."""
         for at, (old, new) in enumerate(itertools.zip_longest(before, after)):
             if old is None or new is None or (self.new.get(old[0]), old[1]) != new:
-                given = "nothing" if old is None else _edge(old, self.before)
+                was = "nothing" if old is None else _edge(old, self.before)
                 now = "nothing" if new is None else _edge(new, self.after)
-                yield f"{label} {at} is {now}, was {given}"
+                yield f"{label} {at} is {now}, was {was}"
 
     def orders(self, label: str, before: tuple[int, ...], after: tuple[int, ...]) -> Iterator[str]:
         """Yield the differences between the control edges into a node."""
-        given = {self.new.get(each) for each in before}
-        now = {self.old.get(each) for each in after}
-        for each in after:
-            if each not in given:
-                yield f"{label} after {_label(self.after.rows[each])}"
-        for each in before:
-            if each not in now:
-                yield f"{label} no longer after {_label(self.before.rows[each])}"
+        counterparts = {self.new.get(row) for row in before}
+        new_counterparts = {self.old.get(row) for row in after}
+        for row in after:
+            if row not in counterparts:
+                yield f"{label} after {_label(self.after.rows[row])}"
+        for row in before:
+            if row not in new_counterparts:
+                yield f"{label} no longer after {_label(self.before.rows[row])}"
 
     def pair(self, old: int, new: int) -> bool:
         """Pair two rows of the same operation if neither has a counterpart; return whether they are
@@ -273,29 +273,29 @@ class _Pairs(_Counterparts):
         pairs: dict[int, int] = {}
         left, rest = list(before), list(after)
         for keys in (self._digests, self._names, self._operations):
-            found = dict(_matched(left, rest, keys))
-            pairs |= found
-            taken = set(found.values())
-            left = [each for each in left if each not in found]
-            rest = [each for each in rest if each not in taken]
+            matches = dict(_matched(left, rest, keys))
+            pairs |= matches
+            taken = set(matches.values())
+            left = [row for row in left if row not in matches]
+            rest = [row for row in rest if row not in taken]
         return list(pairs.items())
 
     def _past(self, old: int, new: int) -> tuple[int, int] | None:
         """Return the pair to try next if only one of the scopes has an extra node here."""
         one, other = self.before.rows[old], self.after.rows[new]
-        for each, _ in other.inputs:
-            if self.after.rows[each].operation == one.operation and each not in self.old:
-                return old, each
-        for each, _ in one.inputs:
-            if self.before.rows[each].operation == other.operation and each not in self.new:
-                return each, new
+        for source, _ in other.inputs:
+            if self.after.rows[source].operation == one.operation and source not in self.old:
+                return old, source
+        for source, _ in one.inputs:
+            if self.before.rows[source].operation == other.operation and source not in self.new:
+                return source, new
         return None
 
     def _pair_rest(self, keys: Keys, step: int) -> None:
         """Pair the rows with equal keys that have no counterpart yet, in order, or with `step` -1
         from the end."""
-        left = [each for each in range(len(self.before.rows)) if each not in self.new]
-        rest = [each for each in range(len(self.after.rows)) if each not in self.old]
+        left = [row for row in range(len(self.before.rows)) if row not in self.new]
+        rest = [row for row in range(len(self.after.rows)) if row not in self.old]
         for old, new in _matched(left[::step], rest[::step], keys):
             self.pair(old, new)
 
@@ -308,11 +308,11 @@ def _matched(before: list[int], after: list[int], keys: Keys) -> Iterator[tuple[
     """Yield pairs of rows with equal keys; rows with the same key are paired in order."""
     old_keys, new_keys = keys
     waiting: dict[Hashable, collections.deque[int]] = collections.defaultdict(collections.deque)
-    for each in after:
-        waiting[new_keys[each]].append(each)
-    for each in before:
-        if found := waiting.get(old_keys[each]):
-            yield each, found.popleft()
+    for row in after:
+        waiting[new_keys[row]].append(row)
+    for row in before:
+        if counterparts := waiting.get(old_keys[row]):
+            yield row, counterparts.popleft()
 
 
 def _edge(edge: tuple[int, str], scope: OutlineScope) -> str:
@@ -334,7 +334,7 @@ def _digests(scope: OutlineScope) -> list[bytes]:
             is_numbered = isinstance(value, OutlineCall | Resource | Values)
             parts.append(f"{name}={'' if is_numbered else value}")
         parts += [part for source, port in row.inputs for part in (digests[source], port)]
-        parts += sorted(digests[each] for each in row.after)
+        parts += sorted(digests[source] for source in row.after)
         digests[number] = hashlib.sha256(repr(parts).encode()).digest()
     return digests
 
@@ -344,9 +344,9 @@ def _once(functions: list[OutlineScope]) -> dict[tuple[object, ...], int]:
     numbers: dict[tuple[object, ...], list[int]] = collections.defaultdict(list)
     for number, scope in enumerate(functions):
         digests = _digests(scope)
-        results = tuple((digests[each], port) for each, port in scope.results)
-        numbers[results, *sorted(digests[each] for each in scope.after)].append(number)
-    return {body: found[0] for body, found in numbers.items() if len(found) == 1}
+        results = tuple((digests[source], port) for source, port in scope.results)
+        numbers[results, *sorted(digests[source] for source in scope.after)].append(number)
+    return {body: same[0] for body, same in numbers.items() if len(same) == 1}
 
 
 def _inputs_first(scope: OutlineScope) -> list[int]:
@@ -354,6 +354,6 @@ def _inputs_first(scope: OutlineScope) -> list[int]:
 
     def inputs(number: int) -> list[int]:
         row = scope.rows[number]
-        return [*(each for each, _ in row.inputs), *row.after]
+        return [*(source for source, _ in row.inputs), *row.after]
 
     return inputs_first(range(len(scope.rows)), inputs)

@@ -30,7 +30,8 @@ from tffc.runtime.data.arrays import extent
 from tffc.runtime.data.json_values import cell, finite, paths, to_json
 from tffc.runtime.engines.rounds import Round
 from tffc.support.errors import ExecutionError
-from tffc.support.files.strict_json import is_count, read_json
+from tffc.support.files.strict_json import is_count, is_object, read_json
+from tffc.support.guards import is_dict, is_list
 from tffc.support.printable import json_text, printable
 
 PREFIX = "metrics."
@@ -59,16 +60,16 @@ class MetricsRow:
     clients: int
     skipped: int
     metrics: Mapping[str, Any]
-    evaluation: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    evaluation: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
 
     def to_json(self) -> str:
         """Return the row as one line of JSON."""
-        found = {name: getattr(self, name) for name in ABOUT}
-        found["metrics"] = _finite(self.metrics)
+        row = {name: getattr(self, name) for name in ABOUT}
+        row["metrics"] = _finite(self.metrics)
         if self.evaluation:
             known = {name: value for name, value in self.evaluation.items() if value is not None}
-            found["evaluation"] = _finite(known) or None
-        return json_text(found, allow_nan=False) + "\n"
+            row["evaluation"] = _finite(known) or None
+        return json_text(row, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, line: str | bytes) -> MetricsRow:
@@ -77,20 +78,20 @@ class MetricsRow:
         Raises:
           ValueError: it is not a row.
         """
-        found = read_json(line)
-        if isinstance(found, dict) and list(found)[4:] == ["evaluation"]:
-            found["evaluation"] = {} if found["evaluation"] is None else found["evaluation"]
-        if not isinstance(found, dict) or list(found)[:4] != [*ABOUT, "metrics"]:
+        row = read_json(line)
+        if not is_object(row) or list(row)[:4] != [*ABOUT, "metrics"]:
             raise ValueError(f"it is not an object with {', '.join(ABOUT)} and metrics")
+        if list(row)[4:] == ["evaluation"] and row["evaluation"] is None:
+            row["evaluation"] = {}
         for name in ABOUT:
-            if not is_count(found[name]):
+            if not is_count(row[name]):
                 raise ValueError(f"its {name!r} is not a count")
-        for name in found.keys() - {*ABOUT}:
+        for name in row.keys() - {*ABOUT}:
             if name not in ("metrics", "evaluation"):
                 raise ValueError(f"it has a {name!r}")
-            if not isinstance(found[name], dict):
+            if not is_object(row[name]):
                 raise ValueError(f"its {name!r} is not an object")
-        return cls(**found)
+        return cls(**row)
 
 
 def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,7 +162,7 @@ def _place(type: Type, file: str) -> dict[str, str]:
     return {"type": str(type), "file": file}
 
 
-def _is_long(written: Any) -> bool:
+def _is_long(written: object) -> bool:
     """Return whether a JSON value has more elements and bytes of strings than `LONGEST`."""
     left = LONGEST
     stack = [written]
@@ -169,9 +170,9 @@ def _is_long(written: Any) -> bool:
         part = stack.pop()
         if isinstance(part, str):
             left -= len(part.encode())
-        elif isinstance(part, (list, dict)):
+        elif is_dict(part) or is_list(part):
             left -= len(part)
-            stack.extend(part.values() if isinstance(part, dict) else part)
+            stack.extend(part.values() if is_dict(part) else part)
     return left < 0
 
 
@@ -250,10 +251,10 @@ class TensorBoard:
 def curves(rows: Iterable[MetricsRow]) -> dict[str, list[tuple[int, float]]]:
     """Return the points of each metric over the rounds; values that are not finite numbers are left
     out."""
-    found: dict[str, list[tuple[int, float]]] = {}
+    points: dict[str, list[tuple[int, float]]] = {}
     for row in rows:
         evaluation = {EVALUATION + name: value for name, value in row.evaluation.items()}
         for name, value in {**row.metrics, **evaluation}.items():
             if isinstance(value, (int, float)) and math.isfinite(value):
-                found.setdefault(name, []).append((row.round, float(value)))
-    return found
+                points.setdefault(name, []).append((row.round, float(value)))
+    return points

@@ -15,13 +15,21 @@ import dataclasses
 import math
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tffc.runtime.engines.rounds import Round
 from tffc.support.errors import DataError, reader
 from tffc.support.files.reading import read_regular
-from tffc.support.files.strict_json import NotJsonError, is_count, is_table, is_text, read_json
+from tffc.support.files.strict_json import (
+    NotJsonError,
+    is_count,
+    is_object,
+    is_table,
+    is_text,
+    read_json,
+)
+from tffc.support.guards import is_list
 from tffc.support.printable import json_text
 
 OBSERVED = "observed.jsonl"
@@ -102,34 +110,35 @@ def read_observed(folder: pathlib.Path) -> dict[int, Observed]:
             f"cannot read {file}: {error.strerror or error}",
             help="let it be read, or remove it: the report then says nothing of times",
         ) from error
-    found = (_parsed(line) for line in content.splitlines())
-    return {each.round: each for each in found if each is not None}
+    lines = (_parsed(line) for line in content.splitlines())
+    return {line.round: line for line in lines if line is not None}
 
 
 def _parsed(line: bytes) -> Observed | None:
     try:
-        found = read_json(line)
+        fields = read_json(line)
     except NotJsonError:
         return None
-    if not isinstance(found, dict) or found.keys() != SHAPES.keys():
+    if not is_object(fields) or fields.keys() != SHAPES.keys():
         return None
-    if not all(is_right(found[name]) for name, is_right in SHAPES.items()):
+    if not all(is_right(fields[name]) for name, is_right in SHAPES.items()):
         return None
-    return Observed(**{**found, "skipped": tuple(found["skipped"])})
+    fields["skipped"] = tuple(fields["skipped"])
+    return Observed(**fields)
 
 
-def _is_time(value: Any) -> bool:
+def _is_time(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return 0 <= value < 1e12 and math.isfinite(value)
 
 
-SHAPES = {
+SHAPES: Mapping[str, Callable[[Any], bool]] = {
     "round": is_count,
     "seconds": _is_time,
     "evaluation": lambda value: value is None or _is_time(value),
     "workers": lambda value: value is None or (is_count(value) and value > 0),
     "parts": lambda value: is_table(value, _is_time),
-    "skipped": lambda value: isinstance(value, list) and all(map(is_text, value)),
+    "skipped": lambda value: is_list(value) and all(map(is_text, value)),
 }
 """The keys of a line, and the check of each value."""

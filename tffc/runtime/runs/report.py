@@ -49,7 +49,7 @@ class RunReport:
         rounds = rows[-1].round if rows else 0
         source = sha256(encode_source(identity.source))
         record = RunRecord(identity, source, rounds, None, Extent(0, sha256(b"")))
-        return cls(name, record, rows, {each.round: each for each in observed})
+        return cls(name, record, rows, {observation.round: observation for observation in observed})
 
 
 @reader("the metrics of a run", DataError)
@@ -77,7 +77,7 @@ def read_report(folder: pathlib.Path) -> RunReport:
             content = b""
     if Extent(len(content), sha256(content)) != record.metrics:
         raise altered(file, "does not hold the rows that the run wrote")
-    for path in (*FILES, *(p for each in FOLDERS for p in (folder / each).rglob("*"))):
+    for path in (*FILES, *(p for subfolder in FOLDERS for p in (folder / subfolder).rglob("*"))):
         remember(folder / path)
     seen = read_observed(folder)
     rows = read_rows(file, content)

@@ -63,7 +63,7 @@ def _facts(report: RunReport) -> list[str]:
     if not rows:
         return [f"<p>{_text(identity.form)}. No round is finished.</p>"]
     seen = report.observed
-    seconds = sum(each.seconds for each in seen.values())
+    seconds = sum(observed.seconds for observed in seen.values())
     clients = sum(row.clients for row in rows if row.round in seen)
     facts = {
         "rounds": f"{report.record.rounds:,}",
@@ -79,17 +79,17 @@ def _facts(report: RunReport) -> list[str]:
 
 def _metrics(rows: Sequence[MetricsRow]) -> list[str]:
     """Return the plots of metrics; one that is also in evaluations has both curves in one panel."""
-    found = curves(rows)
+    metrics = curves(rows)
     panels: list[tuple[str, Points, Points]] = []
-    for name, points in found.items():
+    for name, points in metrics.items():
         inner = name.removeprefix(EVALUATION)
-        if name.startswith(EVALUATION) and inner in found and inner != name:
+        if name.startswith(EVALUATION) and inner in metrics and inner != name:
             continue
-        panels.append((name, points, found.get(EVALUATION + name, ())))
+        panels.append((name, points, metrics.get(EVALUATION + name, ())))
     lines = ["<h2>Metrics</h2>"]
     if not panels:
         return [*lines, "<p>No round has put out a number.</p>"]
-    lines += ['<ul class="panels">', *(_panel(*each) for each in panels[:MOST_PANELS]), "</ul>"]
+    lines += ['<ul class="panels">', *(_panel(*panel) for panel in panels[:MOST_PANELS]), "</ul>"]
     if len(panels) > MOST_PANELS:
         lines.append(f"<p>{len(panels) - MOST_PANELS} more are in the table of the run.</p>")
     return lines
@@ -121,14 +121,14 @@ def _thinned(points: Points) -> Points:
     """Return at most `MOST_POINTS` points that look the same: the extremes of neighbours."""
     if len(points) <= MOST_POINTS:
         return points
-    found: list[tuple[int, float]] = []
+    extremes: list[tuple[int, float]] = []
     groups = MOST_POINTS // 2
     for group in range(groups):
-        begin, end = (len(points) * each // groups for each in (group, group + 1))
+        begin, end = (len(points) * place // groups for place in (group, group + 1))
         some = points[begin:end]
-        ends = {min(some, key=lambda each: each[1]), max(some, key=lambda each: each[1])}
-        found += sorted(ends)
-    return found
+        ends = {min(some, key=lambda point: point[1]), max(some, key=lambda point: point[1])}
+        extremes += sorted(ends)
+    return extremes
 
 
 def _times(report: RunReport) -> list[str]:
@@ -139,8 +139,12 @@ def _times(report: RunReport) -> list[str]:
     ]
     if not seen:
         return [*lines, "<p>How long the rounds took was not kept.</p>"]
-    took = [(each.round, each.seconds) for _, each in seen]
-    speed = [(each.round, row.clients / each.seconds) for row, each in seen if each.seconds]
+    took = [(observed.round, observed.seconds) for _, observed in seen]
+    speed = [
+        (observed.round, row.clients / observed.seconds)
+        for row, observed in seen
+        if observed.seconds
+    ]
     measured = [(e.round, e.evaluation) for _, e in seen if e.evaluation is not None]
     panels = {
         "clients a second": speed,
@@ -149,14 +153,14 @@ def _times(report: RunReport) -> list[str]:
     }
     drawn = [_panel(name, points) for name, points in panels.items() if points]
     lines += ['<ul class="panels">', *drawn, "</ul>"]
-    known = [each for _, each in seen if each.parts and each.workers is not None]
+    known = [observed for _, observed in seen if observed.parts and observed.workers is not None]
     if not known:
         return [*lines, "<p>The engine did not tell where the time went.</p>"]
     parts: dict[str, float] = {}
-    for each in known:
-        for part, seconds in each.parts.items():
+    for observed in known:
+        for part, seconds in observed.parts.items():
             parts[part] = parts.get(part, 0.0) + seconds
-    whole = sum(each.seconds * (each.workers or 1) for each in known)
+    whole = sum(observed.seconds * (observed.workers or 1) for observed in known)
     order = [*(part for part in PARTS if part in parts), *sorted(parts.keys() - {*PARTS})]
     rest = max(0.0, whole - sum(parts.values()))
     rows = [
@@ -168,7 +172,7 @@ def _times(report: RunReport) -> list[str]:
         )
         for part, seconds in (*((part, parts[part]) for part in order), (REST, rest))
     ]
-    workers = _range([each.workers or 1 for each in known])
+    workers = _range([observed.workers or 1 for observed in known])
     about = f"Time of {len(known)} rounds, of {workers} workers together"
     head = ("part", "ms a round", "share", "")
     return [
@@ -205,7 +209,7 @@ def _left_out(report: RunReport) -> list[str]:
     if rows:
         head = ("client", "times", "rounds")
         lines += _table("Clients left out", head, rows, ("", "number", ""))
-    more = []
+    more: list[str] = []
     if len(order) > MOST_ROWS:
         more.append(f"{len(order) - MOST_ROWS:,} more clients were left out")
     if named < count:
@@ -283,14 +287,14 @@ def _table(
     kind = "wide tall" if len(lines) > TALL else "wide"
 
     def cells(tag: str, row: Sequence[str]) -> str:
-        found: list[str] = []
+        texts: list[str] = []
         for cell, kind in zip(row, kinds, strict=True):
             # An empty cell is not a heading.
             name = tag if cell else "td"
-            found.append(
+            texts.append(
                 f'<{name} class="{kind}">{cell}</{name}>' if kind else f"<{name}>{cell}</{name}>"
             )
-        return "".join(found)
+        return "".join(texts)
 
     return [
         f'<div class="{kind}" role="region" aria-label="{about}" tabindex="0"><table>',

@@ -30,7 +30,7 @@ import re
 import socket
 import stat
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 from tffc.language.type_parts import leaves
@@ -101,10 +101,10 @@ class RunFolder:
         self.batching: Mapping[str, bool] = {}
         """What the run has measured about batches; see `Batching`."""
 
-    def begin(self, identity: RunIdentity, given: State | None, *, resume: bool) -> State | None:
+    def begin(self, identity: RunIdentity, first: State | None, *, resume: bool) -> State | None:
         """Lock the folder, and return the state to continue from; None before the first round.
 
-        A new run begins with the state `given`, if there is one.
+        A new run begins with the state `first`, if there is one.
 
         Raises:
           DataError: the folder holds a run and `resume` is not set, or it holds another run;
@@ -115,7 +115,7 @@ class RunFolder:
             self._check_kinds()
             record = read_record(self.path)
             if record is None:
-                return self._begin_new(identity, given)
+                return self._begin_new(identity, first)
             if not resume:
                 raise DataError(
                     "E920",
@@ -138,8 +138,8 @@ class RunFolder:
     def abandon(self) -> None:
         """Undo what `begin` wrote, if it began a new run and no round has written files."""
         state = self.path / STATE
-        kept = (OUTPUTS, EVALUATIONS, CLIENTS)
-        if not self._is_new or any((self.path / name).exists() for name in kept):
+        folders = (OUTPUTS, EVALUATIONS, CLIENTS)
+        if not self._is_new or any((self.path / name).exists() for name in folders):
             return
         with contextlib.suppress(OSError):
             if state.exists():
@@ -214,7 +214,7 @@ class RunFolder:
                     expected = "folder" if name in FOLDERS else "file"
                     raise altered(path, f"is {kind_of(mode)}, expected a {expected}")
 
-    def _begin_new(self, identity: RunIdentity, given: State | None) -> State | None:
+    def _begin_new(self, identity: RunIdentity, first: State | None) -> State | None:
         for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, OBSERVED, BATCHING):
             if os.path.lexists(self.path / name):
                 raise DataError(
@@ -228,19 +228,19 @@ class RunFolder:
         self._write(self.path / SOURCE, source)
         self._is_new = True
         self._record = RunRecord(identity, sha256(source), 0, None, self._metrics.extent)
-        if given is None:
+        if first is None:
             self._write(self.path / RUN, self._record.encode())
         else:
-            self._commit(self._record, given)
-        return given
+            self._commit(self._record, first)
+        return first
 
     def _go_on(self, record: RunRecord, identity: RunIdentity) -> State | None:
-        found = differences(record.identity, identity)
-        if found:
+        changes = differences(record.identity, identity)
+        if changes:
             raise DataError(
                 "E921",
                 f"the run in {self.path} is another one",
-                notes=tuple(found),
+                notes=tuple(changes),
                 help="go on with what it was begun with, or begin another run in a new folder",
             )
         self._check_rounds(record.rounds + 1)
@@ -295,11 +295,11 @@ class RunFolder:
         """Move the state of the last finished round into place, if it is not there yet."""
         file = self.path / STATE
         staged = atomic.staged(file)
-        found = digest_of(file)
-        if found == record.state:
+        digest = digest_of(file)
+        if digest == record.state:
             return
         if record.state is None or digest_of(staged) != record.state:
-            what = "is gone" if found is None else "was changed"
+            what = "is gone" if digest is None else "was changed"
             raise altered(file, f"{what}: it is not the state after round {record.rounds}")
         with _writing(file):
             os.replace(staged, file)
@@ -344,7 +344,7 @@ def _is_after(digits: str, number: int) -> bool:
 
 
 @contextlib.contextmanager
-def _writing(path: pathlib.Path) -> Iterator[None]:
+def _writing(path: pathlib.Path) -> Generator[None]:
     try:
         yield
     except OSError as error:

@@ -45,16 +45,16 @@ class RunIdentity:
 
 def differences(begun: RunIdentity, now: RunIdentity) -> list[str]:
     """Describe how a run's identity differs from `now`, the one it would be continued with."""
-    found: list[str] = []
+    changes: list[str] = []
     if begun.programs["computation"] != now.programs["computation"]:
-        found.append("the bundle is that of another program")
+        changes.append("the bundle is that of another program")
     if begun.form != now.form:
-        found.append(f"its form is {begun.form}, and here {now.form}")
+        changes.append(f"its form is {begun.form}, and here {now.form}")
     else:
         parts = {*begun.programs, *now.programs} - {"computation"}
         other = sorted(p for p in parts if begun.programs.get(p) != now.programs.get(p))
-        found += [f"{part}.pb of the bundle is another one" for part in other]
-    return [*found, *_sampling(begun, now), *source_differences(begun.source, now.source)]
+        changes += [f"{part}.pb of the bundle is another one" for part in other]
+    return [*changes, *_sampling(begun, now), *source_differences(begun.source, now.source)]
 
 
 def _sampling(begun: RunIdentity, now: RunIdentity) -> Iterable[str]:

@@ -11,7 +11,7 @@ import dataclasses
 import hashlib
 import pathlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from tffc.runtime.data.identity import SourceIdentity, file_digest
@@ -24,10 +24,12 @@ from tffc.support.files.strict_json import (
     NotJsonError,
     encode_json,
     is_count,
+    is_object,
     is_table,
     is_text,
     read_json,
 )
+from tffc.support.guards import is_list
 from tffc.support.printable import json_text
 
 RUN, SOURCE, BATCHING = "run.json", "source.json", "batching.json"
@@ -92,27 +94,27 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
     content = _read(file, LONGEST_RUN)
     if content is None:
         return None
-    found = _object(file, content)
-    _check_format(file, found)
-    _check(file, found, _RUN)
+    record = _object(file, content)
+    _check_format(file, record)
+    _check(file, record, _RUN)
     about = _read(folder / SOURCE, LONGEST_SOURCE)
-    if about is None or sha256(about) != found["source"]["sha256"]:
+    if about is None or sha256(about) != record["source"]["sha256"]:
         raise altered(folder / SOURCE, "is gone" if about is None else "was changed")
     source = _object(folder / SOURCE, about)
     _check(folder / SOURCE, source, _SOURCE)
     for key, here in (("kind", source["kind"]), ("clients", len(source["clients"]))):
-        if found["source"][key] != here:
+        if record["source"][key] != here:
             raise altered(file, f"was changed: the {key!r} of its source is not that of {SOURCE}")
     identity = RunIdentity(
-        found["form"],
-        found["programs"],
-        Sampling(found["clients_per_round"], found["seed"]),
-        found["skip_bad_clients"],
+        record["form"],
+        record["programs"],
+        Sampling(record["clients_per_round"], record["seed"]),
+        record["skip_bad_clients"],
         SourceIdentity(**source),
     )
-    metrics = Extent(found["metrics"]["bytes"], found["metrics"]["sha256"])
-    state = found["state"] and found["state"]["sha256"]
-    return RunRecord(identity, found["source"]["sha256"], found["rounds"], state, metrics)
+    metrics = Extent(record["metrics"]["bytes"], record["metrics"]["sha256"])
+    state = record["state"] and record["state"]["sha256"]
+    return RunRecord(identity, record["source"]["sha256"], record["rounds"], state, metrics)
 
 
 def encode_batching(known: Mapping[str, bool]) -> bytes:
@@ -132,17 +134,17 @@ def read_batching(folder: pathlib.Path) -> dict[str, bool]:
     content = _read(file, LONGEST_RUN)
     if content is None:
         return {}
-    found = _object(file, content)
-    _check_format(file, found)
-    _check(file, found, _BATCHING)
-    return found["pays"]
+    measurements = _object(file, content)
+    _check_format(file, measurements)
+    _check(file, measurements, _BATCHING)
+    return measurements["pays"]
 
 
-def altered(file: pathlib.Path, found: str) -> DataError:
+def altered(file: pathlib.Path, reason: str) -> DataError:
     """Return the error for a file of a run that was changed."""
     return DataError(
         "E938",
-        f"{file} {found}",
+        f"{file} {reason}",
         notes=(f"{RUN} says how the run has left its files, and nobody else writes to them",),
         help="put the file back as it was, or begin another run in a new folder",
     )
@@ -167,7 +169,7 @@ def digest_of(file: pathlib.Path) -> str | None:
 
 
 @contextlib.contextmanager
-def reading(file: pathlib.Path) -> Iterator[None]:
+def reading(file: pathlib.Path) -> Generator[None]:
     """Turn an OSError of the block into an error of tffc.
 
     Raises:
@@ -193,16 +195,16 @@ def _read(file: pathlib.Path, limit: int) -> bytes | None:
 
 def _object(file: pathlib.Path, content: bytes) -> dict[str, Any]:
     try:
-        found = read_json(content)
+        fields = read_json(content)
     except NotJsonError as error:
         raise _malformed(file, str(error)) from None
-    if not isinstance(found, dict):
+    if not is_object(fields):
         raise _malformed(file, "it is not an object")
-    return found
+    return fields
 
 
-def _check_format(file: pathlib.Path, found: Mapping[str, Any]) -> None:
-    version = found.get("format_version")
+def _check_format(file: pathlib.Path, fields: Mapping[str, Any]) -> None:
+    version = fields.get("format_version")
     if version != FORMAT:
         of = f"of format {version}" if isinstance(version, str) else "of a format without a version"
         raise DataError(
@@ -212,13 +214,13 @@ def _check_format(file: pathlib.Path, found: Mapping[str, Any]) -> None:
         )
 
 
-def _check(file: pathlib.Path, found: Mapping[str, Any], shapes: _Shapes) -> None:
+def _check(file: pathlib.Path, fields: Mapping[str, Any], shapes: _Shapes) -> None:
     for key, is_right in shapes.items():
-        if key not in found:
+        if key not in fields:
             raise _malformed(file, f"it has no {key!r}")
-        if not is_right(found[key]):
+        if not is_right(fields[key]):
             raise _malformed(file, f"its {key!r} is not right")
-    for key in found:
+    for key in fields:
         if key not in shapes:
             raise _malformed(file, f"it has a {key!r}")
 
@@ -231,13 +233,13 @@ def _malformed(file: pathlib.Path, reason: str) -> DataError:
     )
 
 
-def _is_digest(value: Any) -> bool:
+def _is_digest(value: object) -> bool:
     return isinstance(value, str) and DIGEST.fullmatch(value) is not None
 
 
-def _is_object(value: Any, shapes: _Shapes) -> bool:
+def _is_object(value: object, shapes: _Shapes) -> bool:
     return (
-        isinstance(value, dict)
+        is_object(value)
         and value.keys() == shapes.keys()
         and all(is_right(value[key]) for key, is_right in shapes.items())
     )
@@ -268,6 +270,6 @@ _BATCHING: _Shapes = {
 _SOURCE: _Shapes = {
     "kind": is_text,
     "options": lambda value: is_table(value, is_text),
-    "clients": lambda value: isinstance(value, list) and all(map(is_text, value)),
+    "clients": lambda value: is_list(value) and all(map(is_text, value)),
     "files": lambda value: is_table(value, lambda digest: digest is None or _is_digest(digest)),
 }

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypeGuard, cast
 
 NOT_JSON = "it is not JSON"
 """The message for content that no JSON reader accepts."""
@@ -88,6 +88,11 @@ def _fraction(text: str) -> float:
 def is_text(value: Any) -> bool:
     """Return whether a JSON value is a string."""
     return isinstance(value, str)
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Return whether a JSON value is an object."""
+    return isinstance(value, dict)
 
 
 def is_count(value: Any) -> bool:

@@ -90,7 +90,7 @@ class Constant:
         count = f"{len(changed) + rest} of {self.size} elements differ"
         first = changed[0]
         place = ",".join(map(str, _index(first, self.shape)))
-        before, after = (self._at(each, first) for each in (self, other))
+        before, after = (self._at(constant, first) for constant in (self, other))
         return f"{count}, the first at [{place}]: {before} -> {after}"
 
     @staticmethod

@@ -80,7 +80,7 @@ def _names(scope: OutlineScope, inline: dict[int, str]) -> list[str]:
 def _rest(row: OutlineRow, names: list[str]) -> str:
     parts = [f"{name}={value}" for name, value in row.attributes.items()]
     if row.after:
-        parts.append(f"after {', '.join(names[each] for each in row.after)}")
+        parts.append(f"after {', '.join(names[source] for source in row.after)}")
     return "".join(f" {part}" for part in parts)
 
 

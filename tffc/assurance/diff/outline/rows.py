@@ -27,9 +27,9 @@ class OutlineCall:
     attributes: tuple[tuple[str, Value], ...] = ()
 
     def __str__(self) -> str:
-        given = "".join(f" {name}={value}" for name, value in self.attributes)
+        attributes = "".join(f" {name}={value}" for name, value in self.attributes)
         name = f"#{self.function}" if isinstance(self.function, int) else repr(self.function)
-        return f"function {name}" + (f"({given[1:]})" if given else "")
+        return f"function {name}" + (f"({attributes[1:]})" if attributes else "")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class OutlineRow:
 
     operation: str
     name: str
-    attributes: Mapping[str, Value] = dataclasses.field(default_factory=dict)
+    attributes: Mapping[str, Value] = dataclasses.field(default_factory=dict[str, Value])
     inputs: tuple[tuple[int, str], ...] = ()
     after: tuple[int, ...] = ()
 

@@ -51,9 +51,9 @@ class _GraphReader:
 
     def scope(self, name: str, scope: canon.GraphScope, gradient: Value = "") -> OutlineScope:
         numbers = canon.number_nodes(scope, self.functions)
-        rows = [self._row(each, scope, numbers) for each in numbers]
+        rows = [self._row(node, scope, numbers) for node in numbers]
         results = tuple((numbers[source], port) for source, port in scope.results)
-        after = tuple(sorted(numbers[each] for each in scope.controls))
+        after = tuple(sorted(numbers[node] for node in scope.controls))
         return OutlineScope(name, rows, results, after, gradient)
 
     def _row(self, name: str, scope: canon.GraphScope, numbers: dict[str, int]) -> OutlineRow:
@@ -75,7 +75,7 @@ class _GraphReader:
             name,
             attributes,
             tuple((numbers[source], port) for source, port in canon.data_inputs(node)),
-            tuple(sorted(numbers[each] for each in canon.control_inputs(node))),
+            tuple(sorted(numbers[source] for source in canon.control_inputs(node))),
         )
 
     def _attribute(self, name: str, value: Any) -> Value:
@@ -90,11 +90,11 @@ class _GraphReader:
             case "tensor":
                 return tensor_constant(value.tensor)
             case "list" if value.list.func or value.list.tensor:
-                calls = (self._call(each) for each in value.list.func)
+                calls = (self._call(call) for call in value.list.func)
                 return Values((*calls, *map(tensor_constant, value.list.tensor)))
             case "list":
                 kinds = ((kind, getattr(value.list, kind)) for kind in _PLAIN)
-                texts = (_plain(kind, each) for kind, found in kinds for each in found)
+                texts = (_plain(kind, element) for kind, elements in kinds for element in elements)
                 return f"[{', '.join(texts)}]"
             case None:
                 return "unset"
@@ -102,8 +102,8 @@ class _GraphReader:
                 return _plain(kind, getattr(value, kind))
 
     def _call(self, call: Any) -> OutlineCall:
-        given = canon.lasting_attributes(call.attr)
-        attributes = tuple((name, self._value(value)) for name, value in given)
+        pairs = canon.lasting_attributes(call.attr)
+        attributes = tuple((name, self._value(value)) for name, value in pairs)
         return OutlineCall(self.called(call.name).function, attributes)
 
 
@@ -125,7 +125,8 @@ def _plain(kind: str, value: Any) -> str:
         case "shape":
             sizes = ("?" if dim.size < 0 else str(dim.size) for dim in value.dim)
             return "?" if value.unknown_rank else f"[{','.join(sizes)}]"
-    return str(value)
+        case _:
+            return str(value)
 
 
 def _type_name(number: int) -> str:

@@ -84,9 +84,9 @@ def xla_outline(module: bytes) -> Outline:
     Raises:
       WireError: it is malformed.
     """
-    found = read_message(module, Place(0, len(module)), MODULE)
-    reader = _ModuleReader(module, found.get("computations", []))
-    own = reader.scope(found.get("entry", 0))
+    fields = read_message(module, Place(0, len(module)), MODULE)
+    reader = _ModuleReader(module, fields.get("computations", []))
+    own = reader.scope(fields.get("entry", 0))
     functions: list[OutlineScope] = []
     # The list grows while computations are read.
     for number in reader.met:
@@ -106,11 +106,11 @@ class _ModuleReader:
         computation = self._computations.get(number, {})
         nodes: dict[int, tuple[dict[str, Any], Place]] = {}
         for place in computation.get("instructions", ()):
-            found = read_message(self._data, place, INSTRUCTION)
-            nodes[found.get("number", 0)] = (found, place)
+            fields = read_message(self._data, place, INSTRUCTION)
+            nodes[fields.get("number", 0)] = (fields, place)
         root = computation.get("root", 0)
         numbers = _order(nodes, root)
-        rows = [self._row(nodes.get(each), numbers) for each in numbers]
+        rows = [self._row(nodes.get(instruction), numbers) for instruction in numbers]
         return OutlineScope(computation.get("name", ""), rows, ((numbers[root], "0"),), ())
 
     def _row(
@@ -118,31 +118,31 @@ class _ModuleReader:
     ) -> OutlineRow:
         if node is None:
             return OutlineRow("missing", "")
-        found, place = node
+        fields, place = node
         return OutlineRow(
-            found.get("opcode", ""),
-            found.get("name", ""),
-            self._attributes(found, place),
-            tuple((numbers[each], "0") for each in found.get("operands", ())),
-            tuple(sorted(numbers[each] for each in found.get("after", ()))),
+            fields.get("opcode", ""),
+            fields.get("name", ""),
+            self._attributes(fields, place),
+            tuple((numbers[operand], "0") for operand in fields.get("operands", ())),
+            tuple(sorted(numbers[source] for source in fields.get("after", ()))),
         )
 
-    def _attributes(self, found: dict[str, Any], place: Place) -> dict[str, Value]:
+    def _attributes(self, fields: dict[str, Any], place: Place) -> dict[str, Value]:
         attributes: dict[str, Value] = {}
-        if "literal" in found:
-            attributes["literal"] = _literal(self._data, found["literal"])
-        if "shape" in found:
-            attributes["shape"] = _shape(self._data, found["shape"])
+        if "literal" in fields:
+            attributes["literal"] = _literal(self._data, fields["literal"])
+        if "shape" in fields:
+            attributes["shape"] = _shape(self._data, fields["shape"])
         for name in ("parameter_number", "tuple_index"):
-            if name in found:
-                attributes[name] = str(found[name])
+            if name in fields:
+                attributes[name] = str(fields[name])
         for name in ("custom_call_target", "comparison_direction"):
-            if found.get(name):
-                attributes[name] = quoted(found[name].encode())
-        if "dimensions" in found:
-            attributes["dimensions"] = str([signed(each) for each in found["dimensions"]])
-        if "called" in found:
-            calls = tuple(self._call(each) for each in found["called"])
+            if fields.get(name):
+                attributes[name] = quoted(fields[name].encode())
+        if "dimensions" in fields:
+            attributes["dimensions"] = str([signed(size) for size in fields["dimensions"]])
+        if "called" in fields:
+            calls = tuple(self._call(computation) for computation in fields["called"])
             attributes["calls"] = calls[0] if len(calls) == 1 else Values(calls)
         attributes.update(self._other_fields(place))
         return attributes
@@ -166,10 +166,10 @@ def _order(nodes: dict[int, tuple[dict[str, Any], Place]], root: int) -> dict[in
     """Give the instructions numbers: first those that the root needs; others may have effects."""
 
     def nexts(number: int) -> list[int]:
-        found = nodes[number][0] if number in nodes else {}
-        return [*found.get("operands", ()), *sorted(found.get("after", ()))]
+        fields = nodes[number][0] if number in nodes else {}
+        return [*fields.get("operands", ()), *sorted(fields.get("after", ()))]
 
-    return {each: at for at, each in enumerate(reached([root, *sorted(nodes)], nexts))}
+    return {number: at for at, number in enumerate(reached([root, *sorted(nodes)], nexts))}
 
 
 def _shape(data: bytes, place: Place) -> str:
@@ -180,24 +180,25 @@ def _shape(data: bytes, place: Place) -> str:
         if isinstance(item, str):
             parts.append(item)
             continue
-        found = read_message(data, item, SHAPE)
-        element = found.get("element", 0)
+        shape = read_message(data, item, SHAPE)
+        element = shape.get("element", 0)
         if element == TUPLE:
             stack.append(")")
-            for index, each in reversed(list(enumerate(found.get("elements", ())))):
-                stack.extend((each, ",") if index else (each,))
+            elements: list[Place] = shape.get("elements", [])
+            for index, part in reversed(list(enumerate(elements))):
+                stack.extend((part, ",") if index else (part,))
             parts.append("(")
         else:
             known = ELEMENTS.get(element)
-            sizes = ",".join(str(signed(size)) for size in found.get("dimensions", ()))
+            sizes = ",".join(str(signed(size)) for size in shape.get("dimensions", ()))
             name = str(known[0]) if known else f"type {element}"
             parts.append(f"{name}[{sizes}]" if sizes else name)
     return "".join(parts)
 
 
 def _literal(data: bytes, place: Place) -> Constant:
-    found = read_message(data, place, schema(shape=(1, Kind.MESSAGE)))
-    shape = read_message(data, found["shape"], SHAPE) if "shape" in found else {}
+    fields = read_message(data, place, schema(shape=(1, Kind.MESSAGE)))
+    shape = read_message(data, fields["shape"], SHAPE) if "shape" in fields else {}
     element = shape.get("element", 0)
     sizes = tuple(signed(size) for size in shape.get("dimensions", ()))
     if element not in ELEMENTS:
@@ -215,5 +216,5 @@ def _literal(data: bytes, place: Place) -> Constant:
 def _packed(values: list[int], code: str) -> bytes:
     bits = 8 * struct.calcsize(f"<{code}")
     if code in "iq":
-        values = [signed(each & (1 << bits) - 1, bits) for each in values]
+        values = [signed(value & (1 << bits) - 1, bits) for value in values]
     return struct.pack(f"<{len(values)}{code}", *values)

@@ -138,7 +138,7 @@ def in_batches(
     results = [engine.run_round((), cohort) for engine in (local, beam)]
     together = local.stopwatch.clients[BATCHED], beam.speed.workers.clients[BATCHED]
     # The windows of a round may come back in any order.
-    assert set(beam.speed.told) == set(local.planner.told)
+    assert set(beam.speed.decisions) == set(local.planner.decisions)
     return results[0], results[1], list(together)
 
 
@@ -222,7 +222,7 @@ def test_where_the_time_of_workers_and_of_the_driver_goes() -> None:
             line.startswith(f"  {part}: ") and line.endswith(", 9 clients") for line in lines
         )
         at = lines.index("time of the driver beside them")
-        told = len(engine.speed.told)
+        told = len(engine.speed.decisions)
         driver = [line.partition(":")[0].strip() for line in lines[at + 1 : -told]]
         assert driver[:-1] == [SERVER, WAIT, "handing out work, and Python between"]
         assert driver[-1].endswith("clients a second")

@@ -225,7 +225,7 @@ def test_where_the_time_of_actors_and_of_the_driver_goes(
         assert sum(result.parts[part] for result in results) > 0
         lines = engine.explain_speed()
         told = [line.removeprefix("batching: ") for line in lines if line.startswith("batching")]
-        assert told == local.planner.told
+        assert told == local.planner.decisions
         titles = [line.partition(":")[0].strip() for line in lines[: -len(told)]]
         assert titles[0] == "time of 2 rounds, of 2 workers together"
         at = titles.index("time of the driver beside them")

@@ -76,7 +76,7 @@ class Outcome:
         self.delivered = {client: delivered[client] for client in sorted(delivered)}
         self.skipped = result.skipped
         self.together = engine.stopwatch.clients["computing in batches"]
-        self.told = engine.planner.told
+        self.decisions = engine.planner.decisions
 
 
 def check_same(process: Process, values: Sequence[Any], **options: Any) -> Outcome:
@@ -85,7 +85,7 @@ def check_same(process: Process, values: Sequence[Any], **options: Any) -> Outco
     given = {name: options[name] for name in ("state",) if name in options}
     alone = Outcome(process, source, 1, **given)
     found = Outcome(process, source, **options)
-    assert found.together == len(values), found.told
+    assert found.together == len(values), found.decisions
     assert_alike(process, found, alone)
     return found
 

@@ -80,7 +80,7 @@ def test_elements_come_in_their_order(
 ) -> None:
     monkeypatch.setattr(planner, "TINY", 0 if mode is kernels.Mode.LOOP else planner.TINY)
     found = check_same(every_order, [pairs(length) for length in LENGTHS[mode]])
-    assert all(mode.value in line for line in found.told)
+    assert all(mode.value in line for line in found.decisions)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_variables_are_those_of_one_client(
 ) -> None:
     monkeypatch.setattr(planner, "TINY", 0)
     found = check_same(learning, [examples(length) for length in (4, 8, 8, 4)])
-    assert "a loop over" in found.told[0]
+    assert "a loop over" in found.decisions[0]
 
 
 def test_the_number_of_workers_changes_nothing(learning: Process) -> None:
@@ -280,13 +280,13 @@ def test_what_cannot_be_in_a_batch_is_computed_alone(work: Any, reason: str) -> 
     process = round_of(work, INTS)
     found = Outcome(process, source_of(process, [[1, 2], [3, 4]]))
     assert found.together == 0
-    assert reason in found.told[-1]
-    assert found.told[-1].startswith("one client a call: ")
+    assert reason in found.decisions[-1]
+    assert found.decisions[-1].startswith("one client a call: ")
 
 
 def test_strings_are_computed_alone() -> None:
     process = round_of(lambda data: data.reduce(0, lambda s, x: s + 1), tff.SequenceType(np.str_))
-    assert Outcome(process, source_of(process, [["a"]])).told == [
+    assert Outcome(process, source_of(process, [["a"]])).decisions == [
         "one client a call: clients hold str"
     ]
 
@@ -300,7 +300,10 @@ def test_few_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     values = [list(range(1, length + 1)) for length in (1, 2, 3, 7, 12)]
     found = Outcome(process, source_of(process, values))
     assert found.together == 4
-    assert found.told[-1] == "clients of other sizes are computed one by one: 2 kinds are compiled"
+    assert (
+        found.decisions[-1]
+        == "clients of other sizes are computed one by one: 2 kinds are compiled"
+    )
     assert found.output == Outcome(process, source_of(process, values), 1).output
 
 
@@ -327,14 +330,14 @@ def rounds(engine: LocalEngine, process: Process, count: int, spent: float = 0.0
 def test_short_runs_compile_nothing(summing: Process) -> None:
     engine = LocalEngine(summing, 1, Batching(None))
     assert rounds(engine, summing, 3) == [0, 0, 0]
-    assert engine.planner.told == []
+    assert engine.planner.decisions == []
 
 
 def test_clients_are_measured_alone_beside_a_batch(summing: Process) -> None:
     engine = LocalEngine(summing, 1, Batching(None))
     assert rounds(engine, summing, 6, spent=100.0)[-1] > 0
     line = r"a client takes [\d.e+]+ µs in a batch, and [\d.e+]+ µs by itself"
-    assert re.match(line, engine.planner.told[1])
+    assert re.match(line, engine.planner.decisions[1])
 
 
 def planned(process: Process, count: int, alone: float) -> tuple[Planner, list[int]]:
@@ -356,7 +359,7 @@ def planned(process: Process, count: int, alone: float) -> tuple[Planner, list[i
 def test_batches_are_used_where_they_take_less_time(summing: Process) -> None:
     made, together = planned(summing, 6, alone=100.0)
     assert together == [3] * 6
-    assert "by itself" in made.told[-1]
+    assert "by itself" in made.decisions[-1]
 
 
 def test_why_nothing_is_decided_yet_is_told(every_order: Process) -> None:
@@ -373,7 +376,7 @@ def test_batches_are_given_up_where_they_take_more_time(summing: Process) -> Non
     made, together = planned(summing, 12, alone=1e-9)
     assert together[:3] == [3] * 3
     assert together[-3:] == [0] * 3
-    assert made.told[-1].endswith("that takes less time")
+    assert made.decisions[-1].endswith("that takes less time")
 
 
 def test_what_is_known_is_not_measured_again(summing: Process) -> None:
@@ -383,7 +386,7 @@ def test_what_is_known_is_not_measured_again(summing: Process) -> None:
         known = dict.fromkeys(known, pays)
         engine = LocalEngine(summing, 1, Batching(None, known=known))
         assert rounds(engine, summing, 4)[-1] == together
-        assert not any("by itself" in line for line in engine.planner.told)
+        assert not any("by itself" in line for line in engine.planner.decisions)
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "many", ""])

@@ -233,7 +233,7 @@ def test_what_cannot_be_in_a_batch(reason: str, form: str) -> None:
     value = "a" if process.data_type == tff.TensorType(np.str_) else np.float32(1)
     found = Outcome(process, source_of(process, [value, value]))
     assert found.together == 0
-    assert found.told[-1] == f"one client a call: {reason}"
+    assert found.decisions[-1] == f"one client a call: {reason}"
 
 
 OUTPUTS: dict[str, tuple[Callable[..., Any], Any]] = {
@@ -247,7 +247,7 @@ def test_outputs_that_cannot_be_in_a_batch(reason: str) -> None:
     process = round_of(*OUTPUTS[reason], "broadcast")
     found = Outcome(process, source_of(process, [3, 4]))
     assert found.together == 0
-    assert found.told == [f"one client a call: {reason}"]
+    assert found.decisions == [f"one client a call: {reason}"]
 
 
 SUMMING = """
@@ -275,7 +275,7 @@ def test_what_only_the_server_has(zero: str, added: str, together: int) -> None:
     assert found.together == together
     if not together:
         reason = "its federated_aggregate uses what only the server has"
-        assert found.told == [f"one client a call: {reason}"]
+        assert found.decisions == [f"one client a call: {reason}"]
 
 
 BAD = object()

@@ -284,7 +284,7 @@ class _RoundWork:
     def record(self, job: _Job, content: bytes) -> None:
         """Record the result of a job."""
         result = ShardResult.from_bytes(content)
-        self.speed.take(result.times, result.told)
+        self.speed.take(result.times, result.decisions)
         self._take(job, result)
 
     def _take(self, job: _Job, result: ShardResult) -> None:

@@ -80,7 +80,7 @@ class Worker:
         work = ClientWork(steps, source, kept, sent, skip_bad, plans.planner, stopwatch)
         windows = (plans.pieces(source, clients, stopwatch) for clients in names)
         result = run_shards(work, windows)
-        return result._replace(times=stopwatch.times(), told=plans.news()).to_bytes()
+        return result._replace(times=stopwatch.times(), decisions=plans.news()).to_bytes()
 
     def _plans(self, refs: RoundRefs, steps: RoundSteps, batches: Batches | None) -> WindowPlanner:
         key = f"{refs.bundle.hex()} {batches}"

@@ -129,13 +129,13 @@ def _load_kernel(graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: 
 class Planner:
     """Plans the rounds of one process.
 
-    `told` lists the decisions so far and their reasons, in words.  `known` says whether each kind
-    of batch pays off, as measured in this run or before it.  `first_count` is the number of clients
-    of the first round.
+    `decisions` are those so far and their reasons, in words.  `known` says whether each kind of
+    batch pays off, as measured in this run or before it.  `first_count` is the number of clients of
+    the first round.
     """
 
     def __init__(self, steps: RoundSteps, batching: Batching) -> None:
-        self.told: list[str] = []
+        self.decisions: list[str] = []
         self.known = dict(batching.known)
         self._choice = batching
         self._type = steps.data_type
@@ -153,7 +153,7 @@ class Planner:
         self._begin()
         self._known_graphs: ClientGraphs | None = None
         if batching.size == 1:
-            self.told.append("one client a call, as was asked for")
+            self.decisions.append("one client a call, as was asked for")
             return
         if batching.device:
             check_device(batching.device)
@@ -168,9 +168,9 @@ class Planner:
         self._known_graphs = self._graphs
 
     def reasons(self) -> list[str]:
-        """Return `told`, or why nothing has been decided yet."""
-        if self.told or not self._measures:
-            return self.told
+        """Return `decisions`, or why nothing has been decided yet."""
+        if self.decisions or not self._measures:
+            return self.decisions
         so_far = f"{self._spent:.2g} s of the {PATIENCE:g} s after which compiling may pay"
         return [f"one client a call so far: clients have taken {so_far}"]
 
@@ -185,7 +185,7 @@ class Planner:
         """Forget earlier decisions, so that later plans do not depend on them."""
         self._begin()
         self._graphs = self._known_graphs
-        self.told.clear()
+        self.decisions.clear()
 
     def _check(self) -> None:
         """Check what can be checked before there is data.
@@ -212,10 +212,10 @@ class Planner:
     def give_up(self, reason: str) -> None:
         """Compute all clients one by one from now on."""
         self._graphs = None
-        if self.told[-1:] == [_refusal(Mode.VECTOR, reason)]:
-            self.told.pop()
+        if self.decisions[-1:] == [_refusal(Mode.VECTOR, reason)]:
+            self.decisions.pop()
         if self._choice.size != 1:
-            self.told.append(f"one client a call: {reason}")
+            self.decisions.append(f"one client a call: {reason}")
 
     @property
     def makes_batches(self) -> bool:
@@ -262,7 +262,7 @@ class Planner:
                 return
             each, alone = sorted(taken, key=_quotient)[TRIALS // 2]
             times = f"{1e6 * each:.3g} µs in a batch, and {1e6 * alone:.3g} µs by itself"
-            self.told.append(f"a client takes {times}")
+            self.decisions.append(f"a client takes {times}")
             key = next(key for key, kernel in self._kernels.items() if kernel is batch.kernel)
             self.known[_kind(batch.kernel.mode, key)] = each < alone
         if each >= alone:
@@ -359,7 +359,7 @@ class Planner:
         except CannotBatchError as error:
             # Only vectorised kernels raise it.
             self._is_tiny = False
-            self.told.append(_refusal(mode, str(error)))
+            self.decisions.append(_refusal(mode, str(error)))
             return self._kerneled(groups, alone)
         found: list[tuple[Kernel, Any]] = []
         for (key, together), kernel in zip(made, kernels, strict=True):
@@ -447,7 +447,7 @@ class Planner:
                 self._is_settled = False
                 return None
         if len(self._kernels) == MOST_KERNELS:
-            self.told.append(
+            self.decisions.append(
                 f"clients of other sizes are computed one by one: {MOST_KERNELS} kinds are compiled"
             )
         if len(self._kernels) >= MOST_KERNELS:
@@ -458,13 +458,13 @@ class Planner:
         kernel = None
         try:
             kernel = _load_kernel(self._graphs, mode, key, size, self._choice.device)
-            self.told.append(f"up to {size} clients a call, {_kind(mode, key)}")
+            self.decisions.append(f"up to {size} clients a call, {_kind(mode, key)}")
             if known:
                 self._taken[kernel] = [(0.0, 0.0)] * TRIALS
         except CannotBatchError as error:
             if mode is Mode.VECTOR:
                 raise
-            self.told.append(_refusal(mode, str(error)))
+            self.decisions.append(_refusal(mode, str(error)))
         self._kernels[key] = kernel
         return kernel
 
@@ -506,14 +506,14 @@ class Planner:
                 # A loop may be faster.
                 self._is_tiny = False
                 self._kernels.clear()
-            self.told.append(_refusal(batch.kernel.mode, reason))
+            self.decisions.append(_refusal(batch.kernel.mode, reason))
 
     def failed(self) -> None:
         """Record that a check failed in a batch."""
         told = "clients of a batch in which a check fails are computed again, one by one"
         with self._lock:
-            if told not in self.told:
-                self.told.append(told)
+            if told not in self.decisions:
+                self.decisions.append(told)
 
 
 def _kind(mode: Mode, key: Key) -> str:

@@ -88,9 +88,9 @@ def _type_of(leaf: Any) -> TensorType:
 
 
 def _leaves(value: Any) -> list[Any]:
-    found: list[Any] = []
-    rebuild(value, found.append)
-    return found
+    parts: list[Any] = []
+    rebuild(value, parts.append)
+    return parts
 
 
 def _filled(kind: Type, number: Callable[[DType], Any]) -> Any:
@@ -106,6 +106,5 @@ def _filled(kind: Type, number: Callable[[DType], Any]) -> Any:
 
 
 def _limits(dtype: DType) -> Any:
-    if dtype.is_integer:
-        return np.iinfo(dtype.dtype)
-    return ml_dtypes.finfo(dtype.dtype)
+    describe: Any = np.iinfo if dtype.is_integer else ml_dtypes.finfo
+    return describe(dtype.dtype)

@@ -31,13 +31,14 @@ from tffc.language.dtypes import DType
 from tffc.language.values.concrete import Federated, Stacked
 from tffc.support import errors
 from tffc.support.errors import TffcError
+from tffc.support.guards import Array, Scalar, is_array, is_listing, is_numpy
 from tffc.support.trampoline import Task, run
 
 NUMBERED = {dtype.number: dtype.dtype for dtype in DType if dtype is not DType.STRING}
 NUMBERS = {dtype: number for number, dtype in NUMBERED.items()}
 
 
-def encode(value: Any, beside: list[Any] | None = None) -> bytes:
+def encode(value: object, beside: list[Array] | None = None) -> bytes:
     """Return the encoding of a value.
 
     If `beside` is given, arrays of NumPy's own element types are appended to that list instead of
@@ -46,7 +47,7 @@ def encode(value: Any, beside: list[Any] | None = None) -> bytes:
     Raises:
       TypeError: the value contains an object of a class that has no encoding.
     """
-    parts: list[Any] = []
+    parts: list[bytes] = []
     stack = [value]
     while stack:
         item = stack.pop()
@@ -55,26 +56,29 @@ def encode(value: Any, beside: list[Any] | None = None) -> bytes:
     return b"".join(parts)
 
 
-def _encode_one(item: Any, parts: list[Any], beside: list[Any] | None) -> Sequence[Any]:
+def _encode_one(item: object, parts: list[bytes], beside: list[Array] | None) -> Sequence[object]:
     """Append the encoding of an item to `parts`, except for its inner items, which are returned."""
     match item:
         case None:
             parts.append(b"N")
         case bytes():
             parts += b"B", _numbers(len(item)), item
-        case tuple() | list() | Stacked():
+        case Stacked():
+            parts += b"L", _numbers(len(item))
+            return item
+        case _ if is_listing(item):
             parts += b"T" if isinstance(item, tuple) else b"L", _numbers(len(item))
             return item
         case Federated():
             parts += b"F", _numbers(item.all_equal, len(item.members))
             return item.members
-        case np.ndarray(dtype=np.dtype(kind="O")):
+        case _ if is_array(item) and item.dtype.kind == "O":
             parts += b"S", _numbers(item.ndim, *item.shape)
             return item.ravel().tolist()
-        case np.ndarray() | np.generic() if beside is not None and item.dtype.kind in "biufc":
+        case _ if is_numpy(item) and beside is not None and item.dtype.kind in "biufc":
             parts.append(b"R")
             beside.append(_little_endian(item))
-        case np.ndarray() | np.generic() if item.dtype in NUMBERS:
+        case _ if is_numpy(item) and item.dtype in NUMBERS:
             content = _little_endian(item).tobytes()
             parts += b"A", _numbers(NUMBERS[item.dtype], item.ndim, *item.shape), content
         case _:
@@ -82,11 +86,11 @@ def _encode_one(item: Any, parts: list[Any], beside: list[Any] | None) -> Sequen
     return ()
 
 
-def _little_endian(item: Any) -> Any:
+def _little_endian(item: Array | Scalar) -> Array:
     return np.asarray(item).astype(item.dtype.newbyteorder("<"), copy=False)
 
 
-def decode(data: bytes, beside: Iterable[Any] = ()) -> Any:
+def decode(data: bytes, beside: Iterable[object] = ()) -> Any:
     """Return the value encoded in bytes, and in the arrays `beside` them.
 
     Raises:
@@ -101,7 +105,7 @@ def decode(data: bytes, beside: Iterable[Any] = ()) -> Any:
 class _Reader:
     """Decodes untrusted bytes: it never allocates more than the bytes can hold."""
 
-    def __init__(self, data: bytes, beside: Iterator[Any]) -> None:
+    def __init__(self, data: bytes, beside: Iterator[object]) -> None:
         self._stream = io.BytesIO(data)
         self._size = len(data)
         self._beside = beside
@@ -128,7 +132,7 @@ class _Reader:
                 shape = self._shape()
                 strings = np.empty(self._checked(math.prod(shape)), dtype=object)
                 strings[:] = yield self._values(strings.size)
-                if not all(isinstance(each, bytes) for each in strings):
+                if not all(isinstance(string, bytes) for string in strings):
                     raise ValueError("an array of strings holds something else")
                 return strings.reshape(shape)
             case b"A":
@@ -157,7 +161,7 @@ class _Reader:
 
     def _array_beside(self) -> Any:
         array = next(self._beside, None)
-        if not isinstance(array, np.ndarray) or array.dtype.newbyteorder("=") not in NUMBERS:
+        if not is_array(array) or array.dtype.newbyteorder("=") not in NUMBERS:
             raise ValueError("an array of numbers is missing beside the value")
         return array.astype(array.dtype.newbyteorder("="), copy=False)[()]
 

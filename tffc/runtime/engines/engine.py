@@ -33,7 +33,7 @@ class Batching:
 
     size: int | None = 1
     device: str = ""
-    known: Mapping[str, bool] = dataclasses.field(default_factory=dict)
+    known: Mapping[str, bool] = dataclasses.field(default_factory=dict[str, bool])
 
     @classmethod
     def parse(cls, text: str | int, device: str = "") -> Batching:
@@ -121,8 +121,8 @@ class RoundResult:
     output: Any
     skipped: tuple[str, ...] = ()
     workers: int | None = None
-    parts: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    known: Mapping[str, bool] = dataclasses.field(default_factory=dict)
+    parts: Mapping[str, float] = dataclasses.field(default_factory=dict[str, float])
+    known: Mapping[str, bool] = dataclasses.field(default_factory=dict[str, bool])
 
 
 class Engine(Protocol):

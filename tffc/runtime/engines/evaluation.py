@@ -59,13 +59,13 @@ class Evaluation:
           FormError: it takes states of another type.
         """
         taken = without_containers(self.engine.process.state_type)
-        given = without_containers(state_type)
-        if not taken.is_assignable_from(given):
+        state = without_containers(state_type)
+        if not taken.is_assignable_from(state):
             raise FormError(
                 "E853",
                 f"the evaluation takes a state of type `{taken}`, and the rounds give one of type "
-                f"`{given}`",
-                notes=difference_notes(taken, given),
+                f"`{state}`",
+                notes=difference_notes(taken, state),
                 help="evaluate with a program that takes the state which the rounds give",
             )
 

@@ -125,8 +125,8 @@ class Fold:
         return Federated.everywhere(self._aggregation.conclude(by, report))
 
     def secure_sum(self, kept: Any) -> SecureSum | None:
-        found = self._aggregation
-        return found.secure_sum(self._operands(kept)) if isinstance(found, SecureFold) else None
+        fold = self._aggregation
+        return fold.secure_sum(self._operands(kept)) if isinstance(fold, SecureFold) else None
 
     def _operands(self, kept: Any, update: Any = None, client: str = "") -> Operands:
         return Operands(self._component, (kept, update), self._make(1), self._make_sum, client)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching
 from tffc.support.errors import LanguageValueError, MissingExtraError
@@ -41,7 +41,7 @@ class EngineKind:
     shows_clients: bool = False
     options: str | None = None
     workers_option: str | None = None
-    packages: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    packages: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     extra: str | None = None
 
     def own_option(self, workers: int | None) -> str | None:
@@ -108,7 +108,8 @@ class EngineChoice:
         return self.kind.load()(process, batching=self.batching, **settings)
 
 
-class Ability(NamedTuple):
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ability:
     """What some engines can do: which can, which choices ask for it, what an engine without it is
     said to do, and what to do instead."""
 

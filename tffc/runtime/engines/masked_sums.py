@@ -60,8 +60,8 @@ class MaskedRound:
         Raises:
           ExecutionError: too few clients sent a value.
         """
-        found = self._sums.get(place)
-        return ([], ()) if found is None else (found.masks(), found.segments)
+        clients_sum = self._sums.get(place)
+        return ([], ()) if clients_sum is None else (clients_sum.masks(), clients_sum.segments)
 
 
 class _ClientsSum:

@@ -147,7 +147,7 @@ def check_beginning(bundle: Bundle) -> None:
 
 def _empty(type: Type) -> Task[Any]:
     """Return the value of a type without tensors."""
-    elements = []
+    elements: list[object] = []
     for element in struct(type):
         elements.append((yield _empty(element)))
     return tuple(elements)

@@ -74,7 +74,7 @@ class ReadAhead:
             if not self._has_begun:
                 # Not in `__init__`, because a round whose batches are kept reads no clients.
                 self._has_begun = True
-                self._places = {each: place for place, each in enumerate(self.clients)}
+                self._places = {client: place for place, client in enumerate(self.clients)}
             # A client that was read before, or is not in the round, is read in this thread.
             place = self._places.pop(client, -1)
             reading = self._begun.pop(client, None)

@@ -21,7 +21,7 @@ class RemoteEngine(abc.ABC):
         self.process = process
         self._planner = Planner(process.steps, batching)
         self._batching = batching
-        self.speed = RemoteSpeed(self._planner.told)
+        self.speed = RemoteSpeed(self._planner.decisions)
 
     @property
     def _workers(self) -> int | None:
@@ -41,11 +41,11 @@ class RemoteEngine(abc.ABC):
         cohort.check_enough(steps)
         with self.speed.measure_round(len(cohort.clients)):
             with measure(SERVER), showing():
-                kept, sent = steps.prepare(state)
-            reports, left_out = self._aggregate(cohort, kept, sent)
+                carried_state, sent = steps.prepare(state)
+            reports, left_out = self._aggregate(cohort, carried_state, sent)
             cohort.check_enough(steps, len(left_out))
             with measure(SERVER), showing():
-                new_state, output = steps.finish(kept, reports)
+                new_state, output = steps.finish(carried_state, reports)
         skipped = tuple(client for client in cohort.clients if client in left_out)
         return RoundResult(new_state, output, skipped, self._workers, self.speed.parts())
 

@@ -26,8 +26,8 @@ class Spent:
     seconds: float = 0.0
     evaluation: float | None = None
     workers: int | None = None
-    parts: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    known: Mapping[str, bool] = dataclasses.field(default_factory=dict)
+    parts: Mapping[str, float] = dataclasses.field(default_factory=dict[str, float])
+    known: Mapping[str, bool] = dataclasses.field(default_factory=dict[str, bool])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

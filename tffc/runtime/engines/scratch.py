@@ -13,7 +13,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from tffc.support.files import locks
 
@@ -26,7 +26,7 @@ LOCK = "lock"
 
 
 @contextlib.contextmanager
-def scratch_folder() -> Iterator[str]:
+def scratch_folder() -> Generator[str]:
     """Make a temporary folder, and delete it at the end.
 
     Raises:
@@ -34,20 +34,20 @@ def scratch_folder() -> Iterator[str]:
     """
     root = tempfile.gettempdir()
     remove_abandoned(root)
-    made = tempfile.mkdtemp(prefix=NEW, dir=root)
-    folder = os.path.join(root, os.path.basename(made).replace(NEW, KEPT, 1))
+    new_folder = tempfile.mkdtemp(prefix=NEW, dir=root)
+    folder = os.path.join(root, os.path.basename(new_folder).replace(NEW, KEPT, 1))
     with contextlib.ExitStack() as held:
-        held.callback(shutil.rmtree, made, ignore_errors=True)
+        held.callback(shutil.rmtree, new_folder, ignore_errors=True)
         # On file systems without locks, the folders of killed processes remain.
         with contextlib.suppress(OSError):
-            held.callback(locks.take(pathlib.Path(made, LOCK), wait=False).release)
-        os.rename(made, folder)
+            held.callback(locks.take(pathlib.Path(new_folder, LOCK), wait=False).release)
+        os.rename(new_folder, folder)
         held.callback(shutil.rmtree, folder, ignore_errors=True)
         yield folder
 
 
 @contextlib.contextmanager
-def temporary_files_in(folder: str) -> Iterator[None]:
+def temporary_files_in(folder: str) -> Generator[None]:
     """Make the temporary files of this process in a folder while the block runs."""
     before = tempfile.tempdir
     tempfile.tempdir = folder
@@ -68,9 +68,9 @@ def remove_abandoned(root: str) -> None:
 
 
 def _remove_abandoned(folder: pathlib.Path) -> None:
-    found = os.lstat(folder)
-    is_own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-    if not stat.S_ISDIR(found.st_mode) or not is_own or not (folder / LOCK).exists():
+    status = os.lstat(folder)
+    is_own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+    if not stat.S_ISDIR(status.st_mode) or not is_own or not (folder / LOCK).exists():
         return
     lock = locks.take(folder / LOCK, wait=False)
     try:

@@ -49,7 +49,7 @@ class ShardResult(NamedTuple):
 
     It has the accumulators (None if there are none), the clients' final values, the clients left
     out, the error that ended the shard, if any, and the seconds that it took.  `times` divides them
-    into parts (see `Stopwatch.times`); `told` lists decisions about batches.  After `from_bytes`,
+    into parts (see `Stopwatch.times`); `decisions` are those about batches.  After `from_bytes`,
     the accumulators are still encoded.
     """
 
@@ -59,7 +59,7 @@ class ShardResult(NamedTuple):
     error: TffcError | None = None
     seconds: float = 0.0
     times: Sequence[float] = ()
-    told: Sequence[str] = ()
+    decisions: Sequence[str] = ()
 
     def to_bytes(self) -> bytes:
         """Encode the result."""
@@ -67,13 +67,13 @@ class ShardResult(NamedTuple):
         error = None if self.error is None else error_to_bytes(self.error)
         skipped = list(map(os.fsencode, self.skipped))
         times = np.array([self.seconds, *self.times])
-        told = [line.encode() for line in self.told]
-        return encode((encode(self.totals), outputs, skipped, error, times, told))
+        decisions = [line.encode() for line in self.decisions]
+        return encode((encode(self.totals), outputs, skipped, error, times, decisions))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ShardResult:
         """Restore a result from the bytes of `to_bytes`; the accumulators stay encoded."""
-        totals, outputs, skipped, error, times, told = decode(data)
+        totals, outputs, skipped, error, times, decisions = decode(data)
         seconds, *times = times.tolist()
         return cls(
             totals,
@@ -82,7 +82,7 @@ class ShardResult(NamedTuple):
             None if error is None else error_from_bytes(error),
             seconds,
             times,
-            [line.decode() for line in told],
+            [line.decode() for line in decisions],
         )
 
 
@@ -102,7 +102,7 @@ class WindowPlanner:
     def __init__(self, steps: RoundSteps, batches: Batches | None) -> None:
         self.planner = Planner(steps, Batching(batches.size)) if batches else None
         self._batches = batches
-        self._told: dict[str, None] = {}
+        self._decisions: dict[str, None] = {}
         self._known = 0
 
     def pieces(
@@ -115,13 +115,13 @@ class WindowPlanner:
         self.planner.forget()
         window = self.planner.window(source, clients, self._batches.clients)
         yield from stopwatch.measured(STACK, window)
-        self._told.update(dict.fromkeys(self.planner.told))
+        self._decisions.update(dict.fromkeys(self.planner.decisions))
 
     def news(self) -> list[str]:
         """Return the decisions since the last call."""
-        told = list(self._told)[self._known :]
-        self._known += len(told)
-        return told
+        decisions = list(self._decisions)[self._known :]
+        self._known += len(decisions)
+        return decisions
 
 
 class ClientWork:
@@ -253,7 +253,7 @@ class ClientWork:
         """
         spent, done = 0.0, 0
         stride = max(1, len(clients) // LEAST_ALONE)
-        for client in (each for first in range(stride) for each in clients[first::stride]):
+        for client in (client for first in range(stride) for client in clients[first::stride]):
             data = self._source.read(client)
             begun = time.perf_counter()
             with client_code():
@@ -274,11 +274,11 @@ def run_shards(work: ClientWork, shards: Iterable[Iterable[Piece]]) -> ShardResu
     outputs: list[tuple[str, Any]] = []
     skipped: list[str] = []
 
-    def tell(clients: Sequence[str], given: Sequence[Any] | None) -> None:
-        if given is None:
+    def tell(clients: Sequence[str], values: Sequence[Any] | None) -> None:
+        if values is None:
             skipped.extend(clients)
         else:
-            outputs.extend(zip(clients, given, strict=bool(given)))
+            outputs.extend(zip(clients, values, strict=bool(values)))
 
     def totals() -> Iterator[Any]:
         for pieces in shards:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from tffc.graphs.node import source
@@ -21,7 +21,7 @@ _is_showing = contextvars.ContextVar("is_showing", default=False)
 
 
 @contextlib.contextmanager
-def showing(shows: bool = True) -> Iterator[None]:
+def showing(shows: bool = True) -> Generator[None]:
     """Let the code in the block show what it computes with, as the server's may."""
     before = _is_showing.set(shows)
     try:
@@ -36,7 +36,7 @@ def is_showing() -> bool:
 
 
 @contextlib.contextmanager
-def client_code() -> Iterator[None]:
+def client_code() -> Generator[None]:
     """Take the values out of the errors of a client's code, and keep what TensorFlow logs of them
     off stderr, unless it may show them."""
     try:
@@ -51,7 +51,7 @@ def client_code() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def without_logs(shows: bool) -> Iterator[None]:
+def without_logs(shows: bool) -> Generator[None]:
     """Keep the errors that TensorFlow logs off stderr, unless clients' code may show values.
 
     TensorFlow logs every error with its text.  It does not if tffc has imported it, but a user's
@@ -64,7 +64,7 @@ def without_logs(shows: bool) -> Iterator[None]:
 def without_values(error: TffcError) -> TffcError:
     """Return an error of the same kind and code that says only what the program decides."""
     title = read_page(error.code).title if has_page(error.code) else "an error without a page"
-    told = type(error)(
+    public = type(error)(
         error.code,
         f"a client's part of the round failed: {title[:1].lower()}{title[1:]}",
         notes=error.public,
@@ -72,9 +72,9 @@ def without_values(error: TffcError) -> TffcError:
         "your own machine and let the engine show clients",
         span=error.span,
     )
-    told.whole = error
-    told.holds_values = False
-    return told
+    public.whole = error
+    public.holds_values = False
+    return public
 
 
 FILE = b"file://"

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class Stopwatch:
             self.clients[part] += clients
 
     @contextlib.contextmanager
-    def measure(self, part: str, clients: int = 0) -> Iterator[None]:
+    def measure(self, part: str, clients: int = 0) -> Generator[None]:
         """Add the seconds that the block takes to a part."""
         begun = time.perf_counter()
         try:
@@ -62,7 +62,7 @@ class Stopwatch:
 
     def times(self) -> list[float]:
         """Return the seconds and the clients of each part as numbers, for `add_times`."""
-        return [each[part] for each in (self.seconds, self.clients) for part in PARTS]
+        return [amounts[part] for amounts in (self.seconds, self.clients) for part in PARTS]
 
     def add_times(self, times: Sequence[float]) -> None:
         """Add the result of another stopwatch's `times`; an empty one adds nothing."""
@@ -97,11 +97,11 @@ class Stopwatch:
 
     def _lines(self, rounds: int, whole: float | None, parts: Sequence[str]) -> Iterator[str]:
         """Yield a line for each part; the last part is the rest of `whole`, if that is known."""
-        found = [(part, self.seconds[part]) for part in parts if self.seconds[part]]
+        times = [(part, self.seconds[part]) for part in parts if self.seconds[part]]
         if whole is not None:
             # Not below 0: while one thread makes a batch, the others may compute.
-            found.append((parts[-1], max(0.0, whole - sum(seconds for _, seconds in found))))
-        for part, seconds in found:
+            times.append((parts[-1], max(0.0, whole - sum(seconds for _, seconds in times))))
+        for part, seconds in times:
             share = "" if whole is None else f", {seconds / whole if whole else 0:.0%}"
             done = f", {self.clients[part]} clients" if self.clients[part] else ""
             yield f"  {part}: {1e3 * seconds / max(rounds, 1):.1f} ms a round{share}{done}"
@@ -110,37 +110,37 @@ class Stopwatch:
 class RemoteSpeed:
     """The time of rounds whose workers are other processes, and of the driver.
 
-    `told` has the decisions about batches and their reasons, in words.
+    `decisions` has the decisions about batches and their reasons, in words.
     """
 
-    def __init__(self, told: Iterable[str]) -> None:
+    def __init__(self, decisions: Iterable[str]) -> None:
         self.driver, self.workers = Stopwatch(), Stopwatch()
-        self.told = dict.fromkeys(told)
+        self.decisions = dict.fromkeys(decisions)
         self._rounds = 0
         self._before: dict[str, float] = {}
 
     @contextlib.contextmanager
-    def measure_round(self, clients: int) -> Iterator[None]:
+    def measure_round(self, clients: int) -> Generator[None]:
         """Measure a round with a number of clients."""
         self._rounds += 1
         self._before = self._seconds()
         with self.driver.measure(ROUND, clients):
             yield
 
-    def take(self, times: Sequence[float], told: Iterable[str]) -> None:
+    def take(self, times: Sequence[float], decisions: Iterable[str]) -> None:
         """Add a worker's measurements and decisions."""
         self.workers.add_times(times)
-        self.told.update(dict.fromkeys(told))
+        self.decisions.update(dict.fromkeys(decisions))
 
     def parts(self) -> dict[str, float]:
         """Return the seconds of each part since the last round began."""
-        found = self._seconds()
-        return {part: found[part] - self._before[part] for part in PARTS if found[part]}
+        seconds = self._seconds()
+        return {part: seconds[part] - self._before[part] for part in PARTS if seconds[part]}
 
     def lines(self, workers: int | None) -> list[str]:
         """Return lines that say where the time went, and why."""
         lines = self.workers.table(self._rounds, workers, self.driver)
-        return [*lines, *(f"batching: {line}" for line in self.told)]
+        return [*lines, *(f"batching: {line}" for line in self.decisions)]
 
     def _seconds(self) -> dict[str, float]:
         return {part: self.workers.seconds[part] + self.driver.seconds[part] for part in PARTS}

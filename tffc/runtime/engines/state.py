@@ -18,7 +18,7 @@ from tffc.runtime.data.arrays import ArrayLayout
 from tffc.runtime.data.npz import encode_npz, read_arrays, read_text
 from tffc.support.errors import DataError, reader
 from tffc.support.files import atomic
-from tffc.support.files.strict_json import NotJsonError, encode_json, is_count, read_json
+from tffc.support.files.strict_json import NotJsonError, encode_json, is_count, is_object, read_json
 
 MEMBER = "state.json"
 
@@ -150,14 +150,14 @@ def _read_about(path: pathlib.Path, text: str | None) -> dict[str, Any] | None:
         about = read_json(text)
     except NotJsonError:
         about = None
-    if not isinstance(about, dict):
+    if not is_object(about):
         raise _malformed(path)
     return about
 
 
 def _stated_type(path: pathlib.Path, text: str | None) -> str | None:
-    found = (_read_about(path, text) or {}).get("type")
-    return found if isinstance(found, str) else None
+    type = (_read_about(path, text) or {}).get("type")
+    return type if isinstance(type, str) else None
 
 
 def _malformed(path: pathlib.Path) -> DataError:

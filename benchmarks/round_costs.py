@@ -78,17 +78,19 @@ def measure(process: Process, source: ClientSource) -> Costs:
     aggregation = TupleAggregation(steps.aggregations)
     many = Repeated(source, SAMPLE)
     state = process.first_state().value
-    kept, sent = steps.prepare(state)
+    carried, sent = steps.prepare(state)
     values = list(map(many.read, many.clients))
     updates = [steps.work(value, sent) for value in values]
-    total = aggregation.accumulate(aggregation.zero(kept), updates[0], kept, "0")
-    aggregation.merge(total, total, kept)
+    total = aggregation.accumulate(aggregation.zero(carried), updates[0], carried, "0")
+    aggregation.merge(total, total, carried)
     content = encode(total)
     read = _seconds(lambda: [many.read(client) for client in many.clients])
     work = _seconds(lambda: [steps.work(value, sent) for value in values])
-    accumulate = _seconds(lambda: [aggregation.accumulate(total, u, kept, "0") for u in updates])
-    merge = _seconds(lambda: [aggregation.merge(total, decode(content), kept) for _ in updates])
-    shipment = Shipment(process.bundle, steps, kept, source.clients, source, skip_bad_clients=False)
+    accumulate = _seconds(lambda: [aggregation.accumulate(total, u, carried, "0") for u in updates])
+    merge = _seconds(lambda: [aggregation.merge(total, decode(content), carried) for _ in updates])
+    shipment = Shipment(
+        process.bundle, steps, carried, source.clients, source, skip_bad_clients=False
+    )
     shipped = shipment.to_bytes()
     return Costs(
         sent=len(encode(sent)),

@@ -258,20 +258,20 @@ INTEGER = tff.to_type(INT)
 
 
 def merge_dropped(wrapped: Any) -> Any:
-    return lambda self, first, second, kept: first
+    return lambda self, first, second, carried: first
 
 
 def no_new_state(wrapped: Any) -> Any:
-    def finish(self: Any, kept: Any, reports: Any) -> Any:
-        return kept, wrapped(self, kept, reports)[1]
+    def finish(self: Any, carried: Any, reports: Any) -> Any:
+        return carried, wrapped(self, carried, reports)[1]
 
     return finish
 
 
 def nothing_sent(wrapped: Any) -> Any:
     def prepare(self: Any, state: Any) -> Any:
-        kept, sent = wrapped(self, state)
-        return kept, sent[::-1]
+        carried, sent = wrapped(self, state)
+        return carried, sent[::-1]
 
     return prepare
 

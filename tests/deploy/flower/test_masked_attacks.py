@@ -195,7 +195,7 @@ def test_nodes_that_are_sent_another_model_do_not_compute(
         if kind == "work" and name in victims:
             sealed, _ = cast("tuple[Any, ...]", request.sent)
             if is_kept:
-                return dataclasses.replace(request, kept=(request.kept, np.int32(0)))
+                return dataclasses.replace(request, carried=(request.carried, np.int32(0)))
             return dataclasses.replace(request, sent=(sealed, np.int32(0)))
         return request
 

@@ -24,9 +24,9 @@ def process() -> Process:
 
 
 def request_for(process: Process, **changes: Any) -> Record:
-    kept, sent = process.steps.prepare(())
-    kept = process.steps.shared(kept)
-    request = Request(program_digest(process), 1, "attempt", "open", kept, sent)
+    carried, sent = process.steps.prepare(())
+    carried = process.steps.shared(carried)
+    request = Request(program_digest(process), 1, "attempt", "open", carried, sent)
     return dataclasses.replace(request, **changes).to_record()
 
 

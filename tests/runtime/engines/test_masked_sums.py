@@ -127,12 +127,12 @@ def test_accumulators_hold_nothing_of_clients() -> None:
     for _ in range(2):
         steps = process("mapreduce").masked_steps(source.clients)
         _, _, summed, *_ = steps.aggregations  # the second of the three operators
-        kept, context = steps.prepare(np.int32(0))
-        zero = summed.zero(kept)
+        carried, context = steps.prepare(np.int32(0))
+        zero = summed.zero(carried)
         sent.append(
             {
                 client: summed.accumulate(
-                    zero, steps.work(source.read(client), context), kept, client
+                    zero, steps.work(source.read(client), context), carried, client
                 )
                 for client in source.clients
             }

@@ -277,8 +277,8 @@ def test_errors_that_workers_send_hold_no_values(work: Any) -> None:
     """As those of Ray and Beam do, which share this code."""
     process = round_of(work)
     source = Values([np.int32(SECRET)])
-    kept, given = process.steps.prepare(())
-    clients = ClientWork(process.steps, source, kept, given, skip_bad=False)
+    carried, given = process.steps.prepare(())
+    clients = ClientWork(process.steps, source, carried, given, skip_bad=False)
     sent = run_shards(clients, [[OneByOne(source.clients)]]).to_bytes()
     error = ShardResult.from_bytes(sent).error
     assert error is not None
@@ -301,9 +301,9 @@ from tffc.runtime.engines.shards import ShardResult
 from tffc.runtime.frameworks.tensorflow.quiet import is_quiet
 
 steps = aggregating(add_and_check, add_and_check, "distribute-aggregate").steps
-kept, _ = steps.prepare(())
+carried, _ = steps.prepare(())
 part = encode([np.int32(SECRET)])
-error = ShardResult.from_bytes(merged_bytes(steps, kept, [part, part])).error
+error = ShardResult.from_bytes(merged_bytes(steps, carried, [part, part])).error
 print(is_quiet(), error.code, error)
 """
 

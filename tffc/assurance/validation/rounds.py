@@ -54,9 +54,9 @@ class _DrawingInterpreter(Watched):
 
 
 def _run_steps(steps: RoundSteps, state: Any, data: list[Any], draws: Draws, shards: int) -> Any:
-    kept, sent = steps.prepare(state)
+    carried, sent = steps.prepare(state)
     aggregation = TupleAggregation(steps.aggregations)
-    zero = aggregation.zero(kept)
+    zero = aggregation.zero(carried)
     outputs: list[Any] = []
     merged: Any = None
     for number, shard in enumerate(split(list(enumerate(data)), shards)):
@@ -65,14 +65,14 @@ def _run_steps(steps: RoundSteps, state: Any, data: list[Any], draws: Draws, sha
             with draws.by(Who("client", index)):
                 update = steps.work(held, sent)
                 if steps.client_output_type is None:
-                    total = aggregation.accumulate(total, update, kept, str(index))
+                    total = aggregation.accumulate(total, update, carried, str(index))
                 else:
                     outputs.append(update)
         with draws.by(Who("merge", number)):
-            merged = total if number == 0 else aggregation.merge(merged, total, kept)
+            merged = total if number == 0 else aggregation.merge(merged, total, carried)
     if steps.client_output_type is not None:
         return outputs
-    return steps.finish(kept, aggregation.report(merged, kept))
+    return steps.finish(carried, aggregation.report(merged, carried))
 
 
 def _local_values(placed: Any, type: Type, count: int) -> list[Any]:

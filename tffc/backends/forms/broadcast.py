@@ -120,8 +120,8 @@ class BroadcastSteps(RoundSteps):
     def work(self, data: Value, sent: Value) -> Value:
         return self._run(self._form.client_processing, (sent, data))
 
-    def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
-        return kept, ()
+    def finish(self, carried: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
+        return carried, ()
 
 
 def _link_graphs(form: BroadcastForm) -> ClientGraphs:

@@ -367,15 +367,17 @@ class DistributeAggregateSteps(RoundSteps):
         self.batches = BatchSteps(self.aggregations, lambda: runtime.link(*programs))
 
     def prepare(self, state: Value) -> tuple[Value, Value]:
-        sent, kept = self._evaluate(self._form.server_prepare, self._placed(state, self._state), 0)
+        sent, carried = self._evaluate(
+            self._form.server_prepare, self._placed(state, self._state), 0
+        )
         received = self._evaluate(self._form.server_to_client_broadcast, sent, 0)
-        return kept, self._unplaced(received, self._form.server_to_client_broadcast.type.result)
+        return carried, self._unplaced(received, self._form.server_to_client_broadcast.type.result)
 
-    def shared(self, kept: Value) -> Value:
+    def shared(self, carried: Value) -> Value:
         places = self._shared_places()
         if places is None:
-            return kept
-        return tuple(part if at in places else None for at, part in enumerate(kept))
+            return carried
+        return tuple(part if at in places else None for at, part in enumerate(carried))
 
     def _shared_places(self) -> set[int] | None:
         """Return which parts of what the server keeps the aggregations need, None for all."""
@@ -393,12 +395,12 @@ class DistributeAggregateSteps(RoundSteps):
         component, places = self._form.server_prepare, self._shared_places()
         body = component.result
         result = body.result if isinstance(body, Block) else body
-        kept = result.values[1] if isinstance(result, StructNode) else result
+        carried = result.values[1] if isinstance(result, StructNode) else result
         own = None
-        if places is not None and isinstance(kept, StructNode):
-            wanted = [node for at, node in enumerate(kept.values) if at in places]
+        if places is not None and isinstance(carried, StructNode):
+            wanted = [node for at, node in enumerate(carried.values) if at in places]
             own = without_argument(wanted, component)
-        if own is None or places is None or not isinstance(kept, StructNode):
+        if own is None or places is None or not isinstance(carried, StructNode):
             raise ExecutionError(
                 "E775",
                 "what the aggregations take besides clients' values is not known without the "
@@ -406,13 +408,13 @@ class DistributeAggregateSteps(RoundSteps):
                 help="compile the program again, or to a MapReduceForm",
             )
         found = iter(self._evaluate(own, None, 0))
-        return tuple(next(found) if at in places else None for at in range(len(kept.values)))
+        return tuple(next(found) if at in places else None for at in range(len(carried.values)))
 
     def work(self, data: Value, sent: Value) -> Value:
         return self._evaluate(
             self._form.client_work, self._placed((data, sent), self._worked_on), 1
         )
 
-    def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
-        state, output = self._evaluate(self._form.server_result, (kept, tuple(reports)), 0)
+    def finish(self, carried: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
+        state, output = self._evaluate(self._form.server_result, (carried, tuple(reports)), 0)
         return self._unplaced(state, self._new_state), self._unplaced(output, self._output)

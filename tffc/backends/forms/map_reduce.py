@@ -308,19 +308,19 @@ class MapReduceSteps(RoundSteps):
         return self._runtime.run(self._form.work, (data, sent))
 
     def work_and_accumulate(
-        self, totals: list[Value], data: Value, sent: Value, kept: Value, client: str
+        self, totals: list[Value], data: Value, sent: Value, carried: Value, client: str
     ) -> list[Value]:
-        before = self._batches.graph_accumulator(totals, kept)
+        before = self._batches.graph_accumulator(totals, carried)
         take = self._batches.graphs().take
         accumulator, *given = self._runtime.run(take, (before, (data, sent)))
-        return self._batches.totals(totals, accumulator, [given], [client], kept)
+        return self._batches.totals(totals, accumulator, [given], [client], carried)
 
-    def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
+    def finish(self, carried: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         worked = struct(signature(self._form.work).result)
         aggregates = [reports[0], *map(self._runtime.no_sum, worked.types[1:])]
         for index, total in zip(self._form.summed, reports[1:], strict=True):
             aggregates[index] = total
-        state, output = self._runtime.run(self._form.update, (kept, tuple(aggregates)))
+        state, output = self._runtime.run(self._form.update, (carried, tuple(aggregates)))
         return state, output
 
 
@@ -332,19 +332,19 @@ class _GraphAggregation:
         self._run = runtime.run
         self.accumulator_type = struct(parameter(form.accumulate))[0]
 
-    def zero(self, kept: Value) -> Value:
+    def zero(self, carried: Value) -> Value:
         return self._run(self._form.zero, None)
 
-    def accumulate(self, accumulator: Value, update: Value, kept: Value, client: str) -> Value:
+    def accumulate(self, accumulator: Value, update: Value, carried: Value, client: str) -> Value:
         return self._run(self._form.accumulate, (accumulator, update[0]))
 
-    def merge(self, first: Value, second: Value, kept: Value) -> Value:
+    def merge(self, first: Value, second: Value, carried: Value) -> Value:
         return self._run(self._form.merge, (first, second))
 
-    def report(self, accumulator: Value, kept: Value) -> Value:
+    def report(self, accumulator: Value, carried: Value) -> Value:
         return self._run(self._form.report, accumulator)
 
-    def secure_sum(self, kept: Value) -> None:
+    def secure_sum(self, carried: Value) -> None:
         return None
 
 
@@ -367,21 +367,21 @@ class _SecureSums:
         uri, bound_type = SECURE[self._index - 1], signature(self._bound).result
         return self._runtime.secure_sum(uri, uri, self._type, limit, bound_type)
 
-    def zero(self, kept: Value) -> Value:
+    def zero(self, carried: Value) -> Value:
         _ = self._sum  # computes the bound now, not within the work of a client
         return self._runtime.no_sum(self._type)
 
-    def accumulate(self, accumulator: Value, update: Value, kept: Value, client: str) -> Value:
+    def accumulate(self, accumulator: Value, update: Value, carried: Value, client: str) -> Value:
         contribution = self._sum.contribution(update[self._index], client)
         return self._sum.merge(accumulator, contribution)
 
-    def merge(self, first: Value, second: Value, kept: Value) -> Value:
+    def merge(self, first: Value, second: Value, carried: Value) -> Value:
         return self._sum.merge(first, second)
 
-    def report(self, accumulator: Value, kept: Value) -> Value:
+    def report(self, accumulator: Value, carried: Value) -> Value:
         return self._sum.report(accumulator)
 
-    def secure_sum(self, kept: Value) -> SecureSumSteps:
+    def secure_sum(self, carried: Value) -> SecureSumSteps:
         return self._sum
 
 

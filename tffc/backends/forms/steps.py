@@ -1,11 +1,11 @@
 """The steps of a round, the same for every form.
 
-    kept, sent = prepare(state)                         once, at the server
+    carried, sent = prepare(state)                      once, at the server
     update     = work(data, sent)                       for each client
-        a      = accumulate(a, update, kept, client)    from zero(kept), in any number of shards
-        a      = merge(a, b, kept)                      joins the accumulators of two shards
-        r      = report(a, kept)                        for each of the aggregations
-    state, output = finish(kept, reports)               once, at the server
+        a      = accumulate(a, update, carried, client) from zero(carried), in any number of shards
+        a      = merge(a, b, carried)                   joins the accumulators of two shards
+        r      = report(a, carried)                     for each of the aggregations
+    state, output = finish(carried, reports)            once, at the server
 
 Values are as `tffc.language.values.concrete` describes them.  What is sent, updates, accumulators
 and reports are opaque to engines, but made of tuples, lists, NumPy values, bytes, None and
@@ -63,11 +63,11 @@ class AggregationSteps(Protocol):
         """The type of its accumulators."""
         ...
 
-    def zero(self, kept: Value) -> Value:
+    def zero(self, carried: Value) -> Value:
         """Return the accumulator of no client."""
         ...
 
-    def accumulate(self, accumulator: Value, update: Value, kept: Value, client: str) -> Value:
+    def accumulate(self, accumulator: Value, update: Value, carried: Value, client: str) -> Value:
         """Return the accumulator with what one more client contributes.
 
         Raises:
@@ -75,15 +75,15 @@ class AggregationSteps(Protocol):
         """
         ...
 
-    def merge(self, first: Value, second: Value, kept: Value) -> Value:
+    def merge(self, first: Value, second: Value, carried: Value) -> Value:
         """Return the accumulator of two groups of clients."""
         ...
 
-    def report(self, accumulator: Value, kept: Value) -> Value:
+    def report(self, accumulator: Value, carried: Value) -> Value:
         """Return the result of the aggregation."""
         ...
 
-    def secure_sum(self, kept: Value) -> SecureSumSteps | None:
+    def secure_sum(self, carried: Value) -> SecureSumSteps | None:
         """Return the secure sum whose values the accumulators are, or None for other
         aggregations."""
         ...
@@ -121,11 +121,11 @@ class BatchSteps:
         self.graphs = functools.cache(link)
         self._aggregations = aggregations
 
-    def graph_accumulator(self, totals: Sequence[Value], kept: Value) -> Value:
+    def graph_accumulator(self, totals: Sequence[Value], carried: Value) -> Value:
         """Return the accumulator that the graphs take, from the accumulators of all
         aggregations."""
         pairs = zip(self._aggregations, totals, strict=True)
-        return tuple(total for each, total in pairs if each.secure_sum(kept) is None)
+        return tuple(total for each, total in pairs if each.secure_sum(carried) is None)
 
     def totals(
         self,
@@ -133,7 +133,7 @@ class BatchSteps:
         accumulator: Value,
         given: Sequence[Value],
         clients: Sequence[str],
-        kept: Value,
+        carried: Value,
     ) -> list[Value]:
         """Return the accumulators of all aggregations after some more clients.  `before` has those
         before these clients, `accumulator` the one that the graphs gave, and `given` what each
@@ -146,7 +146,7 @@ class BatchSteps:
         contributed = zip(*given, strict=True)
         found: list[Value] = []
         for each, total in zip(self._aggregations, before, strict=True):
-            sum = each.secure_sum(kept)
+            sum = each.secure_sum(carried)
             if sum is None:
                 found.append(next(plain))
                 continue
@@ -180,9 +180,9 @@ class RoundSteps(abc.ABC):
         """Return what the server keeps for the end of the round, and what it sends to every
         client."""
 
-    def shared(self, kept: Value) -> Value:
-        """Return `kept` with only the parts that aggregations need, None if they need nothing, for
-        engines that aggregate outside the server."""
+    def shared(self, carried: Value) -> Value:
+        """Return `carried` with only the parts that aggregations need, None if they need nothing,
+        for engines that aggregate outside the server."""
         return None
 
     def parameters(self) -> Value:
@@ -198,7 +198,7 @@ class RoundSteps(abc.ABC):
         """Return what one client contributes."""
 
     def work_and_accumulate(
-        self, totals: list[Value], data: Value, sent: Value, kept: Value, client: str
+        self, totals: list[Value], data: Value, sent: Value, carried: Value, client: str
     ) -> list[Value]:
         """Return the accumulators of all aggregations after the work of one client.
 
@@ -209,10 +209,10 @@ class RoundSteps(abc.ABC):
           ExecutionError: a value is beyond the bounds of a secure sum.
         """
         update = self.work(data, sent)
-        return TupleAggregation(self.aggregations).accumulate(totals, update, kept, client)
+        return TupleAggregation(self.aggregations).accumulate(totals, update, carried, client)
 
     @abc.abstractmethod
-    def finish(self, kept: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
+    def finish(self, carried: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         """Return the new state and the server output, from what each aggregation reports."""
 
 
@@ -267,23 +267,23 @@ class TupleAggregation:
     def __init__(self, aggregations: Sequence[AggregationSteps]) -> None:
         self._aggregations = aggregations
 
-    def zero(self, kept: Value) -> list[Value]:
+    def zero(self, carried: Value) -> list[Value]:
         """See `AggregationSteps`."""
-        return [each.zero(kept) for each in self._aggregations]
+        return [each.zero(carried) for each in self._aggregations]
 
     def accumulate(
-        self, accumulator: Value, update: Value, kept: Value, client: str
+        self, accumulator: Value, update: Value, carried: Value, client: str
     ) -> list[Value]:
         """See `AggregationSteps`."""
         pairs = zip(self._aggregations, accumulator, strict=True)
-        return [each.accumulate(part, update, kept, client) for each, part in pairs]
+        return [each.accumulate(part, update, carried, client) for each, part in pairs]
 
-    def merge(self, first: Value, second: Value, kept: Value) -> list[Value]:
+    def merge(self, first: Value, second: Value, carried: Value) -> list[Value]:
         """See `AggregationSteps`."""
         triples = zip(self._aggregations, first, second, strict=True)
-        return [each.merge(one, other, kept) for each, one, other in triples]
+        return [each.merge(one, other, carried) for each, one, other in triples]
 
-    def report(self, accumulator: Value, kept: Value) -> list[Value]:
+    def report(self, accumulator: Value, carried: Value) -> list[Value]:
         """See `AggregationSteps`."""
         pairs = zip(self._aggregations, accumulator, strict=True)
-        return [each.report(part, kept) for each, part in pairs]
+        return [each.report(part, carried) for each, part in pairs]

@@ -113,7 +113,7 @@ class BeamEngine(RemoteEngine):
         return parsed
 
     def _aggregate(
-        self, cohort: Cohort, kept: object, sent: object
+        self, cohort: Cohort, carried: object, sent: object
     ) -> tuple[Sequence[object], set[str]]:
         steps, measure = self.process.steps, self.speed.driver.measure
         cohort.progress(0, len(cohort.clients))
@@ -121,7 +121,7 @@ class BeamEngine(RemoteEngine):
         shipment = Shipment(
             self.process.bundle,
             steps,
-            kept,
+            carried,
             cohort.clients,
             cohort.source,
             cohort.skip_bad_clients,
@@ -138,7 +138,7 @@ class BeamEngine(RemoteEngine):
         with measure(SERVER), showing():
             for index, aggregation in enumerate(steps.aggregations):
                 if index not in reports:
-                    reports[index] = aggregation.report(aggregation.zero(kept), kept)
+                    reports[index] = aggregation.report(aggregation.zero(carried), carried)
         return [reports[index] for index in range(len(steps.aggregations))], skipped
 
     @contextlib.contextmanager

@@ -42,7 +42,7 @@ class Shipment:
 
     bundle: Bundle
     steps: RoundSteps
-    kept: object
+    carried: object
     clients: tuple[str, ...]
     source: ClientSource
     skip_bad_clients: bool
@@ -59,7 +59,7 @@ class Shipment:
         return encode(
             (
                 bundle_to_bytes(self.bundle),
-                self.kept,
+                self.carried,
                 json.dumps(self.clients).encode(),
                 source_to_bytes(self.source, "cloudpickle"),
                 json.dumps([self.skip_bad_clients, self.batches, self.window]).encode(),
@@ -69,11 +69,11 @@ class Shipment:
     @classmethod
     def from_bytes(cls, data: bytes) -> Shipment:
         """Restore a shipment from the result of `to_bytes`."""
-        bundle, kept, clients, source, settings = decode(data)
+        bundle, carried, clients, source, settings = decode(data)
         skip, batches, window = json.loads(settings)
         return cls(
             *_load_bundle(bundle),
-            kept,
+            carried,
             tuple(json.loads(clients)),
             _load_source(source),
             skip,

@@ -188,7 +188,7 @@ class Work(beam.DoFn):
             self._work = ClientWork(
                 shipment.steps,
                 source,
-                shipment.kept,
+                shipment.carried,
                 sent,
                 shipment.skip_bad_clients,
                 self._plans.planner,
@@ -282,14 +282,14 @@ class Combine(beam.CombineFn):
 
     def setup(self) -> None:
         shipment = unload(self._folder)
-        self._kept = shipment.kept
+        self._carried = shipment.carried
         self._aggregation = shipment.steps.aggregations[self._index]
 
     def get_accumulator_coder(self) -> ValueCoder:
         return ValueCoder()
 
     def create_accumulator(self) -> Any:
-        return None, self._aggregation.zero(self._kept)
+        return None, self._aggregation.zero(self._carried)
 
     def add_input(self, accumulator: Any, element: Any) -> Any:
         return self._merge(accumulator, (None, element[self._index]))
@@ -306,7 +306,7 @@ class Combine(beam.CombineFn):
             return min(errors), first[1]
         try:
             with client_code():
-                return None, self._aggregation.merge(first[1], second[1], self._kept)
+                return None, self._aggregation.merge(first[1], second[1], self._carried)
         except TffcError as error:
             return error_to_bytes(error), first[1]
 
@@ -315,7 +315,7 @@ class Combine(beam.CombineFn):
         if failure is None:
             try:
                 with client_code():
-                    report = self._aggregation.report(total, self._kept)
+                    report = self._aggregation.report(total, self._carried)
                 return Result(ResultKind.REPORT, str(self._index), report).to_record()
             except TffcError as error:
                 failure = error_to_bytes(error)

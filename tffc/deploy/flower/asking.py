@@ -65,7 +65,7 @@ class Asking:
         federation: Federation,
         process: Process,
         cohort: Cohort,
-        kept: object,
+        carried: object,
         timeout: float,
         tell: Callable[[str], None],
     ) -> None:
@@ -75,7 +75,7 @@ class Asking:
         self._timeout = timeout
         self._tell = tell
         self.nodes = cohort.clients
-        self.kept = kept
+        self.carried = carried
         self.silent: frozenset[str] = frozenset()
         """The nodes that did not answer the last request in time."""
 
@@ -139,7 +139,7 @@ class Asking:
         if not all(conforms(total, aggregation.accumulator_type) for total, aggregation in pairs):
             return False
         try:
-            TupleAggregation(aggregations).merge(totals, totals, self.kept)
+            TupleAggregation(aggregations).merge(totals, totals, self.carried)
         except Exception:  # noqa: BLE001  (untrusted values may fail in any way)
             return False
         return True
@@ -147,7 +147,7 @@ class Asking:
     def _shapes(self, totals: Sequence[object]) -> tuple[tuple[int, ...], ...]:
         """Return the shapes of the secure sums in accumulators of the right types."""
         pairs = zip(self._process.steps.aggregations, totals, strict=False)
-        sums = [(aggregation.secure_sum(self.kept), total) for aggregation, total in pairs]
+        sums = [(aggregation.secure_sum(self.carried), total) for aggregation, total in pairs]
         leaves = (flatten(total, sum.type) for sum, total in sums if sum is not None)
         return tuple(np.shape(leaf) for leaf in itertools.chain.from_iterable(leaves))
 

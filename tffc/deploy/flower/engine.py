@@ -95,12 +95,12 @@ class FlowerEngine:
         steps = self.process.steps
         finish: Finish | None = None
         if self._has_secure_sums and self.settings.secure_sums == MASKED:
-            kept, (replies, finish) = self._run_masked(state, cohort)
+            carried, (replies, finish) = self._run_masked(state, cohort)
         else:
             with showing():
-                kept, sent = steps.prepare(state)
-            request = self._request(kept, sent, cohort, OPEN)
-            asking = self._asking(cohort, kept)
+                carried, sent = steps.prepare(state)
+            request = self._request(carried, sent, cohort, OPEN)
+            asking = self._asking(cohort, carried)
             if self._has_secure_sums:
                 self.tell(
                     f"round {cohort.round}: secure sums are not masked; the server sees parts"
@@ -110,14 +110,14 @@ class FlowerEngine:
         self._check_enough(cohort, replies)
         aggregation = TupleAggregation(steps.aggregations)
         totals = [replies[name].totals for name in cohort.clients if name in replies]
-        total = merged(steps, kept, totals)
+        total = merged(steps, carried, totals)
         if total is None:
             # No accumulators were sent, because the round does not aggregate.
-            total = aggregation.zero(kept)
+            total = aggregation.zero(carried)
         if finish is not None:
             total = finish(total)
         with showing():
-            new_state, output = steps.finish(kept, aggregation.report(total, kept))
+            new_state, output = steps.finish(carried, aggregation.report(total, carried))
         left_out = tuple(name for name in cohort.clients if name not in replies)
         return RoundResult(new_state, output, left_out)
 
@@ -135,28 +135,30 @@ class FlowerEngine:
 
         if self._unfinished is None:
             with showing():
-                kept, sent = self.process.steps.prepare(state)
-            request = self._request(kept, sent, cohort, MASKED)
+                carried, sent = self.process.steps.prepare(state)
+            request = self._request(carried, sent, cohort, MASKED)
             check = functools.partial(self._check_enough, cohort)
-            masked = MaskedAttempt(self._asking(cohort, kept), request, self.process.steps, check)
+            masked = MaskedAttempt(
+                self._asking(cohort, carried), request, self.process.steps, check
+            )
         else:
-            kept, masked = self._unfinished
+            carried, masked = self._unfinished
         self._unfinished = None
         try:
-            return kept, masked.run()
+            return carried, masked.run()
         except TooFewError:
-            self._unfinished = (kept, masked) if masked.can_go_on else None
+            self._unfinished = (carried, masked) if masked.can_go_on else None
             raise
 
-    def _request(self, kept: object, sent: object, cohort: Cohort, mode: str) -> Request:
+    def _request(self, carried: object, sent: object, cohort: Cohort, mode: str) -> Request:
         attempt = secrets.token_hex(16)
-        shared = self.process.steps.shared(kept)
+        shared = self.process.steps.shared(carried)
         return Request(self._program, cohort.round, attempt, mode, shared, sent)
 
-    def _asking(self, cohort: Cohort, kept: object) -> Asking:
+    def _asking(self, cohort: Cohort, carried: object) -> Asking:
         self._supply(cohort.clients)
         timeout = self.settings.timeout
-        return Asking(self.federation, self.process, cohort, kept, timeout, self.tell)
+        return Asking(self.federation, self.process, cohort, carried, timeout, self.tell)
 
     def _supply(self, nodes: Sequence[str]) -> None:
         """Send each node, once, the files of the bundle that it lacks."""

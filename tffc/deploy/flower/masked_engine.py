@@ -44,8 +44,8 @@ class MaskedAttempt:
         check: Callable[[Collection[str]], None],
     ) -> None:
         nodes = asking.nodes
-        zero = TupleAggregation(steps.aggregations).zero(asking.kept)
-        parts = SecuredParts(steps, asking.kept)
+        zero = TupleAggregation(steps.aggregations).zero(asking.carried)
+        parts = SecuredParts(steps, asking.carried)
         label = bytes.fromhex(request.attempt)
         self._check = check
         self._asking = asking
@@ -57,7 +57,7 @@ class MaskedAttempt:
             parts.segments(zero),
             request.program,
             request.round,
-            digest_of_sent(request.kept, request.sent),
+            digest_of_sent(request.carried, request.sent),
         )
         self._server = Aggregator(nodes, self._terms)
         self._replies: dict[str, Reply] = {}
@@ -128,7 +128,7 @@ class MaskedAttempt:
         """Ask nodes to work, and add the vectors of valid replies to the sum."""
         sent = self._request.sent
         requests = {
-            name: self._asked(MaskedStep.WORK, self._request.kept, (pack_table(s), sent))
+            name: self._asked(MaskedStep.WORK, self._request.carried, (pack_table(s), sent))
             for name, s in shares.items()
         }
 
@@ -159,10 +159,10 @@ class MaskedAttempt:
             except TffcError as error:
                 self._asking.tell(f"{name} does not take part: {error.message}")
 
-    def _asked(self, step: MaskedStep, kept: object, sent: object) -> Request:
+    def _asked(self, step: MaskedStep, carried: object, sent: object) -> Request:
         """Return the request for a step; its attempt id does not match replies to other steps."""
         attempt = attempt_of(self._request.attempt, step)
-        return dataclasses.replace(self._request, attempt=attempt, kept=kept, sent=sent)
+        return dataclasses.replace(self._request, attempt=attempt, carried=carried, sent=sent)
 
     def _receive_revealed(self, name: str, payload: object) -> None:
         self._revealed.add(name)

@@ -99,14 +99,14 @@ class MaskedNode:
         participant = self._participant(MaskedStep.WORK, request)
         sealed, sent = request.sent
         shares = unpack_bytes(sealed)
-        received = digest_of_sent(request.kept, sent)
+        received = digest_of_sent(request.carried, sent)
 
         def does(participant: Participant, request: Request) -> tuple[Reply, list[object]]:
             # Before clients compute anything.
             participant.agree(shares, received)
             reply = work(sent)
             totals = reply.accumulators
-            parts = SecuredParts(steps, request.kept)
+            parts = SecuredParts(steps, request.carried)
             if parts.segments(totals) != participant.segments:
                 raise ExecutionError(
                     "E789",

@@ -51,11 +51,11 @@ def label_of(attempt: str) -> str:
     return attempt.partition("/")[0]
 
 
-def digest_of_sent(kept: object, sent: object) -> bytes:
+def digest_of_sent(carried: object, sent: object) -> bytes:
     """Return the digest of all that the server sends for a round: its own values that aggregations
     need, such as bounds, and the values for the clients."""
     # Equal values have equal encodings, on both sides of a message.
-    return hashlib.sha256(encode((kept, sent))).digest()
+    return hashlib.sha256(encode((carried, sent))).digest()
 
 
 def pack_terms(name: str, terms: Terms) -> tuple[object, ...]:

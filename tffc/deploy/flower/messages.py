@@ -40,21 +40,21 @@ class Request:
     """A request of the server to a node in an attempt at a round.
 
     `program` is the digest of the programs that both have to run; `attempt` is the id that the
-    reply must have.  `kept` is the part of the server's values that aggregations need, and `sent`
-    has the values for the clients.
+    reply must have.  `carried` is the part of the server's values that aggregations need, and
+    `sent` has the values for the clients.
     """
 
     program: str
     round: int
     attempt: str
     secure_sums: str
-    kept: Any
+    carried: Any
     sent: Any
 
     def to_record(self) -> Record:
         """Return the request as a record."""
         arrays: list[Array] = []
-        rest = encode((self.kept, self.sent), arrays)
+        rest = encode((self.carried, self.sent), arrays)
         about = {
             "program": self.program,
             "round": self.round,
@@ -75,12 +75,12 @@ class Request:
         value = fields.value()
         if not is_tuple(value) or len(value) != 2:
             raise malformed("it does not hold two values")
-        kept, sent = value
+        carried, sent = value
         mode = fields.text("secure-sums")
         if mode not in (OPEN, MASKED):
             raise malformed(f"its 'secure-sums' is neither {OPEN} nor {MASKED}")
         program, round = fields.text("program"), fields.count("round")
-        return cls(program, round, fields.text("attempt"), mode, kept, sent)
+        return cls(program, round, fields.text("attempt"), mode, carried, sent)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class Node:
             reply = self._work(request, sent, settings, process)
             # What is not masked is seen by the server, so it must be enough by itself.
             pairs = zip(process.steps.aggregations, reply.accumulators, strict=False)
-            seen = [total for steps, total in pairs if steps.secure_sum(request.kept) is None]
+            seen = [total for steps, total in pairs if steps.secure_sum(request.carried) is None]
             _check_clients(reply, max(1, least if _holds_values(seen) else 0))
             return reply
 
@@ -133,7 +133,7 @@ class Node:
         source = self._open_source(settings.data, process.data_type)
         clients = source.clients[settings.partition_id or 0 :: settings.num_partitions or 1]
         skip = settings.skip_bad_clients
-        work = ClientWork(process.steps, source, request.kept, sent, skip)
+        work = ClientWork(process.steps, source, request.carried, sent, skip)
         result = run_shards(work, [[OneByOne(clients)]])
         if result.error is not None:
             raise result.error
@@ -223,7 +223,7 @@ def _check_parameters(request: Request, process: Process) -> None:
     Raises:
       ExecutionError: the server sends something else, or the program does not tell.
     """
-    if encode(process.steps.parameters()) != encode(request.kept):
+    if encode(process.steps.parameters()) != encode(request.carried):
         raise ExecutionError(
             "E779",
             "the server sends other bounds or first accumulators than the program has",

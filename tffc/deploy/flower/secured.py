@@ -15,8 +15,8 @@ from tffc.runtime.masking.vectors import Array, Segment, Vector
 class SecuredParts:
     """The secure sums in the accumulators of all aggregations of a round."""
 
-    def __init__(self, steps: RoundSteps, kept: object) -> None:
-        self._sums = [aggregation.secure_sum(kept) for aggregation in steps.aggregations]
+    def __init__(self, steps: RoundSteps, carried: object) -> None:
+        self._sums = [aggregation.secure_sum(carried) for aggregation in steps.aggregations]
 
     def segments(self, totals: Sequence[object]) -> tuple[Segment, ...]:
         """Return the segments of the vector of these accumulators."""

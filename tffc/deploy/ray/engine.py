@@ -153,10 +153,10 @@ class RayEngine(RemoteEngine):
         return self._pool.count
 
     def _aggregate(
-        self, cohort: Cohort, kept: object, sent: object
+        self, cohort: Cohort, carried: object, sent: object
     ) -> tuple[Sequence[object], set[str]]:
         source = self._shipped(cohort.source)
-        encoded = encode((kept, sent))
+        encoded = encode((carried, sent))
         context = self._ray.put(encoded) if len(encoded) > SMALL else encoded
         refs = RoundRefs(self._bundle, context, source)
         clients, most = cohort.clients, self.options.shard
@@ -168,7 +168,7 @@ class RayEngine(RemoteEngine):
         together = self._together(len(shards))
         hands = [shards[at : at + together] for at in range(0, len(shards), together)]
         work = _RoundWork(
-            self.process, cohort, kept, refs, self.options, hands, batches, self.speed
+            self.process, cohort, carried, refs, self.options, hands, batches, self.speed
         )
         try:
             self._pool.run(work)
@@ -184,8 +184,8 @@ class RayEngine(RemoteEngine):
         aggregation = TupleAggregation(self.process.steps.aggregations)
         totals = None if work.total is None else decode(work.total)
         with self.speed.driver.measure(SERVER), showing():
-            totals = aggregation.zero(kept) if totals is None else totals
-            return aggregation.report(totals, kept), work.skipped
+            totals = aggregation.zero(carried) if totals is None else totals
+            return aggregation.report(totals, carried), work.skipped
 
     def _shipped(self, source: ClientSource) -> Ref:
         """Return the reference of a source, which is stored once."""
@@ -228,7 +228,7 @@ class _RoundWork:
         self,
         process: Process,
         cohort: Cohort,
-        kept: object,
+        carried: object,
         refs: RoundRefs,
         options: RayOptions,
         hands: Sequence[Sequence[tuple[str, ...]]],
@@ -237,7 +237,7 @@ class _RoundWork:
     ) -> None:
         self._steps = process.steps
         self._cohort = cohort
-        self._kept = kept
+        self._carried = carried
         self._fanout = options.fanout
         self.refs = refs
         self._hands = hands
@@ -328,7 +328,7 @@ class _RoundWork:
             self.jobs.appendleft(job)
             return
         with self.speed.driver.measure(MERGE):
-            content = merged_bytes(self._steps, self._kept, job.parts)
+            content = merged_bytes(self._steps, self._carried, job.parts)
         self._take(job, ShardResult.from_bytes(content))
 
     def _fail(self, job: _Job, error: TffcError) -> None:

@@ -73,11 +73,11 @@ class Worker:
         # Hold the references, because Ray has work whenever it gets or drops one.
         self._refs = refs
         _, steps = self._load(refs.bundle, load_bundle)
-        kept, sent = self._context(refs)
+        carried, sent = self._context(refs)
         source = self._load(refs.source, _source)
         names = [tuple(map(os.fsdecode, clients)) for clients in shards]
         stopwatch, plans = Stopwatch(), self._plans(refs, steps, batches)
-        work = ClientWork(steps, source, kept, sent, skip_bad, plans.planner, stopwatch)
+        work = ClientWork(steps, source, carried, sent, skip_bad, plans.planner, stopwatch)
         windows = (plans.pieces(source, clients, stopwatch) for clients in names)
         result = run_shards(work, windows)
         return result._replace(times=stopwatch.times(), decisions=plans.news()).to_bytes()
@@ -91,8 +91,8 @@ class Worker:
     def merge(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
         """Return the merge of several accumulators; see `merged_bytes`."""
         _, steps = self._load(refs.bundle, load_bundle)
-        kept, _ = self._context(refs)
-        return merged_bytes(steps, kept, parts)
+        carried, _ = self._context(refs)
+        return merged_bytes(steps, carried, parts)
 
     def _context(self, refs: RoundRefs) -> tuple[object, object]:
         """Return the values that the server keeps and sends."""
@@ -122,12 +122,12 @@ def _source(data: bytes) -> ClientSource:
     return source_from_bytes(data)
 
 
-def merged_bytes(steps: RoundSteps, kept: object, parts: Sequence[bytes]) -> bytes:
+def merged_bytes(steps: RoundSteps, carried: object, parts: Sequence[bytes]) -> bytes:
     """Return the `ShardResult`, as bytes, that merges encoded accumulators."""
     stopwatch = Stopwatch()
     try:
         with stopwatch.measure(MERGE):
-            total = merged(steps, kept, map(decode, parts))
+            total = merged(steps, carried, map(decode, parts))
     except TffcError as error:
         return ShardResult(None, error=error).to_bytes()
     return ShardResult(total, times=stopwatch.times()).to_bytes()

@@ -102,34 +102,36 @@ class Fold:
     def accumulator_type(self) -> Type:
         return local_type(self._aggregation.accumulator)
 
-    def zero(self, kept: Any) -> Any:
-        return self._aggregation.zero(self._operands(kept)) if self._aggregation.has_zero else None
+    def zero(self, carried: Any) -> Any:
+        return (
+            self._aggregation.zero(self._operands(carried)) if self._aggregation.has_zero else None
+        )
 
-    def accumulate(self, accumulator: Any, update: Any, kept: Any, client: str) -> Any:
-        by = self._operands(kept, update, client)
+    def accumulate(self, accumulator: Any, update: Any, carried: Any, client: str) -> Any:
+        by = self._operands(carried, update, client)
         contribution = self._aggregation.contribute(by)
         if accumulator is None:
             return contribution
         return self._aggregation.accumulate(by, accumulator, contribution)
 
-    def merge(self, first: Any, second: Any, kept: Any) -> Any:
+    def merge(self, first: Any, second: Any, carried: Any) -> Any:
         if first is None or second is None:
             return second if first is None else first
-        return self._aggregation.merge(self._operands(kept), first, second)
+        return self._aggregation.merge(self._operands(carried), first, second)
 
-    def report(self, accumulator: Any, kept: Any) -> Federated:
-        by = self._operands(kept)
+    def report(self, accumulator: Any, carried: Any) -> Federated:
+        by = self._operands(carried)
         if accumulator is None:
             accumulator = self._aggregation.zero(by)
         report = self._aggregation.report(by, accumulator)
         return Federated.everywhere(self._aggregation.conclude(by, report))
 
-    def secure_sum(self, kept: Any) -> SecureSum | None:
+    def secure_sum(self, carried: Any) -> SecureSum | None:
         fold = self._aggregation
-        return fold.secure_sum(self._operands(kept)) if isinstance(fold, SecureFold) else None
+        return fold.secure_sum(self._operands(carried)) if isinstance(fold, SecureFold) else None
 
-    def _operands(self, kept: Any, update: Any = None, client: str = "") -> Operands:
-        return Operands(self._component, (kept, update), self._make(1), self._make_sum, client)
+    def _operands(self, carried: Any, update: Any = None, client: str = "") -> Operands:
+        return Operands(self._component, (carried, update), self._make(1), self._make_sum, client)
 
 
 def folds(component: Lambda, make: MakeInterpreter, make_sum: MakeSecureSum) -> tuple[Fold, ...]:

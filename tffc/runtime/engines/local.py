@@ -77,7 +77,7 @@ class LocalEngine:
         self._rounds += 1
         begun, before = time.perf_counter(), dict(self.stopwatch.seconds)
         with self.stopwatch.measure(SERVER), showing():
-            carried_state, sent = steps.prepare(state)
+            carried, sent = steps.prepare(state)
         aggregation = TupleAggregation(steps.aggregations)
         source: ClientSource = cohort.source
         ahead = ReadAhead(source, cohort.clients, self._waits, self._readers.call)
@@ -86,7 +86,7 @@ class LocalEngine:
         alone = ClientWork(
             steps,
             source,
-            carried_state,
+            carried,
             sent,
             cohort.skip_bad_clients,
             self.planner,
@@ -113,8 +113,8 @@ class LocalEngine:
         totals = work.totals()
         cohort.check_enough(steps, len(work.skipped()))
         with self.stopwatch.measure(SERVER), showing():
-            reports = aggregation.report(totals, carried_state)
-            new_state, output = steps.finish(carried_state, reports)
+            reports = aggregation.report(totals, carried)
+            new_state, output = steps.finish(carried, reports)
         self.stopwatch.add(ROUND, time.perf_counter() - begun, len(cohort.clients))
         parts = self.stopwatch.since(before)
         known = dict(self.planner.known)

@@ -30,7 +30,7 @@ class RemoteEngine(abc.ABC):
 
     @abc.abstractmethod
     def _aggregate(
-        self, cohort: Cohort, kept: Any, sent: Any
+        self, cohort: Cohort, carried: Any, sent: Any
     ) -> tuple[Sequence[Any], Collection[str]]:
         """Run the clients' work; return the report of each aggregation, and the clients that were
         left out."""
@@ -41,11 +41,11 @@ class RemoteEngine(abc.ABC):
         cohort.check_enough(steps)
         with self.speed.measure_round(len(cohort.clients)):
             with measure(SERVER), showing():
-                carried_state, sent = steps.prepare(state)
-            reports, left_out = self._aggregate(cohort, carried_state, sent)
+                carried, sent = steps.prepare(state)
+            reports, left_out = self._aggregate(cohort, carried, sent)
             cohort.check_enough(steps, len(left_out))
             with measure(SERVER), showing():
-                new_state, output = steps.finish(carried_state, reports)
+                new_state, output = steps.finish(carried, reports)
         skipped = tuple(client for client in cohort.clients if client in left_out)
         return RoundResult(new_state, output, skipped, self._workers, self.speed.parts())
 

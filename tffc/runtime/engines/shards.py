@@ -136,7 +136,7 @@ class ClientWork:
         self,
         steps: RoundSteps,
         source: ClientSource,
-        kept: Any,
+        carried: Any,
         sent: Any,
         skip_bad: bool,
         planner: Planner | None = None,
@@ -147,14 +147,14 @@ class ClientWork:
         self.shows = shows
         self._steps = steps
         self._source = source
-        self._kept = kept
+        self._carried = carried
         self._sent = sent
         self._skip_bad = skip_bad
         self._planner = planner
         self._stopwatch = stopwatch or Stopwatch()
         with showing():
-            self.zero = TupleAggregation(steps.aggregations).zero(kept)
-        self.merge = merging(steps, kept, self._stopwatch, shows=shows)
+            self.zero = TupleAggregation(steps.aggregations).zero(carried)
+        self.merge = merging(steps, carried, self._stopwatch, shows=shows)
 
     def run(self, piece: Piece, tell: Tell, goes_on: Callable[[], bool] = lambda: True) -> Any:
         """Return the accumulators of a piece; None if all clients are left out or the round does
@@ -210,7 +210,7 @@ class ClientWork:
             if steps.client_output_type is not None:
                 outputs = [steps.work(data, self._sent)]
             else:
-                totals = steps.work_and_accumulate(totals, data, self._sent, self._kept, client)
+                totals = steps.work_and_accumulate(totals, data, self._sent, self._carried, client)
         tell((client,), outputs)
         return None if outputs else totals
 
@@ -218,7 +218,7 @@ class ClientWork:
         steps, planner = self._steps.batches, self._planner
         assert steps is not None, "there are batches where they can be computed"
         assert planner is not None, "a planner made the batch"
-        zero = steps.graph_accumulator(self.zero, self._kept)
+        zero = steps.graph_accumulator(self.zero, self._carried)
         begun = time.perf_counter()
         try:
             with client_code():
@@ -233,7 +233,7 @@ class ClientWork:
         self._stopwatch.add(BATCHED, seconds, len(batch.clients))
         apart, clients = computed.apart, batch.clients
         try:
-            totals = steps.totals(self.zero, computed.accumulator, apart, clients, self._kept)
+            totals = steps.totals(self.zero, computed.accumulator, apart, clients, self._carried)
         except ExecutionError:
             planner.failed()
             return None
@@ -257,7 +257,7 @@ class ClientWork:
             data = self._source.read(client)
             begun = time.perf_counter()
             with client_code():
-                self._steps.work_and_accumulate(self.zero, data, self._sent, self._kept, client)
+                self._steps.work_and_accumulate(self.zero, data, self._sent, self._carried, client)
             spent, done = spent + time.perf_counter() - begun, done + 1
             if spent > seconds and done >= LEAST_ALONE:
                 break
@@ -296,7 +296,7 @@ def run_shards(work: ClientWork, shards: Iterable[Iterable[Piece]]) -> ShardResu
 
 
 def merging(
-    steps: RoundSteps, kept: Any, stopwatch: Stopwatch | None = None, *, shows: bool = False
+    steps: RoundSteps, carried: Any, stopwatch: Stopwatch | None = None, *, shows: bool = False
 ) -> Merge:
     """Return a function that merges two accumulators, where None stands for no clients.
 
@@ -309,14 +309,14 @@ def merging(
         if first is None or second is None:
             return second if first is None else first
         with measure(MERGE), showing(shows), client_code():
-            return aggregation.merge(first, second, kept)
+            return aggregation.merge(first, second, carried)
 
     return merge
 
 
-def merged(steps: RoundSteps, kept: Any, parts: Iterable[Any]) -> Any:
+def merged(steps: RoundSteps, carried: Any, parts: Iterable[Any]) -> Any:
     """Merge accumulators as `merge_pairwise` does."""
-    return merge_pairwise(parts, merging(steps, kept))
+    return merge_pairwise(parts, merging(steps, carried))
 
 
 def merge_pairwise(parts: Iterable[Any], merge: Merge) -> Any:

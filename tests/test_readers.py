@@ -58,7 +58,7 @@ ELSEWHERE: Mapping[str, str] = {
     "frontend/type_queries.py": OWN,
     "assurance/golden/steadiness.py": PEER,
     "graphs/functions.py": OWN,
-    "language/nodes.py": OWN,
+    "tff/building_blocks.py": OWN,
     "language/notation/lexer.py": PART,
     "language/wire/arrays.py": PART,
     "linking/function_builder.py": OWN,

@@ -52,7 +52,7 @@ def export(
                 f"{exporter.holding} starts from the first state: omit --state and --part"
             )
         refuse_without_effect(f"{exporter.holding} holds the whole bundle", "partial")
-        refuse_without_effect(f"consent is given when {exporter.holding} runs", "allow_effects")
+        refuse_without_effect(f"{exporter.holding} asks for consent when it runs", "allow_effects")
     elif state is not None:
         if os.path.isdir(source):
             raise click.UsageError(

@@ -90,7 +90,7 @@ def test_an_app_that_cannot_be_written(
         (("--state", "x.npz"), "an app starts from the first state: omit --state and --part"),
         (("--part", "model"), "an app starts from the first state: omit --state and --part"),
         (("--partial",), "an app holds the whole bundle"),
-        (("--allow-effects", "files"), "consent is given when the app runs"),
+        (("--allow-effects", "files"), "an app asks for consent when it runs"),
     ],
 )
 def test_options_without_effect(

@@ -215,7 +215,6 @@ def test_what_is_shared_is_not_copied() -> None:
         (
             ["compile", "--form", "mapreduce", "--out", "bundle"],
             {
-                "bundles",
                 "collector",
                 "commands.compile",
                 "options",

@@ -188,7 +188,9 @@ import tffc.cli
 print(sorted(set(sys.modules) - before - {"__future__"}))
 """
     ran = run_python("-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}){script}")
-    assert ran.stdout == "['tffc', 'tffc.cli', 'tffc.support', 'tffc.support.version']\n", ran.stderr
+    assert ran.stdout == "['tffc', 'tffc.cli', 'tffc.support', 'tffc.support.version']\n", (
+        ran.stderr
+    )
 
 
 def test_nobody_has_to_read_stderr() -> None:

@@ -216,14 +216,11 @@ def sent_turned(wrapped: Any) -> Any:
     return property(lambda self: wrapped.fget(self)[::-1])
 
 
-def a_step_for_another(other: str) -> Callable[[Any], Any]:
-    def change(wrapped: Any) -> Any:
-        def compute(self: Any, step: str, *values: Any) -> Any:
-            return wrapped(self, other if step == "merge" else step, *values)
+def by_accumulating(wrapped: Any) -> Any:
+    def merge(self: Any, by: Any, first: Any, second: Any) -> Any:
+        return self.accumulate(by, first, second)
 
-        return compute
-
-    return change
+    return merge
 
 
 def other_element(wrapped: Any) -> Any:
@@ -293,7 +290,7 @@ FAULTS: dict[str, tuple[Any, str, Callable[[Any], Any]]] = {
     "a function's results from behind": (FunctionBuilder, "define", results_turned),
     "one function for all": (template.LinkedLibrary, "link", one_function_for_all),
     "another element of a struct": (Emitter, "_select", other_element),
-    "merging by accumulating": (SideBySide, "compute", a_step_for_another("accumulate")),
+    "merging by accumulating": (SideBySide, "merge", by_accumulating),
     "values of other calls": (ComponentBuilder, "give", values_turned),
     "what is sent from behind": (StagedRound, "sent", sent_turned),
     "another element in a pass": (_Normalizer, "select", other_selection),

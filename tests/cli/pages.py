@@ -216,6 +216,8 @@ def render_in(folder: pathlib.Path, name: str) -> str:
     try:
         return rendered((DOCS / name).read_text(encoding="utf-8"), shell)
     finally:
+        # Other pages have modules of the same names.
+        forget_modules(work)
         if ci is not None:
             os.environ["CI"] = ci
         sys.path[:] = path

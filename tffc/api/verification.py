@@ -44,7 +44,7 @@ def verify(
     program = program_of(source) if form is None else round_of(source, form)
     if program.allow_effects is not None:
         allowed = program.allow_effects | read_kinds(allow_effects)
-        check_consent({"computation": program.computation}, allowed)
+        check_consent(program.parts(), allowed)
     return verified(
         program,
         pipeline_of(passes) or default_pipeline(),

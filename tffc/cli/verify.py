@@ -103,7 +103,7 @@ def ask_to_run(program: Program, allowed: frozenset[str]) -> None:
       ConsentError: it has side effects that nobody has consented to.
     """
     if program.allow_effects is not None:
-        check_consent({"computation": program.computation}, program.allow_effects | allowed)
+        check_consent(program.parts(), program.allow_effects | allowed)
 
 
 def with_first_state(

@@ -45,6 +45,18 @@ class Loaded:
     initialize: Computation | None = None
     passed_over: tuple[str, ...] = ()
 
+    @property
+    def allow_effects(self) -> frozenset[str] | None:
+        """The kinds of effects that it may have when it is run; None if all of it was traced in
+        this process.  Of a process, both computations have to allow a kind."""
+        parts = (self.computation, self.initialize)
+        foreign = [
+            part.allow_effects
+            for part in parts
+            if part is not None and part.allow_effects is not None
+        ]
+        return frozenset.intersection(*foreign) if foreign else None
+
 
 Candidate: TypeAlias = Computation | IterativeProcess
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
 import click
 
+from tffc.support.errors import TffcError
 from tffc.support.near import did_you_mean, did_you_mean_by
 from tffc.support.plugins import PluginTable
 
@@ -50,7 +52,8 @@ class Member(Choice):
         return super().convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        self._look_for_packages()
+        with contextlib.suppress(TffcError):  # help is help, whatever a package offers
+            self._look_for_packages()
         return super().get_metavar(param, ctx)
 
     def _look_for_packages(self) -> None:

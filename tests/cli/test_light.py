@@ -21,7 +21,12 @@ HEAVY = ("tensorflow", "jax", "rich", "hypothesis", "pytest")
 
 def loaded(folder: pathlib.Path, code: str) -> set[str]:
     """Return the packages that a fresh interpreter has loaded after running some code."""
-    report = "import sys; print('\\n' + ' '.join({name.split('.')[0] for name in sys.modules}))"
+    return {name.split(".")[0] for name in loaded_modules(folder, code)}
+
+
+def loaded_modules(folder: pathlib.Path, code: str) -> set[str]:
+    """Return the modules that a fresh interpreter has loaded after running some code."""
+    report = "import sys; print('\\n' + ' '.join(sys.modules))"
     ran = run_python("-c", f"{code}\n{report}", cwd=folder, check=True)
     return set(ran.stdout.splitlines()[-1].split())
 
@@ -91,3 +96,17 @@ def help_of(name):
     application([name, "--help"], standalone_mode=False)
 {every}"""
     assert loaded(tmp_path, code) & {*HEAVY, "numpy"} == set()
+
+
+@pytest.mark.slow
+@pytest.mark.tensorflow
+def test_a_bundle_runs_without_the_front_end(folder: pathlib.Path) -> None:
+    """Neither what traces programs nor TFF's names are loaded to run what is compiled."""
+    np.savez(folder / "x.npz", np.array([20], np.float32))
+    (folder / "data").mkdir()
+    (folder / "x.npz").rename(folder / "data" / "x.npz")
+    modules = loaded_modules(folder, command("run", "bundle", "--data", "data", "--rounds", "1"))
+    ours = {name for name in modules if name.startswith("tffc.")}
+    above = ("tffc.assurance", "tffc.explorer", "tffc.frontend", "tffc.tff")
+    assert "tffc.runtime.engines.local" in ours
+    assert not {name for name in ours if name.startswith(above)}

@@ -7,12 +7,12 @@ from tffc import backends as backends
 from tffc.api.audits import audit as audit
 from tffc.api.compiling import compile as compile
 from tffc.api.differences import diff as diff
+from tffc.api.pages import explore as explore
 from tffc.api.proofs import prove as prove
 from tffc.api.running import load as load
 from tffc.api.running import load_state as load_state
 from tffc.api.running import run as run
-from tffc.api.showing import explore as explore
-from tffc.api.showing import text as text
+from tffc.api.texts import text as text
 from tffc.api.verification import verify as verify
 from tffc.frontend import templates as templates
 from tffc.frontend.aggregations import federated_aggregate as federated_aggregate

@@ -11,7 +11,16 @@ TITLES = {
     "types": ("Types", ("types", "type_queries")),
     "running": (
         "Compiling, running and checking",
-        ("audits", "compiling", "differences", "proofs", "running", "showing", "verification"),
+        (
+            "audits",
+            "compiling",
+            "differences",
+            "pages",
+            "proofs",
+            "running",
+            "texts",
+            "verification",
+        ),
     ),
 }
 """The pages of the names right in `tff`, and the modules that these are from."""

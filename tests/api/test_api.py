@@ -21,6 +21,7 @@ from tffc.support.errors import (
     LanguageTypeError,
     LanguageValueError,
     LoadError,
+    TffcError,
     ValidationError,
 )
 
@@ -185,6 +186,66 @@ def test_effects_of_bundles_need_consent(tmp_path: pathlib.Path) -> None:
     assert outcome.output == 5
     node = wire.from_bytes(wire.to_bytes(process.next.node))
     assert "E705" in refusal(ConsentError, tff.verify, node, "mapreduce")
+
+
+@pytest.fixture
+def reading(tmp_path: pathlib.Path) -> Any:
+    """A computation of a first state that reads a file, as somebody sent it."""
+    import tensorflow as tf
+
+    secret = tmp_path / "secret"
+    secret.write_text("four")
+
+    @tff.tensorflow.computation
+    def length() -> Any:
+        return tf.strings.length(tf.io.read_file(str(secret)))
+
+    @tff.federated_computation
+    def first() -> Any:
+        return tff.federated_eval(length, STATE.placement)
+
+    return tff.framework.serialize_computation(first)
+
+
+def test_a_process_needs_the_consent_of_both_its_computations(reading: Any) -> None:
+    sent = tff.framework.deserialize_computation(reading)
+    process = tff.templates.IterativeProcess(sent, total)
+    assert "E705" in refusal(ConsentError, list, tff.run(process, [1], 1))
+    assert "E705" in refusal(ConsentError, tff.verify, process, "mapreduce")
+    (outcome,) = tff.run(process, [1], 1, allow_effects=("files",))
+    assert outcome.state.value == 4
+    trusted = tff.framework.deserialize_computation(reading, allow_effects=("files",))
+    process = tff.templates.IterativeProcess(trusted, total)
+    assert tff.verify(process, "mapreduce", trials=2).coverage.compared == 2
+
+
+THREE: Any = 3
+NICE: Any = "nice"
+"""What type checkers would refuse."""
+
+
+@pytest.mark.parametrize(
+    ("misuse", "message"),
+    [
+        (lambda b: tff.prove(total), "a bundle cannot be an object of class 'Computation' [E714]"),
+        (lambda b: tff.verify(b), "a program cannot be an object of class 'Bundle' [E417]"),
+        (lambda b: tff.compile(total, passes=THREE), "passes cannot be an object of class 'int'"),
+        (lambda b: tff.compile(total, THREE), "there is no form 3 [E500]"),
+        (lambda b: tff.compile(total, initialize=THREE), "a program cannot be an object of class"),
+        (lambda b: tff.text(total, NICE), "there is no style 'nice' [E706]"),
+        (lambda b: tff.text(THREE), "a program cannot be an object of class 'int'"),
+        (lambda b: tff.diff(THREE, b), "a program cannot be an object of class 'int'"),
+        (lambda b: tff.audit(b, "broadcast"), "a bundle has its own form, 'mapreduce' [E706]"),
+        (lambda b: tff.explore(b, "mapreduce"), "a bundle has its own form, 'mapreduce' [E706]"),
+        (lambda b: list(tff.run(b, [1], 1, form="broadcast")), "a bundle has its own form"),
+        (lambda b: list(tff.run(b, [1], -1)), "cannot run -1 rounds [E706]"),
+        (lambda b: list(tff.run(b, [1], NICE)), "cannot run 'nice' rounds [E706]"),
+    ],
+)
+def test_misuse(misuse: Any, message: str) -> None:
+    with pytest.raises(TffcError) as caught:
+        misuse(tff.compile(PROCESS))
+    assert str(caught.value).startswith(message)
 
 
 def test_proofs() -> None:

@@ -7,13 +7,19 @@ import os
 import pathlib
 
 from tffc.api.programs import Source, bundle_of, name_of, round_of
+from tffc.assurance.audit.audit import Audit
 from tffc.assurance.audit.audit import audit as audit_program
-from tffc.assurance.audit.bundles import audit_bundle, program_digests, read_for_audit
+from tffc.assurance.audit.bundles import (
+    Reading,
+    audit_bundle,
+    program_digests,
+    read_for_audit,
+)
 from tffc.assurance.audit.policy import Policy, read_policy
-from tffc.assurance.audit.report import Report as AuditReport
-from tffc.assurance.audit.report import judged
+from tffc.assurance.audit.report import Report, judged
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.kinds import form_for
+from tffc.language.nodes import Node
 
 
 def audit(
@@ -22,7 +28,7 @@ def audit(
     *,
     policy: Policy | str | os.PathLike[str] | None = None,
     as_of: datetime.date | None = None,
-) -> AuditReport:
+) -> Report:
     """Audit what leaves the clients of a round, and judge it by a policy if one is given.
 
     `source` is a program, or a bundle, which is audited as its program if its components are proved
@@ -39,19 +45,29 @@ def audit(
     return report if known is None else judged(report, known, as_of)
 
 
-def _audited(source: Source | Bundle, form: str | None) -> AuditReport:
-    bundle = bundle_of(source)
+def _audited(source: Source | Bundle, form: str | None) -> Report:
+    bundle = bundle_of(source, form)
     if bundle is not None:
         reading = read_for_audit(bundle)
-        return AuditReport(
-            name_of(source),
-            audit_bundle(bundle, reading),
-            bundle.digests(),
-            is_read_from_components=not reading.is_proved,
-            proof=reading.answer(),
-        )
+        return report_on_bundle(name_of(source), bundle, reading, audit_bundle(bundle, reading))
     assert not isinstance(source, Bundle)
     program = round_of(source, form)
     round_ = program.computation
     audited = audit_program(round_, form or form_for(round_))
-    return AuditReport(name_of(source, program), audited, program_digests(round_))
+    return report_on_program(name_of(source, program), round_, audited)
+
+
+def report_on_program(name: str, program: Node, audited: Audit) -> Report:
+    """Return the report of the audit of a program, without a policy."""
+    return Report(name, audited, program_digests(program))
+
+
+def report_on_bundle(name: str, bundle: Bundle, reading: Reading, audited: Audit) -> Report:
+    """Return the report of the audit of what was read of a bundle, without a policy."""
+    return Report(
+        name,
+        audited,
+        bundle.digests(),
+        is_read_from_components=not reading.is_proved,
+        proof=reading.answer(),
+    )

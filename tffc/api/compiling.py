@@ -11,6 +11,7 @@ from tffc.backends.forms.kinds import form_for
 from tffc.passes import Pipeline, parse_passes
 from tffc.passes.table import all_passes
 from tffc.runtime.effects.consent import check_can_run
+from tffc.support.errors import LanguageTypeError
 
 
 def compile(  # the name of the command, and of `tffc.compile`
@@ -37,7 +38,10 @@ def compile(  # the name of the command, and of `tffc.compile`
     """
     program = round_of(source, form)
     if initialize is not None:
-        program = dataclasses.replace(program, initialize=program_of(initialize).computation)
+        first = program_of(initialize)
+        if first.allow_effects is not None:
+            check_can_run(first.parts())
+        program = dataclasses.replace(program, initialize=first.computation)
     if program.allow_effects is not None:
         check_can_run(program.parts())
     return compiled(
@@ -67,10 +71,19 @@ def compiled(
     )
 
 
-def pipeline_of(passes: str | Pipeline | None) -> Pipeline | None:
+def pipeline_of(passes: object) -> Pipeline | None:
     """Return the pipeline that a text describes.
 
     Raises:
       PipelineError: the text is none.
+      LanguageTypeError: it is neither a text nor a pipeline.
     """
-    return parse_passes(passes, all_passes()) if isinstance(passes, str) else passes
+    if isinstance(passes, str):
+        return parse_passes(passes, all_passes())
+    if passes is None or isinstance(passes, Pipeline):
+        return passes
+    raise LanguageTypeError(
+        "E714",
+        f"passes cannot be an object of class {type(passes).__name__!r}",
+        help="give a pipeline, or a text such as 'call-dominant,desugar-means'",
+    )

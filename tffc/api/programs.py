@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import pathlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle
@@ -15,7 +16,7 @@ from tffc.graphs.proto.encoding import MAX_MESSAGE
 from tffc.language import wire
 from tffc.language.nodes import Node, NodeBase
 from tffc.language.notation import SectionFolder, parse
-from tffc.support.errors import LanguageTypeError, LoadError, WireError
+from tffc.support.errors import LanguageTypeError, LanguageValueError, LoadError, WireError
 from tffc.support.files.reading import read_named
 from tffc.support.guards import is_path
 from tffc.support.near import near_file
@@ -83,7 +84,9 @@ def program_of(source: Source, fits: Fits = None) -> Program:
         raise LanguageTypeError(
             "E417",
             f"a program cannot be an object of class {type(source).__name__!r}",
-            help="give a computation, a process, a module, or the path of a .pb file",
+            help="give bundle.computation, the program that the bundle was compiled from"
+            if isinstance(source, Bundle)
+            else "give a computation, a process, a module, or the path of a .pb file",
         )
     return _traced(loaded)
 
@@ -127,7 +130,7 @@ def _traced(loaded: Loaded) -> Program:
         loaded.computation.node,
         None if loaded.initialize is None else loaded.initialize.node,
         {} if tensorflow is None else {"tensorflow": tensorflow.__version__},
-        loaded.computation.allow_effects,
+        loaded.allow_effects,
         loaded.name,
         loaded.passed_over,
     )
@@ -189,22 +192,44 @@ def read_content(path: str, limit: int) -> bytes:
         raise LoadError("E850", f"cannot read {path}: {error.strerror}", help=help) from None
 
 
+@contextlib.contextmanager
+def or_missing_bundle(source: object) -> Generator[None]:
+    """Report a missing module as a missing bundle if its name can only be that of a folder.
+
+    Raises:
+      BundleError: in place of a LoadError, if so.
+    """
+    try:
+        yield
+    except LoadError:
+        name = os.fspath(source) if is_path(source) else ":"
+        if ":" not in name and not name.endswith((".py", ".pb", "-", *TEXTS)):
+            read_bundle(pathlib.Path(name))
+        raise
+
+
 def is_bundle_source(source: object) -> bool:
     """Return whether a source is a bundle, or the path of a folder, which can only hold one."""
     is_folder = is_path(source) and os.path.isdir(source)
     return is_folder or isinstance(source, Bundle)
 
 
-def bundle_of(source: object) -> Bundle | None:
+def bundle_of(source: object, form: str | None = None) -> Bundle | None:
     """Return the bundle that a source is, or that is in the folder which it names; None if it is a
-    program.
+    program.  `form` is what the caller asks to compile the source to.
 
     Raises:
       BundleError: the bundle is damaged, or there is none in the folder.
+      LanguageValueError: a form is asked for, and a bundle has its own.
     """
+    bundle = source if isinstance(source, Bundle) else None
     if is_path(source) and os.path.isdir(source):
-        return read_bundle(pathlib.Path(source))
-    return source if isinstance(source, Bundle) else None
+        bundle = read_bundle(pathlib.Path(source))
+    if bundle is not None and form is not None:
+        raise LanguageValueError(
+            "E706", f"a bundle has its own form, {bundle.form!r}", help="leave the form out"
+        )
+    return bundle
 
 
 def parts_of(source: Source | Bundle) -> dict[str, Node]:
@@ -227,4 +252,6 @@ def name_of(source: object, program: Program | None = None) -> str:
     """Return what reports call a source: the text that names it, or the name of the program."""
     if is_path(source):
         return os.fspath(source)
+    if isinstance(source, Bundle):
+        return "the bundle"
     return (program and program.name) or "the program"

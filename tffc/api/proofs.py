@@ -11,7 +11,8 @@ from tffc.assurance.proof.prove import Proof, prove_first_state, refusal
 from tffc.assurance.proof.prove import prove as prove_round
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.backends.forms.kinds import assemble
-from tffc.support.errors import TffcError
+from tffc.support.errors import LanguageTypeError, TffcError
+from tffc.support.guards import is_path
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,7 +46,14 @@ def prove(bundle: Bundle | str | os.PathLike[str], program: Source | None = None
 
     Raises:
       TffcError: the bundle or the program cannot be read, or does not fit the form.
+      LanguageTypeError: `bundle` is neither a bundle nor a path.
     """
+    if not isinstance(bundle, Bundle) and not is_path(bundle):
+        raise LanguageTypeError(
+            "E714",
+            f"a bundle cannot be an object of class {type(bundle).__name__!r}",
+            help="compile the program first: tffc.compile(program)",
+        )
     compiled_bundle = bundle if isinstance(bundle, Bundle) else read_bundle(pathlib.Path(bundle))
     if program is None:
         proved = Program(compiled_bundle.computation)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from tffc.api.compiling import compiled
 from tffc.api.plan import RunPlan, evaluation_of
-from tffc.api.programs import TEXTS, Source, round_of
+from tffc.api.programs import Source, bundle_of, or_missing_bundle, round_of
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.deploy.engines import choose_engine
 from tffc.language.types import Type, to_type
@@ -114,6 +114,10 @@ def run(
       TffcError: the program, the data or a step is refused; see the classes in
       `tffc.support.errors`.
     """
+    if type(rounds) is not int or rounds < 0:
+        raise LanguageValueError(
+            "E706", f"cannot run {rounds!r} rounds", help="give a whole number from 0 on"
+        )
     process = _process(program, form, allow_effects)
     choice = choose_engine(
         engine,
@@ -150,20 +154,16 @@ def _process(
 ) -> Process:
     if isinstance(program, Process):
         return program
-    if isinstance(program, Bundle):
-        return Process(program, allow_effects)
-    if isinstance(program, (str, os.PathLike)) and _names_bundle(os.fspath(program)):
-        return load(program, allow_effects=allow_effects)
-    source = round_of(program, form)
+    bundle = bundle_of(program, form)
+    if bundle is not None:
+        return Process(bundle, allow_effects)
+    assert not isinstance(program, Bundle)
+    with or_missing_bundle(program):
+        source = round_of(program, form)
     if source.allow_effects is not None:
         check_can_run(source.parts())
     is_own = source.allow_effects is None
     return Process(compiled(source, form), allow_effects, is_own=is_own)
-
-
-def _names_bundle(path: str) -> bool:
-    """Return whether a path is that of a folder, or can only be meant as one."""
-    return os.path.isdir(path) or not (":" in path or path.endswith((".py", ".pb", *TEXTS)))
 
 
 def _rounds(

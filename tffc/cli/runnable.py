@@ -22,19 +22,20 @@ import stat
 from collections.abc import Callable, Mapping
 
 from tffc.api.compiling import compiled
+from tffc.api.programs import or_missing_bundle
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
 from tffc.backends.forms.kinds import form_for, load_form
 from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
 from tffc.cli.progress import step
-from tffc.cli.sources import TEXTS, Program, read_round, refuse_form_of_bundle
+from tffc.cli.sources import Program, read_round, refuse_form_of_bundle
 from tffc.language import wire
 from tffc.language.type_parts import local_type
 from tffc.language.types import FunctionType, StructType, Type
 from tffc.language.wire.python_functions import has_python_functions
 from tffc.runtime.effects.consent import check_can_run
 from tffc.runtime.engines.process import Process, check_beginning, steps_of_bundle
-from tffc.support.errors import BundleError, ConsentError, LoadError, TffcError
+from tffc.support.errors import BundleError, ConsentError, TffcError
 from tffc.support.files import atomic
 from tffc.support.version import VERSION
 
@@ -82,7 +83,8 @@ def read_runnable(source: str, form: str | None) -> Runnable:
     if os.path.isdir(source):
         step(f"reading {source}")
         return Runnable(read_bundle(pathlib.Path(source)), is_own=False)
-    program = _read_program(source, form)
+    with or_missing_bundle(source):
+        program = read_round(source, form)
     if program.allow_effects is not None:
         check_can_run(program.parts())
     bundle = _compiled(program, form or form_for(program.computation))
@@ -98,7 +100,8 @@ def data_type(source: str) -> Type:
     """
     if os.path.isdir(source):
         return steps_of_bundle(read_bundle(pathlib.Path(source))).data_type
-    program = _read_program(source, None)
+    with or_missing_bundle(source):
+        program = read_round(source, None)
     load_form(form_for(program.computation)).check_signature(program.computation)
     type = program.computation.type
     assert isinstance(type, FunctionType)
@@ -141,16 +144,6 @@ def _add(error: ConsentError, check: Callable[[Bundle], None], bundle: Bundle) -
     except BundleError as other:
         error.notes += (f"besides, {other.message}",)
         error.help = f"{error.help}; and {help_of(other)}"
-
-
-def _read_program(source: str, form: str | None) -> Program:
-    """Return a program; report a missing path that can only name a folder as a missing bundle."""
-    try:
-        return read_round(source, form)
-    except LoadError:
-        if ":" not in source and not source.endswith((".py", ".pb", "-", *TEXTS)):
-            read_bundle(pathlib.Path(source))
-        raise
 
 
 def _compiled(program: Program, form: str) -> Bundle:

@@ -113,12 +113,12 @@ class PluginTable(Mapping[str, K], Generic[K]):
         Raises:
           TffcError: there is none; of the group's class, with this code.
         """
-        try:
-            return self[name]
-        except KeyError:
+        member = self.get(name)
+        if member is None:
             raise self._group.error(
-                code, f"there is no {self._group.noun} {name!r}", help=nearest(name, self)
-            ) from None
+                code, f"there is no {self._group.noun} {name!r}", help=nearest(str(name), self)
+            )
+        return member
 
     def _all(self) -> dict[str, K]:
         if self._packages is None:

@@ -8,9 +8,10 @@ import pathlib
 
 import click
 
+from tffc.api.audits import report_on_bundle, report_on_program
 from tffc.assurance.audit import documents
 from tffc.assurance.audit.audit import audit
-from tffc.assurance.audit.bundles import audit_bundle, program_digests
+from tffc.assurance.audit.bundles import audit_bundle
 from tffc.assurance.audit.policy import read_policy
 from tffc.assurance.audit.report import Report, Verdict, judged
 from tffc.assurance.audit.text import violation_text
@@ -103,17 +104,11 @@ def _audited(source: str, form: str | None) -> Report:
     if not os.path.isdir(source):
         program, kind = read_round_or_bundle(source, form)
         step(f"auditing {source}")
-        return Report(source, audit(program, kind), program_digests(program))
+        return report_on_program(source, program, audit(program, kind))
     bundle = read_bundle(pathlib.Path(source))
     reading = read_proved(source, bundle)
     step(f"auditing {source}")
-    return Report(
-        source,
-        audit_bundle(bundle, reading),
-        bundle.digests(),
-        is_read_from_components=not reading.is_proved,
-        proof=reading.answer(),
-    )
+    return report_on_bundle(source, bundle, reading, audit_bundle(bundle, reading))
 
 
 FORMATS = {

@@ -10,12 +10,10 @@ import pathlib
 
 import click
 
-from tffc.assurance.audit.audit import Audit
-from tffc.assurance.audit.bundles import program_digests
+from tffc.api.pages import describe_bundle, describe_program, older_bundle
 from tffc.assurance.audit.policy import Policy, read_policy
 from tffc.assurance.audit.report import Report, judged, source_name
-from tffc.backends import compile_initialize
-from tffc.backends.bundle.bundle import Bundle, read_bundle
+from tffc.backends.bundle.bundle import read_bundle
 from tffc.backends.forms.kinds import form_for
 from tffc.cli.breaking import GIT, lines_at, older_round, unproved
 from tffc.cli.options import (
@@ -30,7 +28,7 @@ from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
 from tffc.cli.proving import read_proved
 from tffc.cli.sources import read_round, refuse_form_of_bundle
-from tffc.explorer.description import Description, Older, describe, refusal
+from tffc.explorer.description import Description, Older, refusal
 from tffc.explorer.page import page
 from tffc.support.errors import TffcError
 
@@ -141,8 +139,8 @@ class _Asked:
         more = tuple(unproved(self.source))
         if os.path.isdir(self.since):
             reading = read_proved(self.since, read_bundle(pathlib.Path(self.since)))
-            doubt = None if reading.error is None else reading.error.message
-            return Older(reading.program, source_name(self.since), doubt=doubt, more=more)
+            older = older_bundle(source_name(self.since), reading)
+            return dataclasses.replace(older, more=more)
         program = older_round(self.since, self.source, form)
         if not self.since.startswith(GIT):
             return Older(program, source_name(self.since), more=more)
@@ -153,46 +151,21 @@ class _Asked:
 def _describe(asked: _Asked) -> Description:
     source = asked.source
     if os.path.isdir(source):
-        return _describe_bundle(asked, read_bundle(pathlib.Path(source)))
+        bundle = read_bundle(pathlib.Path(source))
+        reading = read_proved(source, bundle)
+        older = asked.older(bundle.form)
+        step(f"exploring {source}")
+        return describe_bundle(source, bundle, reading, older, asked.judged)
     try:
         program = read_round(source, asked.form)
     except TffcError as error:
         if error.span is None:
             raise
         return refusal(error, source_name(source))
-    round = program.computation
-    form = asked.form or form_for(round)
-    first = None if program.initialize is None else compile_initialize(program.initialize)
+    form = asked.form or form_for(program.computation)
     older = asked.older(form)
     step(f"exploring {source}")
-
-    def report(audit: Audit) -> Report:
-        return asked.judged(Report(source, audit, program_digests(round)))
-
-    return describe(round, form, source_name(source), initialize=first, older=older, report=report)
-
-
-def _describe_bundle(asked: _Asked, bundle: Bundle) -> Description:
-    """Return the page of a bundle: about its program if its components are proved to compute it,
-    else about what the components compute."""
-    source = asked.source
-    reading = read_proved(source, bundle)
-    older = asked.older(bundle.form)
-    step(f"exploring {source}")
-
-    def report(audit: Audit) -> Report:
-        is_other = not reading.is_proved
-        return asked.judged(Report(source, audit, bundle.digests(), is_other, reading.answer()))
-
-    return describe(
-        reading.program,
-        bundle.form,
-        source_name(source),
-        compiled=bundle.read_form(),
-        initialize=bundle.initialize,
-        older=older,
-        report=report,
-    )
+    return describe_program(source, program, form, older, asked.judged)
 
 
 def _open(path: pathlib.Path) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pathlib
+from typing import TYPE_CHECKING
 
 import click
 
 from tffc.cli.options import path_option, show_repeatedly, size_option, watch_option
 from tffc.cli.output import show_program
 from tffc.cli.usage import Choice
+
+if TYPE_CHECKING:
+    from tffc.api.texts import Style
 
 STYLES = ("compact", "formatted", "structural", "typed")
 
@@ -33,7 +37,7 @@ STYLES = ("compact", "formatted", "structural", "typed")
 @watch_option
 @size_option
 def print_command(
-    source: str, sexpr: bool, style: str, sections: pathlib.Path | None, watch: bool
+    source: str, sexpr: bool, style: Style, sections: pathlib.Path | None, watch: bool
 ) -> None:
     """Print a program. If it has several parts, print each below a line with its name and type.
 
@@ -48,22 +52,15 @@ def print_command(
     show_repeatedly(source, watch, lambda: _print(source, style, sections))
 
 
-def _print(source: str, style: str, sections: pathlib.Path | None) -> None:
+def _print(source: str, style: Style, sections: pathlib.Path | None) -> None:
+    from tffc.api.texts import text_of
     from tffc.cli.consent import tell_effects
     from tffc.cli.sources import read_parts
-    from tffc.language import notation
 
-    show = getattr(notation, style)
     parts = read_parts(source)
     tell_effects(parts)
     if sections is not None:
         from tffc.cli.output import write_section_folder
 
         write_section_folder(parts.values(), sections)
-    if len(parts) == 1:
-        (program,) = parts.values()
-        show_program(show(program))
-        return
-    from tffc.backends.bundle.bundle import listing
-
-    show_program(listing(parts, show).removesuffix("\n"))
+    show_program(text_of(parts, style))

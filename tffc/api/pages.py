@@ -1,0 +1,125 @@
+"""An HTML page about a round."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import pathlib
+from collections.abc import Callable
+
+from tffc.api.audits import report_on_bundle, report_on_program
+from tffc.api.programs import Program, Source, bundle_of, name_of, round_of
+from tffc.assurance.audit.bundles import Reading, read_for_audit
+from tffc.assurance.audit.policy import Policy, read_policy
+from tffc.assurance.audit.report import Report, judged, source_name
+from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_initialize
+from tffc.backends.forms.kinds import form_for
+from tffc.explorer.description import Description, Older, describe
+from tffc.explorer.page import page
+
+
+def explore(
+    source: Source | Bundle,
+    form: str | None = None,
+    *,
+    since: Source | Bundle | None = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
+    as_of: datetime.date | None = None,
+) -> str:
+    """Return an HTML page about a round: its stages, your source, passes, graphs and audit.
+
+    The page is a single file that needs no network.  `since` is an older version to show changes
+    from; `policy` and `as_of` are as for `tffc.audit`.  A bundle whose components are not proved to
+    compute its program is shown from its components.
+
+    Raises:
+      TffcError: the program cannot be read or compiled, or the policy is not one.
+    """
+    known = policy
+    if isinstance(known, (str, os.PathLike)):
+        known = read_policy(pathlib.Path(known))
+
+    def judge(report: Report) -> Report:
+        return report if known is None else judged(report, known, as_of)
+
+    bundle = bundle_of(source, form)
+    if bundle is not None:
+        older = None if since is None else older_version(since, bundle.form)
+        reading = read_for_audit(bundle)
+        description = describe_bundle(name_of(source), bundle, reading, older, judge)
+    else:
+        assert not isinstance(source, Bundle)
+        program = round_of(source, form)
+        older = None if since is None else older_version(since, form)
+        description = describe_program(name_of(source, program), program, form, older, judge)
+    if description.error is not None:
+        raise description.error
+    return page(description.plain)
+
+
+def older_version(source: Source | Bundle, form: str | None) -> Older:
+    """Return an older version of a round, for the changes since then.
+
+    Raises:
+      TffcError: it cannot be read.
+    """
+    title = source_name(name_of(source))
+    bundle = bundle_of(source)
+    if bundle is not None:
+        return older_bundle(title, read_for_audit(bundle))
+    assert not isinstance(source, Bundle)
+    return Older(round_of(source, form).computation, title)
+
+
+def older_bundle(title: str, reading: Reading) -> Older:
+    """Return the older version that was read of a bundle."""
+    doubt = None if reading.error is None else reading.error.message
+    return Older(reading.program, title, doubt=doubt)
+
+
+def describe_program(
+    name: str,
+    program: Program,
+    form: str | None,
+    older: Older | None,
+    judge: Callable[[Report], Report],
+) -> Description:
+    """Return the content of the page about a program; `judge` adds a verdict to its audit.
+
+    Raises:
+      TffcError: its first state cannot be compiled.
+    """
+    round_, first = program.computation, program.initialize
+    return describe(
+        round_,
+        form or form_for(round_),
+        source_name(name),
+        initialize=None if first is None else compile_initialize(first),
+        older=older,
+        report=lambda audited: judge(report_on_program(name, round_, audited)),
+    )
+
+
+def describe_bundle(
+    name: str,
+    bundle: Bundle,
+    reading: Reading,
+    older: Older | None,
+    judge: Callable[[Report], Report],
+) -> Description:
+    """Return the content of the page about a bundle: about its program if its components are proved
+    to compute it, else about what they compute.  `judge` adds a verdict to its audit.
+
+    Raises:
+      FormError: the components are not those of the form.
+    """
+    return describe(
+        reading.program,
+        bundle.form,
+        source_name(name),
+        compiled=bundle.read_form(),
+        initialize=bundle.initialize,
+        older=older,
+        report=lambda audited: judge(report_on_bundle(name, bundle, reading, audited)),
+    )

@@ -1,0 +1,46 @@
+"""The text of programs and bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeAlias
+
+from tffc.api.programs import Source, parts_of
+from tffc.backends.bundle.bundle import Bundle, listing
+from tffc.language.nodes import Node
+from tffc.language.notation import compact, formatted, structural, typed
+from tffc.support.errors import LanguageValueError
+from tffc.support.near import nearest
+
+Style: TypeAlias = Literal["compact", "formatted", "structural", "typed"]
+"""How a program is written: on one line, on several, as a drawing of its tree, or with types."""
+
+STYLES: dict[Style, Callable[[Node], str]] = {
+    "compact": compact,
+    "formatted": formatted,
+    "structural": structural,
+    "typed": typed,
+}
+
+
+def text(source: Source | Bundle, style: Style = "formatted") -> str:
+    """Return the text of a program, or of all parts of a process or bundle, each below a line with
+    its name and type.
+
+    Raises:
+      TffcError: there is no such program or bundle, or a part has no text in this style.
+      LanguageValueError: there is no such style.
+    """
+    if style not in STYLES:
+        raise LanguageValueError(
+            "E706", f"there is no style {style!r}", help=nearest(str(style), STYLES)
+        )
+    return text_of(parts_of(source), style)
+
+
+def text_of(parts: Mapping[str, Node], style: Style) -> str:
+    """Return the text of programs; each of several stands below a line with its name and type."""
+    if len(parts) == 1:
+        (program,) = parts.values()
+        return STYLES[style](program)
+    return listing(parts, STYLES[style]).removesuffix("\n")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from tffc.api.programs import TEXTS
 from tffc.assurance.audit.breaking import Breaks, Change, changes
 from tffc.assurance.audit.bundles import read_for_audit
 from tffc.assurance.audit.report import source_name
@@ -21,7 +22,7 @@ from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.annotations import annotation
 from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
-from tffc.cli.sources import TEXTS, read_computation, read_round_or_bundle
+from tffc.cli.sources import read_computation, read_round_or_bundle
 from tffc.language.nodes import Node
 from tffc.support.errors import LoadError, shown_path
 

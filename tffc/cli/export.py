@@ -41,40 +41,62 @@ def export(
 ) -> None:
     """Write a bundle, or the result of training it, as models or as an app."""
     exporter = EXPORTS[kind].load()
-    of_components, of_bundle, of_state = (
-        exporter.of_components,
-        exporter.of_bundle,
-        exporter.of_state,
-    )
-    if of_components is None and of_state is None:
+    if not exporter.takes_states:
         if state is not None or part is not None:
             raise click.UsageError(
                 f"{exporter.holding} starts from the first state: omit --state and --part"
             )
         refuse_without_effect(f"{exporter.holding} holds the whole bundle", "partial")
         refuse_without_effect(f"{exporter.holding} asks for consent when it runs", "allow_effects")
-    elif state is not None:
-        if os.path.isdir(source):
-            raise click.UsageError(
-                "--state needs a function: give MODULE:NAME instead of the bundle"
-            )
-        refuse_without_effect("a trained model has one component", "partial")
-        if of_components is None and of_state is not None:
-            refuse_without_effect(
-                f"nothing of a program is loaded for {EXPORTS[kind].summary}", "allow_effects"
-            )
-            _export_state(source, state, part or "", exporter, of_state, out, replace=force)
-        elif of_components is not None:
-            check_target(out, replace=force, own=exporter.own, holding=exporter.holding)
-            bound = _bound(source, state, part or "", exporter.component, allow_effects)
-            _write_models(bound, kind, of_components, out, partial=True, bare_names=True)
+    if state is not None:
+        _export_trained(source, kind, exporter, state, part or "", out, allow_effects, force=force)
         return
-    elif of_components is None and of_bundle is None:
+    if not exporter.takes_bundles:
         raise click.UsageError(
             f"{EXPORTS[kind].summary} gets the weights of a state: add --state STATE"
         )
     if part is not None:
         raise click.UsageError("--part selects part of a state: add --state STATE")
+    _export_bundle(source, kind, exporter, out, allow_effects, partial=partial, force=force)
+
+
+def _export_trained(
+    source: str,
+    kind: str,
+    exporter: Exporter,
+    state: pathlib.Path,
+    part: str,
+    out: pathlib.Path,
+    allow_effects: frozenset[str],
+    *,
+    force: bool,
+) -> None:
+    """Write a function or model of a module with a part of a trained state."""
+    if os.path.isdir(source):
+        raise click.UsageError("--state needs a function: give MODULE:NAME instead of the bundle")
+    refuse_without_effect("a trained model has one component", "partial")
+    if exporter.of_components is not None:
+        check_target(out, replace=force, own=exporter.own, holding=exporter.holding)
+        bound = _bound(source, state, part, exporter.component, allow_effects)
+        _write_models(bound, kind, exporter.of_components, out, partial=True, bare_names=True)
+    elif exporter.of_state is not None:
+        reason = f"nothing of a program is loaded for {EXPORTS[kind].summary}"
+        refuse_without_effect(reason, "allow_effects")
+        _export_state(source, state, part, exporter, exporter.of_state, out, replace=force)
+
+
+def _export_bundle(
+    source: str,
+    kind: str,
+    exporter: Exporter,
+    out: pathlib.Path,
+    allow_effects: frozenset[str],
+    *,
+    partial: bool,
+    force: bool,
+) -> None:
+    """Write the components of a bundle as models, or the whole of it as an app."""
+    of_components = exporter.of_components
     if of_components is not None and ":" in source and not os.path.exists(source):
         raise click.UsageError(
             f"{source} is a function, which is exported with a trained state: add --state STATE"
@@ -87,8 +109,8 @@ def export(
         components = bundle.run_by_rounds()
         check_consent(components, allow_effects)
         _write_models(components, kind, of_components, out, partial=partial)
-    elif of_bundle is not None:
-        _write_app(bundle, of_bundle, out)
+    elif exporter.of_bundle is not None:
+        _write_app(bundle, exporter.of_bundle, out)
 
 
 def _write_app(bundle: Bundle, of_bundle: OfBundle, out: pathlib.Path) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Generator
 
 import click
 
+from tffc.api.programs import sections_beside
 from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import say
 from tffc.cli.reproducer import Reproducer
-from tffc.cli.sources import sections_beside
 from tffc.cli.timings import Timings
 from tffc.language.nodes import Node
 from tffc.language.notation import formatted, typed, write_sections

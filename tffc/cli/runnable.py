@@ -22,13 +22,13 @@ import stat
 from collections.abc import Callable, Mapping
 
 from tffc.api.compiling import compiled
-from tffc.api.programs import or_missing_bundle
+from tffc.api.programs import Program, or_missing_bundle
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
 from tffc.backends.forms.kinds import form_for, load_form
 from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
 from tffc.cli.progress import step
-from tffc.cli.sources import Program, read_round, refuse_form_of_bundle
+from tffc.cli.sources import read_round, refuse_form_of_bundle
 from tffc.language import wire
 from tffc.language.type_parts import local_type
 from tffc.language.types import FunctionType, StructType, Type

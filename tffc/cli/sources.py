@@ -13,7 +13,7 @@ import sys
 import click
 
 from tffc.api import programs
-from tffc.api.programs import MAX_TEXT_BYTES, TEXTS, Fits, Program, decode, sections_beside
+from tffc.api.programs import MAX_TEXT_BYTES, TEXTS, Fits, Program, decode
 from tffc.cli.output import say
 from tffc.cli.progress import step
 from tffc.cli.streams import read_stdin
@@ -132,18 +132,3 @@ def read_text(source: str) -> str:
     limit = MAX_TEXT_BYTES
     data = read_stdin(limit) if source == STDIN else programs.read_content(source, limit)
     return data.decode("utf-8", errors="replace")
-
-
-__all__ = [
-    "TEXTS",
-    "Program",
-    "read_computation",
-    "read_parts",
-    "read_program",
-    "read_round",
-    "read_round_or_bundle",
-    "read_text",
-    "read_typed",
-    "refuse_form_of_bundle",
-    "sections_beside",
-]

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from tffc.api.programs import Program
 from tffc.api.verification import verified
 from tffc.assurance.validation import Report
 from tffc.assurance.validation.coverage import Coverage, NothingCompared
@@ -20,7 +21,7 @@ from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import say, show_json, show_line
 from tffc.cli.pipeline_choice import for_program, read_passes, read_pipeline
 from tffc.cli.progress import start_tensorflow, step
-from tffc.cli.sources import Program, read_computation, read_program, read_round
+from tffc.cli.sources import read_computation, read_program, read_round
 from tffc.language.types import FunctionType
 from tffc.passes import Pipeline
 from tffc.passes.table import default_pipeline

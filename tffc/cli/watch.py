@@ -150,7 +150,7 @@ class _Module(_Files):
 
 def _watched(source: str) -> _Files:
     # Imported late, because it takes long to load.
-    from tffc.cli.sources import TEXTS
+    from tffc.api.programs import TEXTS
 
     if source.endswith((".pb", *TEXTS)):
         return _Files(source)

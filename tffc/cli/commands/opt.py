@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tffc.api.programs import TEXTS, sections_beside
 from tffc.cli.options import (
     instrumentation_options,
     path_option,
@@ -18,7 +19,7 @@ from tffc.cli.output import show_text, write_output, write_section_folder
 from tffc.cli.pass_instrumentation import PassInstrumentation
 from tffc.cli.pipeline_choice import for_program, read_passes
 from tffc.cli.reproducer import decode_reproducer
-from tffc.cli.sources import TEXTS, read_program, read_text, read_typed, sections_beside
+from tffc.cli.sources import read_program, read_text, read_typed
 from tffc.language import wire
 from tffc.language.nodes import Node
 from tffc.language.notation import typed

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tffc.api.programs import Program
 from tffc.api.proofs import BundleProof, proof_of
 from tffc.assurance.proof.prove import VERSION, Proof, refusal
 from tffc.backends.bundle.bundle import Bundle, read_bundle
@@ -15,7 +16,7 @@ from tffc.cli.flags import help_of, place_of
 from tffc.cli.options import json_option, size_option
 from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
-from tffc.cli.sources import Program, read_round
+from tffc.cli.sources import read_round
 
 
 @click.command("prove")

@@ -58,6 +58,16 @@ class Exporter:
     holding: str = "models"
     suffix: str = ""
 
+    @property
+    def takes_states(self) -> bool:
+        """Whether it exports something with a trained state."""
+        return self.of_components is not None or self.of_state is not None
+
+    @property
+    def takes_bundles(self) -> bool:
+        """Whether it exports a bundle or its components."""
+        return self.of_components is not None or self.of_bundle is not None
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExportKind:

@@ -159,7 +159,7 @@ def test_a_run_is_refused_in_one_place() -> None:
         "'--direct_num_workers=2 --direct_running_mode=multi_processing'"
     )
     assert run(engine_options=["--fanout=3"]) == (
-        "the engine 'local' takes no options [E747]\n"
+        "the engine 'local' takes no options, found --fanout=3 [E747]\n"
         "  help: choose the engine beam or ray, or give no options"
     )
     assert "needs both a program and clients' data" in run(evaluate=total)

@@ -8,17 +8,14 @@ size of the graph.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tffc.graphs.functions import Library
 from tffc.graphs.node import (
-    control_edges,
-    data_edges,
     encoded,
     hash_of,
     inputs_first,
@@ -81,20 +78,77 @@ def canonical_graph(
     return _Canon(graph.library).write(graph_scope(graph, parameters, results, initialize_op))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class GraphScope:
     """A graph or the body of a function: the positions of its arguments by name, its other nodes by
     name, and the results and nodes that have to run."""
 
-    arguments: dict[str, int]
-    nodes: dict[str, Any]
-    results: list[tuple[str, str]]
-    controls: list[str]
+    def __init__(
+        self,
+        arguments: dict[str, int],
+        nodes: Iterable[Any],
+        results: list[tuple[str, str]],
+        controls: list[str],
+    ) -> None:
+        self.arguments = arguments
+        self.nodes = {node.name: ScopeNode(node) for node in nodes if node.name not in arguments}
+        self.results = results
+        self.controls = controls
 
     def inputs(self, name: str) -> tuple[list[tuple[str, str]], list[str]]:
         """Return the data inputs of a node, and the nodes that it waits for."""
         node = self.nodes.get(name)
-        return ([], []) if node is None else (data_inputs(node), control_inputs(node))
+        return ([], []) if node is None else (node.data, node.waits)
+
+
+class ScopeNode:
+    """A node of a scope: its message, what it reads and what it waits for."""
+
+    def __init__(self, message: Any) -> None:
+        self.message = message
+        self.data: list[tuple[str, str]] = []
+        self.waits: list[str] = []
+        for edge in message.input:
+            if edge.startswith("^"):
+                self.waits.append(edge[1:])
+            else:
+                self.data.append(_source(edge))
+
+    @functools.cached_property
+    def attributes(self) -> list[_Attribute]:
+        """The attributes that matter, sorted by name."""
+        return [
+            _Attribute(
+                name, value, None if _has_names(name, value) else [*_value_parts(value, str)]
+            )
+            for name, value in lasting_attributes(self.message.attr)
+        ]
+
+    def parts(
+        self, function: Callable[[str], str], resource: Callable[[bytes], Iterable[object]]
+    ) -> list[object]:
+        """Return the node without its inputs; the functions give what stands for names."""
+        parts: list[object] = [function(self.message.op), self.message.device]
+        for attribute in self.attributes:
+            parts.append(attribute.name)
+            if attribute.parts is not None:
+                parts += attribute.parts
+            elif attribute.name in RESOURCE_NAMES:
+                parts += resource(attribute.value.s)
+            else:
+                parts += _value_parts(attribute.value, function)
+        return parts
+
+
+class _Attribute(NamedTuple):
+    """An attribute of a node.  Its parts are None if names are in them, which others stand for."""
+
+    name: str
+    value: Any
+    parts: list[object] | None
+
+
+def _has_names(name: str, value: Any) -> bool:
+    return name in RESOURCE_NAMES or value.HasField("func") or bool(value.list.func)
 
 
 def graph_scope(
@@ -104,7 +158,7 @@ def graph_scope(
     arguments = positions(_source(name)[0] for name in parameters)
     return GraphScope(
         arguments,
-        nodes={node.name: node for node in graph.node if node.name not in arguments},
+        graph.node,
         results=[_source(name) for name in results],
         controls=[initialize_op] if initialize_op else [],
     )
@@ -117,7 +171,7 @@ def function_scope(function: Any) -> GraphScope:
     arguments = positions(argument.name for argument in signature.input_arg)
     return GraphScope(
         arguments,
-        nodes={node.name: node for node in function.node_def if node.name not in arguments},
+        function.node_def,
         results=[_source(function.ret.get(out.name, "")) for out in signature.output_arg],
         controls=[node.name for node in function.node_def],
     )
@@ -132,14 +186,6 @@ def _source(tensor: str) -> tuple[str, str]:
     """Return the node that a tensor comes from, and the number of its output."""
     node, _, port = tensor.partition(":")
     return node, port or "0"
-
-
-def data_inputs(node: Any) -> list[tuple[str, str]]:
-    return list(map(_source, data_edges(node)))
-
-
-def control_inputs(node: Any) -> list[str]:
-    return [edge[1:] for edge in control_edges(node)]
 
 
 class NumberedFunctions(Library):
@@ -199,7 +245,7 @@ class _Canon:
         """Write how the functions that the nodes of a scope call are inlined and instantiated."""
         for name in number_nodes(scope, self._functions):
             if name in scope.nodes:
-                self._write_call("call", scope.nodes[name].attr)
+                self._write_call("call", scope.nodes[name].message.attr)
 
     def _write_call(self, kind: str, attributes: Any) -> None:
         self._token(kind)
@@ -225,11 +271,11 @@ class _Canon:
             self._token(numbers[source], port)
         self._token(*sorted(numbers[name] for name in scope.controls))
 
-    def _write_node(self, node: Any, numbers: dict[str, int]) -> None:
-        self._token("node", *_node_parts(node, self._function, self._resource))
-        for source, port in data_inputs(node):
-            self._token(numbers[source], port)
-        self._token("after", *sorted(numbers[name] for name in control_inputs(node)))
+    def _write_node(self, node: ScopeNode, numbers: dict[str, int]) -> None:
+        parts = ["node", *node.parts(self._function, self._resource)]
+        for source, port in node.data:
+            parts += (numbers[source], port)
+        self._token(*parts, "after", *sorted(numbers[source] for source in node.waits))
 
     def _resource(self, name: bytes) -> tuple[int]:
         return (self._resources.setdefault(name, len(self._resources)),)
@@ -279,7 +325,7 @@ def _own_label(scope: GraphScope, name: str, sketch: Callable[[str], str]) -> by
     node = scope.nodes.get(name)
     if node is None:
         return hash_of(["missing", name])
-    return hash_of(_node_parts(node, sketch, lambda resource: ()))
+    return hash_of(node.parts(sketch, lambda resource: ()))
 
 
 def _downstream(scope: GraphScope, order: list[str], own: dict[str, bytes]) -> dict[str, bytes]:
@@ -323,32 +369,30 @@ def lasting_attributes(attributes: Any) -> Iterator[tuple[str, Any]]:
         value = attributes[name]
         if name.startswith("_") or name in IGNORED_ATTRIBUTES:
             continue
-        if value.WhichOneof("value") == "list":
-            empty = not value.list.ByteSize()
+        kind = value.WhichOneof("value")
+        if kind == "list":
+            is_empty = not value.list.ByteSize()
         else:
-            empty = not (value.s or value.b) and value.WhichOneof("value") in ("s", "b")
-        if not empty:
+            is_empty = kind in ("s", "b") and not (value.s or value.b)
+        if not is_empty:
             yield name, value
 
 
-def _node_parts(
-    node: Any, function: Callable[[str], str], resource: Callable[[bytes], Iterable[object]]
-) -> Iterator[object]:
-    """Yield a node without its inputs; the functions give what stands for names."""
-    yield from (function(node.op), node.device)
-    for name, value in lasting_attributes(node.attr):
-        yield name
-        yield from resource(value.s) if name in RESOURCE_NAMES else _value_parts(value, function)
-
-
 def _value_parts(value: Any, function: Callable[[str], str]) -> Iterator[object]:
-    calls = [value.func] if value.HasField("func") else value.list.func
+    match value.WhichOneof("value"):
+        case "func":
+            calls, tensors = [value.func], []
+        case "tensor":
+            calls, tensors = [], [value.tensor]
+        case "list":
+            calls, tensors = value.list.func, value.list.tensor
+        case _:
+            calls, tensors = [], []
     for call in calls:
         yield function(call.name)
         for name, inner in lasting_attributes(call.attr):
             yield name
             yield from _value_parts(inner, function)
-    tensors = [value.tensor] if value.HasField("tensor") else value.list.tensor
     for tensor in tensors:
         yield from _tensor_parts(tensor)
     if not (calls or tensors):

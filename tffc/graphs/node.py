@@ -79,8 +79,11 @@ def tokens(parts: Iterable[object]) -> bytes:
 
     No other sequence of parts has the same bytes.
     """
-    contents = [part if isinstance(part, bytes) else str(part).encode() for part in parts]
-    return b"".join([b"%d:%b" % (len(content), content) for content in contents])
+    texts: list[bytes] = []
+    for part in parts:
+        content = part if isinstance(part, bytes) else str(part).encode()
+        texts.append(b"%d:%b" % (len(content), content))
+    return b"".join(texts)
 
 
 def hash_of(parts: Iterable[object]) -> bytes:

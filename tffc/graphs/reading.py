@@ -16,7 +16,7 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError
 
 from tffc.graphs.functions import named_functions
-from tffc.graphs.node import data_edges, port_of, source
+from tffc.graphs.node import port_of, source
 from tffc.graphs.operations import op_table
 from tffc.graphs.proto import GraphDef
 from tffc.support.errors import GraphError, reader
@@ -117,14 +117,15 @@ class _Scope:
         """
         before: dict[str, list[str]] = {}
         for name, node in self.nodes.items():
-            before[name] = []
-            for edge in node.input:
+            edges = list(node.input)
+            for edge in edges:
                 if not self.has(edge):
                     raise self.missing(f"node {name!r} has the input {edge!r}")
-                start = self.nodes.get(source(edge))
-                if start is not None and not (start.op in LOOP_ENDS and node.op in LOOP_STARTS):
-                    before[name].append(start.name)
-            self._check_count(node)
+            starts = [start for start in map(source, edges) if start in self.nodes]
+            if node.op in LOOP_STARTS:
+                starts = [start for start in starts if self.nodes[start].op not in LOOP_ENDS]
+            before[name] = starts
+            self._check_count(node, sum(not edge.startswith("^") for edge in edges))
         circular = _circular(before)
         if circular is not None:
             raise _malformed(f"node {circular!r} depends on itself", self.notes)
@@ -158,8 +159,7 @@ class _Scope:
             return operation.input_count(node.attr)
         return _length(self.functions[node.op], "input_arg") if node.op in self.functions else None
 
-    def _check_count(self, node: Any) -> None:
-        count = len(data_edges(node))
+    def _check_count(self, node: Any, count: int) -> None:
         expected = self._inputs_of(node)
         if expected not in (None, count):
             message = f"node {node.name!r} has {count} inputs, and {node.op} takes {expected}"

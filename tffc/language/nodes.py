@@ -144,6 +144,9 @@ class Selection(NodeBase):
         """Return the position of the element, as TFF's users ask for it."""
         return self.index
 
+    def children(self) -> tuple[Node, ...]:
+        return (self.source,)
+
     def rebuilt(self, children: tuple[Node, ...]) -> Selection:
         names = getattr(children[0].type, "names", ())
         keeps = self.index < len(names) and names[self.index] == self.name
@@ -204,6 +207,9 @@ class StructNode(NodeBase):
         """Yield the (name, value) pairs."""
         return zip(self.names, self.values, strict=True)
 
+    def children(self) -> tuple[Node, ...]:
+        return self.values
+
     def rebuilt(self, children: tuple[Node, ...]) -> StructNode:
         return StructNode(children, self.names, self.container)
 
@@ -244,6 +250,9 @@ class Call(NodeBase):
             signature.parameter.check_assignable_from(self.argument.type)
         _set(self, "type", signature.result)
 
+    def children(self) -> tuple[Node, ...]:
+        return (self.function,) if self.argument is None else (self.function, self.argument)
+
     def rebuilt(self, children: tuple[Node, ...]) -> Call:
         return Call(*children)
 
@@ -276,6 +285,9 @@ class Lambda(NodeBase):
                 f"{self.parameter_name!r} and `{self.parameter_type}`",
             )
         _set(self, "type", FunctionType(self.parameter_type, self.result.type))
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.result,)
 
     def rebuilt(self, children: tuple[Node, ...]) -> Lambda:
         return Lambda(self.parameter_name, self.parameter_type, children[0], self.span)

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Self, cast
 class Term:
     """An immutable tree.  Subclasses are frozen slotted dataclasses.
 
-    `_subtrees` names the fields that hold subtrees: a term, a tuple of terms, or None.  Two terms
-    are equal when class, label and children are.
+    One with subtrees returns them as its `children`, and names their fields in `_subtrees`.  Two
+    terms are equal when class, label and children are.
     """
 
     __slots__ = ("_hash",)
@@ -26,12 +26,7 @@ class Term:
 
     def children(self) -> tuple[Any, ...]:
         """Return the subtrees, in the order of every traversal."""
-        found: tuple[Any, ...] = ()
-        for name in self._subtrees:
-            part = getattr(self, name)
-            if part is not None:
-                found += part if isinstance(part, tuple) else (part,)
-        return found
+        return ()
 
     def own_label(self) -> Hashable:
         """Return the content of this term besides its subtrees: its other fields that are
@@ -48,6 +43,11 @@ class Term:
 
     def seal(self) -> None:
         """Compute what a subclass keeps beside its fields; nothing by default."""
+
+    def set_hash(self, children: tuple[Any, ...]) -> None:
+        """Hash the term; its children are hashed already."""
+        content = (type(self).__name__, self.own_label(), tuple(map(hash, children)))
+        object.__setattr__(self, "_hash", hash(content))
 
     def __hash__(self) -> int:
         # Most nodes are never hashed, so no node is hashed when it is made.
@@ -114,8 +114,7 @@ def _hash_all(root: Term) -> int:
             continue
         stack.pop()
         if not hasattr(term, "_hash"):
-            content = (type(term).__name__, term.own_label(), tuple(map(hash, children)))
-            object.__setattr__(term, "_hash", hash(content))
+            term.set_hash(children)
     return hash(root)
 
 

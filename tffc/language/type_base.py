@@ -126,6 +126,8 @@ class Type(Term, metaclass=Interning):
         children = self.children()
         for flag, ask in FLAGS.items():
             object.__setattr__(self, flag, flag == self._flag or any(map(ask, children)))
+        # Every type is looked up by its hash, and the types in it have theirs.
+        self.set_hash(children)
 
     def __str__(self) -> str:
         return self.compact_representation()

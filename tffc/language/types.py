@@ -116,6 +116,9 @@ class StructType(Elements[Type], Type):
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "types", types)
 
+    def children(self) -> tuple[Type, ...]:
+        return self.types
+
     def _parts(self) -> tuple[tuple[str | None, ...], tuple[Type, ...]]:
         return self.names, self.types
 
@@ -234,6 +237,9 @@ class SequenceType(Type):
             )
         object.__setattr__(self, "element", _lists_to_tuples(element))
 
+    def children(self) -> tuple[Type, ...]:
+        return (self.element,)
+
     def rebuilt(self, children: tuple[Type, ...]) -> SequenceType:
         return SequenceType(*children)
 
@@ -257,6 +263,9 @@ class FunctionType(Type):
     def __init__(self, parameter: Any, result: Any) -> None:
         object.__setattr__(self, "parameter", None if parameter is None else to_type(parameter))
         object.__setattr__(self, "result", to_type(result))
+
+    def children(self) -> tuple[Type, ...]:
+        return (self.result,) if self.parameter is None else (self.parameter, self.result)
 
     def rebuilt(self, children: tuple[Type, ...]) -> FunctionType:
         return FunctionType(children[0] if len(children) == 2 else None, children[-1])
@@ -304,6 +313,9 @@ class FederatedType(Type):
         object.__setattr__(self, "placement", placement)
         all_equal = placement.default_all_equal if all_equal is None else bool(all_equal)
         object.__setattr__(self, "all_equal", all_equal)
+
+    def children(self) -> tuple[Type, ...]:
+        return (self.member,)
 
     def rebuilt(self, children: tuple[Type, ...]) -> FederatedType:
         return FederatedType(children[0], self.placement, self.all_equal)

@@ -282,7 +282,8 @@ class GraphBuilder:
         mine = self.versions
         mine.producer = max(mine.producer, versions.producer)
         mine.min_consumer = max(mine.min_consumer, versions.min_consumer)
-        mine.bad_consumers[:] = sorted({*mine.bad_consumers, *versions.bad_consumers})
+        if versions.bad_consumers:
+            mine.bad_consumers[:] = sorted({*mine.bad_consumers, *versions.bad_consumers})
 
     def _needed(self, roots: Iterable[str]) -> set[str]:
         """Return the names of the nodes that `roots` need.

@@ -20,9 +20,9 @@ def run(task: Task[T] | T) -> T:
 
     However deep tasks nest, Python's own stack stays flat.
     """
-    if not isinstance(task, Generator):
-        return task
-    stack: list[Task[Any]] = [task]
+    if not isinstance(task, GeneratorType):
+        return cast("T", task)
+    stack: list[Any] = [task]
     result: Any = None
     while stack:
         try:
@@ -32,6 +32,6 @@ def run(task: Task[T] | T) -> T:
             result = finished.value
         else:
             if isinstance(result, GeneratorType):
-                stack.append(cast("Task[Any]", result))
+                stack.append(result)
                 result = None
     return result

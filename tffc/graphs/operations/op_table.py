@@ -79,24 +79,28 @@ class Operation(NamedTuple):
         the function that the node is in decides it."""
         count = 0
         for text in self.inputs:
+            if text.isdigit():
+                count += int(text)
+                continue
             name, _, default = text[1:].partition("=")
             if name in attributes and attributes[name].placeholder:
                 return None
             if text.startswith("@"):
                 count += len(attributes[name].list.type) if name in attributes else 0
-            elif text.startswith("*"):
-                count += max(attributes[name].i, 0) if name in attributes else int(default or 0)
             else:
-                count += int(text)
+                count += max(attributes[name].i, 0) if name in attributes else int(default or 0)
         return count
 
     def output_count(self, attributes: Any) -> int | None:
         """Return the number of output tensors of a node with these attributes; None as for
         inputs."""
-        names = filter(None, (output.repeats or output.types for output in self.outputs))
-        if any(name in attributes and attributes[name].placeholder for name in names):
-            return None
-        return sum(output.count(attributes) for output in self.outputs)
+        count = 0
+        for output in self.outputs:
+            name = output.repeats or output.types
+            if name and name in attributes and attributes[name].placeholder:
+                return None
+            count += output.count(attributes) if name else 1
+        return count
 
     def ports(self, attributes: Any) -> list[tuple[str, int, int | None]]:
         """Return the output tensors of a node with these attributes: for each its output, its index

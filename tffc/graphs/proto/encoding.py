@@ -232,7 +232,12 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
             at = _read_integers(data, tag & 7, at, place, found.setdefault(name, []))
             continue
         else:
-            start, at = read_length(data, at, place)
+            # Most contents are short: their length is one byte.
+            start = at + 1
+            if at < end and data[at] < 0x80 and start + data[at] <= end:
+                at = start + data[at]
+            else:
+                start, at = read_length(data, at, place)
             if kind is MESSAGES:
                 group = found.setdefault(name, [])
                 group.append(Place(start, at, place, f"{name}[{len(group)}]"))

@@ -6,6 +6,7 @@ A message in a message is a dictionary too, or what it was converted to: a type 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from types import GeneratorType
 from typing import Any, ClassVar, cast
 
 from tffc.graphs.proto.computation import described
@@ -56,12 +57,16 @@ class FieldReader:
     def _fields(
         self, found: dict[str, Any], place: Place, messages: tuple[MessageField, ...]
     ) -> Task[dict[str, Any]]:
+        # Only tasks are yielded: most messages inside are known already.
         for name, kind, _, inner, in_oneof in messages:
             if kind is MESSAGES:
-                for index, value in enumerate(found.get(name, ())):
-                    found[name][index] = yield self.message(value, inner)
+                places: list[Any] = found.get(name, [])
+                for index, place_inside in enumerate(places):
+                    value = self.message(place_inside, inner)
+                    places[index] = (yield value) if isinstance(value, GeneratorType) else value
             elif name in found:
-                found[name] = yield self.message(found[name], inner)
+                value = self.message(found[name], inner)
+                found[name] = (yield value) if isinstance(value, GeneratorType) else value
             elif not in_oneof and name not in OPTIONAL:
                 required(found, name, place)
         return found
@@ -134,7 +139,8 @@ def message_content(name: str, values: Mapping[str, Any], known: Contents) -> by
             pieces.append(WRITERS[kind](number, value))
             size += len(pieces[-1])
             continue
-        for part in value if kind is MESSAGES else (value,):
+        parts: Iterable[Any] = value if kind is MESSAGES else (value,)
+        for part in parts:
             content: Any = known.get(id(part), part)
             if isinstance(part, dict):
                 content = message_content(inner, cast("dict[str, Any]", part), known)

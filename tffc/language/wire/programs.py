@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, assert_never
 
 from tffc.graphs.proto.computation import described
@@ -82,7 +82,9 @@ class _ProgramReader(TypeReader):
     def _read(
         self, kind: str, place: Place, type_place: Place, whole: Place, key: bytes
     ) -> Task[Node]:
-        declared = yield self.type(type_place)
+        declared = self.type(type_place)
+        if not isinstance(declared, Type):
+            declared = yield declared
         if kind == "lambda" and not isinstance(declared, FunctionType):
             place.refuse("E216", f"a lambda cannot have the type `{declared}`")
         if kind == "literal" and not isinstance(declared, TensorType):
@@ -181,15 +183,16 @@ def to_bytes(node: Node, *, leaves: bool = True) -> bytes:
         )
     if leaves:
         check_may_leave(node)
-    known = _type_contents(node)
-    for part in postorder(node):
+    parts = list(postorder(node))
+    known = _type_contents(node, parts)
+    for part in parts:
         fields = {"type": part.type, _kind(part): _fields(part)}
         known[id(part)] = message_content(COMPUTATION, fields, known)
     return joined(known[id(node)])
 
 
-def _type_contents(root: Node) -> Contents:
-    """Return the contents of the messages of all types in a program.
+def _type_contents(root: Node, nodes: Iterable[Node]) -> Contents:
+    """Return the contents of the messages of all types in a program, whose nodes are given.
 
     Raises:
       OversizeError: the types of all nodes are larger than the limit.
@@ -197,7 +200,7 @@ def _type_contents(root: Node) -> Contents:
     known: Contents = {}
     made: dict[Type, bytes | Content] = {}
     taken, most = 0, max_size() * TYPE_BYTES
-    kinds = {id(node.type): node.type for node in postorder(root)}.values()
+    kinds = {id(node.type): node.type for node in nodes}.values()
     of_nodes = set(kinds)
     for kind in kinds:
         for part in postorder(kind, known):

@@ -43,6 +43,9 @@ class StructBinding(Term):
     _subtrees = ("elements",)
     elements: tuple[SectionBinding, ...]
 
+    def children(self) -> tuple[SectionBinding, ...]:
+        return self.elements
+
 
 SectionBinding: TypeAlias = TensorBinding | SequenceBinding | StructBinding
 

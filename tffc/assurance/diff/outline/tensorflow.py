@@ -62,20 +62,20 @@ class _GraphReader:
         node = scope.nodes.get(name)
         if node is None:
             return OutlineRow("missing", name)
-        function = self.called(node.op)
+        function = self.called(node.message.op)
         attributes: dict[str, Value] = {}
         if isinstance(function.function, int):
             attributes["function"] = function
-        if node.device:
-            attributes["device"] = quoted(node.device.encode())
-        for key, value in canon.lasting_attributes(node.attr):
+        if node.message.device:
+            attributes["device"] = quoted(node.message.device.encode())
+        for key, value in canon.lasting_attributes(node.message.attr):
             attributes[key] = self._attribute(key, value)
         return OutlineRow(
-            CALL if isinstance(function.function, int) else node.op,
+            CALL if isinstance(function.function, int) else node.message.op,
             name,
             attributes,
-            tuple((numbers[source], port) for source, port in canon.data_inputs(node)),
-            tuple(sorted(numbers[source] for source in canon.control_inputs(node))),
+            tuple((numbers[source], port) for source, port in node.data),
+            tuple(sorted(numbers[source] for source in node.waits)),
         )
 
     def _attribute(self, name: str, value: Any) -> Value:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tffc.graphs import proto
-from tffc.runtime.data.crc32c import masked_crc32c
+from tffc.runtime.data.tfrecord import masked_crc32c
 
 
 def example(features: Mapping[str, Any]) -> bytes:

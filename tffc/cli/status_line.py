@@ -1,7 +1,9 @@
 """A status line below all other output on the terminal, for progress.
 
 It is drawn below the cursor, which stays where it was.  The standard streams erase the status line
-before they write, so other output never shares a line with it.
+before they write, so other output never shares a line with it.  Rich draws its live displays at the
+cursor, and would have to be told of all output; TensorFlow and children of the process write to the
+terminal themselves.
 """
 
 from __future__ import annotations

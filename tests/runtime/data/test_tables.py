@@ -20,7 +20,6 @@ import pytest
 
 from tests.records import example, framed, write_records
 from tffc.language import DType, SequenceType, StructType, TensorType, Type
-from tffc.runtime.data.crc32c import crc32c
 from tffc.runtime.data.location import open_data, open_source
 from tffc.runtime.data.source import check_all
 from tffc.support.errors import DataError, MissingExtraError
@@ -605,18 +604,3 @@ def test_records_of_other_messages_are_refused() -> None:
         "ada.tfrecord holds a record that is not a tf.train.Example [E627]\n"
         "  help: write serialized tf.train.Example messages"
     )
-
-
-@pytest.mark.parametrize("length", [0, 1, 3, 4, 9, 16, 17, 1023, 1024, 1025, 3000])
-def test_checksums(length: int) -> None:
-    data = bytes(number * 7 % 256 for number in range(length))
-    register = 0xFFFFFFFF
-    for byte in data:
-        register ^= byte
-        for _ in range(8):
-            register = (register >> 1) ^ (0x82F63B78 if register & 1 else 0)
-    assert crc32c(data) == register ^ 0xFFFFFFFF
-
-
-def test_the_checksum_that_the_standard_gives() -> None:
-    assert crc32c(b"123456789") == 0xE3069283

@@ -17,6 +17,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
+import google_crc32c
 import numpy as np
 
 from tffc.graphs import proto
@@ -24,7 +25,6 @@ from tffc.language.dtypes import DType
 from tffc.language.types import TensorType
 from tffc.runtime.data.casts import converted, string_array
 from tffc.runtime.data.cells import Rules, Wanted, cell_error, empty_error, lost_error, shaped
-from tffc.runtime.data.crc32c import masked_crc32c
 from tffc.runtime.data.files import DataFile, changed, expand, reading
 from tffc.runtime.data.source import OFTEN, Indexing, no_indexing
 from tffc.runtime.data.table import RowIndex, Table, no_client
@@ -170,6 +170,13 @@ def _frame(file: BinaryIO, path: str, start: int, end: int) -> bytes:
         f"{path} is not a TFRecord file, or is damaged, from byte {start} on",
         help="write the file again, for example with tf.io.TFRecordWriter",
     )
+
+
+def masked_crc32c(content: bytes) -> int:
+    """Return the checksum of TFRecord files: CRC-32C, rotated by 15 bits and shifted."""
+    crc32c: Any = google_crc32c  # it has no types
+    crc: int = crc32c.value(content)
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def _features(content: bytes, path: str) -> Any:

@@ -118,7 +118,7 @@ def _graph_apart(graph: Any, index: int) -> bytes:
         function.add_to(graph.library)
     unnamed = 0
     for node in graph.node:
-        rename_calls(node, names)
+        rename_calls([node], names)
         if "shared_name" in node.attr:
             shared = node.attr["shared_name"].s or f"empty_{unnamed}".encode()
             unnamed += not node.attr["shared_name"].s

@@ -13,10 +13,10 @@ import functools
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from tffc.graphs.functions import Library
 from tffc.graphs.node import (
+    Attributes,
     control_edges,
     data_edges,
     encoded,
@@ -25,7 +25,15 @@ from tffc.graphs.node import (
     reached,
     tokens,
 )
-from tffc.graphs.proto import DataType
+from tffc.graphs.proto import (
+    AttrValue,
+    DataType,
+    FunctionDef,
+    FunctionDefLibrary,
+    GraphDef,
+    NodeDef,
+    TensorProto,
+)
 
 IGNORED_ATTRIBUTES = frozenset(
     {"config", "config_proto", "debug_name", "executor_type", "metadata"}
@@ -70,7 +78,7 @@ complex numbers as two, and how `struct` packs one."""
 
 
 def canonical_graph(
-    graph: Any, parameters: list[str], results: list[str], initialize_op: str
+    graph: GraphDef, parameters: list[str], results: list[str], initialize_op: str
 ) -> bytes:
     """Return the canonical form of what a graph computes for `results`, and in `initialize_op` if
     there is one.
@@ -87,7 +95,7 @@ class GraphScope:
     name, and the results and nodes that have to run."""
 
     arguments: dict[str, int]
-    nodes: dict[str, Any]
+    nodes: dict[str, NodeDef]
     results: list[tuple[str, str]]
     controls: list[str]
 
@@ -98,7 +106,7 @@ class GraphScope:
 
 
 def graph_scope(
-    graph: Any, parameters: list[str], results: list[str], initialize_op: str
+    graph: GraphDef, parameters: list[str], results: list[str], initialize_op: str
 ) -> GraphScope:
     """Return the scope of the graph itself; for the arguments see `canonical_graph`."""
     arguments = positions(_source(name)[0] for name in parameters)
@@ -110,7 +118,7 @@ def graph_scope(
     )
 
 
-def function_scope(function: Any) -> GraphScope:
+def function_scope(function: FunctionDef) -> GraphScope:
     """Return the scope of a function.  All nodes have to run, because some run for their
     effects."""
     signature = function.signature
@@ -134,18 +142,18 @@ def _source(tensor: str) -> tuple[str, str]:
     return node, port or "0"
 
 
-def data_inputs(node: Any) -> list[tuple[str, str]]:
+def data_inputs(node: NodeDef) -> list[tuple[str, str]]:
     return list(map(_source, data_edges(node)))
 
 
-def control_inputs(node: Any) -> list[str]:
+def control_inputs(node: NodeDef) -> list[str]:
     return [edge[1:] for edge in control_edges(node)]
 
 
 class NumberedFunctions(Library):
     """The functions of a library, numbered by first use."""
 
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: FunctionDefLibrary) -> None:
         super().__init__(library)
         self.met: list[str] = []
         self._numbers: dict[str, int] = {}
@@ -173,7 +181,7 @@ class _Canon:
     where kernels of functions keep state, what decides about that is written too.
     """
 
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: FunctionDefLibrary) -> None:
         self._functions = NumberedFunctions(library)
         self._resources: dict[bytes, int] = {}
         self._configurations: dict[bytes, int] = {}
@@ -201,7 +209,7 @@ class _Canon:
             if name in scope.nodes:
                 self._write_call("call", scope.nodes[name].attr)
 
-    def _write_call(self, kind: str, attributes: Any) -> None:
+    def _write_call(self, kind: str, attributes: Attributes) -> None:
         self._token(kind)
         for name in sorted(attributes):
             value = encoded(attributes[name])
@@ -225,7 +233,7 @@ class _Canon:
             self._token(numbers[source], port)
         self._token(*sorted(numbers[name] for name in scope.controls))
 
-    def _write_node(self, node: Any, numbers: dict[str, int]) -> None:
+    def _write_node(self, node: NodeDef, numbers: dict[str, int]) -> None:
         self._token("node", *_node_parts(node, self._function, self._resource))
         for source, port in data_inputs(node):
             self._token(numbers[source], port)
@@ -313,7 +321,7 @@ def _upstream(scope: GraphScope, order: list[str], labels: dict[str, bytes]) -> 
     return hashes
 
 
-def lasting_attributes(attributes: Any) -> Iterator[tuple[str, Any]]:
+def lasting_attributes(attributes: Attributes) -> Iterator[tuple[str, AttrValue]]:
     """Yield the attributes that matter, sorted by name.
 
     Attributes that are false or empty are left out: another version of TensorFlow may not write
@@ -332,7 +340,7 @@ def lasting_attributes(attributes: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _node_parts(
-    node: Any, function: Callable[[str], str], resource: Callable[[bytes], Iterable[object]]
+    node: NodeDef, function: Callable[[str], str], resource: Callable[[bytes], Iterable[object]]
 ) -> Iterator[object]:
     """Yield a node without its inputs; the functions give what stands for names."""
     yield from (function(node.op), node.device)
@@ -341,7 +349,7 @@ def _node_parts(
         yield from resource(value.s) if name in RESOURCE_NAMES else _value_parts(value, function)
 
 
-def _value_parts(value: Any, function: Callable[[str], str]) -> Iterator[object]:
+def _value_parts(value: AttrValue, function: Callable[[str], str]) -> Iterator[object]:
     calls = [value.func] if value.HasField("func") else value.list.func
     for call in calls:
         yield function(call.name)
@@ -355,7 +363,7 @@ def _value_parts(value: Any, function: Callable[[str], str]) -> Iterator[object]
         yield encoded(value)
 
 
-def _tensor_parts(tensor: Any) -> Iterator[object]:
+def _tensor_parts(tensor: TensorProto) -> Iterator[object]:
     """Yield a constant by its elements, without the repetitions of the last one."""
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     yield from (tensor.dtype, shape)
@@ -365,7 +373,7 @@ def _tensor_parts(tensor: Any) -> Iterator[object]:
         yield encoded(tensor)
 
 
-def tensor_elements(tensor: Any, count: int) -> list[bytes]:
+def tensor_elements(tensor: TensorProto, count: int) -> list[bytes]:
     """Return the elements of a constant without the repetitions of the last one: its strings, or
     the bytes of all its numbers in one piece.
 

@@ -141,7 +141,7 @@ def _adapted(rest: Any, prefix: str, given: Mapping[str, str], functions: Mappin
     adapted = copied_message(rest)
     scope_state(adapted, prefix)
     scope_loop(adapted, prefix)
-    rename_calls(adapted, functions)
+    rename_calls([adapted], functions)
     # The node that replaces a parameter stands for it.
     rename_colocations(adapted, lambda name: given.get(f"^{name}", f"^{prefix}{name}")[1:])
     return adapted

@@ -50,21 +50,21 @@ class FieldReader:
           WireError: the message is malformed, or lacks a message that it must have.
         """
         description = described(name)
-        found = read_message(self.data, place, description.schema)
-        return self._fields(found, place, description.messages) if description.messages else found
+        fields = read_message(self.data, place, description.schema)
+        return self._fields(fields, place, description.messages) if description.messages else fields
 
     def _fields(
-        self, found: dict[str, Any], place: Place, messages: tuple[MessageField, ...]
+        self, fields: dict[str, Any], place: Place, messages: tuple[MessageField, ...]
     ) -> Task[dict[str, Any]]:
         for name, kind, _, inner, in_oneof in messages:
             if kind is MESSAGES:
-                for index, value in enumerate(found.get(name, ())):
-                    found[name][index] = yield self.message(value, inner)
-            elif name in found:
-                found[name] = yield self.message(found[name], inner)
+                for index, value in enumerate(fields.get(name, ())):
+                    fields[name][index] = yield self.message(value, inner)
+            elif name in fields:
+                fields[name] = yield self.message(fields[name], inner)
             elif not in_oneof and name not in OPTIONAL:
-                required(found, name, place)
-        return found
+                required(fields, name, place)
+        return fields
 
     def variant(self, place: Place, name: str, what: str) -> tuple[str, Place, str]:
         """Return the field that is set in a message that is a oneof: its name, its place and the
@@ -83,23 +83,23 @@ class FieldReader:
         return self.fields(place, name) if reader is None else reader(self, place)
 
 
-def only(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
-    """Return the name and the place of the only field in `found`.
+def only(fields: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
+    """Return the name and the place of the only field in `fields`.
 
     Raises:
       WireError: there is no field, or more than one.
     """
-    if len(found) != 1:
-        held = ", ".join(found) or "none of them"
+    if len(fields) != 1:
+        held = ", ".join(fields) or "none of them"
         place.refuse("E203", f"{what} has exactly one of its variants; found {held}")
-    return next(iter(found.items()))
+    return next(iter(fields.items()))
 
 
-def required(found: dict[str, Any], name: str, place: Place) -> Place:
+def required(fields: dict[str, Any], name: str, place: Place) -> Place:
     """Return a field that the message at `place` must have."""
-    if name not in found:
+    if name not in fields:
         place.refuse("E203", f"the field {name} is missing")
-    return found[name]
+    return fields[name]
 
 
 SMALL = 4096
@@ -126,8 +126,8 @@ def message_content(name: str, values: Mapping[str, Any], known: Contents) -> by
     size = 0
     pieces: list[Any] = []
     fields = described(name).fields
-    for each, value in values.items():
-        _, kind, number, inner, in_oneof = fields[each]
+    for field, value in values.items():
+        _, kind, number, inner, in_oneof = fields[field]
         if value is None or not (value or in_oneof or kind is MESSAGE):
             continue
         if kind in WRITERS:

@@ -81,7 +81,7 @@ class Library:
         self._nodes: dict[str, Mapping[str, NodeView]] = {}
         self._bodies: dict[str, Body] = {}
 
-    def called_by(self, node: NodeDef) -> tuple[str, ...]:
+    def called_by(self, node: NodeView) -> tuple[str, ...]:
         """Return the functions that a node names, each once.
 
         Raises:

@@ -31,17 +31,17 @@ def components(type: SequenceType) -> list[TensorType]:
     Raises:
       LanguageValueError: TensorFlow has no datasets of such elements.
     """
-    found: list[TensorType] = []
+    types: list[TensorType] = []
     stack: list[tuple[Type, int]] = [(type.element, 0)]
     while stack:
         part, depth = stack.pop()
         if isinstance(part, TensorType):
-            found.append(part)
+            types.append(part)
             continue
         assert isinstance(part, StructType)
         _check(type, part, depth)
         stack.extend((element, depth + 1) for element in reversed(part.types))
-    return found
+    return types
 
 
 def wire_order(type: SequenceType) -> list[int]:

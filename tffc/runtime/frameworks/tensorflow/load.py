@@ -123,11 +123,11 @@ def _divide_processor(tf: TensorFlow) -> None:
 def devices_for_calls(tf: TensorFlow) -> list[str]:
     """Return the devices that compiled functions run on by default: accelerators if there are any,
     otherwise the processors."""
-    found = _logical_devices(tf)
-    names = [each for each in found if each.device_type == "GPU"] or [
-        each for each in found if each.device_type == "CPU"
+    devices = _logical_devices(tf)
+    names = [device for device in devices if device.device_type == "GPU"] or [
+        device for device in devices if device.device_type == "CPU"
     ]
-    return [device_name(each) for each in names]
+    return [device_name(device) for device in names]
 
 
 def check_device(name: str) -> None:
@@ -137,12 +137,12 @@ def check_device(name: str) -> None:
       ExecutionError: it does not have it, or is not installed.
     """
     tf = load_tensorflow()
-    found = [device_name(each) for each in _logical_devices(tf)]
-    if name.upper() not in found:
+    names = [device_name(device) for device in _logical_devices(tf)]
+    if name.upper() not in names:
         raise ExecutionError(
             "E736",
             f"TensorFlow has no device {name}",
-            notes=(f"it has {', '.join(found)}",),
+            notes=(f"it has {', '.join(names)}",),
             help="name one of these, or leave the choice to TensorFlow",
         )
 

@@ -221,14 +221,14 @@ class TensorFlowRunner:
         names = {node.name for node in graph_def.node}
         for name, leaf in self._inputs.items():
             for stack in leaf.columns:
-                made = f"column_{len(replaced)}"
-                while made in names:
-                    made += "_"
-                node = graph_def.node.add(name=made, op="Placeholder")
+                column = f"column_{len(replaced)}"
+                while column in names:
+                    column += "_"
+                node = graph_def.node.add(name=column, op="Placeholder")
                 node.attr["dtype"].type = stack.dtype.as_datatype_enum
-                replaced[f"{made}:0"] = stack
+                replaced[f"{column}:0"] = stack
                 columns.setdefault(name.removesuffix(":0"), []).append(
-                    (made, node.attr["dtype"].type)
+                    (column, node.attr["dtype"].type)
                 )
         return columns, replaced
 

@@ -64,7 +64,7 @@ def _ancestors(section: GraphContent, root: str) -> set[str]:
     nodes = section.nodes
 
     def before(name: str) -> list[str]:
-        return [each for each in map(source, nodes[name].input) if each in nodes]
+        return [other for other in map(source, nodes[name].input) if other in nodes]
 
     return set(reached([root] if root else [], before))
 

@@ -7,7 +7,6 @@ meets every leaf of the first; then it is cast to the leaf's element type.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
 
 from tffc.language.dtypes import DType
 from tffc.language.types import TensorType, Type
@@ -15,10 +14,6 @@ from tffc.linking.attributes import type_attribute
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand, Tensor, from_leaves, leaf_types, matched, rebuild, tensors
 from tffc.support.errors import GraphError, LanguageTypeError
-
-if TYPE_CHECKING:
-    pass
-
 
 ORDERED = ("int", "uint", "float")
 NUMERIC = (*ORDERED, "complex")

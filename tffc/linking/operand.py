@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from tffc.language.type_parts import check_parts, leaves
 from tffc.language.types import SequenceType, StructType, TensorType, Type
 from tffc.language.wire import StructBinding
 from tffc.linking.attributes import type_number
 from tffc.support.errors import GraphError
-
-if TYPE_CHECKING:
-    pass
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tensor:

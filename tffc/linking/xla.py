@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from tffc.graphs.operations import hlo
 from tffc.graphs.operations.bytecode import BytecodeError
@@ -21,10 +21,6 @@ from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Tensor, from_leaves, leaf_types, matched, tensors
 from tffc.support.errors import FormError, GraphError
 from tffc.support.printable import printable
-
-if TYPE_CHECKING:
-    pass
-
 
 T = TypeVar("T")
 

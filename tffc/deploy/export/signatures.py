@@ -15,7 +15,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from tffc.backends.forms.kinds import FORMS
 from tffc.graphs.node import GraphNode, copied_message
@@ -36,10 +35,6 @@ from tffc.linking.operand import (
 )
 from tffc.runtime.data.arrays import ArrayLayout
 from tffc.support.errors import ExportError
-
-if TYPE_CHECKING:
-    pass
-
 
 ARGUMENT, RESULT = "arg", "result"
 NOT_IN_PYTHON = re.compile(r"\W", re.ASCII)

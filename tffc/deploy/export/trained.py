@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tffc.language.array import to_array
 from tffc.language.nodes import Compiled, Node
@@ -19,10 +19,6 @@ from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Tensor, from_leaves
 from tffc.linking.operand import tensors as tensors_of
 from tffc.support.errors import ExportError
-
-if TYPE_CHECKING:
-    pass
-
 
 LARGEST = 2**31 - 2**20
 """The most bytes of weights in a graph: a message is limited to 2 GiB, everything included."""

@@ -18,7 +18,7 @@ import functools
 import pathlib
 import re
 from collections.abc import Container, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tffc.graphs.node import Attributes, NodeView, all_nodes
 from tffc.graphs.operations import op_table
@@ -26,10 +26,6 @@ from tffc.graphs.operations.bytecode import BytecodeError, operations, strings
 from tffc.graphs.proto import AttrValue, GraphDef, NodeDef
 from tffc.graphs.proto.encoding import Kind, Place, read_message, schema
 from tffc.support.errors import WireError, reader
-
-if TYPE_CHECKING:
-    pass
-
 
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
 MODULE_TABLE = pathlib.Path(__file__).with_name("stablehlo.txt")

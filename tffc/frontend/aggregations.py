@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from tffc.frontend.context import FederatedContext, federated_context
 from tffc.frontend.conversion import convert
 from tffc.frontend.operands import (

@@ -48,6 +48,7 @@ from tffc.support.errors import (
     TffcError,
 )
 
+
 class Computation(Convertible):
     """A program: a function of at most one parameter, closed unless it was traced inside another.
 

@@ -12,6 +12,7 @@ from tffc.language.wire import StructBinding
 from tffc.linking.attributes import type_number
 from tffc.support.errors import GraphError
 
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tensor:
     """An output of a node: `edge` is how an input of another node is written, `node` for port 0 and

@@ -26,12 +26,12 @@ class Term:
 
     def children(self) -> tuple[Any, ...]:
         """Return the subtrees, in the order of every traversal."""
-        found: tuple[Any, ...] = ()
+        parts: tuple[Any, ...] = ()
         for name in self._subtrees:
             part = getattr(self, name)
             if part is not None:
-                found += part if isinstance(part, tuple) else (part,)
-        return found
+                parts += part if isinstance(part, tuple) else (part,)
+        return parts
 
     def own_label(self) -> Hashable:
         """Return the content of this term besides its subtrees: its other fields that are

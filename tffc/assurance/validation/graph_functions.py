@@ -20,9 +20,11 @@ class GraphFunctions:
     """The functions of a graph by name."""
 
     def __init__(self, graph: Any) -> None:
-        self.bodies: dict[str, Any] = {each.signature.name: each for each in graph.library.function}
+        self.bodies: dict[str, Any] = {
+            function.signature.name: function for function in graph.library.function
+        }
         self._gradients = {
-            each.function_name: each.gradient_func for each in graph.library.gradient
+            gradient.function_name: gradient.gradient_func for gradient in graph.library.gradient
         }
 
     def called_by(self, node: Any) -> list[str]:
@@ -32,7 +34,7 @@ class GraphFunctions:
 
     def called_from(self, name: str) -> set[str]:
         """Return the functions that a function calls, and the one that computes its gradient."""
-        called = {each for node in self.bodies[name].node_def for each in self.called_by(node)}
+        called = {callee for node in self.bodies[name].node_def for callee in self.called_by(node)}
         gradient = self._gradients.get(name)
         return called | ({gradient} if gradient in self.bodies else set())
 
@@ -107,7 +109,7 @@ def needed_effects(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
     main = [node for node in content.graph.node if node.name in names]
     yield from _effects(main, beside, functions)
     reached: set[str] = set()
-    called = [each for node in main for each in functions.called_by(node)]
+    called = [name for node in main for name in functions.called_by(node)]
     while called:
         name = called.pop()
         if name not in reached:

@@ -209,11 +209,11 @@ class _Replacing:
         operation = op_table.find(node.op)
         assert operation is not None
         ports = operation.ports(node.attr)
-        kept = type(node)(op=node.op)
+        draw = type(node)(op=node.op)
         for name in sorted(node.attr):
             if not name.startswith("_"):
-                kept.attr[name].CopyFrom(node.attr[name])
-        encoded = kept.SerializeToString(deterministic=True)
+                draw.attr[name].CopyFrom(node.attr[name])
+        encoded = draw.SerializeToString(deterministic=True)
         self._ask(node, encoded, _input_types(node), [dtype or 0 for _, _, dtype in ports])
         return {
             f"{node.name}:{output}:{index}": f"{node.name}:output:{position}"

@@ -131,7 +131,7 @@ class KnownTexts:
                 continue
             before = list(self._before(place, node))
             all_known = all_known and bool(before) and None not in before
-            new = [each for each in before if each is not None and each not in order]
+            new = [earlier for earlier in before if earlier is not None and earlier not in order]
             order.update(dict.fromkeys(new))
             waiting.extend(reversed(new))
         return Texts(tuple(known), all_known)
@@ -266,9 +266,9 @@ def _only(
 
 def _names(arguments: Any) -> list[str]:
     """Return the names of arguments or results; none if one of them is a list of tensors."""
-    if any(each.number_attr or each.type_list_attr for each in arguments):
+    if any(argument.number_attr or argument.type_list_attr for argument in arguments):
         return []
-    return [each.name for each in arguments]
+    return [argument.name for argument in arguments]
 
 
 def _count(node: Any, types: str) -> int | None:

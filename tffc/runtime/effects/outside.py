@@ -98,26 +98,28 @@ def outside_uses(section: Compiled) -> tuple[Use, ...]:
         return ()
     content = read_section(section)
     library = Library(content.graph.library)
-    found = list(_found("", content.nodes, content.own_nodes(), library))
+    outside_nodes = list(_found("", content.nodes, content.own_nodes(), library))
     for name in library.functions:
         nodes = library.nodes(name)
-        found += _found(name, nodes, nodes, library)
-    if not found:
+        outside_nodes += _found(name, nodes, nodes, library)
+    if not outside_nodes:
         return ()
     calls = _Calls(content, library)
-    return tuple(use for kinds, name, node in found for use in calls.uses(kinds, name, node))
+    return tuple(
+        use for kinds, name, node in outside_nodes for use in calls.uses(kinds, name, node)
+    )
 
 
 def _xla(section: Compiled) -> Iterator[Use]:
     content = read_xla(section.payload)
-    told: set[str] = set()
+    reported: set[str] = set()
     for opcode, target in hlo.instructions(content.hlo_module):
         effect = hlo.effect_of(opcode, target)
         if effect in OUTSIDE:
-            told.add(target)
+            reported.add(target)
             yield Use(OUTSIDE[effect], opcode, (target.encode(),) if target else (), ())
     for target in hlo.foreign_calls(content.hlo_module, content.stablehlo):
-        if target not in told:
+        if target not in reported:
             effect = hlo.effect_of(hlo.CUSTOM_CALL, target) or Effect.OTHER
             yield Use(OUTSIDE[effect], hlo.CUSTOM_CALL, (target.encode(),), ())
 
@@ -206,11 +208,13 @@ class _Calls:
         # Which inputs hold names is not known: list the known strings of all inputs, and ignore
         # computed ones.
         if places is None:
-            given = (text for edge in edges for text in self._texts.of(function, edge).known)
-            return [*named, *filter(None, given)], any(value.placeholder for value in attributes)
-        found = [self._texts.of(function, edges[place]) for place in places if place < len(edges)]
-        known = [text for each in found for text in each.known]
-        return [*named, *known], not all(each.all_known for each in found)
+            constants = (text for edge in edges for text in self._texts.of(function, edge).known)
+            return [*named, *filter(None, constants)], any(
+                value.placeholder for value in attributes
+            )
+        texts = [self._texts.of(function, edges[place]) for place in places if place < len(edges)]
+        known = [text for texts_of_edge in texts for text in texts_of_edge.known]
+        return [*named, *known], not all(texts_of_edge.all_known for texts_of_edge in texts)
 
 
 def _shown(names: list[bytes]) -> tuple[bytes, ...]:

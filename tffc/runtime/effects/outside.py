@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.body import body_of_graph
 from tffc.graphs.functions import SYMBOLIC_GRADIENT, Library, named_functions
@@ -30,6 +30,10 @@ from tffc.language.wire import read_tensorflow, read_xla
 from tffc.linking.section import SectionContent, read_section
 from tffc.runtime.effects.known_texts import TABLES, KnownTexts
 from tffc.support.errors import GraphError
+
+if TYPE_CHECKING:
+    from tffc.graphs.node import NodeView
+
 
 NAMING = (
     "address",
@@ -125,8 +129,8 @@ def _xla(section: Compiled) -> Iterator[Use]:
 
 
 def _found(
-    function: str, nodes: Mapping[str, Any], beside: Mapping[str, Any], library: Library
-) -> Iterator[tuple[list[str], str, Any]]:
+    function: str, nodes: Mapping[str, NodeView], beside: Mapping[str, NodeView], library: Library
+) -> Iterator[tuple[list[str], str, NodeView]]:
     """Yield the kinds of effects of each node in one body that has any, the function and the
     node."""
     for node in nodes.values():
@@ -140,8 +144,8 @@ class _Calls:
 
     def __init__(self, content: SectionContent, library: Library) -> None:
         self._library = library
-        self._first: dict[str, tuple[str, Any]] = {}
-        self._callers: dict[str, list[tuple[str, Any]]] = {}
+        self._first: dict[str, tuple[str, NodeView]] = {}
+        self._callers: dict[str, list[tuple[str, NodeView]]] = {}
         known: set[str] = set()
         # The graph first, then functions that it does not call.
         for root in ("", *library.functions):
@@ -155,7 +159,7 @@ class _Calls:
         graph = dataclasses.replace(body_of_graph(content.nodes), nodes=content.own_nodes())
         self._texts = KnownTexts(library, graph, self._callers)
 
-    def _walk(self, root: str, graph: Mapping[str, Any], known: set[str]) -> None:
+    def _walk(self, root: str, graph: Mapping[str, NodeView], known: set[str]) -> None:
         """Record the calls in a function, or in the graph, and in everything it calls."""
         order = [root]
         # The list grows during the loop.
@@ -169,11 +173,11 @@ class _Calls:
                         self._first[called] = caller, node
                         order.append(called)
 
-    def _called_by(self, node: Any) -> list[str]:
+    def _called_by(self, node: NodeView) -> list[str]:
         names = [node.op, *(call.name for call in named_functions(node.attr))]
         return [name for name in names if name in self._library.functions]
 
-    def uses(self, kinds: list[str], function: str, node: Any) -> Iterator[Use]:
+    def uses(self, kinds: list[str], function: str, node: NodeView) -> Iterator[Use]:
         """Yield the effects of a node; a file on another machine is an effect on the network
         too."""
         names, computed = self._named(function, node)
@@ -185,7 +189,7 @@ class _Calls:
         if remote and files in kinds and network not in kinds:
             yield Use(network, node.op, _shown(remote), path, computed)
 
-    def _path(self, function: str, node: Any) -> tuple[str, ...]:
+    def _path(self, function: str, node: NodeView) -> tuple[str, ...]:
         """Return the `path` of a `Use`."""
         steps = [node.name]
         while function:
@@ -199,7 +203,7 @@ class _Calls:
             steps.append(caller.name)
         return tuple(reversed(steps))
 
-    def _named(self, function: str, node: Any) -> tuple[list[bytes], bool]:
+    def _named(self, function: str, node: NodeView) -> tuple[list[bytes], bool]:
         """Return the names in a node's attributes and inputs, and whether there may be others."""
         attributes = [node.attr[name] for name in NAMING if name in node.attr]
         named = [text for value in attributes for text in (value.s, *value.list.s) if text]

@@ -33,12 +33,17 @@ from tffc.runtime.frameworks.tensorflow.datasets import (
     wire_order,
 )
 from tffc.runtime.frameworks.tensorflow.graph_content import GraphContent, read_graph
-from tffc.runtime.frameworks.tensorflow.load import TensorFlow, find_devices, load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import (
+    Tensor,
+    TensorFlow,
+    find_devices,
+    load_tensorflow,
+)
 from tffc.runtime.frameworks.tensorflow.session_state import remembers, waits
 from tffc.support.errors import ExecutionError, TffcError
 
 if TYPE_CHECKING:
-    from tffc.graphs.proto import GraphDef, TensorProto
+    from tffc.graphs.proto import GraphDef
 
 
 SCOPE = "section"
@@ -49,7 +54,7 @@ Columns: TypeAlias = Mapping[str, Sequence[tuple[str, int]]]
 """The placeholders of a graph that hold the elements of its sequences, one stacked tensor each,
 with their element types; by the name of the sequence."""
 
-Rewrite: TypeAlias = Callable[[Any, Columns], None]
+Rewrite: TypeAlias = Callable[["GraphDef", Columns], None]
 """A function that changes a TensorFlow GraphDef in place so that it runs faster."""
 
 
@@ -374,7 +379,7 @@ IGNORE_STATE = 1
 class TensorOutput:
     """A tensor of the result."""
 
-    def __init__(self, tensor: TensorProto, type: TensorType) -> None:
+    def __init__(self, tensor: Tensor, type: TensorType) -> None:
         self.fetches = (tensor,)
         self._type = type
         self._dtype = type.element_type.dtype
@@ -393,7 +398,7 @@ class SequenceOutput:
     An infinite dataset is fetched as a graph instead.
     """
 
-    def __init__(self, tf: TensorFlow, tensor: TensorProto, type: SequenceType) -> None:
+    def __init__(self, tf: TensorFlow, tensor: Tensor, type: SequenceType) -> None:
         self._tf = tf
         self._type = type
         types = components(type)
@@ -415,7 +420,7 @@ class SequenceOutput:
         self.fetches = (start, graph)
         self._next = tf.raw_ops.IteratorGetNext(iterator=iterator, **specs)
 
-    def _plain(self, tensor: TensorProto) -> Any:
+    def _plain(self, tensor: Tensor) -> Any:
         """Return the dataset without autotuning, whose thread may keep the end of an iterator
         waiting for a minute."""
         tf = self._tf

@@ -140,17 +140,17 @@ def _changes(older: Older, program: Node, form: str) -> Plain:
     files = [SourceFiles(), SourceFiles()]
     files[0].add(spans_of(older.program))
     files[1].add(spans_of(program))
-    before, after = (each.plain() for each in files)
+    before, after = (file.plain() for file in files)
     if older.lines is not None:
         texts = map(older.lines, files[1].paths())
-        before = [{**each, "lines": list(text)} for each, text in zip(after, texts, strict=True)]
+        before = [{**line, "lines": list(text)} for line, text in zip(after, texts, strict=True)]
     pairs = zip(before, after, strict=False)
     parts = differences({"computation": older.program}, {"computation": program})
     return {
         "since": older.title,
         "doubt": older.doubt,
         **_breaking(older, program, form),
-        "parts": [dataclasses.asdict(each) for each in parts],
+        "parts": [dataclasses.asdict(part) for part in parts],
         "sources": [
             {"before": old, "after": new, "diff": difference(old["lines"], new["lines"])}
             for old, new in pairs
@@ -166,7 +166,7 @@ def _breaking(older: Older, program: Node, form: str) -> Plain:
     except TffcError as error:
         return {"breaking": [], "unknown": error.message}
     return {
-        "breaking": [{**plain(each), "means": each.breaks.value} for each in breaking],
+        "breaking": [{**plain(change), "means": change.breaks.value} for change in breaking],
         "unknown": None,
     }
 
@@ -174,9 +174,9 @@ def _breaking(older: Older, program: Node, form: str) -> Plain:
 def refusal(error: TffcError, title: str) -> Description:
     """Return the content of a page with only an error, for a source without a program."""
     files = SourceFiles()
-    found = {"tffc": VERSION, "title": title, "error": error_plain(error, files)}
-    found |= {"texts": [], "passes": [], "sources": files.plain(), "graphs": []}
-    return Description(found, error)
+    content = {"tffc": VERSION, "title": title, "error": error_plain(error, files)}
+    content |= {"texts": [], "passes": [], "sources": files.plain(), "graphs": []}
+    return Description(content, error)
 
 
 def error_plain(error: TffcError, files: SourceFiles) -> Plain:
@@ -223,7 +223,7 @@ class _Round:
         self._broadcasts = dict(zip(sent, audited.broadcasts, strict=True))
         called = {name: channel.name for name, channel in self._channels.items()}
         self._flowing = Flowing(program, flows, audited, called)
-        self._released = [each for each in audited.channels if each.operator == "output"]
+        self._released = [channel for channel in audited.channels if channel.operator == "output"]
 
     def plain(self) -> Plain:
         titles = self._titles()
@@ -233,11 +233,11 @@ class _Round:
                 for stage, (title, where) in COLUMNS.items()
             ],
             "protections": {
-                each.name.lower(): {"title": each.value, "means": means}
-                for each, means in PROTECTIONS.items()
+                protection.name.lower(): {"title": protection.value, "means": means}
+                for protection, means in PROTECTIONS.items()
             },
             "inputs": [self._input(0, "state"), self._input(1, "data")],
-            "calls": [self._call(each, titles) for each in self._round.calls.values()],
+            "calls": [self._call(call, titles) for call in self._round.calls.values()],
             "edges": self._edges(),
             "outputs": self._outputs(),
         }
@@ -286,9 +286,9 @@ class _Round:
                 {"name": title, "title": title, "stage": "result", **_value(node.type)}
                 for title, node in zip(("new state", "output"), results.values(), strict=True)
             ]
-        kept = self._released[0].protection.name.lower() if self._released else None
-        given = {"stage": "work", "protection": kept, **_value(results["output"].type)}
-        return [{"name": "output", "title": "output", **given}]
+        protection = self._released[0].protection.name.lower() if self._released else None
+        output = {"stage": "work", "protection": protection, **_value(results["output"].type)}
+        return [{"name": "output", "title": "output", **output}]
 
     def _call(self, staged: StagedCall, titles: Mapping[str, str]) -> Plain:
         span = staged.binding.span
@@ -305,7 +305,7 @@ class _Round:
             "runs": SIDES[staged.stage],
             "plumbing": is_plumbing(staged),
             "place": self._files.place(span),
-            "graphs": [self._graphs.number(each) for each in _sections(staged.call)],
+            "graphs": [self._graphs.number(section) for section in _sections(staged.call)],
             "because": self._because(staged),
             "steps": steps_of(self._round, staged, self._graphs),
             "data": self._data(staged),
@@ -329,14 +329,14 @@ class _Round:
 
     def _edges(self) -> list[Plain]:
         """Return the edges; all wires between the same two calls are parts of one edge."""
-        found: dict[tuple[str, str], list[Wire]] = {}
+        wires_of: dict[tuple[str, str], list[Wire]] = {}
         for wire in self._wires:
             source = wire.part.source
             start = source.value if isinstance(source, Half) else source
             end = wire.target
             if isinstance(end, Half):
                 end = "new state" if end is STATE else "output"
-            found.setdefault((start, end), []).append(wire)
+            wires_of.setdefault((start, end), []).append(wire)
         return [
             {
                 "from": start,
@@ -351,7 +351,7 @@ class _Round:
                     for wire in wires
                 ],
             }
-            for (start, end), wires in found.items()
+            for (start, end), wires in wires_of.items()
         ]
 
 
@@ -391,8 +391,8 @@ def _sections(program: Node) -> list[Compiled]:
 def _section_name(staged: StagedCall) -> str | None:
     """Return the name of a call's section operand, if it has one."""
     call = staged.call
-    given = call.argument if isinstance(call.function, Intrinsic) else call.function
-    first = given.values[0] if isinstance(given, StructNode) and given.values else given
+    function = call.argument if isinstance(call.function, Intrinsic) else call.function
+    first = function.values[0] if isinstance(function, StructNode) and function.values else function
     return f"comp#{section_label(first)}" if isinstance(first, Compiled) else None
 
 
@@ -404,9 +404,12 @@ def _component(name: str, node: Node, form: type[Form], graphs: Graphs) -> Plain
         "type": _text(node.type),
         "text": None if isinstance(node, Compiled) else lines_of(formatted, node),
         "graphs": [
-            {"title": f"comp#{section_label(each)}", "number": (number := graphs.number(each))}
+            {
+                "title": f"comp#{section_label(section)}",
+                "number": (number := graphs.number(section)),
+            }
             | {"nodes": graphs.size(number)}
-            for each in _sections(node)
+            for section in _sections(node)
         ],
     }
 

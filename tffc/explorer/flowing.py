@@ -52,14 +52,16 @@ class Flowing:
 
     def _named(self, total: int) -> list[str]:
         sources = self._flows.sources
-        data = [each.name for each in sources.of(total, Kind.DATA)]
-        counts = [f"how many {each.name}" for each in sources.of(total, Kind.COUNT)]
-        shapes = [each.name for each in sources.of(total, Kind.SHAPE) if each.name not in data]
+        data = [source.name for source in sources.of(total, Kind.DATA)]
+        counts = [f"how many {source.name}" for source in sources.of(total, Kind.COUNT)]
+        shapes = [
+            source.name for source in sources.of(total, Kind.SHAPE) if source.name not in data
+        ]
         own = [*data, *counts, *(f"shape of {name}" for name in shapes)]
         if own:
             return own
-        channels = [self._channels[each.name] for each in sources.of(total, Kind.CHANNEL)]
-        state = [each.name for each in sources.of(total, Kind.STATE)]
+        channels = [self._channels[source.name] for source in sources.of(total, Kind.CHANNEL)]
+        state = [source.name for source in sources.of(total, Kind.STATE)]
         return channels or [name for name, _ in gathered(state, self._state)]
 
 

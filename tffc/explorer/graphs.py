@@ -59,13 +59,13 @@ def _scope(scope: OutlineScope, words: dict[str, int]) -> dict[str, Any]:
                 words.setdefault(text, len(words))
                 for text in (row.operation, row.name, _attributes(row.attributes))
             ),
-            [_edge(*each) for each in row.inputs],
+            [_edge(*edge) for edge in row.inputs],
             list(row.after),
             _functions(list(row.attributes.values())),
         ]
         for row in scope.rows
     ]
-    results = [_edge(*each) for each in scope.results]
+    results = [_edge(*edge) for edge in scope.results]
     return {"name": scope.name, "rows": rows, "results": results, "after": list(scope.after)}
 
 
@@ -80,13 +80,13 @@ def _attributes(attributes: Any) -> str:
 
 def _functions(waiting: list[Value]) -> list[int]:
     """Return the numbers of the functions that attributes name."""
-    found: dict[int, None] = {}
+    functions: dict[int, None] = {}
     while waiting:
         value = waiting.pop()
         if isinstance(value, Values):
             waiting.extend(value.elements)
         elif isinstance(value, OutlineCall):
             if isinstance(value.function, int):
-                found[value.function] = None
-            waiting.extend(each for _, each in value.attributes)
-    return sorted(found)
+                functions[value.function] = None
+            waiting.extend(attribute for _, attribute in value.attributes)
+    return sorted(functions)

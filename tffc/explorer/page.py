@@ -51,8 +51,8 @@ def _seen(value: Json) -> Json:
         case str():
             return printable_lines(value)
         case dict():
-            return {printable(name): _seen(each) for name, each in value.items()}
+            return {printable(name): _seen(content) for name, content in value.items()}
         case list():
-            return [_seen(each) for each in value]
+            return [_seen(item) for item in value]
         case _:
             return value

@@ -62,8 +62,8 @@ class SourceFiles:
         called = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id
         if called not in TAKING_FUNCTIONS or not call.args:
             return None
-        given = call.args[0]
-        return ast.unparse(given) if isinstance(given, ast.Name | ast.Attribute) else None
+        function = call.args[0]
+        return ast.unparse(function) if isinstance(function, ast.Name | ast.Attribute) else None
 
     def definition(self, span: Span | None, function: str | None) -> dict[str, Any] | None:
         """Return the place of a function's definition in the file of a span, if there is just
@@ -96,13 +96,13 @@ class _Code:
 
 def spans_of(program: Node) -> list[Span]:
     """Return all spans in a program."""
-    found: list[Span | None] = []
+    spans: list[Span | None] = []
     for node in walk(program):
         if isinstance(node, Block):
-            found.extend(binding.span for binding in node.locals)
+            spans.extend(binding.span for binding in node.locals)
         elif isinstance(node, Lambda):
-            found.append(node.span)
-    return [span for span in found if span is not None]
+            spans.append(node.span)
+    return [span for span in spans if span is not None]
 
 
 def _read(file: str) -> list[str]:

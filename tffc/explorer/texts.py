@@ -59,15 +59,15 @@ class ProgramTexts:
 
 def difference(before: Sequence[str], after: Sequence[str]) -> list[list[int]]:
     """Return the line counts of a diff, in order: [removed, added, kept], and so on."""
-    found: list[list[int]] = []
+    blocks: list[list[int]] = []
     first = start = 0
     for one, other in (*aligned(before, after), (len(before), len(after))):
-        if one > first or other > start or not found:
-            found.append([one - first, other - start, 0])
+        if one > first or other > start or not blocks:
+            blocks.append([one - first, other - start, 0])
         if one < len(before):
-            found[-1][2] += 1
+            blocks[-1][2] += 1
         first, start = one + 1, other + 1
-    return found
+    return blocks
 
 
 def _text(title: str, program: Node) -> dict[str, Any]:
@@ -82,8 +82,8 @@ def lines_of(show: Callable[[Node], str], program: Node) -> list[str]:
         return [f"; {error.message}"]
     if len(text) <= LONGEST:
         return text.split("\n")
-    kept = text[:LONGEST].split("\n")[:-1]
-    return [*kept, f"; {len(text) - sum(map(len, kept))} characters more: tffc print shows them"]
+    lines = text[:LONGEST].split("\n")[:-1]
+    return [*lines, f"; {len(text) - sum(map(len, lines))} characters more: tffc print shows them"]
 
 
 def binding_lines(program: Node, style: str, lines: Sequence[str]) -> dict[str, int]:
@@ -91,7 +91,7 @@ def binding_lines(program: Node, style: str, lines: Sequence[str]) -> dict[str, 
     body = program.result if isinstance(program, Lambda) else program
     names = [binding.name for binding in body.locals] if isinstance(body, Block) else []
     spell = quoted if style == "typed" else printable
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     waiting = iter(names)
     name = next(waiting, None)
     for number, line in enumerate(lines, start=1):
@@ -99,6 +99,6 @@ def binding_lines(program: Node, style: str, lines: Sequence[str]) -> dict[str, 
             break
         rest = line.removeprefix(f"  {spell(name)}")
         if rest != line and rest.startswith((":", "=")):
-            found[name] = number
+            numbers[name] = number
             name = next(waiting, None)
-    return found
+    return numbers

@@ -90,9 +90,9 @@ class Wiring:
             return run(_evaluate(staged.call.argument, self._values))
         function, argument = operands(staged.call)
         assert isinstance(function, Lambda)
-        given = run(_evaluate(argument, self._values))
+        value = run(_evaluate(argument, self._values))
         name = function.parameter_name
-        inner = self._values if name is None else {**self._values, name: given}
+        inner = self._values if name is None else {**self._values, name: value}
         return run(_evaluate(function.result, inner))
 
     def wires(self) -> Iterator[Wire]:
@@ -136,7 +136,7 @@ class Wiring:
 
 
 def _is_made_of_parts(node: Node) -> bool:
-    return all(isinstance(each, Reference | Selection | StructNode) for each in walk(node))
+    return all(isinstance(part, Reference | Selection | StructNode) for part in walk(node))
 
 
 def _evaluate(node: Node, scope: Mapping[str, Tree]) -> Task[Tree]:
@@ -148,8 +148,8 @@ def _evaluate(node: Node, scope: Mapping[str, Tree]) -> Task[Tree]:
             return value[node.index] if isinstance(value, tuple) else _selected(value, node.index)
         case StructNode():
             values: list[Tree] = []
-            for each in node.values:
-                values.append((yield _evaluate(each, scope)))
+            for element in node.values:
+                values.append((yield _evaluate(element, scope)))
             return tuple(values)
         case _:
             raise AssertionError(f"{node} is not made of parts")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tffc.frontend.context import FederatedContext, federated_context
 from tffc.frontend.conversion import convert
 from tffc.frontend.operands import (
@@ -39,7 +37,7 @@ UNPLACED = "it must not be federated: give a constant or the result of a computa
 
 
 @entry_point
-def federated_sum(value: Any) -> Value:
+def federated_sum(value: object) -> Value:
     """Return the sum of the clients' values: `{T}@CLIENTS` to `T@SERVER`."""
     context = federated_context("tff.federated_sum")
     operand, type = federated_operand(value, context, "the value to sum", CLIENTS)
@@ -48,7 +46,7 @@ def federated_sum(value: Any) -> Value:
 
 
 @entry_point
-def federated_mean(value: Any, weight: Any = None) -> Value:
+def federated_mean(value: object, weight: object = None) -> Value:
     """Return the mean of the clients' values, weighted by each client's scalar `weight` if
     given."""
     context = federated_context("tff.federated_mean")
@@ -78,18 +76,18 @@ def _is_weight(type: Type) -> bool:
 
 
 @entry_point
-def federated_min(value: Any) -> Value:
+def federated_min(value: object) -> Value:
     """Return the smallest of the clients' values, elementwise."""
     return _extremum("federated_min", "minimum", value)
 
 
 @entry_point
-def federated_max(value: Any) -> Value:
+def federated_max(value: object) -> Value:
     """Return the largest of the clients' values, elementwise."""
     return _extremum("federated_max", "maximum", value)
 
 
-def _extremum(uri: str, name: str, value: Any) -> Value:
+def _extremum(uri: str, name: str, value: object) -> Value:
     context = federated_context(f"tff.{uri}")
     operand, type = federated_operand(value, context, f"the value to take the {name} of", CLIENTS)
     if not is_ordered(type):
@@ -106,7 +104,9 @@ def _reduced(context: FederatedContext, uri: str, operand: Value, type: Federate
 
 
 @entry_point
-def federated_aggregate(value: Any, zero: Any, accumulate: Any, merge: Any, report: Any) -> Value:
+def federated_aggregate(
+    value: object, zero: object, accumulate: object, merge: object, report: object
+) -> Value:
     """Return the result of a user-defined aggregation.
 
     `accumulate` adds a client's value to an accumulator, which starts as `zero`; `merge` combines
@@ -148,7 +148,7 @@ def _pair(first: Type, second: Type) -> StructType:
 
 
 @entry_point
-def federated_secure_sum(value: Any, max_input: Any) -> Value:
+def federated_secure_sum(value: object, max_input: object) -> Value:
     """Return the sum of the clients' integers from 0 to `max_input`, hidden from the server.
 
     `max_input` is one integer, or a structure of integers like that of the value.
@@ -157,7 +157,7 @@ def federated_secure_sum(value: Any, max_input: Any) -> Value:
 
 
 @entry_point
-def federated_secure_sum_bitwidth(value: Any, bitwidth: Any) -> Value:
+def federated_secure_sum_bitwidth(value: object, bitwidth: object) -> Value:
     """Return the sum of the clients' integers of `bitwidth` bits, hidden from the server.
 
     They are from 0 to 2 to the power of `bitwidth`, less one.  `bitwidth` is one integer, or a
@@ -166,7 +166,7 @@ def federated_secure_sum_bitwidth(value: Any, bitwidth: Any) -> Value:
     return _secure_sum("federated_secure_sum_bitwidth", value, bitwidth, "bitwidth")
 
 
-def _secure_sum(uri: str, value: Any, bound: Any, role: str) -> Value:
+def _secure_sum(uri: str, value: object, bound: object, role: str) -> Value:
     context = federated_context(f"tff.{uri}")
     operand, type, limit = secure_operands(value, bound, role, context)
     parameters = [FederatedType(type.member, CLIENTS), limit.type_signature]
@@ -175,7 +175,7 @@ def _secure_sum(uri: str, value: Any, bound: Any, role: str) -> Value:
 
 
 def secure_operands(
-    value: Any, bound: Any, role: str, context: FederatedContext
+    value: object, bound: object, role: str, context: FederatedContext
 ) -> tuple[Value, FederatedType, Value]:
     """Return the clients' integers, their type, and the bound with one integer for each of them.
 

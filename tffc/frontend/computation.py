@@ -63,7 +63,7 @@ class Computation(Convertible):
         type_signature: FunctionType,
         *,
         scope: FederatedContext | None = None,
-        function: Callable[..., Any] | None = None,
+        function: Callable[..., object] | None = None,
         allow_effects: frozenset[str] | None = None,
     ) -> None:
         self._node = node
@@ -137,10 +137,10 @@ class Computation(Convertible):
         return Value(self._node, self._type, self._scope)
 
     @entry_point
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
         return self.invoke(pack(self._type.parameter, args, kwargs))
 
-    def invoke(self, argument: Any) -> Any:
+    def invoke(self, argument: object) -> Any:
         """Call the computation with its one argument, or None if it takes none.
 
         Outside of traces the current context runs it; see `tffc.frontend.execution`.
@@ -181,16 +181,16 @@ class Computation(Convertible):
                 help="make them arguments of the computation",
             )
 
-    def _bind_call(self, argument: Any, context: FederatedContext) -> Value:
+    def _bind_call(self, argument: object, context: FederatedContext) -> Value:
         check_scope(self._scope, context)
         parameter = self._type.parameter
-        given = None
+        operand = None
         if parameter is not None:
-            given = convert(argument, parameter, context, zipping=True).comp
-        reference = context.bind(Call(self._node, given))
+            operand = convert(argument, parameter, context, zipping=True).comp
+        reference = context.bind(Call(self._node, operand))
         return Value(reference, self._type.result, context)
 
-    def _import(self, argument: Any, context: CompiledContext) -> Any:
+    def _import(self, argument: object, context: CompiledContext) -> Any:
         section = self._node
         if isinstance(section, Compiled) and section.kind == context.kind == "tensorflow":
             from tffc.frontend.tensorflow_call import import_section
@@ -213,7 +213,7 @@ class Computation(Convertible):
         return f"<computation of type {self._type}>"
 
 
-Tracer: TypeAlias = Callable[[Callable[..., Any], Type | None, bool], Computation]
+Tracer: TypeAlias = Callable[[Callable[..., object], Type | None, bool], Computation]
 """Traces a function at one parameter type; a parameter that is splatted, the last argument, is
 given as its elements."""
 
@@ -223,7 +223,7 @@ class PolymorphicComputation(Convertible):
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., object],
         signature: inspect.Signature,
         trace: Callable[[Type, bool], Computation],
     ) -> None:
@@ -241,7 +241,7 @@ class PolymorphicComputation(Convertible):
         return self._traced[key]
 
     @entry_point
-    def fn_for_argument_type(self, arg_type: Any, unpack: bool | None = None) -> Computation:
+    def fn_for_argument_type(self, arg_type: object, unpack: bool | None = None) -> Computation:
         """Return the computation for arguments of a type; it is traced once for each type.
 
         `unpack` demands that the elements of the argument be passed one by one.
@@ -259,11 +259,11 @@ class PolymorphicComputation(Convertible):
         return self.specialize(parameter).as_value(parameter)
 
     @entry_point
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        given = Struct([*((None, arg) for arg in args), *kwargs.items()])
+    def __call__(self, /, *args: object, **kwargs: object) -> Any:
+        arguments = Struct([*((None, arg) for arg in args), *kwargs.items()])
         names = (*(None for _ in args), *kwargs)
-        parameter = StructType.of(names, tuple(infer_type(value) for value in given))
-        return self.specialize(parameter, splat=True).invoke(given)
+        parameter = StructType.of(names, tuple(infer_type(value) for value in arguments))
+        return self.specialize(parameter, splat=True).invoke(arguments)
 
     def _named(self) -> str:
         name = function_name(self._function)
@@ -274,7 +274,7 @@ class PolymorphicComputation(Convertible):
 
 
 def trace_federated(
-    function: Callable[..., Any], parameter: Type | None, splatted: bool
+    function: Callable[..., object], parameter: Type | None, splatted: bool
 ) -> Computation:
     """Trace `function` by running it once on a placeholder for its argument."""
     outer = contexts.current()
@@ -297,7 +297,7 @@ def trace_federated(
     )
 
 
-def _result(function: Callable[..., Any], returned: Any, context: FederatedContext) -> Value:
+def _result(function: Callable[..., object], returned: object, context: FederatedContext) -> Value:
     name = function_name(function) or "the traced callable"
     if returned is None:
         raise ComputationReturnedNoneError(
@@ -315,7 +315,7 @@ def _result(function: Callable[..., Any], returned: Any, context: FederatedConte
 
 
 def trace_tensorflow(
-    function: Callable[..., Any], parameter: Type | None, splatted: bool
+    function: Callable[..., object], parameter: Type | None, splatted: bool
 ) -> Computation:
     """Trace `function` by running it once on symbolic tensors, and keep the graph."""
     from tffc.frontend.tensorflow_capture import capture
@@ -324,7 +324,9 @@ def trace_tensorflow(
     return Computation(section, FunctionType(parameter, result), function=function)
 
 
-def trace_jax(function: Callable[..., Any], parameter: Type | None, splatted: bool) -> Computation:
+def trace_jax(
+    function: Callable[..., object], parameter: Type | None, splatted: bool
+) -> Computation:
     """Trace `function` by running it once on abstract arrays, and keep JAX's XLA module."""
     from tffc.frontend.jax_capture import capture
 
@@ -332,7 +334,7 @@ def trace_jax(function: Callable[..., Any], parameter: Type | None, splatted: bo
     return Computation(section, FunctionType(parameter, result), function=function)
 
 
-def _declared(source: Any) -> Type:
+def _declared(source: object) -> Type:
     """Return the type that a decorator's argument declares for a parameter."""
     declared = to_type(source)
     if declared.is_abstract:
@@ -351,7 +353,7 @@ def _declared(source: Any) -> Type:
 
 
 def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
-    def wrap(function: Any, types: tuple[Any, ...]) -> Computation | PolymorphicComputation:
+    def wrap(function: object, types: tuple[object, ...]) -> Computation | PolymorphicComputation:
         if isinstance(function, Convertible) or not callable(function):
             raise LanguageTypeError(
                 "E416",
@@ -369,11 +371,11 @@ def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
 
         if signature.parameters and not types:
             return PolymorphicComputation(function, signature, traced)
-        given = [None if type is None else _declared(type) for type in types]
-        return traced(parameter_type(function, signature, given), False)
+        declared = [None if type is None else _declared(type) for type in types]
+        return traced(parameter_type(function, signature, declared), False)
 
     @entry_point
-    def decorate(*args: Any, **kwargs: Any) -> Any:
+    def decorate(*args: object, **kwargs: object) -> Any:
         if kwargs:
             raise LanguageTypeError(
                 "E407",
@@ -383,7 +385,12 @@ def _decorator(name: str, trace: Tracer) -> Callable[..., Any]:
         if args and callable(args[0]) and not isinstance(args[0], type):
             return wrap(args[0], args[1:])
         types = tuple(type if type is None else _declared(type) for type in args)
-        return entry_point(lambda function: wrap(function, types))
+
+        @entry_point
+        def decorate_function(function: object) -> Computation | PolymorphicComputation:
+            return wrap(function, types)
+
+        return decorate_function
 
     return decorate
 
@@ -399,7 +406,7 @@ jax_computation = _decorator("tff.jax.computation", trace_jax)
 
 
 @entry_point
-def serialize_computation(computation: Computation) -> bytes:
+def serialize_computation(computation: object) -> bytes:
     """Return the computation as the bytes of a `Computation` message, which TFF can read as well.
 
     Raises:
@@ -421,7 +428,7 @@ def serialize_computation(computation: Computation) -> bytes:
 
 
 @entry_point
-def deserialize_computation(data: bytes, *, allow_effects: Collection[str] = ()) -> Computation:
+def deserialize_computation(data: object, *, allow_effects: Collection[str] = ()) -> Computation:
     """Return the computation in the bytes of a `Computation` message.
 
     The bytes may come from anybody, so side effects need consent before the computation is called

@@ -74,11 +74,11 @@ class FederatedContext(abc.ABC):
         return Reference(name, value.type)
 
     @abc.abstractmethod
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, function: object, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
         """Bind the call of a function value."""
 
     @abc.abstractmethod
-    def add(self, left: Any, right: Any) -> Any:
+    def add(self, left: object, right: object) -> Any:
         """Bind the sum of two values of one type, elementwise."""
 
     def close(self, parameter_type: Type | None, result: Node, span: Span | None) -> Lambda:
@@ -135,11 +135,11 @@ def federated_context(operator: str) -> FederatedContext:
     if isinstance(context, FederatedContext):
         return context
     if context is None:
-        found = "it is used outside of one"
+        place = "it is used outside of one"
     else:
-        found = f"it is used inside a {context.kind}.computation"
+        place = f"it is used inside a {context.kind}.computation"
     raise ContextError(
         "E430",
-        f"{operator} can be used in a federated computation only, but {found}",
+        f"{operator} can be used in a federated computation only, but {place}",
         help="call it from a function decorated with @tff.federated_computation",
     )

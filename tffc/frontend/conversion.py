@@ -45,6 +45,7 @@ from tffc.support.errors import (
     TffcError,
     UnsupportedError,
 )
+from tffc.support.guards import is_listing
 from tffc.support.trampoline import Task, run
 
 
@@ -67,11 +68,11 @@ class Container(NamedTuple):
     """The content of a Python container: its elements' names, the elements and its class."""
 
     names: tuple[str | None, ...]
-    members: tuple[Any, ...]
+    members: tuple[object, ...]
     container: type | None
 
 
-def open_container(source: Any) -> Container | None:
+def open_container(source: object) -> Container | None:
     """Return the content of a Python container that converts to a struct, or None for anything
     else.
 
@@ -86,17 +87,16 @@ def open_container(source: Any) -> Container | None:
     if is_named_container(source):
         items = named_items(source)
         return Container(tuple(n for n, _ in items), tuple(v for _, v in items), type(source))
-    if not isinstance(source, (list, tuple)):
+    if not is_listing(source):
         return None
     pairs = bool(source) and all(
-        isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[0], str)
-        for item in source
+        is_listing(item) and len(item) == 2 and isinstance(item[0], str) for item in source
     )
     return Container((None,) * len(source), tuple(source), None if pairs else type(source))
 
 
 @entry_point
-def to_value(source: Any, type_spec: Any = None) -> Value:
+def to_value(source: object, type_spec: object = None) -> Value:
     """Convert `source` to a value, of type `type_spec` if that is given.
 
     Raises:
@@ -110,7 +110,7 @@ def to_value(source: Any, type_spec: Any = None) -> Value:
 
 
 def convert(
-    source: Any,
+    source: object,
     target: Type | None,
     context: FederatedContext | None,
     *,
@@ -130,7 +130,7 @@ class _Conversion:
         self.around: set[int] = set()
         """The ids of the containers being converted, to detect cycles."""
 
-    def convert(self, item: Any, wanted: Type | None, place: AccessPath) -> Task[Value]:
+    def convert(self, item: object, wanted: Type | None, place: AccessPath) -> Task[Value]:
         """Return the value of the object at `place` in the whole."""
         try:
             opened = open_container(item)
@@ -147,11 +147,11 @@ class _Conversion:
             target = targets[index] if targets else None
             parts.append((yield self.convert(member, target, (place, step))))
         self.around.discard(id(item))
-        made = struct_value(parts, opened.names, opened.container)
+        struct = struct_value(parts, opened.names, opened.container)
         if targets:
-            return made
+            return struct
         try:
-            return _fit(made, wanted, self.zipping)
+            return _fit(struct, wanted, self.zipping)
         except TffcError as error:
             _add_place(error, place)
             raise
@@ -163,7 +163,7 @@ def _add_place(error: TffcError, place: AccessPath) -> None:
         error.notes += (f"it stands at `{access_text(place)}`",)
 
 
-def _enter(item: Any, around: set[int]) -> None:
+def _enter(item: object, around: set[int]) -> None:
     """Record that a container is being converted; refuse one that contains itself."""
     if id(item) in around:
         raise LanguageValueError(
@@ -187,9 +187,9 @@ def _element_targets(opened: Container, wanted: Type | None) -> tuple[Type, ...]
 def _fit(value: Value, wanted: Type | None, zipping: bool) -> Value:
     if wanted is None or wanted.is_assignable_from(value.type_signature):
         return value
-    made = zip_to(value, wanted) if zipping else None
-    if made is not None:
-        return made
+    zipped = zip_to(value, wanted) if zipping else None
+    if zipped is not None:
+        return zipped
     try:
         wanted.check_assignable_from(value.type_signature)
     except TypeNotAssignableError as error:
@@ -198,7 +198,7 @@ def _fit(value: Value, wanted: Type | None, zipping: bool) -> Value:
     return value
 
 
-def _leaf(item: Any, wanted: Type | None, context: FederatedContext | None) -> Value:
+def _leaf(item: object, wanted: Type | None, context: FederatedContext | None) -> Value:
     match item:
         case Value():
             check_scope(scope_of(item), context)
@@ -210,6 +210,8 @@ def _leaf(item: Any, wanted: Type | None, context: FederatedContext | None) -> V
         case Placement():
             node = nodes.PlacementNode(item)
             return Value(node, node.type, None)
+        case _:
+            pass
     if isinstance(item, Node):
         return Value(item, item.type, None)
     if is_constant(item):
@@ -240,7 +242,7 @@ def check_scope(scope: FederatedContext | None, context: FederatedContext | None
     context.capture(scope)
 
 
-def is_constant(item: Any) -> bool:
+def is_constant(item: object) -> bool:
     """Return whether a Python object is a scalar, string or NumPy value."""
     if isinstance(item, (bool, int, float, complex, str, bytes)):
         return True
@@ -248,7 +250,7 @@ def is_constant(item: Any) -> bool:
     return numpy is not None and isinstance(item, (numpy.generic, numpy.ndarray))
 
 
-def _constant(item: Any, wanted: Type | None) -> Value:
+def _constant(item: object, wanted: Type | None) -> Value:
     if wanted is not None and not isinstance(wanted, TensorType):
         raise LanguageValueError(
             "E461",
@@ -283,7 +285,7 @@ def _check_objects(item: Any) -> None:
         )
 
 
-def infer_type(source: Any) -> Type:
+def infer_type(source: object) -> Type:
     """Return the type of a Python object used as an argument: a value, constant or TensorFlow
     object.
 
@@ -293,7 +295,7 @@ def infer_type(source: Any) -> Type:
     return run(_inferred(source, set()))
 
 
-def _inferred(item: Any, around: set[int]) -> Task[Type]:
+def _inferred(item: object, around: set[int]) -> Task[Type]:
     opened = open_container(item)
     if opened is None:
         return _leaf_type(item)

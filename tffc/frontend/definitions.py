@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from types import CodeType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tffc.support.errors import Span
 from tffc.support.source_text import source_lines
@@ -28,11 +28,10 @@ def definition_span(function: object) -> Span | None:
     if not isinstance(code, CodeType):
         return None
     node = _definition(code)
-    match node:
-        case None:
-            return Span(code.co_filename, code.co_firstlineno)
-        case ast.Lambda():
-            return _span(code, node)
+    if node is None:
+        return Span(code.co_filename, code.co_firstlineno)
+    if isinstance(node, ast.Lambda):
+        return _span(code, node)
     keyword = "async def " if isinstance(node, ast.AsyncFunctionDef) else "def "
     end = node.col_offset + len(f"{keyword}{node.name}".encode())
     return Span(code.co_filename, node.lineno, node.col_offset, node.lineno, end)
@@ -41,10 +40,12 @@ def definition_span(function: object) -> Span | None:
 def result_span(function: object) -> Span | None:
     """Return the span of a function's returned expression if there is a single one, else its
     definition."""
-    code: Any = getattr(function, "__code__", None)
-    node = _definition(code) if isinstance(code, CodeType) else None
-    returned = [] if node is None else list(_returned(node))
-    return _span(code, returned[0]) if len(returned) == 1 else definition_span(function)
+    code = getattr(function, "__code__", None)
+    if isinstance(code, CodeType) and (node := _definition(code)) is not None:
+        returned = list(_returned(node))
+        if len(returned) == 1:
+            return _span(code, returned[0])
+    return definition_span(function)
 
 
 def _definition(code: CodeType) -> Definition | None:
@@ -52,20 +53,20 @@ def _definition(code: CodeType) -> Definition | None:
     file, lines = code.co_filename, source_lines(code.co_filename)
     if file not in _parsed or _parsed[file][0] is not lines:
         _parsed[file] = lines, _definitions("".join(lines))
-    found = _parsed[file][1].get((code.co_name, code.co_firstlineno), [])
-    return found[0] if len(found) == 1 else None
+    candidates = _parsed[file][1].get((code.co_name, code.co_firstlineno), [])
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _definitions(source: str) -> Definitions:
-    found: Definitions = {}
+    definitions: Definitions = {}
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return found
+        return definitions
     for node in ast.walk(tree):
         if isinstance(node, Definition):
-            found.setdefault(_key(node), []).append(node)
-    return found
+            definitions.setdefault(_key(node), []).append(node)
+    return definitions
 
 
 def _key(node: Definition) -> tuple[str, int]:

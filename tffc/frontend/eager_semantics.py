@@ -9,10 +9,14 @@ import logging
 import threading
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import TensorFlow, load_tensorflow
 from tffc.runtime.user_code.source import call_theirs, run_inside
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import TensorProto
+
 
 _compares_by_value: ContextVar[bool] = ContextVar("tffc_compares_by_value", default=False)
 
@@ -34,7 +38,7 @@ def eager_semantics() -> Generator[None]:
         logger.removeFilter(_is_no_complaint)
 
 
-def create_variable(create: Callable[..., Any], **options: Any) -> Any:
+def create_variable(create: Callable[..., object], **options: Any) -> Any:
     """Return the variable that TensorFlow makes of these options.
 
     Meanwhile TensorFlow itself uses `==` to ask whether two tensors are the same object.  Only the
@@ -95,7 +99,9 @@ class _Comparisons:
 _comparisons = _Comparisons()
 
 
-def _by_value(tf: Any, by_object: Callable[..., Any], operation: Callable[..., Any]) -> Any:
+def _by_value(
+    tf: TensorFlow, by_object: Callable[..., object], operation: Callable[..., object]
+) -> Any:
     @functools.wraps(by_object)
     def compare(self: Any, other: Any) -> Any:
         if other is None or not _compares_by_value.get() or not _is_in_reach(tf, self):
@@ -105,7 +111,7 @@ def _by_value(tf: Any, by_object: Callable[..., Any], operation: Callable[..., A
     return compare
 
 
-def _is_in_reach(tf: Any, tensor: Any) -> bool:
+def _is_in_reach(tf: TensorFlow, tensor: TensorProto) -> bool:
     """Return whether an operation that is added now can take a tensor as an operand.
 
     TensorFlow itself compares tensors of functions that it has finished, as objects.

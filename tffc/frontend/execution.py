@@ -68,7 +68,7 @@ class _Interpreting:
     """Runs computations in the interpreter."""
 
     @entry_point
-    def __init__(self, default_num_clients: int = 0) -> None:
+    def __init__(self, default_num_clients: object = 0) -> None:
         """Take the number of clients for computations whose arguments hold no values of clients.
 
         Raises:
@@ -112,9 +112,9 @@ def _interpret(comp: Invocable, arg: Any, clients: int) -> Any:
     from tffc.runtime.frameworks.tensorflow.datasets import make_dataset
     from tffc.runtime.interpreter import interpreter
 
-    given = _made(arg, lambda inner, value: _interpret(inner, value, clients))
+    argument = _made(arg, lambda inner, value: _interpret(inner, value, clients))
     return interpreter.invoke(
-        comp.node, comp.type_signature, given, default_clients=clients, sequence=make_dataset
+        comp.node, comp.type_signature, argument, default_clients=clients, sequence=make_dataset
     )
 
 

@@ -59,6 +59,8 @@ def _fix_of_whole(target: Type, source: Type) -> str | None:
             )
         case _, FunctionType() if not isinstance(target, FunctionType):
             return "call the function and give its result"
+        case _:
+            pass
     return None
 
 
@@ -106,6 +108,8 @@ def addition_fix(left: Type, right: Type) -> str | None:
             return likely_fix(left, right)
         case _, FederatedType() if not contains(left, FederatedType):
             return likely_fix(right, left)
+        case _:
+            pass
     return None
 
 
@@ -121,10 +125,10 @@ def operator_fix(type: Type) -> str:
 
 def change_fix(type: Type) -> str:
     """Return the fix if an element of a value of this type was assigned to."""
-    made = "collections.OrderedDict(a=..., b=x.b)"
+    value = "collections.OrderedDict(a=..., b=x.b)"
     if isinstance(type, FederatedType):
-        made = f"tff.federated_zip({made})"
-    return f"make a new value of the elements that stay and those that differ: {made}"
+        value = f"tff.federated_zip({value})"
+    return f"make a new value of the elements that stay and those that differ: {value}"
 
 
 def move_to(target: FederatedType) -> str:
@@ -149,10 +153,12 @@ def constant_fix(target: Type) -> str | None:
             return f"give a list or mapping of {len(target)} elements"
         case FunctionType():
             return "give a computation"
+        case _:
+            pass
     return None
 
 
-def shown(item: Any) -> str:
+def shown(item: object) -> str:
     """Return a constant in Python's notation, on one line and abridged."""
     text = " ".join(repr(item).split())
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
@@ -174,8 +180,9 @@ def described(item: Any) -> str:
     return f"an object of class {type(item).__name__!r}"
 
 
-def alternative(item: Any) -> str | None:
+def alternative(item: object) -> str | None:
     """Return what to give instead of a Python object that has no meaning in a program."""
+    module = type(item).__module__
     if _is_lambda(item):
         return "make it a computation: tff.tensorflow.computation(lambda x: ..., T) for x of type T"
     if callable(item) and not isinstance(item, type):
@@ -187,7 +194,7 @@ def alternative(item: Any) -> str | None:
         return "give a list or tuple"
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
         return "give a namedtuple, or the dictionary of its fields"
-    if type(item).__module__.partition(".")[0] in ("tensorflow", "keras"):
+    if module.partition(".")[0] in ("tensorflow", "keras"):
         return "make it inside a TensorFlow computation; a constant can be given as NumPy array"
     return None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -43,7 +43,7 @@ HLO_MODULE_ID = 5
 
 
 def capture(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     parameter: Type | None,
     splatted: bool = False,
 ) -> tuple[Compiled, Type]:
@@ -78,31 +78,37 @@ def capture(
     except TffcError as error:
         error.span = error.span or result_span(function)
         raise
-    given = None
+    binding = None
     if parameter is not None:
         numbers = itertools.count()
-        given = rebuild(parameter, lambda _: TensorBinding(places[next(numbers)]), StructBinding)
+        binding = rebuild(parameter, lambda _: TensorBinding(places[next(numbers)]), StructBinding)
     # The text form has no source locations, so the bytes do not depend on where the function
     # stands.
     text = lowered.as_text()
-    content = XlaSection(_without_id(hlo_of(text)), given, result, portable_artifact(text))
+    content = XlaSection(_without_id(hlo_of(text)), binding, result, portable_artifact(text))
     payload = write_xla(content)
     return Compiled("xla", payload, without_containers(FunctionType(parameter, type))), type
+
+
+Names: TypeAlias = tuple[str | None, ...]
 
 
 @functools.cache
 def _register_struct(jax: Any) -> None:
     """Register the struct container with JAX as a pytree."""
-    jax.tree_util.register_pytree_node(
-        Struct,
-        lambda struct: (tuple(struct), tuple(name for name, _ in struct.items())),
-        lambda names, values: Struct(zip(names, values, strict=True)),
-    )
+
+    def flatten(struct: Struct) -> tuple[tuple[object, ...], Names]:
+        return tuple(struct), tuple(name for name, _ in struct.items())
+
+    def unflatten(names: Names, values: Iterable[object]) -> Struct:
+        return Struct(zip(names, values, strict=True))
+
+    jax.tree_util.register_pytree_node(Struct, flatten, unflatten)
 
 
 def _tensors(jax: Any, parameter: Type | None) -> list[TensorType]:
     """Return the tensors of the parameter, in the order of its type."""
-    found: list[TensorType] = []
+    tensors: list[TensorType] = []
     for leaf in [] if parameter is None else leaves(parameter):
         if not isinstance(leaf, TensorType):
             raise LanguageTypeError(
@@ -129,8 +135,8 @@ def _tensors(jax: Any, parameter: Type | None) -> list[TensorType]:
                 f"JAX has no `{leaf}` unless it is told so",
                 help='call jax.config.update("jax_enable_x64", True) first',
             )
-        found.append(leaf)
-    return found
+        tensors.append(leaf)
+    return tensors
 
 
 def _check_containers(order: Sequence[Any]) -> None:
@@ -156,7 +162,7 @@ def _call_arguments(
     return call_arguments(type, value, splatted)
 
 
-def _check_calls(lowered: Any, function: Callable[..., Any]) -> None:
+def _check_calls(lowered: Any, function: Callable[..., object]) -> None:
     """Refuse calls of functions outside of XLA that do more than compute: a message of the program
     would hold the address or the number of something in this process."""
     for call in outside_calls(lowered):
@@ -186,14 +192,14 @@ def _result(returned: Any, outputs: list[TensorType]) -> Task[tuple[Type, Sectio
             type, binding = yield _result(member, outputs)
             types.append(type)
             bindings.append(binding)
-        made = StructWithPythonType.with_container(opened.names, tuple(types), opened.container)
-        return made, StructBinding(tuple(bindings))
+        struct = StructWithPythonType.with_container(opened.names, tuple(types), opened.container)
+        return struct, StructBinding(tuple(bindings))
     dtype = getattr(returned, "dtype", None)
     if not isinstance(dtype, np.dtype):
-        found = described(returned) if dtype is None else f"an array of {dtype}"
+        kind = described(returned) if dtype is None else f"an array of {dtype}"
         raise LanguageTypeError(
             "E454",
-            f"{found} cannot be the result of a JAX computation",
+            f"{kind} cannot be the result of a JAX computation",
             help="return arrays of numbers, and lists, tuples and mappings of them",
         )
     tensor = TensorType(dtype, returned.shape)

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from types import FunctionType as PythonFunction
 from types import ModuleType
-from typing import Any, Literal, TypeAlias, TypeGuard
+from typing import Literal, TypeAlias, TypeGuard, TypeVar
 
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.frontend.hints import described
@@ -55,8 +55,10 @@ class Loaded:
             for part in parts
             if part is not None and part.allow_effects is not None
         ]
-        return frozenset.intersection(*foreign) if foreign else None
+        return foreign[0].intersection(*foreign) if foreign else None
 
+
+C = TypeVar("C")
 
 Candidate: TypeAlias = Computation | IterativeProcess
 
@@ -76,20 +78,20 @@ def load(target: str, fits: Callable[[Computation], bool] | None = None) -> Load
     """
     source, name = split_target(target)
     module = import_source(source)
-    found = _candidates(module)
+    candidates = _candidates(module)
     if name is not None:
-        return _named(module, found, source, name)
-    if len(found) == 1:
-        return _loaded(*next(iter(found.items())))
-    if not found:
+        return _named(module, candidates, source, name)
+    if len(candidates) == 1:
+        return _loaded(*next(iter(candidates.items())))
+    if not candidates:
         raise _no_candidate(module, source)
-    fitting = {n: c for n, c in found.items() if fits and fits(_loaded(n, c).computation)}
+    fitting = {n: c for n, c in candidates.items() if fits and fits(_loaded(n, c).computation)}
     if len(fitting) == 1:
         ((name, candidate),) = fitting.items()
-        passed_over = tuple(other for other in found if other != name)
+        passed_over = tuple(other for other in candidates if other != name)
         return dataclasses.replace(_loaded(name, candidate), passed_over=passed_over)
-    shown = fitting or found
-    processes = [name for name, each in shown.items() if isinstance(each, IterativeProcess)]
+    shown = fitting or candidates
+    processes = [name for name, value in shown.items() if isinstance(value, IterativeProcess)]
     raise LoadError(
         "E449",
         f"{source} has {len(shown)} candidates, so one must be named",
@@ -103,17 +105,17 @@ def _candidates(module: ModuleType) -> dict[str, Candidate]:
 
     Imported ones count only if the module defines none itself; parts of a process do not count.
     """
-    found: dict[str, Candidate] = {}
+    candidates: dict[str, Candidate] = {}
     seen: set[int] = set()
     for name, value in namespace(module).items():
         if type(name) is str and _is_candidate(value) and id(value) not in seen:
             seen.add(id(value))
-            found[name] = value
-    foreign = {id(value) for value in found.values() if _traced_in(value) != _name_of(module)}
+            candidates[name] = value
+    foreign = {id(value) for value in candidates.values() if _traced_in(value) != _name_of(module)}
     # Other modules have very many objects, which are asked for only if one of these may be theirs.
     imported = foreign & _held_elsewhere(module) if foreign else foreign
-    own = {name: value for name, value in found.items() if id(value) not in imported}
-    return _paired(_without_parts(own or found))
+    own = {name: value for name, value in candidates.items() if id(value) not in imported}
+    return _paired(_without_parts(own or candidates))
 
 
 def _is_candidate(value: object) -> TypeGuard[Candidate]:
@@ -123,15 +125,20 @@ def _is_candidate(value: object) -> TypeGuard[Candidate]:
         return False
     try:
         parts = (value.initialize, value.next) if isinstance(value, IterativeProcess) else (value,)
-        return all(isinstance(part, Computation) and isinstance(part.node, Node) for part in parts)
+        return all(map(_is_whole, parts))
     except Exception:  # noqa: BLE001 - a class of the user's raises what it likes
         return False
 
 
-def _is_a(value: object, *classes: type) -> bool:
+def _is_a(value: object, *classes: type[C]) -> TypeGuard[C]:
     """Return whether an object is of one of these classes, without asking the object, which may be
     a proxy for something that is not there."""
     return issubclass(type(value), classes)
+
+
+def _is_whole(value: object) -> bool:
+    node = operator.attrgetter("node")
+    return isinstance(value, Computation) and isinstance(node(value), Node)
 
 
 def _traced_in(value: Candidate) -> str | None:
@@ -153,23 +160,24 @@ def _held_elsewhere(module: ModuleType) -> set[int]:
     return {id(value) for other in others for value in list(namespace(other).values())}
 
 
-def _paired(found: dict[str, Candidate]) -> dict[str, Candidate]:
+def _paired(candidates: dict[str, Candidate]) -> dict[str, Candidate]:
     """Combine computations named `initialize` and `next` into a process, if they form one."""
-    initialize, round_ = found.get("initialize"), found.get("next")
+    initialize, round_ = candidates.get("initialize"), candidates.get("next")
     if not isinstance(initialize, Computation) or not isinstance(round_, Computation):
-        return found
+        return candidates
     try:
         process = IterativeProcess(initialize, round_)
     except LanguageTypeError:
-        return found
-    return {
-        name: value for name, value in (found | {"next": process}).items() if name != "initialize"
-    }
+        return candidates
+    paired = candidates | {"next": process}
+    return {name: value for name, value in paired.items() if name != "initialize"}
 
 
-def _parts(found: dict[str, Candidate]) -> dict[str, Computation]:
+def _parts(candidates: dict[str, Candidate]) -> dict[str, Computation]:
     """Return the processes' own computations by their names."""
-    processes = {name: each for name, each in found.items() if isinstance(each, IterativeProcess)}
+    processes = {
+        name: value for name, value in candidates.items() if isinstance(value, IterativeProcess)
+    }
     return {
         f"{name}.{part}": getattr(process, part)
         for name, process in processes.items()
@@ -177,22 +185,22 @@ def _parts(found: dict[str, Candidate]) -> dict[str, Computation]:
     }
 
 
-def _without_parts(found: dict[str, Candidate]) -> dict[str, Candidate]:
-    parts = set(map(id, _parts(found).values()))
-    return {name: value for name, value in found.items() if id(value) not in parts}
+def _without_parts(candidates: dict[str, Candidate]) -> dict[str, Candidate]:
+    parts = set(map(id, _parts(candidates).values()))
+    return {name: value for name, value in candidates.items() if id(value) not in parts}
 
 
-def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: str) -> Loaded:
+def _named(module: ModuleType, candidates: dict[str, Candidate], source: str, name: str) -> Loaded:
     first, _, rest = name.partition(".")
     try:
-        value = found[first] if first in found else getattr(module, first)
+        value = candidates[first] if first in candidates else getattr(module, first)
         value = operator.attrgetter(rest)(value) if rest else value
     except AttributeError:
-        known = [*found, *_parts(found)] if rest else found
+        known = [*candidates, *_parts(candidates)] if rest else candidates
         raise LoadError(
             "E439",
             f"{source} defines nothing named {name!r}",
-            notes=tuple(f"{name}: {_signature(candidate)}" for name, candidate in found.items()),
+            notes=tuple(f"{name}: {_signature(value)}" for name, value in candidates.items()),
             help=did_you_mean(name, known),
         ) from None
     except TffcError:
@@ -215,7 +223,7 @@ def _named(module: ModuleType, found: dict[str, Candidate], source: str, name: s
     )
 
 
-def _how_to_make_one(name: str, value: Any) -> str:
+def _how_to_make_one(name: str, value: object) -> str:
     """Return how to make a computation or process from an object that is neither."""
     if callable(inspect.getattr_static(value, "create", None)):
         return f"apply it to a type: process = {name}.create(tff.TensorType(np.float32))"
@@ -230,13 +238,13 @@ def _how_to_make_one(name: str, value: Any) -> str:
 
 def _no_candidate(module: ModuleType, source: str) -> LoadError:
     values = [item for item in namespace(module).items() if type(item[0]) is str]
-    polymorphic = [name for name, each in values if _is_a(each, PolymorphicComputation)]
+    polymorphic = [name for name, value in values if _is_a(value, PolymorphicComputation)]
     functions = [
         name
-        for name, each in values
-        if _is_a(each, PythonFunction) and each.__globals__ is namespace(module)
+        for name, value in values
+        if _is_a(value, PythonFunction) and value.__globals__ is namespace(module)
     ]
-    notes = []
+    notes: list[str] = []
     if polymorphic:
         notes.append(f"without types for their parameters: {', '.join(polymorphic)}")
     if functions:
@@ -282,7 +290,7 @@ def _kind(process: IterativeProcess) -> str:
     return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
 
 
-def _signature(value: Any) -> str:
+def _signature(value: Candidate) -> str:
     if isinstance(value, IterativeProcess):
         return f"{_kind(value)} of rounds {value.next.type_signature}"
     return str(value.type_signature)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tffc.frontend.context import FederatedContext
 from tffc.frontend.conversion import Convertible, check_scope, convert
@@ -19,7 +18,7 @@ from tffc.support.errors import LanguageTypeError
 
 
 def federated_operand(
-    source: Any, context: FederatedContext, role: str, placement: Placement | None = None
+    source: object, context: FederatedContext, role: str, placement: Placement | None = None
 ) -> tuple[Value, FederatedType]:
     """Convert `source` to a federated value; return it and its type.
 
@@ -61,7 +60,7 @@ def _not_federated(type: Type, role: str, placement: Placement | None) -> Langua
 
 
 def function_operand(
-    source: Any, hint: Type | None, context: FederatedContext, role: str
+    source: object, hint: Type | None, context: FederatedContext, role: str
 ) -> tuple[Value, FunctionType]:
     """Convert `source` to a function; return it and its type.
 

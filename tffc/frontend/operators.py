@@ -37,7 +37,7 @@ from tffc.support.errors import LanguageTypeError
 
 
 @entry_point
-def federated_broadcast(value: Any) -> Value:
+def federated_broadcast(value: object) -> Value:
     """Return the server's value at all clients: `T@SERVER` to `T@CLIENTS`."""
     context = federated_context("tff.federated_broadcast")
     operand, type = federated_operand(value, context, "the value to broadcast", SERVER)
@@ -47,7 +47,7 @@ def federated_broadcast(value: Any) -> Value:
 
 
 @entry_point
-def federated_map(fn: Any, arg: Any) -> Value:
+def federated_map(fn: object, arg: object) -> Value:
     """Return the function applied to each member: `(T -> U)` and `{T}@CLIENTS` to `{U}@CLIENTS`.
 
     Likewise at the server, `T@SERVER` to `U@SERVER`.
@@ -84,7 +84,7 @@ def map_value(
 
 
 @entry_point
-def federated_eval(fn: Any, placement: Placement) -> Value:
+def federated_eval(fn: object, placement: Placement) -> Value:
     """Return the result of a parameterless function at each participant: `( -> T)` to
     `{T}@CLIENTS`."""
     context = federated_context("tff.federated_eval")
@@ -101,7 +101,7 @@ def federated_eval(fn: Any, placement: Placement) -> Value:
 
 
 @entry_point
-def federated_value(value: Any, placement: Placement) -> Value:
+def federated_value(value: object, placement: Placement) -> Value:
     """Return an unplaced value at each participant: `T` to `T@CLIENTS` or `T@SERVER`."""
     context = federated_context("tff.federated_value")
     operand = convert(value, None, context)
@@ -117,29 +117,31 @@ def federated_value(value: Any, placement: Placement) -> Value:
 
 
 @entry_point
-def federated_zip(value: Any) -> Value:
+def federated_zip(value: object) -> Value:
     """Zip a struct of federated values: `<{T}@CLIENTS,{U}@CLIENTS>` to `{<T,U>}@CLIENTS`."""
     context = federated_context("tff.federated_zip")
     operand = convert(value, None, context)
     type = zipped_type(operand.type_signature)
     if type is None:
-        found = operand.type_signature
+        operand_type = operand.type_signature
         reason, help = "it is not a struct", None
-        if isinstance(found, StructType):
-            reason, help = why_not_zipped(found)
+        if isinstance(operand_type, StructType):
+            reason, help = why_not_zipped(operand_type)
         raise LanguageTypeError(
             "E471",
             "the value to zip must be a struct of federated values at one placement, but is of "
-            f"type `{found}`",
+            f"type `{operand_type}`",
             notes=(reason,),
             help=help,
         )
-    made = zipped(operand, type)
-    return Value(context.bind(made.comp), type, context)
+    zipped_value = zipped(operand, type)
+    return Value(context.bind(zipped_value.comp), type, context)
 
 
 @entry_point
-def federated_select(client_keys: Any, max_key: Any, server_val: Any, select_fn: Any) -> Value:
+def federated_select(
+    client_keys: object, max_key: object, server_val: object, select_fn: object
+) -> Value:
     """Return the slices of the server's value that each client selects by its keys.
 
     `{int32[n]}@CLIENTS`, `int32@SERVER`, `T@SERVER` and `(<T,int32> -> U)` to `{U*}@CLIENTS`.
@@ -149,13 +151,15 @@ def federated_select(client_keys: Any, max_key: Any, server_val: Any, select_fn:
 
 @entry_point
 def federated_secure_select(
-    client_keys: Any, max_key: Any, server_val: Any, select_fn: Any
+    client_keys: object, max_key: object, server_val: object, select_fn: Any
 ) -> Value:
     """Select as `federated_select` does, with the keys hidden from the server."""
     return _select("federated_secure_select", client_keys, max_key, server_val, select_fn)
 
 
-def _select(uri: str, client_keys: Any, max_key: Any, server_val: Any, select_fn: Any) -> Value:
+def _select(
+    uri: str, client_keys: object, max_key: object, server_val: object, select_fn: object
+) -> Value:
     context = federated_context(f"tff.{uri}")
     keys, keys_type = federated_operand(client_keys, context, "client_keys", CLIENTS)
     member = keys_type.member
@@ -204,13 +208,13 @@ def _check_all_equal(type: FederatedType, role: str) -> None:
 class FederatedTrace(FederatedContext):
     """A federated trace, which defines what Python's syntax means for values."""
 
-    def call(self, function: Value, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Value:
+    def call(self, function: object, args: tuple[object, ...], kwargs: dict[str, object]) -> Value:
         """Bind the call of a function value.
 
         Constants are converted to their own types here, not to those of the parameter.
         """
-        function = convert(function, None, self)
-        signature = function.type_signature
+        callee = convert(function, None, self)
+        signature = callee.type_signature
         if not isinstance(signature, FunctionType):
             raise LanguageTypeError(
                 "E413",
@@ -220,13 +224,13 @@ class FederatedTrace(FederatedContext):
             )
         packed = pack(signature.parameter, args, kwargs)
         if signature.parameter is None:
-            return Value(self.bind(Call(function.comp)), signature.result, self)
+            return Value(self.bind(Call(callee.comp)), signature.result, self)
         argument = convert(packed, None, self)
         check_operand(signature.parameter, argument.type_signature, "the argument of the call")
-        call = Call(function.comp, argument.comp)
+        call = Call(callee.comp, argument.comp)
         return Value(self.bind(call), signature.result, self)
 
-    def add(self, left: Any, right: Any) -> Value:
+    def add(self, left: object, right: object) -> Value:
         """Bind the sum of two values of one type, elementwise."""
         first, second = convert(left, None, self), convert(right, None, self)
         type = first.type_signature

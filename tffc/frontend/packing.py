@@ -10,7 +10,7 @@ from tffc.support.errors import LanguageTypeError, LanguageValueError
 from tffc.support.near import did_you_mean
 
 
-def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def pack(parameter: Type | None, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
     """Return the argument that a call passes for a parameter of type `parameter`; None without one.
 
     One positional argument is the argument itself.  Several make a Struct with the names of the
@@ -41,16 +41,16 @@ def pack(parameter: Type | None, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             help="give () for an empty struct" if is_empty else None,
         )
     if not isinstance(parameter, StructType) or not parameter.is_argument_struct():
-        given = f"{next(iter(kwargs))!r} by name" if kwargs else len(args)
+        count = f"{next(iter(kwargs))!r} by name" if kwargs else len(args)
         raise LanguageTypeError(
             "E420",
-            f"the computation takes one argument, of type `{parameter}`, but was given {given}",
+            f"the computation takes one argument, of type `{parameter}`, but was given {count}",
             help="give one positional argument",
         )
     return _struct(parameter, args, kwargs)
 
 
-def _struct(parameter: StructType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Struct:
+def _struct(parameter: StructType, args: tuple[object, ...], kwargs: dict[str, object]) -> Struct:
     if len(args) > len(parameter):
         raise LanguageTypeError(
             "E420",

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import importlib
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tffc.language.wire.python_functions import FUNCTIONS, CalledFunction, unknown_calls
 from tffc.runtime.user_code.source import is_users_file
 from tffc.support.errors import LanguageValueError, Span
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import GraphDef
 
 
 class _Notes:
@@ -40,7 +43,7 @@ class _Notes:
 
     def _insert(self, function: Any) -> str:
         registry = _registry()
-        token = type(registry).insert(registry, function)
+        token: str = registry.__class__.insert(registry, function)
         self.spans[token] = _user_span()
         return token
 
@@ -48,7 +51,7 @@ class _Notes:
 noting_lines = _Notes()
 
 
-def keep_python_functions(graph_def: Any) -> None:
+def keep_python_functions(graph_def: GraphDef) -> None:
     """Keep the functions that a traced graph calls.
 
     Raises:

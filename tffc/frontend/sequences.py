@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tffc.frontend.context import FederatedContext, federated_context
 from tffc.frontend.conversion import convert
 from tffc.frontend.operands import (
@@ -26,7 +24,7 @@ from tffc.support.errors import LanguageTypeError
 
 
 @entry_point
-def sequence_map(fn: Any, arg: Any) -> Value:
+def sequence_map(fn: object, arg: object) -> Value:
     """Return the function applied to each element: `(T -> U)` and `T*` to `U*`.
 
     For a federated sequence, at each participant.
@@ -64,7 +62,7 @@ def _curried_map(
 
 
 @entry_point
-def sequence_reduce(value: Any, zero: Any, op: Any) -> Value:
+def sequence_reduce(value: object, zero: object, op: object) -> Value:
     """Return the elements folded from the left: `T*`, `U` and `(<U,T> -> U)` to `U`.
 
     For a federated sequence, at each participant; `zero` is then federated too.
@@ -113,7 +111,7 @@ def _fold(
 
 
 @entry_point
-def sequence_sum(value: Any) -> Value:
+def sequence_sum(value: object) -> Value:
     """Return the sum of the elements: `T*` to `T`; for a federated sequence, at each
     participant."""
     context = federated_context("tff.sequence_sum")
@@ -135,7 +133,7 @@ def sequence_sum(value: Any) -> Value:
 
 
 def _sequence(
-    source: Any, context: FederatedContext, role: str
+    source: object, context: FederatedContext, role: str
 ) -> tuple[Value, SequenceType | FederatedType, Type]:
     """Convert `source` to a sequence; return it, its type, and the type of its elements."""
     value = convert(source, None, context)

@@ -19,7 +19,7 @@ from tffc.language.values.containers import default_container
 from tffc.support.errors import LanguageTypeError
 
 
-def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+def signature_of(function: Callable[..., object]) -> inspect.Signature:
     """Return the signature of a function to be traced, which has plain parameters only.
 
     Raises:
@@ -39,7 +39,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     return signature
 
 
-def _check_parameter(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
+def _check_parameter(function: Callable[..., object], parameter: inspect.Parameter) -> None:
     if parameter.default is not inspect.Parameter.empty:
         raise _refused(function, "E401", f"the parameter {parameter.name!r} has a default value")
     if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
@@ -52,7 +52,7 @@ def _check_parameter(function: Callable[..., Any], parameter: inspect.Parameter)
         raise _refused(function, "E401", reason)
 
 
-def _refused(function: Callable[..., Any], code: str, reason: str) -> LanguageTypeError:
+def _refused(function: Callable[..., object], code: str, reason: str) -> LanguageTypeError:
     return LanguageTypeError(
         code,
         f"{_name(function)} cannot be traced: {reason}",
@@ -63,7 +63,7 @@ def _refused(function: Callable[..., Any], code: str, reason: str) -> LanguageTy
 
 
 def parameter_type(
-    function: Callable[..., Any], signature: inspect.Signature, types: Sequence[Type | None]
+    function: Callable[..., object], signature: inspect.Signature, types: Sequence[Type | None]
 ) -> Type | None:
     """Return the one parameter type of a function whose decorator was given `types`; None for none.
 
@@ -75,8 +75,8 @@ def parameter_type(
         return _no_parameter_type(function, types)
     if len(types) == 1 and len(names) == 1:
         return _whole_type(function, names[0], types[0])
-    given = [type for type in types if type is not None]
-    if len(given) < len(types):
+    declared = [type for type in types if type is not None]
+    if len(declared) < len(types):
         raise LanguageTypeError(
             "E407",
             f"None is not a type, so it cannot be that of a parameter of {_name(function)}",
@@ -84,21 +84,23 @@ def parameter_type(
             help="give the type of each parameter, such as np.int32",
         )
     if len(names) == 1:
-        return StructType.of((None,) * len(given), tuple(given))
-    if len(given) == 1:
-        return _struct_type(function, names, given[0])
-    if len(given) != len(names):
+        return StructType.of((None,) * len(declared), tuple(declared))
+    if len(declared) == 1:
+        return _struct_type(function, names, declared[0])
+    if len(declared) != len(names):
         raise LanguageTypeError(
             "E407",
             f"{_name(function)} has {len(names)} parameters, {_listed(names)}, but was given "
-            f"{len(given)} types",
+            f"{len(declared)} types",
             help="give one type for each parameter",
             span=definition_span(function),
         )
-    return StructWithPythonType.with_container(names, tuple(given), collections.OrderedDict)
+    return StructWithPythonType.with_container(names, tuple(declared), collections.OrderedDict)
 
 
-def _no_parameter_type(function: Callable[..., Any], types: Sequence[Type | None]) -> Type | None:
+def _no_parameter_type(
+    function: Callable[..., object], types: Sequence[Type | None]
+) -> Type | None:
     if all(type is None for type in types) and len(types) <= 1:
         return None
     only = types[0] if len(types) == 1 else None
@@ -113,7 +115,7 @@ def _no_parameter_type(function: Callable[..., Any], types: Sequence[Type | None
     )
 
 
-def _whole_type(function: Callable[..., Any], name: str, type: Type | None) -> Type:
+def _whole_type(function: Callable[..., object], name: str, type: Type | None) -> Type:
     if type is None:
         raise LanguageTypeError(
             "E407",
@@ -124,7 +126,7 @@ def _whole_type(function: Callable[..., Any], name: str, type: Type | None) -> T
     return type
 
 
-def _struct_type(function: Callable[..., Any], names: tuple[str, ...], type: Type) -> StructType:
+def _struct_type(function: Callable[..., object], names: tuple[str, ...], type: Type) -> StructType:
     """Return the struct type given for all parameters at once, with the parameters' names."""
     if not isinstance(type, StructType) or len(type) != len(names):
         raise LanguageTypeError(
@@ -148,7 +150,7 @@ def _struct_type(function: Callable[..., Any], names: tuple[str, ...], type: Typ
 
 
 def is_splatted(
-    function: Callable[..., Any], signature: inspect.Signature, type: Type | None, *, splat: bool
+    function: Callable[..., object], signature: inspect.Signature, type: Type | None, *, splat: bool
 ) -> bool:
     """Return whether a function of a parameter of this type is passed its elements one by one.
 
@@ -195,7 +197,7 @@ def call_arguments(
         return [] if type is None else [value], {}
     assert isinstance(type, StructType)
     args: list[Any] = []
-    kwargs: dict[str, Any] = {}
+    kwargs: dict[str, object] = {}
     for name, inner, element in zip(type.names, type.types, value, strict=True):
         if name is not None:
             kwargs[name] = element
@@ -206,11 +208,11 @@ def call_arguments(
     return args, kwargs
 
 
-def _name(function: Callable[..., Any]) -> str:
+def _name(function: Callable[..., object]) -> str:
     return f"the function {name!r}" if (name := function_name(function)) else "the callable"
 
 
-def function_name(function: Callable[..., Any]) -> str | None:
+def function_name(function: Callable[..., object]) -> str | None:
     """Return the name of a Python callable, if it has one."""
     return getattr(function, "__name__", None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tffc.frontend import context as contexts
 from tffc.frontend.operands import check_operand
@@ -14,9 +14,12 @@ from tffc.language.nodes import Compiled
 from tffc.language.types import FunctionType, SequenceType, TensorType, Type
 from tffc.linking.section import read_section
 from tffc.runtime.frameworks.tensorflow.datasets import open_dataset
-from tffc.runtime.frameworks.tensorflow.load import tensor_name
+from tffc.runtime.frameworks.tensorflow.load import Tensor, tensor_name
 from tffc.support.errors import LanguageValueError
 from tffc.support.trampoline import run
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import GraphDef
 
 
 def import_section(section: Compiled, signature: FunctionType, argument: Any) -> Any:
@@ -45,19 +48,19 @@ class _Call:
     def carry_out(self, argument: Any) -> Any:
         inputs = {} if self.signature.parameter is None else self._inputs(argument)
         names = [tensor_name(edge) for edge in self.content.result]
-        found = dict(inputs)
-        made = [name for name in dict.fromkeys(names) if name not in inputs]
-        found.update(zip(made, self._import(inputs, made), strict=True))
-        tensors = iter([found[name] for name in names])
+        tensors_by_name = dict(inputs)
+        missing = [name for name in dict.fromkeys(names) if name not in inputs]
+        tensors_by_name.update(zip(missing, self._import(inputs, missing), strict=True))
+        tensors = iter([tensors_by_name[name] for name in names])
         return fill(self.signature.result, lambda type: self._leaf(type, next(tensors)))
 
     def _inputs(self, argument: Any) -> dict[str, Any]:
         """Return the tensors of the argument, by the names of those that they replace."""
         assert self.signature.parameter is not None
-        given = run(Capture(self.tf).take(argument))
-        check_operand(self.signature.parameter, given.type, "the argument of the call")
+        captured = run(Capture(self.tf).take(argument))
+        check_operand(self.signature.parameter, captured.type, "the argument of the call")
         names = (tensor_name(edge) for edge in self.content.parameter)
-        return dict(zip(names, captured_tensors(given), strict=True))
+        return dict(zip(names, captured_tensors(captured), strict=True))
 
     def _import(self, inputs: dict[str, Any], names: list[str]) -> list[Any]:
         """Add the graph and return its tensors of these names."""
@@ -78,32 +81,32 @@ class _Call:
             operands[name] = token if is_body else self.tf.identity(token)
         controls = {f"^{name.partition(':')[0]}": tensor for name, tensor in operands.items()}
         graph = _graph_apart(self.content.graph, self.index)
-        found = self.tf.graph_util.import_graph_def(
+        tensors = self.tf.graph_util.import_graph_def(
             self.tf.compat.v1.GraphDef.FromString(graph),
             input_map={**operands, **controls},
             return_elements=[*names, initialize_op] if initialize_op else names,
             name="subcomputation",
         )
         if initialize_op:
-            self.trace.called_initializers.append(found.pop())
-        return found
+            self.trace.called_initializers.append(tensors.pop())
+        return tensors
 
-    def _leaf(self, type: Type, tensor: Any) -> Any:
+    def _leaf(self, type: Type, tensor: Tensor) -> Any:
         """Return a tensor or sequence of the result."""
         if isinstance(type, SequenceType):
             return open_dataset(self.tf, tensor, type)
-        found = TensorType(tensor.dtype, tensor.shape)
-        if not type.is_assignable_from(found):
+        known = TensorType(tensor.dtype, tensor.shape)
+        if not type.is_assignable_from(known):
             raise LanguageValueError(
                 "E456",
                 f"the result of the computation that is called is of type `{type}`, but inside of "
-                f"another graph TensorFlow knows it as `{found}` only",
+                f"another graph TensorFlow knows it as `{known}` only",
                 help="fix its shape with tf.ensure_shape in the computation that is called",
             )
         return tensor
 
 
-def _graph_apart(graph: Any, index: int) -> bytes:
+def _graph_apart(graph: GraphDef, index: int) -> bytes:
     """Return the serialized graph with its functions and resources renamed to be distinct from
     others.
 
@@ -118,7 +121,7 @@ def _graph_apart(graph: Any, index: int) -> bytes:
         function.add_to(graph.library)
     unnamed = 0
     for node in graph.node:
-        rename_calls(node, names)
+        rename_calls([node], names)
         if "shared_name" in node.attr:
             shared = node.attr["shared_name"].s or f"empty_{unnamed}".encode()
             unnamed += not node.attr["shared_name"].s

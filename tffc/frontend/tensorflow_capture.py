@@ -12,7 +12,7 @@ checks run although no result needs them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tffc.frontend import context as contexts
 from tffc.frontend.definitions import result_span
@@ -37,10 +37,14 @@ from tffc.language.nodes import Compiled
 from tffc.language.type_parts import without_containers
 from tffc.language.types import FunctionType, Type
 from tffc.language.wire import SectionBinding, TensorFlowSection, write_tensorflow
-from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import TensorFlow, load_tensorflow
 from tffc.runtime.user_code.source import raised_span
 from tffc.support.errors import ComputationReturnedNoneError, LanguageValueError, TffcError
 from tffc.support.trampoline import run
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import GraphDef
+
 
 SESSION_TOKEN = "session_token_tensor"
 UNSET_GRAPH_SEED = 87654321
@@ -48,7 +52,7 @@ UNSET_GRAPH_SEED = 87654321
 
 
 def capture(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     parameter: Type | None,
     splatted: bool = False,
 ) -> tuple[Compiled, Type]:
@@ -75,8 +79,8 @@ def capture(
     ):
         trace.session_token = tf.compat.v1.placeholder(tf.string, [], SESSION_TOKEN)
         type = passed_type(parameter, splatted)
-        given = None if type is None else run(placeholders(tf, type, "arg"))
-        args, kwargs = call_arguments(type, None if given is None else given.value, splatted)
+        symbolic = None if type is None else run(placeholders(tf, type, "arg"))
+        args, kwargs = call_arguments(type, None if symbolic is None else symbolic.value, splatted)
         returned = _run(trace, function, args, kwargs)
         if returned is None:
             raise _returned_none(function)
@@ -87,13 +91,13 @@ def capture(
     keep_python_functions(graph_def)
     if initialize_op:
         free_initializers(graph_def, initialize_op)
-    own = [*([] if given is None else _nodes_of(given.binding)), SESSION_TOKEN]
+    own = [*([] if symbolic is None else _nodes_of(symbolic.binding)), SESSION_TOKEN]
     stuck = release_from_placeholders(graph_def, frozenset(own))
     require_visible_effects(graph_def, _nodes_of(result.binding), stuck)
     payload = write_tensorflow(
         TensorFlowSection(
             graph_def.SerializeToString(deterministic=True),
-            None if given is None else given.binding,
+            None if symbolic is None else symbolic.binding,
             result.binding,
             initialize_op,
             f"{SESSION_TOKEN}:0",
@@ -104,7 +108,7 @@ def capture(
 
 
 def _run(
-    trace: TensorFlowTrace, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+    trace: TensorFlowTrace, function: Callable[..., object], args: list[Any], kwargs: dict[str, Any]
 ) -> Any:
     try:
         return contexts.run_within(trace, function, *args, **kwargs)
@@ -119,7 +123,7 @@ def _run(
         raise
 
 
-def _returned_none(function: Callable[..., Any]) -> ComputationReturnedNoneError:
+def _returned_none(function: Callable[..., object]) -> ComputationReturnedNoneError:
     name = function_name(function) or "the traced callable"
     return ComputationReturnedNoneError(
         "E415",
@@ -129,7 +133,7 @@ def _returned_none(function: Callable[..., Any]) -> ComputationReturnedNoneError
     )
 
 
-def _taken(tf: Any, function: Callable[..., Any], returned: Any) -> Captured:
+def _taken(tf: TensorFlow, function: Callable[..., object], returned: Any) -> Captured:
     try:
         return run(Capture(tf).take(returned))
     except TffcError as error:
@@ -141,7 +145,7 @@ def _taken(tf: Any, function: Callable[..., Any], returned: Any) -> Captured:
         raise
 
 
-def _check_seeds(graph_def: Any) -> None:
+def _check_seeds(graph_def: GraphDef) -> None:
     """Refuse the traces of `tf.random.set_seed`: every run would draw the same numbers."""
     for node in all_nodes(graph_def):
         if "seed" in node.attr and node.attr["seed"].i not in (0, UNSET_GRAPH_SEED):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.functions import Library
-from tffc.graphs.node import data_edges, reached, source
+from tffc.graphs.node import NodeView, data_edges, reached, source
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import GraphDef
+
 
 VISIBLE_EFFECTS = frozenset({"Assert", "EagerPyFunc", "Print", "PrintV2", "PyFunc", "WriteFile"})
 """Operations whose effect is visible outside of the graph, unlike changes to its variables."""
 
 
-def free_initializers(graph_def: Any, initialize_op: str) -> None:
+def free_initializers(graph_def: GraphDef, initialize_op: str) -> None:
     """Remove the control inputs of initializers, which only need their values.
 
     TensorFlow adds operations that read a variable before the one that initialises it, so in
@@ -29,15 +33,15 @@ def free_initializers(graph_def: Any, initialize_op: str) -> None:
             node.input[:] = data_edges(node)
 
 
-def release_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str]:
+def release_from_placeholders(graph_def: GraphDef, inputs: Collection[str]) -> set[str]:
     """Make no node wait for nodes that cannot run; return the names of the latter.
 
-    These are all nodes that need a placeholder other than the `given` ones.  Keras first calls the
+    These are all nodes that need a placeholder other than the `inputs` ones.  Keras first calls the
     layers of a model on placeholders of its own; changes made there, such as to the averages of a
     normalization, precede the model's use in the order of effects.  A node that waited for such a
     node waits for its predecessors instead.
     """
-    stuck = _computed_from_placeholders(graph_def, given)
+    stuck = _computed_from_placeholders(graph_def, inputs)
     nodes = {node.name: node for node in graph_def.node}
     names = _NewNames(nodes)
     places: dict[str, str] = {}
@@ -58,23 +62,23 @@ def release_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str
     # The list grows during the loop.
     for name in waiting:
         before = dict.fromkeys(map(source, nodes[name].input))
-        edges = [f"^{place_of(each) if each in stuck else each}" for each in before]
+        edges = [f"^{place_of(source) if source in stuck else source}" for source in before]
         graph_def.node.add(name=places[name], op="NoOp", input=edges)
     return stuck
 
 
-def _computed_from_placeholders(graph_def: Any, given: Collection[str]) -> set[str]:
+def _computed_from_placeholders(graph_def: GraphDef, inputs: Collection[str]) -> set[str]:
     """Return the placeholders that are not given, and the nodes that depend on them."""
     users: dict[str, list[str]] = defaultdict(list)
     for node in graph_def.node:
         for edge in data_edges(node):
             users[source(edge)].append(node.name)
-    roots = [n.name for n in graph_def.node if n.op == "Placeholder" and n.name not in given]
+    roots = [n.name for n in graph_def.node if n.op == "Placeholder" and n.name not in inputs]
     return set(reached(roots, users.__getitem__))
 
 
 def require_visible_effects(
-    graph_def: Any, results: Iterable[str], stuck: Collection[str] = ()
+    graph_def: GraphDef, results: Iterable[str], stuck: Collection[str] = ()
 ) -> None:
     """Make the `results` wait for every visible effect, except those of `stuck` nodes.
 
@@ -120,5 +124,5 @@ def _functions_with_effects(library: Library) -> set[str]:
     return functions
 
 
-def _has_effect(node: Any, functions: set[str], library: Library) -> bool:
+def _has_effect(node: NodeView, functions: set[str], library: Library) -> bool:
     return node.op in VISIBLE_EFFECTS or not functions.isdisjoint(library.called_by(node))

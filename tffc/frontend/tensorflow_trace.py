@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
@@ -12,6 +12,10 @@ from tffc.frontend.eager_semantics import create_variable
 from tffc.runtime.user_code.exception_hints import MAKE_OUTSIDE
 from tffc.runtime.user_code.source import entry_point, exception_text, user_span
 from tffc.support.errors import ContextError, Span
+
+if TYPE_CHECKING:
+    from tffc.runtime.frameworks.tensorflow.load import TensorFlow
+
 
 MAX_INITIALIZER_NAME = 50
 
@@ -59,7 +63,7 @@ def made_at_every_call() -> ContextError:
 
 
 @functools.cache
-def _graph_class(tf: Any) -> Any:
+def _graph_class(tf: TensorFlow) -> Any:
     class TraceGraph(tf.Graph):
         """A graph whose operations refuse tensors of other graphs.
 
@@ -69,9 +73,9 @@ def _graph_class(tf: Any) -> Any:
 
         def _control_dependencies_for_inputs(self, inputs: Any) -> Any:
             # TensorFlow calls this for every operation before it adds it.
-            if any(each.graph is not self for each in inputs):
+            if any(tensor.graph is not self for tensor in inputs):
                 raise made_outside(user_span())
-            return super()._control_dependencies_for_inputs(inputs)
+            return tf.Graph._control_dependencies_for_inputs(self, inputs)
 
     return TraceGraph
 
@@ -80,7 +84,7 @@ class TensorFlowTrace(CompiledContext):
     """The trace of one TensorFlow computation: its graph, and what must be initialised before it
     runs."""
 
-    def __init__(self, tf: Any) -> None:
+    def __init__(self, tf: TensorFlow) -> None:
         super().__init__("tensorflow")
         self.tf = tf
         self.graph: Any = _graph_class(tf)()
@@ -89,7 +93,7 @@ class TensorFlowTrace(CompiledContext):
         self.calls = 0
         self.called_initializers: list[Any] = []
 
-    def create_variable(self, create: Callable[..., Any], **options: Any) -> Any:
+    def create_variable(self, create: Callable[..., object], **options: Any) -> Any:
         """Create and record a variable; TensorFlow calls this when the function makes one.
 
         Raises:

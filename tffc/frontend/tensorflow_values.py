@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tffc.frontend.conversion import open_container
 from tffc.frontend.hints import instead_of
@@ -22,8 +22,13 @@ from tffc.language.values.access import AccessPath, access_text
 from tffc.language.values.containers import build_container, container_class
 from tffc.language.wire import SectionBinding, SequenceBinding, StructBinding, TensorBinding
 from tffc.runtime.frameworks.tensorflow.datasets import open_dataset, seal_dataset
+from tffc.runtime.frameworks.tensorflow.load import Tensor
 from tffc.support.errors import LanguageTypeError, LanguageValueError
 from tffc.support.trampoline import Task
+
+if TYPE_CHECKING:
+    from tffc.runtime.frameworks.tensorflow.load import TensorFlow
+
 
 DATASET_DEVICE = "/device:CPU:0"
 
@@ -48,7 +53,7 @@ def check_parameter(parameter: Type) -> None:
         )
 
 
-def placeholders(tf: Any, type: Type, name: str) -> Task[Captured]:
+def placeholders(tf: TensorFlow, type: Type, name: str) -> Task[Captured]:
     """Return placeholders for a parameter of the type; `name` is that of a single tensor."""
     match type:
         case TensorType():
@@ -68,6 +73,8 @@ def placeholders(tf: Any, type: Type, name: str) -> Task[Captured]:
             value = build_container(type, [element.value for element in elements])
             binding = StructBinding(tuple(element.binding for element in elements))
             return Captured(value, type, binding)
+        case _:
+            pass
     raise AssertionError(f"unexpected type {type!r}")
 
 
@@ -84,7 +91,7 @@ def _join(parent: str, name: str | None) -> str:
 class Capture:
     """Converts what a function returned, or an argument of a call, to tensors of the graph."""
 
-    def __init__(self, tf: Any) -> None:
+    def __init__(self, tf: TensorFlow) -> None:
         self.tf = tf
 
     def take(self, value: Any, place: AccessPath = None) -> Task[Captured]:
@@ -105,6 +112,8 @@ class Capture:
                 parts = (value.flat_values, tuple(value.nested_row_splits))
                 names = ("flat_values", "nested_row_splits")
                 return (yield self._struct(names, parts, tf.RaggedTensor, place))
+            case _:
+                pass
         if _is_numpy(value):
             return self._tensor(tf.constant(value))
         if isinstance(value, tf.IndexedSlices) and value.dense_shape is not None:
@@ -133,7 +142,7 @@ class Capture:
             return True
         return tf.is_tensor(value) and not isinstance(value, tf.__internal__.CompositeTensor)
 
-    def _tensor(self, tensor: Any) -> Captured:
+    def _tensor(self, tensor: Tensor) -> Captured:
         type = TensorType(tensor.dtype, tensor.shape)
         tensor = self.tf.identity(tensor)
         if tensor.graph is not self.tf.compat.v1.get_default_graph():
@@ -185,6 +194,8 @@ def tensor_names(binding: SectionBinding) -> list[str]:
                 stack.extend(reversed(elements))
             case SequenceBinding(name) | TensorBinding(str() as name):
                 names.append(name)
+            case _:
+                pass
     return names
 
 

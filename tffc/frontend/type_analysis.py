@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tffc.frontend.hints import described
 from tffc.language.dtypes import DType
@@ -66,7 +65,7 @@ def is_structure_of_tensors(type: Type) -> bool:
     return all(isinstance(part, (TensorType, StructType)) for part in walk(check_is_type(type)))
 
 
-def check_is_type(source: Any) -> Type:
+def check_is_type(source: object) -> Type:
     """Return `source` if it is a type.
 
     Raises:

@@ -125,16 +125,16 @@ def is_single_integer_or_matches_structure(type_sig: Type, shape_type: Type) -> 
     """Return whether a type is a single integer, or has one for every element of `shape_type`."""
     pairs: list[tuple[Type, Type]] = [(type_sig, shape_type)]
     while pairs:
-        found, wanted = pairs.pop()
-        if isinstance(found, TensorType):
-            if not (found.element_type.is_integer and num_elements_in_shape(found.shape) == 1):
+        type, wanted = pairs.pop()
+        if isinstance(type, TensorType):
+            if not (type.element_type.is_integer and num_elements_in_shape(type.shape) == 1):
                 return False
         elif (
-            isinstance(found, StructType)
+            isinstance(type, StructType)
             and isinstance(wanted, StructType)
-            and found.names == wanted.names
+            and type.names == wanted.names
         ):
-            pairs += zip(found.types, wanted.types, strict=True)
+            pairs += zip(type.types, wanted.types, strict=True)
         else:
             return False
     return True

@@ -12,6 +12,7 @@ from tffc.language.types import FederatedType, SequenceType, StructType, TensorT
 from tffc.language.values.containers import build_container, default_container
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.support.guards import is_list
 from tffc.support.trampoline import Task, run
 
 
@@ -39,7 +40,7 @@ class UnexpectedTypeError(LanguageTypeError):
         self.expected, self.actual = expected, actual
 
 
-def structure_from_tensor_type_tree(fn: Callable[[TensorType], Any], type_spec: Any) -> Any:
+def structure_from_tensor_type_tree(fn: Callable[[TensorType], Any], type_spec: object) -> Any:
     """Return the results of `fn` for each tensor type, in the containers of the structs around
     them.
 
@@ -91,7 +92,7 @@ def _contained(type: StructType, elements: list[Any]) -> Any:
     return default_container(type, elements)
 
 
-def type_to_tf_tensor_specs(type_spec: Any) -> Any:
+def type_to_tf_tensor_specs(type_spec: object) -> Any:
     """Return a `tf.TensorSpec` for each tensor type, in the containers of the structs around them.
 
     Raises:
@@ -103,7 +104,7 @@ def type_to_tf_tensor_specs(type_spec: Any) -> Any:
     )
 
 
-def type_to_py_container(value: Any, type_spec: Type) -> Any:
+def type_to_py_container(value: object, type_spec: Type) -> Any:
     """Convert each `Struct` in a value to the container that its type names.
 
     If it names none, to an OrderedDict if all elements have names, and a tuple if none has one.
@@ -114,11 +115,11 @@ def type_to_py_container(value: Any, type_spec: Type) -> Any:
     return run(_opened(value, type_spec))
 
 
-def _opened(value: Any, type: Type) -> Task[Any]:
+def _opened(value: object, type: Type) -> Task[Any]:
     match type:
         case FederatedType(all_equal=True):
             return (yield _opened(value, type.member))
-        case FederatedType() | SequenceType() if isinstance(value, list):
+        case FederatedType() | SequenceType() if is_list(value):
             inner = type.children()[0]
             elements: list[Any] = []
             for element in value:
@@ -133,15 +134,17 @@ def _opened(value: Any, type: Type) -> Task[Any]:
                 return _contained(named, elements)
             _check_names(named, type)
             return _contained(type, elements)
+        case _:
+            pass
     return value
 
 
-def _check_names(found: StructType, type: StructType) -> None:
+def _check_names(own: StructType, type: StructType) -> None:
     """Raise LanguageValueError unless a container type has names where the value has."""
     has_none = type.container in (list, tuple)
-    if found.names != type.names and any(found.names) and any(type.names):
-        reason = f"the names of `{found}` are others"
-    elif has_none and (any(found.names) or any(type.names)):
+    if own.names != type.names and any(own.names) and any(type.names):
+        reason = f"the names of `{own}` are others"
+    elif has_none and (any(own.names) or any(type.names)):
         reason = "a list or tuple has no names"
     elif not has_none and not all(type.names):
         reason = "not all elements have names"

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
+from google.protobuf.message import Message
+
 from tffc.frontend.computation import Computation
 from tffc.frontend.type_analysis import check_is_type
 from tffc.frontend.value import Value
@@ -118,9 +120,9 @@ def transform_type_postorder(
     changes: list[bool] = []
 
     def rule(part: Type) -> Type:
-        made, is_another = transform_fn(part)
+        replacement, is_another = transform_fn(part)
         changes.append(is_another)
-        return made
+        return replacement
 
     return rewrite(check_is_type(type_signature), rule), any(changes)
 
@@ -133,8 +135,8 @@ def visit_preorder(type_signature: Type, fn: Callable[[Type, T], T], context: T)
     waiting = [(type_signature, context)]
     while waiting:
         part, around = waiting.pop()
-        given = fn(part, around)
-        waiting += [(inner, given) for inner in reversed(part.children())]
+        inner_around = fn(part, around)
+        waiting += [(inner, inner_around) for inner in reversed(part.children())]
 
 
 strip_placement = local_type
@@ -146,18 +148,18 @@ def serialize_type(type_signature: Type) -> Any:
     return computation.Type.FromString(wire.type_to_bytes(check_is_type(type_signature)))
 
 
-def deserialize_type(type_proto: Any) -> Type:
+def deserialize_type(type_proto: Message) -> Type:
     """Return the type in a `Type` message, of this or another package's class."""
     return wire.type_from_bytes(type_proto.SerializeToString())
 
 
-def is_shape_fully_defined(shape: Any) -> bool:
+def is_shape_fully_defined(shape: object) -> bool:
     """Tell whether the rank and all sizes of a shape are known."""
     sizes = to_shape(shape)
     return sizes is not None and None not in sizes
 
 
-def num_elements_in_shape(shape: Any) -> int | None:
+def num_elements_in_shape(shape: object) -> int | None:
     """Return how many elements a tensor of a shape has; None if that is not known."""
     sizes = to_shape(shape)
     return None if sizes is None or None in sizes else math.prod(size or 0 for size in sizes)

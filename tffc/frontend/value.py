@@ -15,7 +15,7 @@ any Python object.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from tffc.frontend.context import FederatedContext, federated_context, innermost
 from tffc.frontend.hints import change_fix, operator_fix
@@ -40,7 +40,7 @@ def _refused(symbol: str) -> Callable[..., NoReturn]:
     """Return the method for a Python operator that values do not support."""
 
     @entry_point
-    def refuse(self: Value, *_: Any) -> NoReturn:
+    def refuse(self: Value, *_: object) -> NoReturn:
         raise LanguageTypeError(
             "E443",
             f"the operator {symbol} cannot be applied to a value of type "
@@ -55,7 +55,7 @@ def _unchangeable(use: str) -> Callable[..., NoReturn]:
     """Return the method for a Python statement that would change a value."""
 
     @entry_point
-    def refuse(self: Value, key: Any, *_: Any) -> NoReturn:
+    def refuse(self: Value, key: object, *_: object) -> NoReturn:
         raise LanguageTypeError(
             "E165",
             f"the element {key!r} of a value of type `{self.type_signature}` cannot be {use}: "
@@ -64,6 +64,16 @@ def _unchangeable(use: str) -> Callable[..., NoReturn]:
         )
 
     return refuse
+
+
+def _check_position(key: object) -> None:
+    if not isinstance(key, int):
+        raise LanguageTypeError(
+            "E441",
+            f"an element is selected by an int, a name or a slice, not by {key!r} of type "
+            f"{type(key).__name__}",
+            help="selections are made while tracing; convert it with int(...) if it is known",
+        )
 
 
 class Value:
@@ -104,13 +114,7 @@ class Value:
         struct = self.__elements("selected from by position")
         if isinstance(key, slice):
             return _slice(self, struct, key)
-        if not isinstance(key, int):
-            raise LanguageTypeError(
-                "E441",
-                f"an element is selected by an int, a name or a slice, not by {key!r} of type "
-                f"{type(key).__name__}",
-                help="selections are made while tracing; convert it with int(...) if it is known",
-            )
+        _check_position(key)
         if not 0 <= key < len(struct):
             refusal = OutOfRangeError if struct is self.__type else LanguageValueError
             raise refusal(
@@ -130,7 +134,7 @@ class Value:
     def __len__(self) -> int:
         return len(self.__elements("measured with len()"))
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name not in OWN_FIELDS:
             self.__setitem__(name, value)
         object.__setattr__(self, name, value)
@@ -152,22 +156,22 @@ class Value:
         )
 
     @entry_point
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Value:
+    def __call__(self, /, *args: object, **kwargs: object) -> Value:
         return federated_context("a function value").call(self, args, kwargs)
 
     @entry_point
-    def __add__(self, other: Any) -> Value:
+    def __add__(self, other: object) -> Value:
         return federated_context("the operator +").add(self, other)
 
     @entry_point
-    def __radd__(self, other: Any) -> Value:
+    def __radd__(self, other: object) -> Value:
         return federated_context("the operator +").add(other, self)
 
     __array_ufunc__ = None
     """Makes NumPy values defer operators to this class."""
 
     @entry_point
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+    def __array__(self, *_: object, **__: object) -> NoReturn:
         raise LanguageTypeError(
             "E166",
             f"NumPy and TensorFlow cannot compute with a value of type `{self.__type}` while its "

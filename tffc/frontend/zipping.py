@@ -27,10 +27,10 @@ def zipped_type(type: Type) -> FederatedType | None:
 
 def why_not_zipped(type: StructType) -> tuple[str, str | None]:
     """Return why values of this type cannot be zipped, and the likely fix."""
-    found = distinct_leaves(type)
-    if not found:
+    types = distinct_leaves(type)
+    if not types:
         return "it holds no federated value", None
-    for leaf in found:
+    for leaf in types:
         if not isinstance(leaf, FederatedType):
             return (
                 f"`{leaf}` in it is not federated",
@@ -56,41 +56,41 @@ def zip_to(value: Value, target: Type) -> Value | None:
         return run(_zip_part(value, target))
     bound = Binding("_var1", value.comp)
     source = Value(Reference(bound.name, value.comp.type), value.type_signature, scope_of(value))
-    made = run(_zip_part(source, target))
-    if made is None:
+    zipped_value = run(_zip_part(source, target))
+    if zipped_value is None:
         return None
-    return Value(Block((bound,), made.comp), made.type_signature, scope_of(value))
+    return Value(Block((bound,), zipped_value.comp), zipped_value.type_signature, scope_of(value))
 
 
 def _zip_part(value: Value, wanted: Type) -> Task[Value | None]:
     """Zip as `zip_to` does, but return `value` itself if it already fits."""
-    found = value.type_signature
-    if isinstance(found, StructType) and isinstance(wanted, StructType):
-        return (yield _zip_elements(value, found, wanted))
-    if isinstance(found, StructType):
-        type = zipped_type(found)
+    own = value.type_signature
+    if isinstance(own, StructType) and isinstance(wanted, StructType):
+        return (yield _zip_elements(value, own, wanted))
+    if isinstance(own, StructType):
+        type = zipped_type(own)
         fits = type is not None and wanted.is_assignable_from(type)
         return zipped(value, type) if fits and type is not None else None
-    return value if wanted.is_assignable_from(found) else None
+    return value if wanted.is_assignable_from(own) else None
 
 
-def _zip_elements(value: Value, found: StructType, wanted: StructType) -> Task[Value | None]:
-    if not names_fit(wanted.names, found.names):
+def _zip_elements(value: Value, type: StructType, wanted: StructType) -> Task[Value | None]:
+    if not names_fit(wanted.names, type.names):
         return None
     changed = False
     parts: list[Value] = []
     for index, inner in enumerate(wanted.types):
-        element = Value(Selection(value.comp, index), found.types[index], scope_of(value))
+        element = Value(Selection(value.comp, index), type.types[index], scope_of(value))
         part = yield _zip_part(element, inner)
         if part is None:
             return None
         changed = changed or part is not element
         parts.append(part)
-    return struct_value(parts, found.names, found.container) if changed else value
+    return struct_value(parts, type.names, type.container) if changed else value
 
 
-def names_fit(wanted: tuple[str | None, ...], found: tuple[str | None, ...]) -> bool:
-    """Return whether elements with the names `found` can be used for those named `wanted`."""
-    return len(wanted) == len(found) and all(
-        name in (None, expected) for expected, name in zip(wanted, found, strict=True)
+def names_fit(wanted: tuple[str | None, ...], names: tuple[str | None, ...]) -> bool:
+    """Return whether elements with the names `names` can be used for those named `wanted`."""
+    return len(wanted) == len(names) and all(
+        name in (None, expected) for expected, name in zip(wanted, names, strict=True)
     )

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tffc.graphs.node import control_edges, data_edges, inputs_first, port_of, source
+from tffc.graphs.node import NodeView, control_edges, data_edges, inputs_first, port_of, source
 from tffc.graphs.operations import op_table
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import FunctionDef
+
 
 ANY_PORT = -1
 """The number in an edge from an unknown output of a node; it may be any of its outputs."""
@@ -37,7 +41,7 @@ class Body:
 
     name: str
     arguments: tuple[Edge, ...]
-    nodes: Mapping[str, Any]
+    nodes: Mapping[str, NodeView]
     inputs: Mapping[str, tuple[Edge, ...]]
     controls: Mapping[str, tuple[str, ...]]
     results: tuple[Edge, ...]
@@ -47,11 +51,11 @@ class Body:
     def before(self, name: str) -> list[str]:
         """Return the nodes of the body that a node waits for, by edges of both kinds."""
         names = [*(edge.node for edge in self.inputs[name]), *self.controls[name]]
-        return [each for each in names if each in self.nodes]
+        return [name for name in names if name in self.nodes]
 
 
 def body_of_graph(
-    nodes: Mapping[str, Any], arguments: Iterable[str] = (), results: Iterable[str] = ()
+    nodes: Mapping[str, NodeView], arguments: Iterable[str] = (), results: Iterable[str] = ()
 ) -> Body:
     """Return the body of a graph's nodes, whose arguments and results are edges."""
     return _body("", nodes, arguments, results, (), graph_edge)
@@ -63,7 +67,9 @@ def graph_edge(text: str) -> Edge:
     return Edge(source(text), ANY_PORT if port is None else port)
 
 
-def body_of_function(function: Any, nodes: Mapping[str, Any], functions: Mapping[str, Any]) -> Body:
+def body_of_function(
+    function: FunctionDef, nodes: Mapping[str, NodeView], functions: Mapping[str, FunctionDef]
+) -> Body:
     """Return the body of a function of these nodes; `functions` are those of its library by name.
 
     TensorFlow runs the nodes of a function that have effects even if no result needs them, so the
@@ -86,7 +92,9 @@ def body_of_function(function: Any, nodes: Mapping[str, Any], functions: Mapping
     return _body(signature.name, nodes, arguments, results, awaited, edge)
 
 
-def outputs_of(node: Any, functions: Mapping[str, Any]) -> list[tuple[str, int, int | None]] | None:
+def outputs_of(
+    node: NodeView, functions: Mapping[str, FunctionDef]
+) -> list[tuple[str, int, int | None]] | None:
     """Return the output tensors of a node: for each its output, its index there, and its type if
     known; None if the operation is not known."""
     operation = op_table.find(node.op)
@@ -100,7 +108,7 @@ def outputs_of(node: Any, functions: Mapping[str, Any]) -> list[tuple[str, int, 
     return [(output.name, 0, output.type) for output in outputs]
 
 
-def ports_of(node: Any, functions: Mapping[str, Any]) -> dict[str, int]:
+def ports_of(node: NodeView, functions: Mapping[str, FunctionDef]) -> dict[str, int]:
     """Return the numbers of a node's outputs by the names that edges of a function use."""
     ports: dict[str, int] = {}
     for port, (output, index, _) in enumerate(outputs_of(node, functions) or ()):
@@ -114,7 +122,7 @@ def ports_of(node: Any, functions: Mapping[str, Any]) -> dict[str, int]:
 
 def _body(
     name: str,
-    nodes: Mapping[str, Any],
+    nodes: Mapping[str, NodeView],
     arguments: Iterable[str],
     results: Iterable[str],
     awaited: Iterable[str],
@@ -124,20 +132,20 @@ def _body(
         name,
         tuple(map(edge, arguments)),
         nodes,
-        {each: tuple(map(edge, data_edges(node))) for each, node in nodes.items()},
-        {each: tuple(text[1:] for text in control_edges(node)) for each, node in nodes.items()},
+        {name: tuple(map(edge, data_edges(node))) for name, node in nodes.items()},
+        {name: tuple(text[1:] for text in control_edges(node)) for name, node in nodes.items()},
         tuple(map(edge, results)),
         tuple(awaited),
         has_loops=False,
     )
     order = inputs_first(nodes, body.before)
-    places = {each: place for place, each in enumerate(order)}
+    places = {name: place for place, name in enumerate(order)}
     return dataclasses.replace(
         body,
-        nodes={each: nodes[each] for each in order},
+        nodes={name: nodes[name] for name in order},
         has_loops=any(
             places[earlier] > place
-            for each, place in places.items()
-            for earlier in body.before(each)
+            for name, place in places.items()
+            for earlier in body.before(name)
         ),
     )

@@ -11,18 +11,28 @@ from __future__ import annotations
 import functools
 import math
 import struct
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from tffc.graphs.functions import Library
 from tffc.graphs.node import (
+    Attributes,
     encoded,
     hash_of,
     inputs_first,
     reached,
     tokens,
 )
-from tffc.graphs.proto import DataType
+from tffc.graphs.proto import (
+    AttrValue,
+    DataType,
+    FunctionDef,
+    FunctionDefLibrary,
+    GraphDef,
+    NameAttrList,
+    NodeDef,
+    TensorProto,
+)
 
 IGNORED_ATTRIBUTES = frozenset(
     {"config", "config_proto", "debug_name", "executor_type", "metadata"}
@@ -67,7 +77,7 @@ complex numbers as two, and how `struct` packs one."""
 
 
 def canonical_graph(
-    graph: Any, parameters: list[str], results: list[str], initialize_op: str
+    graph: GraphDef, parameters: list[str], results: list[str], initialize_op: str
 ) -> bytes:
     """Return the canonical form of what a graph computes for `results`, and in `initialize_op` if
     there is one.
@@ -85,7 +95,7 @@ class GraphScope:
     def __init__(
         self,
         arguments: dict[str, int],
-        nodes: Iterable[Any],
+        nodes: Iterable[NodeDef],
         results: list[tuple[str, str]],
         controls: list[str],
     ) -> None:
@@ -103,7 +113,7 @@ class GraphScope:
 class ScopeNode:
     """A node of a scope: its message, what it reads and what it waits for."""
 
-    def __init__(self, message: Any) -> None:
+    def __init__(self, message: NodeDef) -> None:
         self.message = message
         self.data: list[tuple[str, str]] = []
         self.waits: list[str] = []
@@ -143,16 +153,16 @@ class _Attribute(NamedTuple):
     """An attribute of a node.  Its parts are None if names are in them, which others stand for."""
 
     name: str
-    value: Any
+    value: AttrValue
     parts: list[object] | None
 
 
-def _has_names(name: str, value: Any) -> bool:
+def _has_names(name: str, value: AttrValue) -> bool:
     return name in RESOURCE_NAMES or value.HasField("func") or bool(value.list.func)
 
 
 def graph_scope(
-    graph: Any, parameters: list[str], results: list[str], initialize_op: str
+    graph: GraphDef, parameters: list[str], results: list[str], initialize_op: str
 ) -> GraphScope:
     """Return the scope of the graph itself; for the arguments see `canonical_graph`."""
     arguments = positions(_source(name)[0] for name in parameters)
@@ -164,7 +174,7 @@ def graph_scope(
     )
 
 
-def function_scope(function: Any) -> GraphScope:
+def function_scope(function: FunctionDef) -> GraphScope:
     """Return the scope of a function.  All nodes have to run, because some run for their
     effects."""
     signature = function.signature
@@ -191,7 +201,7 @@ def _source(tensor: str) -> tuple[str, str]:
 class NumberedFunctions(Library):
     """The functions of a library, numbered by first use."""
 
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: FunctionDefLibrary) -> None:
         super().__init__(library)
         self.met: list[str] = []
         self._numbers: dict[str, int] = {}
@@ -219,7 +229,7 @@ class _Canon:
     where kernels of functions keep state, what decides about that is written too.
     """
 
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: FunctionDefLibrary) -> None:
         self._functions = NumberedFunctions(library)
         self._resources: dict[bytes, int] = {}
         self._configurations: dict[bytes, int] = {}
@@ -247,7 +257,7 @@ class _Canon:
             if name in scope.nodes:
                 self._write_call("call", scope.nodes[name].message.attr)
 
-    def _write_call(self, kind: str, attributes: Any) -> None:
+    def _write_call(self, kind: str, attributes: Attributes) -> None:
         self._token(kind)
         for name in sorted(attributes):
             value = encoded(attributes[name])
@@ -359,7 +369,7 @@ def _upstream(scope: GraphScope, order: list[str], labels: dict[str, bytes]) -> 
     return hashes
 
 
-def lasting_attributes(attributes: Any) -> Iterator[tuple[str, Any]]:
+def lasting_attributes(attributes: Attributes) -> Iterator[tuple[str, AttrValue]]:
     """Yield the attributes that matter, sorted by name.
 
     Attributes that are false or empty are left out: another version of TensorFlow may not write
@@ -378,16 +388,18 @@ def lasting_attributes(attributes: Any) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _value_parts(value: Any, function: Callable[[str], str]) -> Iterator[object]:
+def _value_parts(value: AttrValue, function: Callable[[str], str]) -> Iterator[object]:
+    calls: Sequence[NameAttrList] = ()
+    tensors: Sequence[TensorProto] = ()
     match value.WhichOneof("value"):
         case "func":
-            calls, tensors = [value.func], []
+            calls = [value.func]
         case "tensor":
-            calls, tensors = [], [value.tensor]
+            tensors = [value.tensor]
         case "list":
             calls, tensors = value.list.func, value.list.tensor
         case _:
-            calls, tensors = [], []
+            pass
     for call in calls:
         yield function(call.name)
         for name, inner in lasting_attributes(call.attr):
@@ -399,7 +411,7 @@ def _value_parts(value: Any, function: Callable[[str], str]) -> Iterator[object]
         yield encoded(value)
 
 
-def _tensor_parts(tensor: Any) -> Iterator[object]:
+def _tensor_parts(tensor: TensorProto) -> Iterator[object]:
     """Yield a constant by its elements, without the repetitions of the last one."""
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     yield from (tensor.dtype, shape)
@@ -409,7 +421,7 @@ def _tensor_parts(tensor: Any) -> Iterator[object]:
         yield encoded(tensor)
 
 
-def tensor_elements(tensor: Any, count: int) -> list[bytes]:
+def tensor_elements(tensor: TensorProto, count: int) -> list[bytes]:
     """Return the elements of a constant without the repetitions of the last one: its strings, or
     the bytes of all its numbers in one piece.
 

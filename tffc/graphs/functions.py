@@ -12,14 +12,21 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 from tffc.graphs.body import Body, body_of_function
-from tffc.graphs.node import copied_message, encoded, hash_of, inputs_first, reached
+from tffc.graphs.node import (
+    Attributes,
+    NodeView,
+    copied_message,
+    encoded,
+    hash_of,
+    inputs_first,
+    reached,
+)
 from tffc.graphs.operations import op_table
 from tffc.graphs.operations.iterations import is_ordered, is_steady
 from tffc.graphs.operations.kernels import keeps_state, remembers_runs
-from tffc.graphs.proto import FunctionDefLibrary
+from tffc.graphs.proto import FunctionDef, FunctionDefLibrary, NameAttrList, NodeDef
 from tffc.graphs.state import has_named_state, is_named_like_node, scope_state
 from tffc.support.errors import GraphError
 
@@ -55,7 +62,7 @@ class Function:
     remembers: bool
     varies: bool
 
-    def add_to(self, library: Any) -> None:
+    def add_to(self, library: FunctionDefLibrary) -> None:
         """Add the function to a FunctionDefLibrary."""
         library.function.add().ParseFromString(self.content)
         if self.gradient:
@@ -65,16 +72,16 @@ class Function:
 class Library:
     """The functions of one section that its nodes may call, and the names of their gradients."""
 
-    def __init__(self, library: Any) -> None:
-        self.functions: dict[str, Any] = {f.signature.name: f for f in library.function}
+    def __init__(self, library: FunctionDefLibrary) -> None:
+        self.functions: dict[str, FunctionDef] = {f.signature.name: f for f in library.function}
         self.gradients: dict[str, str] = {
             g.function_name: g.gradient_func for g in library.gradient
         }
         self._calls: dict[str, tuple[str, ...]] = {}
-        self._nodes: dict[str, dict[str, Any]] = {}
+        self._nodes: dict[str, Mapping[str, NodeView]] = {}
         self._bodies: dict[str, Body] = {}
 
-    def called_by(self, node: Any) -> tuple[str, ...]:
+    def called_by(self, node: NodeView) -> tuple[str, ...]:
         """Return the functions that a node names, each once.
 
         Raises:
@@ -82,27 +89,27 @@ class Library:
         """
         if not op_table.names_functions(node.op):
             return ()
-        found = [node.op] if node.op in self.functions else []
+        names = [node.op] if node.op in self.functions else []
         for call in named_functions(node.attr):
             if call.name in self.functions:
-                found.append(call.name)
+                names.append(call.name)
             elif call.name not in ("", SYMBOLIC_GRADIENT):
                 raise GraphError(
                     "E331",
                     f"node {node.name!r} calls a function {call.name!r}, which the graph's library "
                     "does not have",
                 )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(names))
 
     def calls_of(self, name: str) -> tuple[str, ...]:
         """Return the functions that the function `name` calls, its gradient's included."""
         if name not in self._calls:
             function = self.functions[name]
-            found = [call for node in function.node_def for call in self.called_by(node)]
+            names = [call for node in function.node_def for call in self.called_by(node)]
             gradient = self.gradients.get(name)
             if gradient in self.functions:
-                found.append(gradient)
-            self._calls[name] = tuple(dict.fromkeys(found))
+                names.append(gradient)
+            self._calls[name] = tuple(dict.fromkeys(names))
         return self._calls[name]
 
     def groups(self, roots: Iterable[str]) -> list[list[str]]:
@@ -117,7 +124,7 @@ class Library:
         taken: set[str] = set()
         for name in reversed(called_first):
             if name not in taken:
-                group = reached([name], lambda each: [n for n in callers[each] if n not in taken])
+                group = reached([name], lambda name: [n for n in callers[name] if n not in taken])
                 taken.update(group)
                 groups.append(list(group))
         return groups[::-1]
@@ -136,7 +143,7 @@ class Library:
                 callers[call].append(name)
         return callers
 
-    def nodes(self, name: str) -> Mapping[str, Any]:
+    def nodes(self, name: str) -> Mapping[str, NodeView]:
         """Return the nodes of a function by name."""
         if name not in self._nodes:
             self._nodes[name] = {node.name: node for node in self.functions[name].node_def}
@@ -168,11 +175,11 @@ class Library:
         nodes = self.nodes(name)
         return any(is_ordered(node, nodes) for node in self._operations(name))
 
-    def _operations(self, name: str) -> Iterator[Any]:
+    def _operations(self, name: str) -> Iterator[NodeView]:
         """Yield the nodes of a function, without those whose operations are functions."""
         return (node for node in self.nodes(name).values() if node.op not in self.functions)
 
-    def copy(self, name: str, prefix: str) -> Any:
+    def copy(self, name: str, prefix: str) -> FunctionDef:
         """Return a copy of a function, with the prefix before the names of its state."""
         function = copied_message(self.functions[name])
         for attribute in ALTERNATIVES:
@@ -224,7 +231,7 @@ class LinkedLibrary:
                 call: names[call] if call in names else linked[call].name
                 for call in self._library.calls_of(name)
             }
-            rename_calls(copy, calls)
+            rename_calls(copy.node_def, calls)
             copy.signature.name = names[name]
             gradient = calls.get(self._library.gradients.get(name, ""), "")
             linked[name] = Function(
@@ -237,7 +244,11 @@ class LinkedLibrary:
             )
 
     def _name(
-        self, root: str, copies: Mapping[str, Any], linked: Mapping[str, Function], prefix: str
+        self,
+        root: str,
+        copies: Mapping[str, FunctionDef],
+        linked: Mapping[str, Function],
+        prefix: str,
     ) -> str:
         """Return a name that depends on the content of a function; in it, functions of its own
         group, which have no names yet, are numbered.
@@ -255,15 +266,14 @@ class LinkedLibrary:
                     members.append(call)
                 calls[call] = str(members.index(call)) if call in copies else linked[call].name
             renamed = copied_message(copies[name])
-            rename_calls(renamed, calls)
+            rename_calls(renamed.node_def, calls)
             renamed.signature.name = calls.get(self._library.gradients.get(name, ""), "")
             contents.append(encoded(renamed))
         return f"f_{hash_of(contents).hex()[:NAME_LENGTH]}"
 
 
-def rename_calls(holder: Any, names: Mapping[str, str]) -> None:
-    """Rename the functions that a NodeDef or the nodes of a FunctionDef name."""
-    nodes = holder.node_def if hasattr(holder, "node_def") else (holder,)
+def rename_calls(nodes: Iterable[NodeDef], names: Mapping[str, str]) -> None:
+    """Rename the functions that nodes name."""
     for node in nodes:
         node.op = names.get(node.op, node.op)
         if op_table.names_functions(node.op):
@@ -271,7 +281,7 @@ def rename_calls(holder: Any, names: Mapping[str, str]) -> None:
                 call.name = names.get(call.name, call.name)
 
 
-def rename_edges(function: Any, renamed: Callable[[str], str]) -> None:
+def rename_edges(function: FunctionDef, renamed: Callable[[str], str]) -> None:
     """Rename the edges between the nodes of a FunctionDef, and to its results."""
     for node in function.node_def:
         node.input[:] = map(renamed, node.input)
@@ -281,7 +291,7 @@ def rename_edges(function: Any, renamed: Callable[[str], str]) -> None:
             outputs[name] = renamed(edge)
 
 
-def rename_outputs(function: Any, op: str, old: str) -> None:
+def rename_outputs(function: FunctionDef, op: str, old: str) -> None:
     """Rename an output of the nodes of an operation to `output`, wherever the function uses it."""
     nodes = {node.name for node in function.node_def if node.op == op}
 
@@ -292,20 +302,20 @@ def rename_outputs(function: Any, op: str, old: str) -> None:
     rename_edges(function, renamed)
 
 
-def named_functions(attributes: Any) -> Iterator[Any]:
+def named_functions(attributes: Attributes) -> Iterator[NameAttrList]:
     """Yield the NameAttrLists in a map of attributes, also those in the attributes of others."""
     stack = [attributes]
     while stack:
         current = stack.pop()
         for name in sorted(current):
             value = current[name]
-            found = [value.func] if value.HasField("func") else value.list.func
-            for call in found:
+            calls = [value.func] if value.HasField("func") else value.list.func
+            for call in calls:
                 yield call
                 stack.append(call.attr)
 
 
-def _scope_function(function: Any, prefix: str) -> None:
+def _scope_function(function: FunctionDef, prefix: str) -> None:
     """Put the prefix before all names of state in a function, which may be names of nodes."""
     renamed: dict[str, str] = {}
     for node in function.node_def:

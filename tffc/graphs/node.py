@@ -9,8 +9,42 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Callable, Container, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
+    from google.protobuf.message import Message
+
+    from tffc.graphs.proto import AttrValue, GraphDef, NodeDef
+
+Nodes: TypeAlias = "RepeatedCompositeFieldContainer[NodeDef]"
+"""The nodes of a graph or function, to which others can be added."""
+
+Attributes: TypeAlias = "Mapping[str, AttrValue]"
+"""The attributes of a node or function by name."""
+
+M = TypeVar("M", bound="Message")
+
+
+class NodeView(Protocol):
+    """What is read of a node: of a NodeDef, or of a record with the same fields."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def op(self) -> str: ...
+
+    @property
+    def input(self) -> Sequence[str]: ...
+
+    @property
+    def device(self) -> str: ...
+
+    @property
+    def attr(self) -> Attributes: ...
+
 
 PORT = re.compile("[0-9]{1,9}")
 """The number of an output of a node, as inputs write it."""
@@ -31,7 +65,7 @@ class GraphNode:
 
     name: str
     inputs: list[str]
-    rest: Any
+    rest: NodeDef
     functions: tuple[str, ...] = ()
     call: int | None = None
 
@@ -40,7 +74,7 @@ class GraphNode:
         """The operation."""
         return self.rest.op
 
-    def message(self, names: Container[str]) -> Any:
+    def message(self, names: Container[str]) -> NodeDef:
         """Return the NodeDef in a graph whose nodes have these names."""
         message = copied_message(self.rest)
         message.name = self.name
@@ -62,14 +96,14 @@ class GraphNode:
         return content
 
 
-def copied_message(message: Any) -> Any:
+def copied_message(message: M) -> M:
     """Return a copy of a message."""
     copy = type(message)()
     copy.CopyFrom(message)
     return copy
 
 
-def encoded(message: Any) -> bytes:
+def encoded(message: Message) -> bytes:
     """Return the bytes of a message: the same bytes for the same content."""
     return message.SerializeToString(deterministic=True)
 
@@ -91,7 +125,7 @@ def hash_of(parts: Iterable[object]) -> bytes:
     return hashlib.sha256(tokens(parts)).digest()
 
 
-def rename_colocations(node: Any, renamed: Callable[[str], str | None]) -> None:
+def rename_colocations(node: NodeDef, renamed: Callable[[str], str | None]) -> None:
     """Rename the nodes beside which a node must be placed, and leave out those renamed to None.
 
     Bytes that are not UTF-8 are surrogates in the names.
@@ -125,17 +159,17 @@ def port_of(edge: str) -> int | None:
     return int(port) if PORT.fullmatch(port) else None
 
 
-def data_edges(node: Any) -> list[str]:
+def data_edges(node: NodeView) -> list[str]:
     """Return the inputs of a node that are tensors."""
     return [edge for edge in node.input if not edge.startswith("^")]
 
 
-def control_edges(node: Any) -> list[str]:
+def control_edges(node: NodeView) -> list[str]:
     """Return the inputs of a node, `^name`, that it only waits for."""
     return [edge for edge in node.input if edge.startswith("^")]
 
 
-def all_nodes(graph: Any) -> Iterator[Any]:
+def all_nodes(graph: GraphDef) -> Iterator[NodeDef]:
     """Yield the nodes of a graph, and those of all functions of its library."""
     yield from graph.node
     for function in graph.library.function:
@@ -174,5 +208,5 @@ def inputs_first(roots: Iterable[N], inputs: Callable[[N], Iterable[N]]) -> list
             elif name not in seen:
                 seen.add(name)
                 stack.append((name, True))
-                stack.extend((each, False) for each in inputs(name))
+                stack.extend((source, False) for source in inputs(name))
     return order

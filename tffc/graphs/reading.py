@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
 from tffc.graphs.functions import named_functions
 from tffc.graphs.node import port_of, source
 from tffc.graphs.operations import op_table
-from tffc.graphs.proto import GraphDef
+from tffc.graphs.proto import FunctionDef, GraphDef, NodeDef
 from tffc.support.errors import GraphError, reader
 
 MOST_OUTPUTS = 2**22
@@ -36,7 +36,7 @@ _checked: Final[set[bytes]] = set()
 
 
 @reader("a graph of TensorFlow", GraphError)
-def read_graph(content: bytes) -> Any:
+def read_graph(content: bytes) -> GraphDef:
     """Return a GraphDef.
 
     Raises:
@@ -58,7 +58,7 @@ def read_graph(content: bytes) -> Any:
 
 
 @reader("a graph of TensorFlow", GraphError)
-def check_graph(graph: Any) -> None:
+def check_graph(graph: GraphDef) -> None:
     """Check a graph and all functions of its library, called or not.
 
     Raises:
@@ -84,7 +84,7 @@ class _Scope:
 
     notes: tuple[str, ...] = ()
 
-    def __init__(self, nodes: Sequence[Any], functions: Mapping[str, Any]) -> None:
+    def __init__(self, nodes: Sequence[NodeDef], functions: Mapping[str, FunctionDef]) -> None:
         self.functions = functions
         self.nodes = {node.name: node for node in nodes}
         if len(self.nodes) < len(nodes):
@@ -137,7 +137,7 @@ class _Scope:
             return False
         return edge.startswith("^") or self.has_output(self.nodes[start], edge)
 
-    def has_output(self, node: Any, edge: str) -> bool:
+    def has_output(self, node: NodeDef, edge: str) -> bool:
         """Return whether a node has the output of an edge `node` or `node:number`."""
         port, count = port_of(edge), self._counts[node.name]
         return port is not None and (count is None or port < count)
@@ -146,20 +146,20 @@ class _Scope:
         """Return the refusal of an edge from nowhere."""
         return GraphError("E331", f"{what}, which the graph does not have", notes=self.notes)
 
-    def _outputs_of(self, node: Any) -> int | None:
+    def _outputs_of(self, node: NodeDef) -> int | None:
         """Return the number of a node's outputs; None if its operation is not known."""
         operation = op_table.find(node.op)
         if operation is not None:
             return operation.output_count(node.attr)
         return _length(self.functions[node.op], "output_arg") if node.op in self.functions else None
 
-    def _inputs_of(self, node: Any) -> int | None:
+    def _inputs_of(self, node: NodeDef) -> int | None:
         operation = op_table.find(node.op)
         if operation is not None:
             return operation.input_count(node.attr)
         return _length(self.functions[node.op], "input_arg") if node.op in self.functions else None
 
-    def _check_count(self, node: Any, count: int) -> None:
+    def _check_count(self, node: NodeDef, count: int) -> None:
         expected = self._inputs_of(node)
         if expected not in (None, count):
             message = f"node {node.name!r} has {count} inputs, and {node.op} takes {expected}"
@@ -169,7 +169,7 @@ class _Scope:
 class _FunctionScope(_Scope):
     """The nodes of a function, whose edges have the names of outputs, and its arguments."""
 
-    def __init__(self, function: Any, functions: Mapping[str, Any]) -> None:
+    def __init__(self, function: FunctionDef, functions: Mapping[str, FunctionDef]) -> None:
         self._function = function
         self._arguments = {argument.name for argument in function.signature.input_arg}
         self.notes = (f"in the function {function.signature.name!r} of its library",)
@@ -200,15 +200,15 @@ class _FunctionScope(_Scope):
             return super().has(edge)
         return edge.startswith("^") or port_of(edge) is not None
 
-    def has_output(self, node: Any, edge: str) -> bool:
+    def has_output(self, node: NodeDef, edge: str) -> bool:
         """Return whether a node has the output of an edge `node:name` or `node:name:number`."""
         name, colon, number = edge.partition(":")[2].partition(":")
         index = port_of(f":{number}") if colon else 0
         operation = op_table.find(node.op)
         if operation is not None:
-            sizes = {each.name: each.count(node.attr) for each in operation.outputs}
+            sizes = {output.name: output.count(node.attr) for output in operation.outputs}
         elif node.op in self.functions:
-            sizes = {each.name: 1 for each in self.functions[node.op].signature.output_arg}
+            sizes = {argument.name: 1 for argument in self.functions[node.op].signature.output_arg}
         else:
             return index is not None
         return index is not None and index < sizes.get(name, 0)
@@ -220,7 +220,7 @@ class _FunctionScope(_Scope):
                 yield from (function.name for function in named_functions(node.attr))
 
 
-def _length(function: Any, field: str) -> int | None:
+def _length(function: FunctionDef, field: str) -> int | None:
     """Return the number of arguments or results of a function; None if its attributes tell it."""
     arguments = getattr(function.signature, field)
     return None if any(a.number_attr or a.type_list_attr for a in arguments) else len(arguments)
@@ -229,18 +229,18 @@ def _length(function: Any, field: str) -> int | None:
 def _circular(before: Mapping[str, Sequence[str]]) -> str | None:
     """Return something that waits for itself, by what each waits for; None if nothing does."""
     after: dict[str, list[str]] = {name: [] for name in before}
-    for name, each in before.items():
-        for start in each:
+    for name, starts in before.items():
+        for start in starts:
             after[start].append(name)
-    waiting = {name: len(each) for name, each in before.items()}
+    waiting = {name: len(starts) for name, starts in before.items()}
     ready = [name for name, count in waiting.items() if not count]
     while ready:
         name = ready.pop()
         del waiting[name]
-        for each in after[name]:
-            waiting[each] -= 1
-            if not waiting[each]:
-                ready.append(each)
+        for follower in after[name]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                ready.append(follower)
     # Whatever is left waits for something that is left.
     name, passed = min(waiting, default=None), set[str]()
     while name is not None and name not in passed:

@@ -9,9 +9,14 @@ has the prefix already.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.operations import op_table
+
+if TYPE_CHECKING:
+    from tffc.graphs.node import NodeView
+    from tffc.graphs.proto import NodeDef
+
 
 NAME_ATTRIBUTES = ("shared_name", "var_name")
 ANONYMOUS = b"cd2c89b7-88b7-44c8-ad83-06c2a9158347"
@@ -29,7 +34,7 @@ LOOP_ENTRIES = frozenset({"Enter", "RefEnter"})
 """Operations that begin a loop, whose attribute `frame_name` tells loops of one graph apart."""
 
 
-def has_named_state(node: Any) -> bool:
+def has_named_state(node: NodeView) -> bool:
     """Tell whether a node finds its state by a name: an attribute's, or else its own."""
     if "shared_name" in node.attr and node.attr["shared_name"].s == ANONYMOUS:
         return False
@@ -39,14 +44,14 @@ def has_named_state(node: Any) -> bool:
     return any(name in node.attr for name in NAME_ATTRIBUTES)
 
 
-def is_named_like_node(node: Any) -> bool:
+def is_named_like_node(node: NodeDef) -> bool:
     """Tell whether a node's state has no other name than the node."""
     if node.op == "VarHandleOp" or not has_named_state(node):
         return False
     return not any(node.attr[name].s for name in NAME_ATTRIBUTES if name in node.attr)
 
 
-def state_name(node: Any) -> bytes | None:
+def state_name(node: NodeView) -> bytes | None:
     """Return the name by which a node finds its state, empty for variables without one; None if it
     finds none."""
     if not has_named_state(node):
@@ -56,10 +61,10 @@ def state_name(node: Any) -> bytes | None:
     return next((name for name in names if name), own)
 
 
-def separable(nodes: Iterable[Any]) -> list[Any]:
+def separable(nodes: Iterable[NodeDef]) -> list[NodeDef]:
     """Return the nodes whose state needs no name: variables and tables whose name none of the other
     nodes uses."""
-    users: dict[bytes, list[Any]] = {}
+    users: dict[bytes, list[NodeDef]] = {}
     for node in nodes:
         name = state_name(node)
         if name is not None:
@@ -68,7 +73,7 @@ def separable(nodes: Iterable[Any]) -> list[Any]:
     return [node for node in alone if node.op in {"VarHandleOp", *ANONYMOUS_TABLES}]
 
 
-def make_anonymous(node: Any) -> None:
+def make_anonymous(node: NodeDef) -> None:
     """Make the state of a variable or table anonymous, so that each run has its own."""
     if node.op == "VarHandleOp":
         node.attr["shared_name"].s = ANONYMOUS
@@ -78,12 +83,12 @@ def make_anonymous(node: Any) -> None:
         node.attr.pop(name, None)
 
 
-def is_scoped(node: Any) -> bool:
+def is_scoped(node: NodeDef) -> bool:
     """Tell whether a copy of the node needs other attributes than the node."""
     return node.op in LOOP_ENTRIES or has_named_state(node)
 
 
-def scope_state(node: Any, prefix: str) -> None:
+def scope_state(node: NodeDef, prefix: str) -> None:
     """Put the prefix before the name of the node's state; variables without a name share it."""
     if not has_named_state(node):
         return
@@ -94,7 +99,7 @@ def scope_state(node: Any, prefix: str) -> None:
         node.attr["shared_name"].s = prefix.encode()
 
 
-def scope_loop(node: Any, prefix: str) -> None:
+def scope_loop(node: NodeDef, prefix: str) -> None:
     """Put the prefix before the name of the loop that a node begins."""
     if node.op in LOOP_ENTRIES:
         node.attr["frame_name"].s = prefix.encode() + node.attr["frame_name"].s

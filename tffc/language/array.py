@@ -62,12 +62,12 @@ class Array:
         if isinstance(self.content, tuple):
             if not self.shape:
                 return self.content[0]
-            made = np.empty(len(self.content), dtype=object)
-            made[:] = self.content
-            return made.reshape(self.shape)
+            array = np.empty(len(self.content), dtype=object)
+            array[:] = self.content
+            return array.reshape(self.shape)
         flat = np.frombuffer(self.content, dtype=self.dtype.dtype.newbyteorder("<"))
-        made = flat.astype(self.dtype.dtype).reshape(self.shape)
-        return made if self.shape else made[()]
+        array = flat.astype(self.dtype.dtype).reshape(self.shape)
+        return array if self.shape else array[()]
 
 
 def infer_dtype(value: Any) -> DType:
@@ -117,8 +117,8 @@ def is_compatible(value: Any, dtype: DType) -> bool:
     """
     import numpy as np
 
-    found = infer_dtype(value)
-    if found.kind != dtype.kind and not (found.is_integer and dtype.is_integer):
+    own = infer_dtype(value)
+    if own.kind != dtype.kind and not (own.is_integer and dtype.is_integer):
         return False
     if dtype.kind in ("bool", "str"):
         return True
@@ -145,10 +145,10 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
     """
     import numpy as np
 
-    found = infer_dtype(value)
-    target = found if dtype is None else dtype
+    own = infer_dtype(value)
+    target = own if dtype is None else dtype
     if not is_compatible(value, target):
-        of_type = "" if found is target else f" of type {found}"
+        of_type = "" if own is target else f" of type {own}"
         # The texts of NumPy's scalars differ between its releases; Python's do not.
         shown = value.item() if hasattr(value, "item") and not np.ndim(value) else value
         raise LanguageValueError(
@@ -161,8 +161,8 @@ def to_array(value: Any, dtype: DType | None = None) -> Array:
         strings = tuple(item if isinstance(item, bytes) else item.encode() for item in items)
         return Array(target, tuple(getattr(value, "shape", ())), strings)
     with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
-        made = np.asarray(value).astype(target.dtype)
-    return Array(target, made.shape, made.astype(made.dtype.newbyteorder("<")).tobytes())
+        array = np.asarray(value).astype(target.dtype)
+    return Array(target, array.shape, array.astype(array.dtype.newbyteorder("<")).tobytes())
 
 
 def _fitting(value: Any, dtype: DType) -> str | None:
@@ -171,10 +171,10 @@ def _fitting(value: Any, dtype: DType) -> str | None:
 
     if not dtype.is_numeric:
         return None
-    found = None if hasattr(value, "dtype") else infer_dtype(value)
-    if dtype.is_integer and found in (DType.INT32, DType.INT64):
+    own = None if hasattr(value, "dtype") else infer_dtype(value)
+    if dtype.is_integer and own in (DType.INT32, DType.INT64):
         limits = np.iinfo(dtype.dtype)
         return f"{dtype} holds the integers from {limits.min} to {limits.max}"
-    if dtype in (DType.FLOAT16, DType.FLOAT32) and found is DType.FLOAT32:
+    if dtype in (DType.FLOAT16, DType.FLOAT32) and own is DType.FLOAT32:
         return f"{dtype} holds numbers up to {np.finfo(dtype.dtype).max:.3g}; np.float64 holds more"
     return f"convert it first, for example np.{dtype}(...)"

@@ -83,15 +83,15 @@ def apply(function: Node, value: Node, *, all_equal: bool = False) -> Node:
 
     With `all_equal`, clients that have equal values have equal results.
     """
-    found = value.type
-    assert isinstance(found, FederatedType)
+    federated = value.type
+    assert isinstance(federated, FederatedType)
     assert isinstance(function.type, FunctionType)
     result = function.type.result
-    if found.placement is SERVER:
-        uri, before, after = "federated_apply", at_server(found.member), at_server(result)
+    if federated.placement is SERVER:
+        uri, before, after = "federated_apply", at_server(federated.member), at_server(result)
     else:
         uri = "federated_map_all_equal" if all_equal else "federated_map"
-        before = at_clients(found.member, all_equal=all_equal)
+        before = at_clients(federated.member, all_equal=all_equal)
         after = at_clients(result, all_equal=all_equal)
     return intrinsic_call(uri, StructType([function.type, before]), after, pack((function, value)))
 

@@ -154,8 +154,8 @@ def _dtype_name(source: Any) -> str | None:
                 return source.__name__
     tensorflow = sys.modules.get("tensorflow")
     if tensorflow is not None and isinstance(source, getattr(tensorflow, "DType", ())):
-        found: Any = source
-        return found.base_dtype.name
+        foreign: Any = source
+        return foreign.base_dtype.name
     return None
 
 

@@ -34,9 +34,9 @@ class Environment(Generic[V]):
 
     def bind(self, name: str, value: V) -> Environment[V]:
         """Return this environment with a new value for a name."""
-        made: Environment[V] = Environment()
-        made._root = _bound(self._root, name, value, 0)
-        return made
+        extended: Environment[V] = Environment()
+        extended._root = _bound(self._root, name, value, 0)
+        return extended
 
     def find(self, name: str) -> V | None:
         """Return the value of a name, or None if it has none."""
@@ -59,6 +59,6 @@ def _bound(part: _Part[V], name: str, value: V, depth: int) -> _Part[V]:
     if len(names) <= _MOST or depth == _DEEPEST:
         return names
     parts: tuple[dict[str, V], ...] = tuple({} for _ in range(2**_BITS))
-    for each, bound in names.items():
-        parts[_place(each, depth)][each] = bound
+    for key, bound in names.items():
+        parts[_place(key, depth)][key] = bound
     return parts

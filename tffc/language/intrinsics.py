@@ -143,10 +143,10 @@ PLACEMENTS_ONLY = frozenset(
 
 def __getattr__(name: str) -> IntrinsicDefinition:
     """Return an operator by the name that TFF has for it, such as `FEDERATED_SUM`."""
-    found = INTRINSICS.get(name.lower()) if name.isupper() else None
-    if found is None:
+    definition = INTRINSICS.get(name.lower()) if name.isupper() else None
+    if definition is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return found
+    return definition
 
 
 def definition_of(uri: str) -> IntrinsicDefinition | None:
@@ -181,16 +181,16 @@ def check_instance(uri: str, concrete: Type) -> None:
     used: dict[str, list[Type]] = {}
     stack = [(definition.signature, concrete, False)]
     while stack:
-        template, found, defines = stack.pop()
+        template, type, defines = stack.pop()
         if not isinstance(template, AbstractType):
-            parts = _parts(template, found, defines)
+            parts = _parts(template, type, defines)
             if parts is None:
-                raise refusal("E135", f"`{found}` stands where `{template}` is expected")
+                raise refusal("E135", f"`{type}` stands where `{template}` is expected")
             stack.extend(parts)
         elif not defines:
-            used.setdefault(template.name, []).append(found)
-        elif not defined.setdefault(template.name, found).is_equivalent_to(found):
-            both = f"`{defined[template.name]}` and `{found}`"
+            used.setdefault(template.name, []).append(type)
+        elif not defined.setdefault(template.name, type).is_equivalent_to(type):
+            both = f"`{defined[template.name]}` and `{type}`"
             raise refusal("E135", f"`{template.name}` is both {both}")
     for name, uses in used.items():
         bound = defined.get(name)
@@ -203,9 +203,9 @@ def _parts(template: Type, concrete: Type, defines: bool) -> list[tuple[Type, Ty
     """Return the parts of a template and of a type, in pairs, each with whether variables are
     defined there; None if the two are not of one form."""
     match template, concrete:
-        case FunctionType(parameter=Type() as wanted), FunctionType(parameter=Type() as given):
+        case FunctionType(parameter=Type() as wanted), FunctionType(parameter=Type() as actual):
             return [
-                (wanted, given, not defines),
+                (wanted, actual, not defines),
                 (template.result, concrete.result, defines),
             ]
         case StructType(), StructType():

@@ -196,12 +196,12 @@ class StructNode(NodeBase):
     @classmethod
     def of_type(cls, values: tuple[Node, ...], type: StructType) -> StructNode:
         """Return the struct of these values, whose types are known to be those of the elements."""
-        made = StructNode.__new__(StructNode)
-        _set(made, "values", values)
-        _set(made, "names", type.names)
-        _set(made, "container", type.container)
-        _set(made, "type", type)
-        return made
+        struct = StructNode.__new__(StructNode)
+        _set(struct, "values", values)
+        _set(struct, "names", type.names)
+        _set(struct, "container", type.container)
+        _set(struct, "type", type)
+        return struct
 
     def items(self) -> Iterator[tuple[str | None, Node]]:
         """Yield the (name, value) pairs."""

@@ -65,19 +65,19 @@ class Interning(type):
     _known: ClassVar[weakref.WeakKeyDictionary[Any, weakref.ref[Any]]] = weakref.WeakKeyDictionary()
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = super().__call__(*args, **kwargs)
-        made.seal()
-        return Interning.interned(made)
+        type = super().__call__(*args, **kwargs)
+        type.seal()
+        return Interning.interned(type)
 
     @staticmethod
-    def interned(made: Any) -> Any:
+    def interned(type: Any) -> Any:
         """Return the one object for all types equal to this one."""
-        known = Interning._known.get(made)
-        found = None if known is None else known()
-        if found is None:
-            Interning._known[made] = weakref.ref(made)
-            return made
-        return found
+        known = Interning._known.get(type)
+        first = None if known is None else known()
+        if first is None:
+            Interning._known[type] = weakref.ref(type)
+            return type
+        return first
 
 
 class Type(Term, metaclass=Interning):
@@ -103,7 +103,7 @@ class Type(Term, metaclass=Interning):
         warnings.warn(
             f"{name}() is now isinstance(..., tff.{kind})", DeprecationWarning, stacklevel=2
         )
-        return lambda: any(each.__name__ == kind for each in type(self).__mro__)
+        return lambda: any(base.__name__ == kind for base in type(self).__mro__)
 
     def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
         """Return the pieces of the text, the types inside among them; `spell` writes names."""
@@ -232,13 +232,13 @@ def first_difference(target: Type, source: Type) -> tuple[str, Type, Type] | Non
     seen: set[tuple[int, int]] = set()
     stack: list[tuple[Type, Type, tuple[Any, ...] | None]] = [(target, source, None)]
     while stack:
-        wanted, found, path = stack.pop()
-        if (wanted is found and not wanted.is_abstract) or (id(wanted), id(found)) in seen:
+        wanted, actual, path = stack.pop()
+        if (wanted is actual and not wanted.is_abstract) or (id(wanted), id(actual)) in seen:
             continue
-        seen.add((id(wanted), id(found)))
-        pairs = wanted.pairs_with(found)
+        seen.add((id(wanted), id(actual)))
+        pairs = wanted.pairs_with(actual)
         if pairs is None:
-            return _path_text(path), wanted, found
+            return _path_text(path), wanted, actual
         stack.extend((w, f, (path, step)) for w, f, step in reversed(pairs))
     return None
 

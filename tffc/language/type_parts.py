@@ -25,7 +25,7 @@ def leaves(root: Type) -> list[Type]:
     Raises:
       LanguageValueError: the structs of `root`, written out, have more parts than a type may.
     """
-    found: list[Type] = []
+    parts: list[Type] = []
     stack = [root]
     visited, counted = 0, min(UNCOUNTED, max_size())
     while stack:
@@ -36,8 +36,8 @@ def leaves(root: Type) -> list[Type]:
         if isinstance(node, StructType):
             stack.extend(reversed(node.types))
         else:
-            found.append(node)
-    return found
+            parts.append(node)
+    return parts
 
 
 def check_parts(root: Type) -> None:

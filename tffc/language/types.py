@@ -106,10 +106,10 @@ class StructType(Elements[Type], Type):
     def of(cls, names: tuple[str | None, ...], types: tuple[Type, ...]) -> StructType:
         """Return the struct with these names and element types, both already in their final
         form."""
-        made = StructType.__new__(StructType)
-        made._fill(names, types)
-        made.seal()
-        return made
+        struct = StructType.__new__(StructType)
+        struct._fill(names, types)
+        struct.seal()
+        return struct
 
     def _fill(self, names: tuple[str | None, ...], types: tuple[Type, ...]) -> None:
         check_element_names(names)
@@ -204,11 +204,11 @@ class StructWithPythonType(StructType):
         """Return the struct with these elements in this container, or in none."""
         if container is None:
             return StructType.of(names, types)
-        made = StructWithPythonType.__new__(StructWithPythonType)
-        object.__setattr__(made, "container_type", container)
-        made._fill(names, types)
-        made.seal()
-        return made
+        struct = StructWithPythonType.__new__(StructWithPythonType)
+        object.__setattr__(struct, "container_type", container)
+        struct._fill(names, types)
+        struct.seal()
+        return struct
 
     @property
     def container(self) -> type | None:

@@ -116,7 +116,7 @@ class _PlacedUses:
             passed.append(source)
             source = source.source
         begin = self._begins.get(id(source), source)
-        self._begins.update((id(each), begin) for each in passed)
+        self._begins.update((id(node), begin) for node in passed)
         if begin is node:
             return node.children()
         return () if isinstance(begin, Reference) else (begin,)

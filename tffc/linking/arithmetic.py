@@ -120,12 +120,12 @@ class GraphArithmetic:
                 pairs = [(leaf, self._cast(second, _dtype(leaf))) for leaf in tensors(first)]
             case _:
                 pairs = _pairs(op, first, second)
-        made: list[Tensor] = []
+        results: list[Tensor] = []
         for left, right in pairs:
             dtype = computed_in(_dtype(left))
             operands = [self._cast(left, dtype), self._cast(right, dtype)]
-            made.append(self.builder.add_typed(op, operands))
-        return from_leaves(first, made)
+            results.append(self.builder.add_typed(op, operands))
+        return from_leaves(first, results)
 
     def _cast(self, tensor: Tensor, dtype: DType) -> Tensor:
         if _dtype(tensor) is dtype:
@@ -142,7 +142,7 @@ class GraphArithmetic:
         allowed: Collection[str],
         number: Callable[[DType], float],
     ) -> Operand:
-        made: list[Tensor] = []
+        tensors: list[Tensor] = []
         for leaf in leaf_types(kind):
             _check(what, leaf, allowed)
             assert isinstance(leaf, TensorType)
@@ -152,8 +152,8 @@ class GraphArithmetic:
                     f"there are no {what} of type `{leaf}`, whose shape is not fully defined",
                     help="declare the type with every size",
                 )
-            made.append(self.builder.filled(leaf, number(leaf.element_type)))
-        return from_leaves(kind, made)
+            tensors.append(self.builder.filled(leaf, number(leaf.element_type)))
+        return from_leaves(kind, tensors)
 
 
 def _pairs(op: str, first: Operand, second: Operand) -> list[tuple[Tensor, Tensor]]:

@@ -20,33 +20,33 @@ def type_number(kind: TensorType | SequenceType) -> int:
     return kind.element_type.number if isinstance(kind, TensorType) else VARIANT
 
 
-def type_attribute(kind: TensorType | SequenceType) -> Any:
+def type_attribute(kind: TensorType | SequenceType) -> AttrValue:
     """Return the element type of the tensor that holds a value of this type."""
     return AttrValue(type=type_number(kind))
 
 
-def types_attribute(kinds: Iterable[TensorType | SequenceType]) -> Any:
+def types_attribute(kinds: Iterable[TensorType | SequenceType]) -> AttrValue:
     """Return the element types of several values."""
     return AttrValue(list=AttrValue.ListValue(type=map(type_number, kinds)))
 
 
-def shape_attribute(kind: TensorType | SequenceType) -> Any:
+def shape_attribute(kind: TensorType | SequenceType) -> AttrValue:
     """Return the shape of the tensor that holds a value of this type."""
     return AttrValue(shape=_shape(kind))
 
 
-def shapes_attribute(kinds: Iterable[TensorType | SequenceType]) -> Any:
+def shapes_attribute(kinds: Iterable[TensorType | SequenceType]) -> AttrValue:
     """Return the shapes of several values."""
     return AttrValue(list=AttrValue.ListValue(shape=map(_shape, kinds)))
 
 
-def array_attribute(array: Array) -> Any:
+def array_attribute(array: Array) -> AttrValue:
     """Return a constant."""
     field = "string_val" if isinstance(array.content, tuple) else "tensor_content"
     return _constant(array.type, **{field: array.content})
 
 
-def filled_attribute(kind: TensorType, number: int | float) -> Any:
+def filled_attribute(kind: TensorType, number: int | float) -> AttrValue:
     """Return a constant of a fully defined shape whose elements are all `number`; for halves,
     `number` is their sixteen bits."""
     numbers = (number, 0) if kind.element_type.kind == "complex" else (number,)
@@ -54,12 +54,12 @@ def filled_attribute(kind: TensorType, number: int | float) -> Any:
     return _constant(kind, **{field: numbers})
 
 
-def _constant(kind: TensorType, **elements: Any) -> Any:
+def _constant(kind: TensorType, **elements: Any) -> AttrValue:
     tensor = TensorProto(dtype=type_number(kind), tensor_shape=_shape(kind), **elements)
     return AttrValue(tensor=tensor)
 
 
-def _shape(kind: TensorType | SequenceType) -> Any:
+def _shape(kind: TensorType | SequenceType) -> TensorShapeProto:
     shape = kind.shape if isinstance(kind, TensorType) else ()
     if shape is None:
         return TensorShapeProto(unknown_rank=True)

@@ -8,13 +8,13 @@ that no result needs are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tffc.graphs.functions import Function
-from tffc.graphs.node import GraphNode, encoded, reached, source
+from tffc.graphs.node import Attributes, GraphNode, encoded, reached, source
 from tffc.graphs.operations import op_table
-from tffc.graphs.proto import GraphDef, NodeDef, VersionDef
+from tffc.graphs.proto import AttrValue, GraphDef, NodeDef, VersionDef
 from tffc.graphs.proto.encoding import content_field
 from tffc.language.alpha import Names
 from tffc.language.array import Array
@@ -76,7 +76,7 @@ class GraphBuilder:
         self._functions: dict[str, Function] = {}
         self._names = Names(set())
         self._constants: dict[Any, Tensor] = {}
-        self._rests: dict[tuple[str, TensorType | SequenceType], Any] = {}
+        self._rests: dict[tuple[str, TensorType | SequenceType], NodeDef] = {}
         self.computing: list[str] = []
         self._varying: dict[str, tuple[Tensor, int | None]] = {}
         self._in_order: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {}
@@ -109,11 +109,11 @@ class GraphBuilder:
         """
         assert isinstance(section.type, FunctionType)
         template = self.template(section)
-        given = self._given(template, section.type.parameter, argument)
+        arguments = self._given(template, section.type.parameter, argument)
         call = len(self._initializers)
         self._take_room(template.size)
         outer = self.prefix if template.is_scoped else ""
-        copy = template.copy(f"{outer}c{call + 1}/", given, call)
+        copy = template.copy(f"{outer}c{call + 1}/", arguments, call)
         self._initializers.append(copy.initialize_op)
         nodes = {node.name: node for node in copy.nodes}
         self._nodes.update(nodes)
@@ -123,8 +123,8 @@ class GraphBuilder:
         for position in sorted(template.varying.positions):
             self._varying[result[position].edge] = (result[position], call)
         if template.varying.in_order:
-            edges = dict.fromkeys(result[each].edge for each in template.varying.in_order)
-            ends = dict.fromkeys(each.node for each in result if each.node in nodes)
+            edges = dict.fromkeys(result[place].edge for place in template.varying.in_order)
+            ends = dict.fromkeys(tensor.node for tensor in result if tensor.node in nodes)
             self._in_order[call] = tuple(edges), tuple(ends)
         return from_leaves(section.type.result, result)
 
@@ -159,7 +159,7 @@ class GraphBuilder:
         self,
         op: str,
         inputs: Iterable[Tensor],
-        attributes: Mapping[str, Any],
+        attributes: Attributes,
         types: Sequence[TensorType | SequenceType],
         functions: Iterable[Function] = (),
     ) -> list[Tensor]:
@@ -177,8 +177,8 @@ class GraphBuilder:
             Tensor(f"{name}:{port}" if port else name, kind) for port, kind in enumerate(types)
         ]
         if any(function.varies for function in called.values()):
-            sequences = (each for each in tensors if isinstance(each.type, SequenceType))
-            self._varying.update((each.edge, (each, None)) for each in sequences)
+            sequences = (tensor for tensor in tensors if isinstance(tensor.type, SequenceType))
+            self._varying.update((sequence.edge, (sequence, None)) for sequence in sequences)
         return tensors
 
     def add_typed(self, op: str, inputs: Sequence[Tensor]) -> Tensor:
@@ -257,7 +257,7 @@ class GraphBuilder:
         """
         in_order: dict[int, list[str]] = {}
         for call, (edges, ends) in reversed(self._in_order.items()):
-            places = [i for i, each in enumerate(edges) if source(each) in needed]
+            places = [i for i, edge in enumerate(edges) if source(edge) in needed]
             if places:
                 in_order[call] = list(edges[: places[-1] + 1])
                 needed |= self._needed(ends)
@@ -275,7 +275,7 @@ class GraphBuilder:
         self._function_count += 1
         return f"{self.prefix}f{self._function_count}/"
 
-    def adopt(self, functions: Iterable[Function], versions: Any) -> None:
+    def adopt(self, functions: Iterable[Function], versions: VersionDef) -> None:
         """Note functions that this graph may call, and raise its versions to those of the graph
         that they come from."""
         self._functions.update((function.name, function) for function in functions)
@@ -311,14 +311,14 @@ class GraphBuilder:
         sharers: dict[str, list[str]] = {}
         for node in self._nodes.values():
             if any(self._functions[name].remembers for name in node.functions):
-                for name in reached(node.functions, lambda each: self._functions[each].calls):
+                for name in reached(node.functions, lambda name: self._functions[name].calls):
                     if self._functions[name].remembers:
                         sharers.setdefault(name, []).append(node.name)
         added: list[str] = []
         for names in sharers.values():
             for name in () if needed.isdisjoint(names) else names:
                 before = self._needed([name])
-                operations = {self._nodes[each].op for each in before}
+                operations = {self._nodes[name].op for name in before}
                 if name not in needed and operations.isdisjoint(BRANCHING):
                     needed |= before
                     added.append(name)
@@ -333,11 +333,11 @@ class GraphBuilder:
         pairs = list(zip(template.parameter, taken, strict=True))
         if template.session_token:
             pairs.append((template.session_token, self.session_token()))
-        given: dict[str, str] = {}
+        arguments: dict[str, str] = {}
         for edge, tensor in pairs:
-            given[edge] = tensor.edge
-            given.setdefault(f"^{source(edge)}", f"^{tensor.node}")
-        return given
+            arguments[edge] = tensor.edge
+            arguments.setdefault(f"^{source(edge)}", f"^{tensor.node}")
+        return arguments
 
     def _placeholder(self, name: str, kind: TensorType | SequenceType) -> Tensor:
         rest = self._shared_rest("Placeholder", kind, _shaped)
@@ -347,8 +347,8 @@ class GraphBuilder:
         self,
         op: str,
         kind: TensorType | SequenceType,
-        attributes: Callable[[TensorType | SequenceType], Mapping[str, Any]],
-    ) -> Any:
+        attributes: Callable[[TensorType | SequenceType], Attributes],
+    ) -> NodeDef:
         """Return the message that all nodes of an operation at a type share; a message for each
         node takes twice the time."""
         if (op, kind) not in self._rests:
@@ -356,7 +356,7 @@ class GraphBuilder:
         return self._rests[op, kind]
 
     def _constant(
-        self, key: Any, kind: TensorType, encode: Callable[..., Any], *content: Any
+        self, key: Any, kind: TensorType, encode: Callable[..., AttrValue], *content: Any
     ) -> Tensor:
         if key not in self._constants:
             attributes = {"dtype": type_attribute(kind), "value": encode(*content)}
@@ -364,7 +364,7 @@ class GraphBuilder:
         return self._constants[key]
 
     def _new(
-        self, wanted: str, rest: Any, edges: list[str], functions: tuple[str, ...] = ()
+        self, wanted: str, rest: NodeDef, edges: list[str], functions: tuple[str, ...] = ()
     ) -> str:
         """Make a node and return its name, which is `wanted`, with a number if that is taken.
 
@@ -386,10 +386,10 @@ class GraphBuilder:
 
     def _graph(self, needed: set[str]) -> bytes:
         """Return the serialized GraphDef of the needed nodes and the parameter."""
-        kept = needed.union(tensor.node for tensor in self._parameter)
-        nodes = [node for node in self._nodes.values() if node.name in kept]
+        names = needed.union(tensor.node for tensor in self._parameter)
+        nodes = [node for node in self._nodes.values() if node.name in names]
         # Writing nodes one by one takes less memory than one message of all.
-        pieces = [content_field(1, node.encode(kept)) for node in nodes]
+        pieces = [content_field(1, node.encode(names)) for node in nodes]
         beside = GraphDef(versions=self.versions)
         for function in self._called(nodes):
             function.add_to(beside.library)
@@ -402,18 +402,18 @@ class GraphBuilder:
 
 
 def new_rest(
-    op: str, attributes: Mapping[str, Any], types: Iterable[TensorType | SequenceType] = ()
-) -> Any:
+    op: str, attributes: Attributes, types: Iterable[TensorType | SequenceType] = ()
+) -> NodeDef:
     """Return the message of a node without name and inputs; its outputs are of these types."""
     on_cpu = any(isinstance(kind, SequenceType) for kind in types)
     return NodeDef(op=op, device=SEQUENCE_DEVICE if on_cpu else "", attr=attributes)
 
 
-def _typed(kind: TensorType | SequenceType) -> Mapping[str, Any]:
+def _typed(kind: TensorType | SequenceType) -> Attributes:
     return {"T": type_attribute(kind)}
 
 
-def _shaped(kind: TensorType | SequenceType) -> Mapping[str, Any]:
+def _shaped(kind: TensorType | SequenceType) -> Attributes:
     return {"dtype": type_attribute(kind), "shape": shape_attribute(kind)}
 
 

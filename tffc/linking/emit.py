@@ -98,7 +98,7 @@ class Emitter(GraphArithmetic):
         assert isinstance(value, FunctionValue)
         return run(self._apply(value, argument))
 
-    def _evaluate(self, node: Node) -> Task[Any] | Value:
+    def _evaluate(self, node: Node) -> Task[Value] | Value:
         match node:
             case Reference():
                 return self._lookup(node.name)
@@ -124,13 +124,13 @@ class Emitter(GraphArithmetic):
                     "TensorFlow",
                 )
 
-    def _select(self, node: Selection) -> Task[Any]:
+    def _select(self, node: Selection) -> Task[Value]:
         return (yield self._evaluate(node.source))[node.index]
 
-    def _elements(self, node: StructNode, known: dict[int, Value]) -> Task[Any]:
+    def _elements(self, node: StructNode, known: dict[int, Operand]) -> Task[Operand]:
         """Return the struct's operand.  `known` has the structs in it that were evaluated before:
         like all operands of a flat program they make no calls."""
-        values: list[Any] = []
+        values: list[Operand] = []
         for value in node.values:
             if not isinstance(value, StructNode):
                 values.append((yield self._evaluate(value)))
@@ -140,12 +140,12 @@ class Emitter(GraphArithmetic):
             values.append(known[id(value)])
         return tuple(values)
 
-    def _block(self, node: Block) -> Task[Any]:
+    def _block(self, node: Block) -> Task[Value]:
         for binding in node.locals:
             self.values[binding.name] = yield self._evaluate(binding.value)
         return (yield self._evaluate(node.result))
 
-    def _call(self, node: Call) -> Task[Any]:
+    def _call(self, node: Call) -> Task[Operand]:
         function = yield self._evaluate(node.function)
         argument = None
         if node.argument is not None:
@@ -162,7 +162,7 @@ class Emitter(GraphArithmetic):
             self.values[name] = value
         return self.values[name]
 
-    def _apply(self, function: FunctionValue, argument: Operand | None) -> Task[Any]:
+    def _apply(self, function: FunctionValue, argument: Operand | None) -> Task[Operand]:
         match function:
             case Compiled():
                 return self.builder.call(tensorflow_section(function), argument)
@@ -174,7 +174,7 @@ class Emitter(GraphArithmetic):
             case Intrinsic():
                 return (yield self._operate(function, argument))
 
-    def _operate(self, operator: Intrinsic, argument: Any) -> Task[Any]:
+    def _operate(self, operator: Intrinsic, argument: Any) -> Task[Operand]:
         assert isinstance(operator.type, FunctionType)
         match operator.uri:
             case uri if uri in PLACEMENTS_ONLY:

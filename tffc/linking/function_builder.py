@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 from tffc.graphs.functions import NAME_LENGTH, Function
 from tffc.graphs.node import GraphNode, encoded, port_of, source
 from tffc.graphs.operations import op_table
 from tffc.graphs.operations.iterations import is_steady
 from tffc.graphs.operations.kernels import remembers_runs
-from tffc.graphs.proto import FunctionDef, OpDef
+from tffc.graphs.proto import FunctionDef, NodeDef, OpDef
 from tffc.linking.attributes import shapes_attribute, type_number
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand, Tensor, rebuild
@@ -115,7 +114,7 @@ class FunctionBuilder(GraphBuilder):
         """
         for node in nodes:
             called = [self._functions[name] for name in node.functions]
-            if any(each.remembers for each in called) or (
+            if any(function.remembers for function in called) or (
                 node.op not in self._functions and remembers_runs(node.rest)
             ):
                 raise GraphError(
@@ -135,7 +134,7 @@ class FunctionBuilder(GraphBuilder):
             self._captured[tensor.name] = (tensor, self._placeholder("captured", tensor.type))
         return self._captured[tensor.name][1]
 
-    def _edges_from(self, node: Any) -> list[str]:
+    def _edges_from(self, node: NodeDef) -> list[str]:
         """Return the edges from a node as functions write them.
 
         A graph numbers all output tensors of a node; a function names the output that a tensor is
@@ -154,5 +153,5 @@ class FunctionBuilder(GraphBuilder):
         return op_table.function_edges(node)
 
 
-def _argument(name: str, tensor: Tensor) -> Any:
+def _argument(name: str, tensor: Tensor) -> OpDef.ArgDef:
     return OpDef.ArgDef(name=name, type=type_number(tensor.type))

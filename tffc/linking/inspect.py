@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.body import Body, Edge
 from tffc.graphs.functions import Library
@@ -18,6 +18,9 @@ from tffc.language.types import FunctionType
 from tffc.language.wire import read_xla
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import SectionContent, read_section
+
+if TYPE_CHECKING:
+    from tffc.graphs.node import NodeView
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,15 +71,15 @@ def impure_nodes(section: Compiled) -> frozenset[str]:
     """
     content = read_section(section)
     library = Library(content.graph.library)
-    found = list(_needed(content, library))
-    calls = {node.name: library.called_by(node) for node, _ in found}
+    needed = list(_needed(content, library))
+    calls = {node.name: library.called_by(node) for node, _ in needed}
     functions = library.leading_to(
         itertools.chain(*calls.values()),
         lambda name: any(_is_impure(effect) for _, effect in _body(name, library)),
     )
     return frozenset(
         node.name
-        for node, effect in found
+        for node, effect in needed
         if _is_impure(effect) or not functions.isdisjoint(calls[node.name])
     )
 
@@ -131,27 +134,27 @@ def _xla(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
 def _tensorflow(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
     content = read_section(section)
     library = Library(content.graph.library)
-    found = list(_needed(content, library))
-    groups = library.groups(name for node, _ in found for name in library.called_by(node))
+    needed = list(_needed(content, library))
+    groups = library.groups(name for node, _ in needed for name in library.called_by(node))
     for name in itertools.chain(*groups):
-        found += _body(name, library)
-    return ((node.op, effect) for node, effect in found)
+        needed += _body(name, library)
+    return ((node.op, effect) for node, effect in needed)
 
 
-def _needed(content: SectionContent, library: Library) -> Iterator[tuple[Any, Effect | None]]:
+def _needed(content: SectionContent, library: Library) -> Iterator[tuple[NodeView, Effect | None]]:
     """Yield the needed nodes of a section and the effect of each."""
     return _effects(map(content.nodes.__getitem__, content.needed()), content.own_nodes(), library)
 
 
-def _body(name: str, library: Library) -> Iterator[tuple[Any, Effect | None]]:
+def _body(name: str, library: Library) -> Iterator[tuple[NodeView, Effect | None]]:
     """Yield the nodes of a function and the effect of each."""
     nodes = library.nodes(name)
     return _effects(nodes.values(), nodes, library)
 
 
 def _effects(
-    nodes: Iterable[Any], beside: Mapping[str, Any], library: Library
-) -> Iterator[tuple[Any, Effect | None]]:
+    nodes: Iterable[NodeView], beside: Mapping[str, NodeView], library: Library
+) -> Iterator[tuple[NodeView, Effect | None]]:
     """Yield the nodes, each with its own effect, without those of functions; see `effect_of`."""
     for node in nodes:
         yield node, None if node.op in library.functions else effect_of(node, beside)

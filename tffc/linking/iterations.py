@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tffc.graphs.functions import NAME_LENGTH, Function
 from tffc.graphs.node import GraphNode, encoded, hash_of, source
 from tffc.graphs.operations.iterations import INFINITE, ONE_BY_ONE, WITHOUT_END
-from tffc.graphs.proto import AttrValue, FunctionDef, NameAttrList, OpDef
+from tffc.graphs.proto import AttrValue, FunctionDef, NameAttrList, NodeDef, OpDef
 from tffc.language.array import Array
 from tffc.language.dtypes import DType
 from tffc.language.types import SequenceType, TensorType
@@ -41,13 +41,16 @@ FUNCTION_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 User: TypeAlias = tuple[GraphNode, int]
 """A node and the position of one of its inputs."""
 
+Users: TypeAlias = dict[str, list[tuple[NodeDef | None, int]]]
+"""The users of each node and argument of a function, as above; None is the result."""
+
 
 class Iterations:
     """The iterations over datasets in a graph of these nodes and functions."""
 
     def __init__(self, nodes: Iterable[GraphNode], functions: Mapping[str, Function]) -> None:
         self._functions = functions
-        self._bodies: dict[str, tuple[Any, dict[str, list[tuple[Any, int]]]]] = {}
+        self._bodies: dict[str, tuple[FunctionDef, Users]] = {}
         self._producers: dict[str, int | None] = {}
         self._users: defaultdict[str, list[User]] = defaultdict(list)
         for node in nodes:
@@ -118,11 +121,11 @@ class Iterations:
                 return False
         return False
 
-    def _body(self, name: str) -> tuple[Any, dict[str, list[tuple[Any, int]]]]:
-        """Return a function, and the users of each node and argument in it; None is the result."""
+    def _body(self, name: str) -> tuple[FunctionDef, Users]:
+        """Return a function, and the users of what is in it."""
         if name not in self._bodies:
             function = FunctionDef.FromString(self._functions[name].content)
-            users: defaultdict[str, list[tuple[Any, int]]] = defaultdict(list)
+            users: defaultdict[str, list[tuple[NodeDef | None, int]]] = defaultdict(list)
             for node in function.node_def:
                 for position, edge in enumerate(node.input):
                     if edge[0] != "^":
@@ -182,7 +185,7 @@ def elements_once(
     elements = {"output_shapes": shapes_attribute(leaves), "output_types": types_attribute(leaves)}
     text, flag = TensorType(DType.STRING), TensorType(DType.BOOL)
 
-    def constant(type: TensorType, value: Any) -> Tensor:
+    def constant(type: TensorType, value: AttrValue) -> Tensor:
         return add("Const", [], {"dtype": type_attribute(type), "value": value}, [type])[0]
 
     def string(content: bytes) -> Tensor:
@@ -213,7 +216,7 @@ def elements_once(
     return add("Identity", [cache, last], {"T": type_attribute(kind)}, [kind])[0]
 
 
-def _unchanged(element: list[TensorType]) -> Function:
+def _unchanged(element: list[TensorType | SequenceType]) -> Function:
     """Return a function that returns its first argument, a number, and takes an element beside
     it."""
     function = FunctionDef()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from tffc.language.type_parts import check_parts, leaves
 from tffc.language.types import SequenceType, StructType, TensorType, Type
@@ -32,6 +32,8 @@ class Tensor:
         return self.edge if ":" in self.edge else f"{self.edge}:0"
 
 
+T = TypeVar("T")
+
 Operand: TypeAlias = Tensor | tuple["Operand", ...]
 
 
@@ -41,7 +43,7 @@ def leaf_types(root: Type) -> list[TensorType | SequenceType]:
     Raises:
       GraphError: a part of it is not a tensor, sequence or struct, so that no graph can hold it.
     """
-    found: list[TensorType | SequenceType] = []
+    types: list[TensorType | SequenceType] = []
     for leaf in leaves(root):
         if not isinstance(leaf, TensorType | SequenceType):
             raise GraphError(
@@ -49,15 +51,15 @@ def leaf_types(root: Type) -> list[TensorType | SequenceType]:
                 f"a TensorFlow graph cannot hold a value of type `{leaf}`",
                 notes=(f"it is part of `{root}`",),
             )
-        found.append(leaf)
-    return found
+        types.append(leaf)
+    return types
 
 
 def tensors(operand: Operand) -> list[Tensor]:
     """Return the tensors of an operand, in order."""
-    found: list[Tensor] = []
-    rebuild(operand, found.append)
-    return found
+    leaves: list[Tensor] = []
+    rebuild(operand, leaves.append)
+    return leaves
 
 
 def from_leaves(root: Any, values: Iterable[Any]) -> Any:
@@ -82,20 +84,20 @@ def rebuild(
 ) -> Any:
     """Return `root` rebuilt: `leaf` is called for its leaves, in order, and `struct` for the
     rebuilt elements of each struct."""
-    made: list[Any] = []
+    parts: list[Any] = []
     stack = [(root, False)]
     while stack:
         part, elements_are_made = stack.pop()
         elements = elements_of(part)
         if elements is None:
-            made.append(leaf(part))
+            parts.append(leaf(part))
         elif elements_are_made:
-            first = len(made) - len(elements)
-            made[first:] = [struct(tuple(made[first:]))]
+            first = len(parts) - len(elements)
+            parts[first:] = [struct(tuple(parts[first:]))]
         else:
             stack.append((part, True))
             stack.extend((element, False) for element in reversed(elements))
-    return made[0]
+    return parts[0]
 
 
 def matched(first: Any, second: Any) -> Iterator[tuple[Any, Any]]:
@@ -122,7 +124,7 @@ def check_structure(operand: Operand, expected: Type, role: str) -> list[Tensor]
       LanguageValueError: it has more parts than a type may.
     """
     check_parts(expected)
-    found: list[Tensor] = []
+    leaves: list[Tensor] = []
     for value, kind in matched(operand, expected):
         if not isinstance(value, Tensor):
             raise GraphError(
@@ -137,18 +139,18 @@ def check_structure(operand: Operand, expected: Type, role: str) -> list[Tensor]
                 f"{role} has a `{value.type}` where a `{kind}` is expected",
                 notes=(f"the whole is of type `{expected}`",),
             )
-        found.append(value)
-    return found
+        leaves.append(value)
+    return leaves
 
 
-def in_component_order(element: Type, leaves: list[Any]) -> list[Any]:
+def in_component_order(element: Type, leaves: list[T]) -> list[T]:
     """Return items, one for each leaf of a sequence's element, in the order of the tensors of a
     dataset.
 
     Raises:
       GraphError: a struct in the element has a name for some of its elements only.
     """
-    ordered: list[Any] = []
+    ordered: list[T] = []
     stack: list[tuple[Type, Any]] = [(element, from_leaves(element, leaves))]
     while stack:
         kind, value = stack.pop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.body import Body, body_of_graph, outputs_of
 from tffc.graphs.node import port_of, reached, source
@@ -24,6 +24,10 @@ from tffc.linking.attributes import type_number
 from tffc.linking.operand import leaf_types, matched
 from tffc.support.errors import GraphError
 
+if TYPE_CHECKING:
+    from tffc.graphs.proto import GraphDef, NodeDef
+
+
 REFERENCE_TYPES = 100
 """The number of an element type plus this is the type of references to such tensors."""
 
@@ -37,8 +41,8 @@ class SectionContent:
     empty where there is none.
     """
 
-    graph: Any
-    nodes: dict[str, Any]
+    graph: GraphDef
+    nodes: dict[str, NodeDef]
     parameter: tuple[str, ...]
     result: tuple[str, ...]
     initialize_op: str
@@ -52,7 +56,7 @@ class SectionContent:
         """Return the edges from the parameter and from the session token."""
         return self.argument_edges().union(_edges_of((self.session_token,)))
 
-    def own_nodes(self) -> dict[str, Any]:
+    def own_nodes(self) -> dict[str, NodeDef]:
         """Return the nodes by name, without those that an argument or the session token
         replaces."""
         replaced = {source(edge) for edge in self.given_edges()}
@@ -63,18 +67,18 @@ class SectionContent:
 
         Replaced nodes are not among them.
         """
-        given = self.given_edges()
-        roots = [edge for edge in self.result if edge not in given]
-        found: dict[str, list[str]] = {}
+        given_edges = self.given_edges()
+        roots = [edge for edge in self.result if edge not in given_edges]
+        edges: dict[str, list[str]] = {}
 
         def needs(name: str) -> Iterator[str]:
-            found[name] = [edge.removesuffix(":0") for edge in self.nodes[name].input]
-            for edge in found[name]:
-                if edge not in given:
+            edges[name] = [edge.removesuffix(":0") for edge in self.nodes[name].input]
+            for edge in edges[name]:
+                if edge not in given_edges:
                     yield source(edge)
 
         reached([*map(source, roots), *filter(None, (self.initialize_op,))], needs)
-        return {name: found[name] for name in self.nodes if name in found}
+        return {name: edges[name] for name in self.nodes if name in edges}
 
     def body(self) -> Body:
         """Return the graph as far as results and initialization need it."""
@@ -102,7 +106,7 @@ def read_section(section: Compiled) -> SectionContent:
 class _SectionReader:
     def __init__(self, section: Compiled) -> None:
         self._section = section
-        self._nodes: dict[str, Any] = {}
+        self._nodes: dict[str, NodeDef] = {}
 
     def read(self) -> SectionContent:
         if self._section.kind != "tensorflow":
@@ -132,7 +136,7 @@ class _SectionReader:
         note = f"in a compiled section of type `{self._section.type}`"
         return GraphError(code, message, notes=(*notes, note))
 
-    def _graph(self, encoded: bytes) -> Any:
+    def _graph(self, encoded: bytes) -> GraphDef:
         try:
             graph = read_graph(encoded)
         except GraphError as error:
@@ -161,18 +165,18 @@ class _SectionReader:
                 else f"no {role} is bound, which the type has",
             )
         leaf_types(kind)
-        found: list[str] = []
+        edges: list[str] = []
         for bound, expected in matched(binding, kind):
             match bound, expected:
                 case TensorBinding(str() as name), TensorType():
-                    found.append(self._tensor(name, role, expected))
+                    edges.append(self._tensor(name, role, expected))
                 case SequenceBinding(variant=name), SequenceType():
-                    found.append(self._tensor(name, role, expected))
+                    edges.append(self._tensor(name, role, expected))
                 case _:
                     raise self._refusal(
                         "E301", f"the {role} binds {_describe(bound)} for a `{expected}`"
                     )
-        return tuple(found)
+        return tuple(edges)
 
     def _tensor(self, name: str, role: str, expected: TensorType | SequenceType | None) -> str:
         """Return the tensor `node:port` as an input, checked to be there and of the expected
@@ -202,7 +206,7 @@ class _SectionReader:
             seen.add(name)
 
 
-def output_types(node: Any) -> list[int | None] | None:
+def output_types(node: NodeDef) -> list[int | None] | None:
     """Return the element types of a node's outputs, None for one that its attributes do not tell;
     None for an operation that TensorFlow does not have."""
     outputs = outputs_of(node, {})

@@ -7,7 +7,7 @@ names, TensorFlow takes these in alphabetical order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tffc.graphs.proto import AttrValue, NameAttrList
 from tffc.language.types import SequenceType, StructType, TensorType, Type
@@ -50,14 +50,14 @@ def sequence_map(
             f"there are no sequences of `{element}`, which has no tensors",
             help="put at least one tensor into the elements",
         )
-    made = inner.define(
+    body = inner.define(
         in_component_order(before, tensors(argument)),
         in_component_order(element, result),
     )
-    attributes = _attributes(made.name, inner.captured, in_component_order(element, leaves))
+    attributes = _attributes(body.name, inner.captured, in_component_order(element, leaves))
     attributes["preserve_cardinality"] = AttrValue(b=True)
     inputs = [source, *inner.captured]
-    return builder.add("MapDataset", inputs, attributes, [SequenceType(element)], [made])[0]
+    return builder.add("MapDataset", inputs, attributes, [SequenceType(element)], [body])[0]
 
 
 def sequence_reduce(
@@ -83,15 +83,15 @@ def sequence_reduce(
     assert isinstance(argument, tuple)
     running, current = argument
     outcome = function(inner, argument)
-    made = inner.define(
+    body = inner.define(
         [*tensors(running), *in_component_order(element, tensors(current))],
         check_structure(outcome, accumulator, "the accumulator"),
     )
-    attributes = _attributes(made.name, inner.captured, leaves)
+    attributes = _attributes(body.name, inner.captured, leaves)
     attributes["Tstate"] = types_attribute(leaves)
     inputs = [source, *initial, *inner.captured]
     return from_leaves(
-        accumulator, builder.add("ReduceDataset", inputs, attributes, leaves, [made])
+        accumulator, builder.add("ReduceDataset", inputs, attributes, leaves, [body])
     )
 
 
@@ -126,8 +126,9 @@ def sequence_of_slices(builder: GraphBuilder, operand: Operand) -> Tensor:
         "metadata": AttrValue(s=b""),
         "replicate_on_split": AttrValue(b=False),
     }
-    (made,) = builder.add("TensorSliceDataset", [operand], attributes, [SequenceType(slice_type)])
-    return made
+    kind = SequenceType(slice_type)
+    (dataset,) = builder.add("TensorSliceDataset", [operand], attributes, [kind])
+    return dataset
 
 
 def _opened(sequence: Operand) -> tuple[Tensor, Type]:
@@ -139,7 +140,7 @@ def _opened(sequence: Operand) -> tuple[Tensor, Type]:
 
 def _attributes(
     function: str, captured: list[Tensor], outputs: list[TensorType | SequenceType]
-) -> dict[str, Any]:
+) -> dict[str, AttrValue]:
     return {
         "Targuments": types_attribute(tensor.type for tensor in captured),
         "f": AttrValue(func=NameAttrList(name=function)),

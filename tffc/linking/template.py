@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.functions import Function, Library, LinkedLibrary, rename_calls
 from tffc.graphs.node import CLASS, GraphNode, copied_message, reached, rename_colocations, source
@@ -21,6 +21,9 @@ from tffc.language.types import FunctionType, SequenceType
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import SectionContent, read_section
 from tffc.linking.varying import VaryingSequences
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import NodeDef
 
 
 class Template:
@@ -42,10 +45,10 @@ class Template:
         # A copy, because a part of a message keeps the whole message alive.
         self.versions = copied_message(content.graph.versions)
         inputs = content.needed()
-        given = content.given_edges()
+        parameters = content.given_edges()
         before = reached(
             filter(None, (content.initialize_op,)),
-            lambda name: [source(edge) for edge in inputs[name] if edge not in given],
+            lambda name: [source(edge) for edge in inputs[name] if edge not in parameters],
         )
         arguments = content.argument_edges()
         within = self_contained or any(e in arguments for name in before for e in inputs[name])
@@ -77,25 +80,25 @@ class Template:
         sequences = [position for position, leaf in leaves if isinstance(leaf, SequenceType)]
         self.varying = VaryingSequences(content, sequences, calls, self._library)
 
-    def copy(self, prefix: str, given: Mapping[str, str], call: int) -> Copy:
+    def copy(self, prefix: str, arguments: Mapping[str, str], call: int) -> Copy:
         """Return the nodes under names with this prefix.
 
-        `given` has the edge that takes the place of each edge from the parameter or the session
+        `arguments` has the edge that takes the place of each edge from the parameter or the session
         token, control edges included; `call` counts the copies in one graph.
         """
         functions = self._library.link(prefix)
         nodes: list[GraphNode] = []
         for node in self._nodes:
             inputs = [
-                given.get(edge) or (f"^{prefix}{edge[1:]}" if edge[0] == "^" else prefix + edge)
+                arguments.get(edge) or (f"^{prefix}{edge[1:]}" if edge[0] == "^" else prefix + edge)
                 for edge in node.inputs
             ]
             names = {name: functions[name].name for name in node.functions}
             rest = node.rest
             if node.name in self._differing:
-                rest = _adapted(rest, prefix, given, names)
+                rest = _adapted(rest, prefix, arguments, names)
             nodes.append(GraphNode(prefix + node.name, inputs, rest, tuple(names.values()), call))
-        result = [given.get(edge) or prefix + edge for edge in self.result]
+        result = [arguments.get(edge) or prefix + edge for edge in self.result]
         return Copy(nodes, result, self.initialize_op and prefix + self.initialize_op, functions)
 
 
@@ -117,18 +120,18 @@ def _initialized_within(
     Only nodes whose inputs all come from before it have to wait, because the others wait for these;
     so no edge from outside is added to the inside of a loop.
     """
-    given = content.given_edges()
+    parameters = content.given_edges()
     early = set(before).union(name for name, edges in inputs.items() if not edges)
     waiting = f"^{content.initialize_op}"
     return {
         name: [*edges, waiting]
-        if name not in early and all(edge in given or source(edge) in early for edge in edges)
+        if name not in early and all(edge in parameters or source(edge) in early for edge in edges)
         else edges
         for name, edges in inputs.items()
     }
 
 
-def _rest(node: Any) -> Any:
+def _rest(node: NodeDef) -> NodeDef:
     """Return a copy of a node's message without name and inputs."""
     rest = copied_message(node)
     rest.ClearField("name")
@@ -136,12 +139,14 @@ def _rest(node: Any) -> Any:
     return rest
 
 
-def _adapted(rest: Any, prefix: str, given: Mapping[str, str], functions: Mapping[str, str]) -> Any:
+def _adapted(
+    rest: NodeDef, prefix: str, arguments: Mapping[str, str], functions: Mapping[str, str]
+) -> NodeDef:
     """Return the message of a copy of a node that differs in more than name and inputs."""
     adapted = copied_message(rest)
     scope_state(adapted, prefix)
     scope_loop(adapted, prefix)
-    rename_calls(adapted, functions)
+    rename_calls([adapted], functions)
     # The node that replaces a parameter stands for it.
-    rename_colocations(adapted, lambda name: given.get(f"^{name}", f"^{prefix}{name}")[1:])
+    rename_colocations(adapted, lambda name: arguments.get(f"^{name}", f"^{prefix}{name}")[1:])
     return adapted

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from typing import Any
 
 from tffc.graphs.body import outputs_of
 from tffc.graphs.functions import LinkedLibrary
-from tffc.graphs.node import reached, source
+from tffc.graphs.node import NodeView, reached, source
 from tffc.graphs.operations.effects import frees_order
 from tffc.graphs.operations.iterations import is_ordered, is_steady
 from tffc.graphs.state import state_name
@@ -49,7 +48,7 @@ class VaryingSequences:
         self._body = content.body()
 
         def any_of(
-            functions: Set[str], changes: Callable[[Any, Mapping[str, Any]], bool]
+            functions: Set[str], changes: Callable[[NodeView, Mapping[str, NodeView]], bool]
         ) -> Iterator[str]:
             for name, node in self._body.nodes.items():
                 is_changing = node.op not in calls[name] and changes(node, content.nodes)
@@ -200,6 +199,6 @@ def _owners(
     return owners, again
 
 
-def _types(node: Any) -> list[int | None]:
+def _types(node: NodeView) -> list[int | None]:
     outputs = outputs_of(node, {})
     return [None] if outputs is None else [kind for *_, kind in outputs]

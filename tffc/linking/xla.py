@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Any
+from typing import TypeVar
 
 from tffc.graphs.operations import hlo
 from tffc.graphs.operations.bytecode import BytecodeError
@@ -21,6 +21,8 @@ from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Tensor, from_leaves, leaf_types, matched, tensors
 from tffc.support.errors import FormError, GraphError
 from tffc.support.printable import printable
+
+T = TypeVar("T")
 
 CONVENTION = 9
 """The version of the calling convention of XlaCallModule; TensorFlow reads it since 2.15."""
@@ -47,12 +49,13 @@ def tensorflow_section(section: Compiled) -> Compiled:
     content = read_xla(section.payload)
     _check(section, content)
     parameter, result = section.type.parameter, section.type.result
-    taken, given = bound_places(content.parameter, parameter), bound_places(content.result, result)
+    taken = bound_places(content.parameter, parameter)
+    given_places = bound_places(content.result, result)
     builder = GraphBuilder()
     arguments = [] if parameter is None else tensors(builder.parameter(parameter))
     outputs: list[Tensor] = []
-    if given:
-        types = in_order(given, leaf_types(result))
+    if given_places:
+        types = in_order(given_places, leaf_types(result))
         inputs = in_order(taken, arguments)
         attributes = {
             "Sout": shapes_attribute(types),
@@ -64,7 +67,7 @@ def tensorflow_section(section: Compiled) -> Compiled:
             "version": AttrValue(i=CONVENTION),
         }
         outputs = builder.add(MODULE, inputs, attributes, types)
-    return builder.finish(from_leaves(result, [outputs[place] for place in given]), result)
+    return builder.finish(from_leaves(result, [outputs[place] for place in given_places]), result)
 
 
 def bound_places(binding: SectionBinding | None, type: Type | None) -> list[int]:
@@ -74,13 +77,14 @@ def bound_places(binding: SectionBinding | None, type: Type | None) -> list[int]
       ExecutionError: the binding is of another structure than the type, or leaves one out.
     """
     pairs = () if binding is None and type is None else matched(binding, type)
-    found: list[Any] = [
-        bound.tensor if isinstance(bound, TensorBinding) and isinstance(kind, TensorType) else None
-        for bound, kind in pairs
+    bound = [
+        part.tensor if isinstance(part, TensorBinding) and isinstance(kind, TensorType) else None
+        for part, kind in pairs
     ]
-    if set(found) != set(range(len(found))):
+    places = [place for place in bound if isinstance(place, int)]
+    if len(places) < len(bound) or set(places) != set(range(len(places))):
         raise bound_otherwise(type)
-    return found
+    return places
 
 
 def _check(section: Compiled, content: XlaSection) -> None:
@@ -120,6 +124,6 @@ def _needed(operations: Iterable[str], content: XlaSection) -> list[str]:
     return called or sorted(operations)
 
 
-def in_order(places: list[int], items: list[Any]) -> list[Any]:
+def in_order(places: list[int], items: list[T]) -> list[T]:
     """Return the items, each at its place."""
     return [item for _, item in sorted(zip(places, items, strict=True), key=lambda pair: pair[0])]

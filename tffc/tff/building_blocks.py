@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias, cast
+
+from google.protobuf.message import Message
 
 from tffc.frontend.hints import described
 from tffc.frontend.type_analysis import check_is_type
@@ -37,19 +39,24 @@ class BlockKind(type):
         return isinstance(instance, cls.node)
 
 
-def _kind(name: str, node: type[nodes.NodeBase], make: Callable[..., Any], doc: str) -> BlockKind:
-    body = {"node": node, "__new__": lambda _, *args, **kwargs: make(*args, **kwargs)}
-    body |= {"__doc__": doc, "__module__": __name__, "from_proto": staticmethod(_from_message)}
+def _kind(
+    name: str, node: type[nodes.NodeBase], make: Callable[..., nodes.NodeBase], doc: str
+) -> BlockKind:
+    def new(_: type, *args: object, **kwargs: object) -> nodes.NodeBase:
+        return make(*args, **kwargs)
+
+    body: dict[str, object] = {"node": node, "__new__": new, "__doc__": doc, "__module__": __name__}
+    body["from_proto"] = staticmethod(_from_message)
     return BlockKind(name, (), body)
 
 
-def _from_message(message: Any) -> nodes.Node:
+def _from_message(message: Message) -> nodes.Node:
     """Return the node held by a `Computation` message."""
     return wire.from_bytes(message.SerializeToString())
 
 
 @entry_point
-def _reference(name: str, type_spec: Any, context: Any = None) -> nodes.Reference:
+def _reference(name: object, type_spec: object, context: object = None) -> nodes.Reference:
     if not isinstance(name, str):
         raise LanguageTypeError(
             "E126",
@@ -76,14 +83,20 @@ def _selection(
     return nodes.Selection.by_name(source, name)
 
 
+Element: TypeAlias = "nodes.Node | tuple[str | None, nodes.Node]"
+"""An element of a struct, perhaps with its name."""
+
+
 @entry_point
-def _struct(elements: Iterable[Any], container_type: type | None = None) -> nodes.StructNode:
-    pairs = [each if isinstance(each, tuple) else (None, each) for each in elements]
+def _struct(elements: Iterable[Element], container_type: type | None = None) -> nodes.StructNode:
+    pairs: list[tuple[str | None, nodes.Node]] = [
+        element if isinstance(element, tuple) else (None, element) for element in elements
+    ]
     return nodes.StructNode.from_pairs(pairs, container_type)
 
 
 @entry_point
-def _lambda(name: str | None, parameter_type: Any, result: nodes.Node) -> nodes.Lambda:
+def _lambda(name: str | None, parameter_type: object, result: nodes.Node) -> nodes.Lambda:
     return nodes.Lambda(name, None if parameter_type is None else to_type(parameter_type), result)
 
 
@@ -98,24 +111,26 @@ def _intrinsic(uri: str, type_signature: Type) -> nodes.Intrinsic:
 
 
 @entry_point
-def _data(content: Any, type_spec: Any) -> nodes.Data:
+def _data(content: Any, type_spec: object) -> nodes.Data:
     return nodes.Data(content.type_url, content.value, to_type(type_spec))
 
 
 @entry_point
-def _literal(value: Any, type_signature: TensorType) -> nodes.Literal:
+def _literal(value: object, type_signature: TensorType) -> nodes.Literal:
     return nodes.Literal(to_array(value, type_signature.element_type), type_signature)
 
 
 @entry_point
-def _compiled(proto: Any, name: str | None = None, type_signature: Any = None) -> nodes.Compiled:
-    made = _from_message(proto)
-    assert isinstance(made, nodes.Compiled)
-    return nodes.Compiled(made.kind, made.payload, type_signature or made.type, name)
+def _compiled(
+    proto: Message, name: str | None = None, type_signature: Type | None = None
+) -> nodes.Compiled:
+    section = _from_message(proto)
+    assert isinstance(section, nodes.Compiled)
+    return nodes.Compiled(section.kind, section.payload, type_signature or section.type, name)
 
 
 @entry_point
-def _no_block(*_: Any, **__: Any) -> Any:
+def _no_block(*_: object, **__: object) -> NoReturn:
     raise LanguageTypeError(
         "E714",
         "a building block is made by the class of its kind",
@@ -146,12 +161,12 @@ Struct = _kind("Struct", nodes.StructNode, _struct, "Values side by side, named 
 class UnexpectedBlockError(LanguageTypeError):
     """A building block is not of the expected kind."""
 
-    def __init__(self, expected: Any, actual: nodes.Node) -> None:
+    def __init__(self, expected: BlockKind, actual: object) -> None:
         super().__init__("E714", f"expected a {expected.__name__}, found `{actual}`")
         self.expected, self.actual = expected, actual
 
 
-def _checked(comp: Any) -> nodes.Node:
+def _checked(comp: object) -> nodes.Node:
     if not isinstance(comp, nodes.NodeBase):
         raise UnexpectedBlockError(ComputationBuildingBlock, comp)
     return cast("nodes.Node", comp)
@@ -182,8 +197,8 @@ def _transformed(
         node, changed = transform(node)
     children: list[nodes.Node] = []
     for child in node.children():
-        made, is_another = yield _transformed(child, transform, before=before)
-        children.append(made)
+        replacement, is_another = yield _transformed(child, transform, before=before)
+        children.append(replacement)
         changed = changed or is_another
     node = node.with_children(tuple(children))
     if not before:
@@ -222,11 +237,11 @@ def replace_intrinsics_with_bodies(comp: nodes.Node) -> tuple[nodes.Node, bool]:
 
     tffc runs all other operators itself; see the pass `desugar-means`.
     """
-    made = desugar_means(_checked(comp))
-    return made, made is not comp
+    desugared = desugar_means(_checked(comp))
+    return desugared, desugared is not comp
 
 
-def _message(node: nodes.Node) -> Any:
+def _message(node: nodes.Node) -> Message:
     """Return a node as a message `Computation`."""
     return Computation.FromString(wire.to_bytes(node))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tffc.frontend.hints import described
 from tffc.language.types import FederatedType, Placement, StructType, Type
 from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.support.guards import is_listing, is_mapping
 from tffc.support.trampoline import Task, run
 
 CardinalitiesType = Mapping[Placement, int]
@@ -32,7 +33,7 @@ def infer_cardinalities(value: Any, type_spec: Type) -> dict[Placement, int]:
 
 def _inferred(value: Any, type: Type) -> Task[dict[Placement, int]]:
     if isinstance(type, FederatedType) and not type.all_equal:
-        if not isinstance(value, (list, tuple)):
+        if not is_listing(value):
             raise InvalidNonAllEqualValueError(
                 "E711",
                 f"a value of type `{type}` is a list of values, not {described(value)}",
@@ -41,11 +42,11 @@ def _inferred(value: Any, type: Type) -> Task[dict[Placement, int]]:
         return {type.placement: len(value)}
     if not isinstance(type, StructType):
         return {}
-    parts = value.values() if isinstance(value, Mapping) else value
-    found: dict[Placement, int] = {}
+    parts: Iterable[Any] = value.values() if is_mapping(value) else value
+    cardinalities: dict[Placement, int] = {}
     for part, inner in zip(parts, type.types, strict=True):
-        found = merge_cardinalities(found, (yield _inferred(part, inner)))
-    return found
+        cardinalities = merge_cardinalities(cardinalities, (yield _inferred(part, inner)))
+    return cardinalities
 
 
 @entry_point

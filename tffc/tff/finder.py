@@ -34,11 +34,11 @@ PIP = "pip install --no-deps --ignore-requires-python"
 
 def _packages() -> frozenset[str]:
     """Return the packages that contain the modules of the tables."""
-    found: set[str] = set()
+    packages: set[str] = set()
     for name in (*MIRRORS, *STAND_INS, *OWN_FILES):
         parts = name.split(".")
-        found.update(".".join(parts[:count]) for count in range(1, len(parts)))
-    return frozenset(found)
+        packages.update(".".join(parts[:count]) for count in range(1, len(parts)))
+    return frozenset(packages)
 
 
 PACKAGES = _packages()
@@ -82,8 +82,8 @@ def library_of(name: str) -> str | None:
 
 def wheel_folders() -> list[str]:
     """Return the folders of the installed wheel; none if it is not installed."""
-    found = PathFinder.find_spec(PACKAGE)
-    return [] if found is None else list(found.submodule_search_locations or ())
+    spec = PathFinder.find_spec(PACKAGE)
+    return [] if spec is None else list(spec.submodule_search_locations or ())
 
 
 def installed_version() -> str | None:
@@ -113,12 +113,12 @@ def _own_file(name: str) -> ModuleSpec | None:
             f"{_shown(name)} is TFF's own, and TensorFlow Federated is not installed",
             help=f"pip install 'tffc[learning]' && {PIP} {' '.join(WHEELS)}",
         )
-    found = installed_version()
-    if found is not None and not f"{found}.".startswith(f"{RELEASE}."):
+    installed = installed_version()
+    if installed is not None and not f"{installed}.".startswith(f"{RELEASE}."):
         raise MissingExtraError(
             "E181",
-            f"{_shown(name)} is TFF's own, and TensorFlow Federated {found} is installed, but tffc "
-            f"replaces the core of {RELEASE}",
+            f"{_shown(name)} is TFF's own, and TensorFlow Federated {installed} is installed, but "
+            f"tffc replaces the core of {RELEASE}",
             help=f"{PIP} {WHEELS[0]}",
         )
     inner = name.split(".")[1:-1]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import operator
-import sys
 import warnings
 from types import ModuleType
 from typing import Any
@@ -45,8 +45,10 @@ def find(name: str) -> Any:
 
 def _calls_of_ours() -> int:
     """Return how many frames above the caller of this function the user's code is."""
-    frame, calls = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == "tffc":
+    frame, calls = inspect.currentframe(), 0
+    while frame is not None and frame.f_back is not None:
+        if frame.f_globals["__name__"].partition(".")[0] != "tffc":
+            break
         frame, calls = frame.f_back, calls + 1
     return calls
 
@@ -55,7 +57,7 @@ class _Former(ModuleType):
     """A module of older releases, such as `tff.utils`."""
 
     def __getattr__(self, name: str) -> Any:
-        found = None if name.startswith("__") else find(f"{self.__name__}.{name}")
-        if found is None:
+        value = None if name.startswith("__") else find(f"{self.__name__}.{name}")
+        if value is None:
             raise AttributeError(f"module 'tff.{self.__name__}' has no attribute {name!r}")
-        return found
+        return value

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from tffc.frontend.aggregations import federated_aggregate
-from tffc.frontend.computation import federated_computation, tf_computation
+from tffc.frontend.computation import Computation, federated_computation, tf_computation
 from tffc.frontend.conversion import to_value
 from tffc.frontend.operators import federated_map
 from tffc.frontend.sequences import sequence_reduce
@@ -14,13 +14,13 @@ from tffc.frontend.type_conversions import structure_from_tensor_type_tree
 from tffc.frontend.value import Value
 from tffc.language.traverse import rewrite, walk
 from tffc.language.types import CLIENTS, FederatedType, TensorType, Type
-from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import Tensor, load_tensorflow
 from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import LanguageTypeError
 
 
 @entry_point
-def federated_collect(value: Any) -> Value:
+def federated_collect(value: object) -> Value:
     """Return the clients' values as a sequence at the server, in order of arrival.
 
     Raises:
@@ -32,30 +32,37 @@ def federated_collect(value: Any) -> Value:
     rows = rewrite(member, _rows)
     tf = load_tensorflow()
 
-    def none_yet() -> Any:
-        def no_rows(type: Any) -> Any:
-            empty = tf.zeros([0, *type.shape], type.element_type.number)
-            return tf.compat.v1.placeholder_with_default(empty, [None, *type.shape])
+    def none_yet() -> Tensor:
+        def no_rows(type: TensorType) -> Tensor:
+            empty = tf.zeros([0, *(type.shape or ())], type.element_type.number)
+            return tf.compat.v1.placeholder_with_default(empty, [None, *(type.shape or ())])
 
         return structure_from_tensor_type_tree(no_rows, member)
 
-    def added(all: Any, one: Any) -> Any:
-        return tf.nest.map_structure(lambda rows, row: tf.concat([rows, row[None]], 0), all, one)
+    def added(all: Tensor, one: Tensor) -> Tensor:
+        def appended(rows: Tensor, row: Tensor) -> Tensor:
+            return tf.concat([rows, row[None]], 0)
 
-    def joined(first: Any, second: Any) -> Any:
-        return tf.nest.map_structure(lambda a, b: tf.concat([a, b], 0), first, second)
+        return tf.nest.map_structure(appended, all, one)
 
+    def joined(first: Tensor, second: Tensor) -> Tensor:
+        def concatenated(rows: Tensor, more: Tensor) -> Tensor:
+            return tf.concat([rows, more], 0)
+
+        return tf.nest.map_structure(concatenated, first, second)
+
+    report: Callable[[Callable[[Tensor], Tensor], Type], Computation] = tf_computation
     return federated_aggregate(
         collected,
         tf_computation(none_yet)(),
         tf_computation(added, rows, member),
         tf_computation(joined, rows, rows),
-        tf_computation(lambda all: tf.data.Dataset.from_tensor_slices(all), rows),
+        report(lambda all: tf.data.Dataset.from_tensor_slices(all), rows),
     )
 
 
 @entry_point
-def federated_reduce(value: Any, zero: Any, op: Any) -> Value:
+def federated_reduce(value: object, zero: object, op: object) -> Value:
     """Return the result of folding the clients' values into `zero` with `op`, one after another.
 
     Raises:
@@ -64,7 +71,8 @@ def federated_reduce(value: Any, zero: Any, op: Any) -> Value:
     collected = federated_collect(value)
     sequence = collected.type_signature
     assert isinstance(sequence, FederatedType)
-    reduce = federated_computation(lambda each: sequence_reduce(each, zero, op), sequence.member)
+    computation: Callable[[Callable[[Value], Value], Type], Computation] = federated_computation
+    reduce = computation(lambda rows: sequence_reduce(rows, zero, op), sequence.member)
     return federated_map(reduce, collected)
 
 

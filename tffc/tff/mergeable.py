@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from tffc.frontend.computation import Computation
 from tffc.frontend.execution import AsyncContext, SyncContext
@@ -19,7 +19,10 @@ from tffc.language.containers.struct import Struct
 from tffc.language.types import CLIENTS, SERVER, FederatedType, FunctionType, StructType, Type
 from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.support.guards import is_dict
 from tffc.support.trampoline import Task, run
+
+T = TypeVar("T")
 
 
 class UpToMergeTypeError(LanguageTypeError):
@@ -44,13 +47,13 @@ class MergeableCompForm:
           MergeTypeNotAssignableError: `merge` is not of type `(<U,U> -> U)`.
           TypeNotAssignableError: `after_merge` does not take what it is given.
         """
-        before, given = up_to_merge.type_signature.parameter, up_to_merge.type_signature.result
-        if not isinstance(given, FederatedType) or given.placement is not SERVER:
+        before, partial = up_to_merge.type_signature.parameter, up_to_merge.type_signature.result
+        if not isinstance(partial, FederatedType) or partial.placement is not SERVER:
             raise UpToMergeTypeError(
-                "E724", f"up_to_merge must give one value at the server, but gives `{given}`"
+                "E724", f"up_to_merge must give one value at the server, but gives `{partial}`"
             )
-        _check_merge(merge.type_signature, given.member)
-        taken = given if before is None else StructType([before, given])
+        _check_merge(merge.type_signature, partial.member)
+        taken = partial if before is None else StructType([before, partial])
         parameter = after_merge.type_signature.parameter
         if parameter is None:
             raise LanguageTypeError(
@@ -67,6 +70,10 @@ def _check_merge(signature: FunctionType, partial: Type) -> None:
         raise MergeTypeNotAssignableError(
             "E724", f"merge must be of type `{FunctionType(pair, partial)}`, but is `{signature}`"
         )
+
+
+def _unchanged(value: T) -> T:
+    return value
 
 
 class MergeableCompExecutionContext(SyncContext):
@@ -90,8 +97,8 @@ class MergeableCompExecutionContext(SyncContext):
         """
         self._contexts = list(async_contexts)
         self._compile = compiler_fn
-        self._transform_args = transform_args or (lambda args: args)
-        self._transform_result = transform_result or (lambda result: result)
+        self._transform_args = transform_args or _unchanged
+        self._transform_result = transform_result or _unchanged
         self._groups = num_subrounds or len(self._contexts)
 
     def invoke(self, comp: Any, arg: Any) -> Any:
@@ -110,8 +117,8 @@ class MergeableCompExecutionContext(SyncContext):
                     help="give the context a compiler_fn",
                 )
             form = self._compile(comp)
-        given = None if arg is None else self._transform_args(arg)
-        return self._transform_result(_awaited(self._run(form, given)))
+        value = None if arg is None else self._transform_args(arg)
+        return self._transform_result(_awaited(self._run(form, value)))
 
     async def _run(self, form: Any, arg: Any) -> Any:
         if not isinstance(form, MergeableCompForm):
@@ -157,8 +164,8 @@ def _divided(value: Any, type: Type, divide: Callable[[Any], Any]) -> Task[Any]:
         return divide(value)
     if not isinstance(type, StructType):
         return value
-    parts = value.values() if isinstance(value, dict) else value
-    made: list[tuple[str | None, Any]] = []
+    parts: Iterable[Any] = value.values() if is_dict(value) else value
+    elements: list[tuple[str | None, Any]] = []
     for name, part, inner in zip(type.names, parts, type.types, strict=True):
-        made.append((name, (yield _divided(part, inner, divide))))
-    return Struct(made)
+        elements.append((name, (yield _divided(part, inner, divide))))
+    return Struct(elements)

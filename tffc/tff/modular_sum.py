@@ -28,10 +28,10 @@ def federated_secure_modular_sum(value: Any, modulus: Any) -> Value:
     context = federated_context("tff.backends.mapreduce.federated_secure_modular_sum")
     operand, type, limit = secure_operands(value, modulus, "modulus", context)
     member = without_containers(type.member)
-    given = limit.comp.type
-    to_value_type, remainder = _sections(member, given)
+    number = limit.comp.type
+    to_value_type, remainder = _sections(member, number)
     bound = Binding("mod", limit.comp)
-    mod = Reference(bound.name, given)
+    mod = Reference(bound.name, number)
     reduced = _reduced(operand.comp, Call(to_value_type, mod), remainder)
     total = calls.secure_sum("federated_secure_modular_sum", reduced, mod)
     result = FederatedType(type.member, SERVER)
@@ -53,10 +53,10 @@ def _sections(member: Type, modulus: Type) -> tuple[Compiled, Compiled]:
     remainders."""
     numbers = run(_numbers(member, modulus))
     casting = GraphBuilder()
-    given = tensors(casting.parameter(modulus))
+    operands = tensors(casting.parameter(modulus))
     cast = [
         GraphArithmetic(casting).cast(number, kind.element_type)
-        for number, kind in zip(given, leaves(numbers), strict=True)
+        for number, kind in zip(operands, leaves(numbers), strict=True)
         if isinstance(kind, TensorType)
     ]
     reducing = GraphBuilder()

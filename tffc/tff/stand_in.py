@@ -48,8 +48,8 @@ class StandIn(ModuleType):
 
     def __dir__(self) -> list[str]:
         homes = self.__homes.items()
-        found = [names or dir(importlib.import_module(home)) for home, names in homes]
-        return sorted({*super().__dir__(), *itertools.chain(*found)})
+        names_of_homes = [names or dir(importlib.import_module(home)) for home, names in homes]
+        return sorted({*super().__dir__(), *itertools.chain(*names_of_homes)})
 
 
 class Mirror(ModuleType):

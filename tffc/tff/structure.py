@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import copy
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from typing import Any, cast
 
 from tffc.frontend.conversion import open_container
@@ -24,6 +24,7 @@ from tffc.support.errors import (
     StructureMismatchError,
     WrongCountError,
 )
+from tffc.support.guards import is_mapping
 from tffc.support.near import did_you_mean
 from tffc.support.trampoline import Task, run
 
@@ -58,7 +59,7 @@ def has_field(struct: Struct, field: str) -> bool:
     return field in name_list(struct)
 
 
-def flatten(structure: Any) -> list[Any]:
+def flatten(structure: object) -> list[Any]:
     """Return the leaves of a structure, in order."""
     leaves: list[Any] = []
     stack = [structure]
@@ -72,20 +73,20 @@ def flatten(structure: Any) -> list[Any]:
     return leaves
 
 
-def _items(part: Any) -> list[tuple[Any, Any]] | None:
+def _items(part: object) -> list[tuple[Any, object]] | None:
     """Return the elements of a structure with their names or keys, or None for a leaf."""
-    if isinstance(part, Mapping):
+    if is_mapping(part):
         return sorted(part.items(), key=operator.itemgetter(0))
     return _elements(part)
 
 
-def _elements(part: Any) -> list[tuple[Any, Any]] | None:
+def _elements(part: object) -> list[tuple[str | None, object]] | None:
     """Return the elements of a structure with their names, in their own order."""
     opened = open_container(part)
     return None if opened is None else list(zip(opened.names, opened.members, strict=True))
 
 
-def is_same_structure(first: Any, second: Any) -> bool:
+def is_same_structure(first: object, second: object) -> bool:
     """Return whether two structures have leaves in the same places, under the same names.
 
     A Struct matches Structs only, a list lists only.
@@ -106,7 +107,7 @@ def is_same_structure(first: Any, second: Any) -> bool:
     return True
 
 
-def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
+def map_structure(function: Callable[..., Any], *structures: object) -> Any:
     """Return the structure of the results of `function` for corresponding leaves.
 
     Raises:
@@ -122,7 +123,7 @@ def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
     return _packed(structures[0], [function(*together) for together in leaves])
 
 
-def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
+def pack_sequence_as(structure: object, flat_sequence: Iterable[object]) -> Any:
     """Return a structure like `structure` with these leaves.
 
     Raises:
@@ -136,14 +137,14 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
     return _packed(structure, leaves)
 
 
-def _packed(structure: Any, leaves: list[Any]) -> Any:
+def _packed(structure: object, leaves: list[object]) -> Any:
     remaining = iter(leaves)
 
-    def packed(part: Any) -> Task[Any]:
+    def packed(part: object) -> Task[object]:
         items = _items(part)
         if items is None:
             return next(remaining)
-        elements: list[tuple[Any, Any]] = []
+        elements: list[tuple[Any, object]] = []
         for name, inner in items:
             elements.append((name, (yield packed(inner))))
         return _like(part, elements)
@@ -151,25 +152,26 @@ def _packed(structure: Any, leaves: list[Any]) -> Any:
     return run(packed(structure))
 
 
-def _like(part: Any, elements: list[tuple[Any, Any]]) -> Any:
+def _like(part: Any, elements: list[tuple[Any, object]]) -> Any:
     """Return a container of the kind of `part` with these elements."""
     if isinstance(part, Struct):
         return Struct(elements)
-    if isinstance(part, Mapping):
-        made = dict(elements)
+    if is_mapping(part):
+        values = dict(elements)
         if isinstance(part, MutableMapping):
             # Copying keeps other state, such as the default of a defaultdict.
             like = copy.copy(cast("MutableMapping[Any, Any]", part))
-            like.update(made)
+            like.update(values)
             return like
-        # A mapping is constructed from pairs, which the type checker does not know.
-        return type(part)((key, made[key]) for key in part)  # pyright: ignore[reportCallIssue]  # any class of mapping
+        # Any class of mapping is constructed from pairs.
+        make = cast("Callable[[Iterable[tuple[object, object]]], object]", type(part))
+        return make((key, values[key]) for key in part)
     if is_named_container(part):
         return type(part)(**dict(elements))
     return type(part)(value for _, value in elements)
 
 
-def from_container(value: Any, recursive: bool = False) -> Struct:
+def from_container(value: object, recursive: bool = False) -> Struct:
     """Convert a list, tuple, mapping, namedtuple or attrs object to a struct.
 
     With `recursive`, containers in it become structs as well.
@@ -178,26 +180,26 @@ def from_container(value: Any, recursive: bool = False) -> Struct:
       LanguageTypeError: it is not a container.
     """
 
-    def unwrapped(part: Any) -> Task[Any]:
+    def unwrapped(part: object) -> Task[object]:
         items = _elements(part)
         if items is None:
             return part
-        elements: list[tuple[str | None, Any]] = []
+        elements: list[tuple[str | None, object]] = []
         for name, inner in items:
             elements.append((name, (yield unwrapped(inner)) if recursive else inner))
         return Struct(elements)
 
-    made = run(unwrapped(value))
-    if not isinstance(made, Struct):
+    struct = run(unwrapped(value))
+    if not isinstance(struct, Struct):
         raise LanguageTypeError(
             "E159",
             f"{described(value)} is not a container of elements",
             help="give a list, tuple, mapping, namedtuple or attrs object",
         )
-    return made
+    return struct
 
 
-def to_odict(struct: Struct, recursive: bool = False) -> collections.OrderedDict[str, Any]:
+def to_odict(struct: object, recursive: bool = False) -> collections.OrderedDict[str, Any]:
     """Return the elements of a struct by name; with `recursive`, also those of structs in it.
 
     Raises:
@@ -224,7 +226,7 @@ def to_odict_or_tuple(
     return opened(struct, recursive=recursive, named_only=False)
 
 
-def update_struct(structure: Any, **changes: Any) -> Any:
+def update_struct(structure: Any, **changes: object) -> Any:
     """Return a copy of a struct, mapping, namedtuple or attrs object with some fields changed.
 
     Raises:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import inspect
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, TypeAlias
@@ -72,10 +73,10 @@ def _assert_some(comp: Any, communication: Communication, kind: str) -> None:
 
 def _assert_none(comp: Any, communication: Communication, kind: str) -> None:
     __tracebackhide__ = True
-    found = _aggregations(comp, communication)
-    if found:
-        calls = "".join(f"\n\t{call}" for call in found)
-        raise AssertionError(f"Expected no {kind} aggregations, found {len(found)}:{calls}")
+    aggregations = _aggregations(comp, communication)
+    if aggregations:
+        calls = "".join(f"\n\t{call}" for call in aggregations)
+        raise AssertionError(f"Expected no {kind} aggregations, found {len(aggregations)}:{calls}")
 
 
 def _aggregations(comp: Any, communication: Communication) -> list[Node]:
@@ -148,14 +149,14 @@ def with_contexts(*named_contexts: Any) -> Callable[[Callable[..., Any]], Any]:
 
     Its class has to derive from `absl.testing.parameterized.TestCase`.
     """
-    from absl.testing import parameterized
+    parameterized = importlib.import_module("absl.testing.parameterized")
 
     def decorate(test: Callable[..., Any]) -> Any:
-        def in_one(self: Any, *made: Any) -> Any:
-            return with_context(*made)(test)(self)
+        def in_one(self: Any, *environment: Any) -> Any:
+            return with_context(*environment)(test)(self)
 
-        async def await_in_one(self: Any, *made: Any) -> Any:
-            return await in_one(self, *made)
+        async def await_in_one(self: Any, *environment: Any) -> Any:
+            return await in_one(self, *environment)
 
         run = await_in_one if inspect.iscoroutinefunction(test) else in_one
         run.__name__ = test.__name__
@@ -178,5 +179,5 @@ def _test_case() -> type:
     from absl.testing import parameterized
 
     bases = (parameterized.TestCase, load_tensorflow().test.TestCase)
-    names = (each for each in globals() if each.startswith("assert"))
-    return type("TestCase", bases, {each: staticmethod(globals()[each]) for each in names})
+    names = (name for name in globals() if name.startswith("assert"))
+    return type("TestCase", bases, {name: staticmethod(globals()[name]) for name in names})

@@ -75,12 +75,12 @@ class ThirdPartyFinder(importlib.abc.MetaPathFinder):
         package = PACKAGES.get(name)
         if package is None:
             return None
-        found = PathFinder.find_spec(name)
-        if found is None or found.submodule_search_locations is None:
+        spec_of_path = PathFinder.find_spec(name)
+        if spec_of_path is None or spec_of_path.submodule_search_locations is None:
             return None
         loader = Creator(lambda name: StandIn(name, package.homes, _refused))
         spec = ModuleSpec(name, loader, is_package=True)
-        spec.submodule_search_locations = list(found.submodule_search_locations)
+        spec.submodule_search_locations = list(spec_of_path.submodule_search_locations)
         return spec
 
 

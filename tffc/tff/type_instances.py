@@ -76,12 +76,12 @@ def _uses(concrete: Type, generic: Type) -> dict[str, _Uses]:
     Raises:
       MismatchedStructureError: the types differ elsewhere.
     """
-    found: dict[str, _Uses] = {}
+    uses_by_name: dict[str, _Uses] = {}
     waiting: list[tuple[Type, Type, int]] = [(concrete, generic, 1)]
     while waiting:
         part, wanted, depth = waiting.pop()
         if isinstance(wanted, AbstractType):
-            uses = found.setdefault(wanted.name, _Uses())
+            uses = uses_by_name.setdefault(wanted.name, _Uses())
             (uses.definitions if depth == 0 else uses.others).append(part)
             continue
         if not _is_same_kind(part, wanted):
@@ -92,7 +92,7 @@ def _uses(concrete: Type, generic: Type) -> dict[str, _Uses]:
         if isinstance(wanted, FunctionType) and wanted.parameter is not None:
             below[0] = (*below[0][:2], depth - 1)
         waiting += reversed(below)
-    return found
+    return uses_by_name
 
 
 def _is_same_kind(part: Type, wanted: Type) -> bool:
@@ -137,11 +137,11 @@ def check_all_abstract_types_are_bound(type_spec: Type) -> None:
         if isinstance(part, FunctionType):
             if part.parameter is not None:
                 inside = walk(part.parameter)
-                known |= {each.name for each in inside if isinstance(each, AbstractType)}
+                known |= {inner.name for inner in inside if isinstance(inner, AbstractType)}
             waiting.append((part.result, known))
         elif isinstance(part, AbstractType) and part.name not in known:
             raise LanguageTypeError(
                 "E109", f"no parameter defines the type variable `{part}` in `{type_spec}`"
             )
         else:
-            waiting += [(each, known) for each in part.children()]
+            waiting += [(inner, known) for inner in part.children()]

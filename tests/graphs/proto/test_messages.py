@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import pathlib
 import subprocess
@@ -26,6 +27,13 @@ def test_committed_descriptors_are_those_of_the_proto_files() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert ran.stdout == proto.DESCRIPTORS.read_bytes()
+
+
+def test_declarations_for_type_checkers_are_those_of_the_descriptors() -> None:
+    declared = generate.declare(proto.DESCRIPTORS.read_bytes())
+    assert generate.DECLARATIONS.read_text() == declared
+    names = {node.name for node in ast.parse(declared).body if isinstance(node, ast.ClassDef)}
+    assert {name.removeprefix("_") for name in names} <= set(vars(proto))
 
 
 def test_every_proto_file_is_in_the_descriptors() -> None:

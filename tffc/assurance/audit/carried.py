@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.body import outputs_of
 from tffc.graphs.operations import op_table
+
+if TYPE_CHECKING:
+    from tffc.graphs.node import NodeView
+
 
 STRING, RESOURCE, VARIANT, FIRST_REFERENCE = 7, 20, 21, 101
 """TensorFlow's numbers for the types of texts, handles and variants, and for the first type of
 references to variables."""
 
 
-def may_carry(node: Any, plain_variants: bool = False) -> bool:
+def may_carry(node: NodeView, plain_variants: bool = False) -> bool:
     """Tell whether an output of a node may be, or may hold, a handle of state.
 
     Numbers are none.  A text may be one, and so may a variant unless `plain_variants` is true.
@@ -35,7 +39,7 @@ def may_carry(node: Any, plain_variants: bool = False) -> bool:
     return False
 
 
-def has_variants(node: Any) -> bool:
+def has_variants(node: NodeView) -> bool:
     """Tell whether a node has outputs that are variants, or of a type that it does not tell."""
     outputs = outputs_of(node, {})
     return outputs is None or any(kind in (None, 0, VARIANT) for *_, kind in outputs)

@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 from tffc.graphs.canonical import STRUCT_CODES, tensor_elements
-from tffc.graphs.node import source
+from tffc.graphs.node import NodeView, source
 from tffc.language.nodes import Compiled
 from tffc.linking.section import SectionContent, read_section
 
@@ -38,7 +38,7 @@ def _constant(content: SectionContent, edge: str) -> Any:
     return None
 
 
-def _text(node: Any) -> str | None:
+def _text(node: NodeView | None) -> str | None:
     if node is None:
         return None
     tensor = node.attr["value"].tensor

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.assurance.audit.programs import leaf_paths, results_of
 from tffc.backends.forms.stages import StagedRound
@@ -36,6 +36,10 @@ from tffc.language.types import FunctionType, StructType, Type
 from tffc.language.wire import TensorFlowSection, read_tensorflow, to_bytes
 from tffc.support.errors import GraphError, WireError
 from tffc.support.trampoline import Task, run
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import GraphDef
+
 
 LENGTH = 32
 """The number of hexadecimal digits of a digest."""
@@ -213,7 +217,7 @@ def _needed_for(section: Compiled, first: int, last: int) -> bytes | None:
 
 
 @functools.lru_cache(maxsize=16)
-def _separable(section: Compiled) -> tuple[TensorFlowSection, Any] | None:
+def _separable(section: Compiled) -> tuple[TensorFlowSection, GraphDef] | None:
     """Return the content and the graph of a section whose results can be taken apart, or None."""
     try:
         content = read_tensorflow(section.payload)
@@ -225,7 +229,7 @@ def _separable(section: Compiled) -> tuple[TensorFlowSection, Any] | None:
     return (content, graph) if visits <= MOST_VISITS and _is_separable(graph) else None
 
 
-def _is_separable(graph: Any) -> bool:
+def _is_separable(graph: GraphDef) -> bool:
     """Tell whether no operation of a graph can read what another has left behind."""
     called = {function.signature.name for function in graph.library.function}
     return all(node.op in called or _leaves_nothing(node.op) for node in all_nodes(graph))

@@ -8,7 +8,7 @@ matter.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.assurance.audit.flow import (
     ANYTHING,
@@ -21,6 +21,10 @@ from tffc.assurance.audit.flow import (
     union,
 )
 from tffc.graphs.state import state_name
+
+if TYPE_CHECKING:
+    from tffc.graphs.node import NodeView
+
 
 OUTSIDE = "outside"
 """The cell of everything outside of TensorFlow: files, other processes, Python, memory."""
@@ -149,7 +153,7 @@ class Memory:
             self._is_joined = self.grew = True
 
 
-def cell_of(node: Any, body: str) -> str:
+def cell_of(node: NodeView, body: str) -> str:
     """Return the cell of the state that a node of a body makes or finds.
 
     TensorFlow finds named state by a shared name; variables also if that is empty, and other state

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from tffc.assurance.audit.flow import (
     NOTHING,
@@ -24,6 +24,10 @@ from tffc.assurance.audit.flow import (
 )
 from tffc.assurance.audit.memory import ELSEWHERE, Memory
 from tffc.assurance.audit.outcomes import Outcome
+
+if TYPE_CHECKING:
+    from tffc.graphs.node import NodeView
+
 
 REMEMBERING = "remembering selection"
 """The heading of datasets that an iteration over them changes."""
@@ -62,13 +66,13 @@ class Rule:
     """A rule for operations with at least this number of inputs."""
 
     inputs: int
-    flows: Callable[[Walk, Any, list[Flow], int, int], Flows]
+    flows: Callable[[Walk, NodeView, list[Flow], int, int], Flows]
 
 
 # Calls of functions, and control flow.
 
 
-def functions_of(node: Any, attribute: str) -> list[str]:
+def functions_of(node: NodeView, attribute: str) -> list[str]:
     """Return the functions that an attribute names."""
     if attribute not in node.attr:
         return [""]
@@ -76,11 +80,11 @@ def functions_of(node: Any, attribute: str) -> list[str]:
     return [function.name for function in value.list.func] or [value.func.name]
 
 
-def call(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def call(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     return walk.call(functions_of(node, "f")[0], inputs, decides, depth).results
 
 
-def branches(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def branches(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return the join of all branches' results, chosen by the first input."""
     chosen, *rest = inputs
     chooses = chosen.total() | walk.memory.behind((chosen,))
@@ -98,7 +102,7 @@ def branches(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int
     )
 
 
-def loop(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def loop(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return the result of a while loop; its condition determines the number of iterations."""
     condition, body = functions_of(node, "cond")[0], functions_of(node, "body")[0]
 
@@ -139,16 +143,16 @@ def _repeated(
         state, ends, steps = after, ends | more, steps + 1
 
 
-def ports(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def ports(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     return tuple(inputs) or (NOTHING,)
 
 
-def switch(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def switch(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     sources = total_of(inputs[1:]) | walk.memory.behind(inputs[1:])
     return (inputs[0].with_value(sources),)
 
 
-def merge(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def merge(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return the input that is there, and its number; what decides about them decides which."""
     joined = join_all(inputs).with_value(decides)
     return joined, Flow(total_of(inputs) | decides)
@@ -157,31 +161,31 @@ def merge(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -
 # State behind a handle.
 
 
-def read(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def read(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return what the variable behind the first input holds."""
     return (walk.memory.read(inputs[0].handles).with_value(total_of(inputs)),)
 
 
-def read_shape(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def read_shape(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return the shape of what the variable behind the first input holds."""
     return (Flow(walk.memory.read(inputs[0].handles).shape | total_of(inputs)),)
 
 
-def assigned(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def assigned(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Write the second input to the variable behind the first."""
     handle, value = inputs[:2]
     walk.memory.write(handle.handles, value, decides | handle.total() | total_of(inputs[2:]))
     return (NOTHING,)
 
 
-def iterated(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def iterated(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Let the iterator behind the second input go through the dataset that is the first."""
     source, handle = inputs[:2]
     walk.memory.write(handle.handles, source, decides | handle.total())
     return (NOTHING,)
 
 
-def next_element(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def next_element(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return an element of an iterator's dataset: which one depends on how often this is done."""
     handle = inputs[0]
     advances = decides | handle.total()
@@ -190,7 +194,9 @@ def next_element(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth:
     return _one_element(walk, node, held.with_value(advances), advances)
 
 
-def next_optional(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def next_optional(
+    walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int
+) -> Flows:
     """Return an element that may be missing, like a dataset of at most that one."""
     elements = next_element(walk, node, inputs, decides, depth)
     held = walk.memory.read(inputs[0].handles)
@@ -198,24 +204,26 @@ def next_optional(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth
     return (dataset(count, elements),)
 
 
-def optional_value(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def optional_value(
+    walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int
+) -> Flows:
     return _one_element(walk, node, inputs[0], decides)
 
 
 # Datasets.  Their functions run when somebody iterates over them, as often as that needs.
 
 
-def components(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def components(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return a dataset with one element, whose components are the inputs."""
     return (dataset(0, inputs, handles_of(inputs)),)
 
 
-def slices(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def slices(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return a dataset with an element for each row."""
     return (dataset(union(tensor.shape for tensor in inputs), inputs, handles_of(inputs)),)
 
 
-def selection(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def selection(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return a dataset that has the elements of the first, perhaps fewer, more often, or in another
     order."""
     first, *others = inputs
@@ -223,7 +231,7 @@ def selection(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: in
     return (_resized(first, first.count() | count).with_handles(handles_of(others)),)
 
 
-def batches(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def batches(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return a dataset of batches; the size of the last one depends on the number of elements."""
     count = inputs[0].count() | total_of(inputs[1:])
     padded = node.op.startswith("Padded")
@@ -235,25 +243,25 @@ def batches(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int)
     return (_resized(inputs[0], count, batch).with_handles(handles_of(inputs)),)
 
 
-def windows(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def windows(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     count = inputs[0].count() | total_of(inputs[1:])
     window = _resized(inputs[0], count, lambda component: dataset(count, (component,)))
     return (window.with_handles(handles_of(inputs)),)
 
 
-def mapped(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def mapped(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     applied = _applied(walk, node, inputs, "f", decides, depth)
     count = inputs[0].count() | _ended_by_failures(walk, node, inputs)
     return (dataset(count, applied.results, applied.handles),)
 
 
-def filtered(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def filtered(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     applied = _applied(walk, node, inputs, "predicate", decides, depth)
     count = inputs[0].count() | total_of(applied.results)
     return (_resized(inputs[0], count).with_handles(applied.handles),)
 
 
-def flattened(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def flattened(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     applied = _applied(walk, node, inputs, "f", decides, depth)
     inner = join_all(applied.results)
     # The function's captured inputs are followed by the parameters of interleaving.
@@ -262,7 +270,7 @@ def flattened(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: in
     return (_resized(inner, count).with_handles(applied.handles),)
 
 
-def scanned(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def scanned(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return a dataset of what a function returns for each element and for its own state, which is
     after that what it returns first."""
     first = inputs[0]
@@ -284,7 +292,7 @@ def scanned(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int)
     return (dataset(count, outcome.results[states:], handles),)
 
 
-def _ended_by_failures(walk: Walk, node: Any, inputs: list[Flow]) -> int:
+def _ended_by_failures(walk: Walk, node: NodeView, inputs: list[Flow]) -> int:
     """Return what may decide where a function's failure ends a dataset.
 
     TensorFlow takes a function that is out of range for the end, unless the node promises to
@@ -305,7 +313,7 @@ class _Applied:
 
 
 def _applied(
-    walk: Walk, node: Any, inputs: list[Flow], attribute: str, decides: int, depth: int
+    walk: Walk, node: NodeView, inputs: list[Flow], attribute: str, decides: int, depth: int
 ) -> _Applied:
     first, *rest = inputs
     name = functions_of(node, attribute)[0]
@@ -315,7 +323,7 @@ def _applied(
     return _Applied(outcome.results, handles_of(inputs) | outcome.touched)
 
 
-def reduced(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def reduced(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return the state after any number of elements."""
     first = inputs[0]
     states = len(node.attr["Tstate"].list.type)
@@ -331,7 +339,7 @@ def reduced(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int)
     return _repeated(tuple(initial), step, walk.same_positions(name)) or (NOTHING,)
 
 
-def zipped(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def zipped(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     handles = handles_of(inputs)
     if any(sequence.elements is None for sequence in inputs):
         return (Flow(total_of(inputs), 0, None, handles),)
@@ -339,15 +347,15 @@ def zipped(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) 
     return (dataset(union(sequence.value for sequence in inputs), elements, handles),)
 
 
-def concatenated(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def concatenated(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     return (join_all(inputs),)
 
 
-def counted(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def counted(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     return (Flow(inputs[0].count() | consumed(walk, inputs[0], decides)),)
 
 
-def only_element(walk: Walk, node: Any, inputs: list[Flow], decides: int, depth: int) -> Flows:
+def only_element(walk: Walk, node: NodeView, inputs: list[Flow], decides: int, depth: int) -> Flows:
     """Return the components of a dataset's only element."""
     return _one_element(walk, node, inputs[0], decides)
 
@@ -379,7 +387,7 @@ def _elements(walk: Walk, flow: Flow, width: int) -> Flows:
     return (Flow(sources, sources, None, handles_of((flow,))),) * max(width, 1)
 
 
-def _one_element(walk: Walk, node: Any, flow: Flow, decides: int) -> Flows:
+def _one_element(walk: Walk, node: NodeView, flow: Flow, decides: int) -> Flows:
     """Return the components of the element that a node takes from a dataset."""
     count = flow.count() | consumed(walk, flow, decides)
     width = len(node.attr["output_types"].list.type)

@@ -19,7 +19,7 @@ import dataclasses
 import pathlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.assurance.audit.carried import has_variants, may_carry
 from tffc.assurance.audit.flow import (
@@ -58,6 +58,10 @@ from tffc.language.wire import read_xla
 from tffc.linking.operand import leaf_types
 from tffc.linking.section import read_section
 from tffc.runtime.effects.outside import outside_uses
+
+if TYPE_CHECKING:
+    from tffc.graphs.node import NodeView
+
 
 DEEPEST_CALL = 40
 MOST_CONTEXTS = 64
@@ -289,7 +293,7 @@ class SectionWalk:
         sources = self._arguments | total_of(inputs) | self.memory.everything() | decides
         return Flow(sources, sources, None, frozenset((ANYTHING,)))
 
-    def node(self, node: Any, inputs: list[Flow], run: _Run, decides: int) -> tuple[Flow, ...]:
+    def node(self, node: NodeView, inputs: list[Flow], run: _Run, decides: int) -> tuple[Flow, ...]:
         """Return the flows of a node's outputs; `decides` are the sources of whether and how often
         it runs."""
         body, depth = run.body, run.depth
@@ -327,7 +331,7 @@ class SectionWalk:
         return tuple(flow.with_failures(fails) for flow in flows)
 
     def _inside(
-        self, node: Any, inputs: list[Flow], own: frozenset[str], decides: int, depth: int
+        self, node: NodeView, inputs: list[Flow], own: frozenset[str], decides: int, depth: int
     ) -> tuple[Flow, ...]:
         """Return the outputs of an operation that reaches only the state behind its inputs, and
         what its kernel keeps."""
@@ -347,7 +351,7 @@ class SectionWalk:
         return self._operation(node, heading, inputs, decides, depth)
 
     def _operation(
-        self, node: Any, heading: str, inputs: list[Flow], decides: int, depth: int
+        self, node: NodeView, heading: str, inputs: list[Flow], decides: int, depth: int
     ) -> tuple[Flow, ...]:
         heading, _, places = heading.partition(" by ")
         shapes = union(tensor.shape for tensor in inputs)
@@ -372,7 +376,7 @@ class SectionWalk:
                 return self.unknown(node, inputs, decides, depth)
 
     def unknown(
-        self, node: Any, inputs: Sequence[Flow], decides: int, depth: int
+        self, node: NodeView, inputs: Sequence[Flow], decides: int, depth: int
     ) -> tuple[Flow, ...]:
         """Return the outputs of an operation that may take all inputs to all outputs, and to all
         state that it can reach.  It may call the functions that it names with anything."""
@@ -395,7 +399,7 @@ class SectionWalk:
         return (Flow(sources, sources, None, reached if may_carry(node) else NO_HANDLES),)
 
     def _functions_of_unknown(
-        self, node: Any, argument: Flow, decides: int, depth: int
+        self, node: NodeView, argument: Flow, decides: int, depth: int
     ) -> list[Flow]:
         flows: list[Flow] = []
         names = [call.name for call in named_functions(node.attr)]
@@ -409,7 +413,7 @@ class SectionWalk:
         return flows
 
     def _outside_of(
-        self, node: Any, inputs: list[Flow], effect: Effect | None, decides: int, depth: int
+        self, node: NodeView, inputs: list[Flow], effect: Effect | None, decides: int, depth: int
     ) -> tuple[Flow, ...]:
         """Return the outputs of an operation that may find what any other left outside of
         TensorFlow, or by a name that it computes."""
@@ -435,7 +439,7 @@ class SectionWalk:
     # State, effects and draws.
 
     def _makes_state(
-        self, node: Any, operation: op_table.Operation | None, inputs: Sequence[Flow]
+        self, node: NodeView, operation: op_table.Operation | None, inputs: Sequence[Flow]
     ) -> bool:
         """Tell whether a node's outputs are handles of state of its own, or of its name."""
         if not may_carry(node, plain_variants=True):
@@ -445,7 +449,12 @@ class SectionWalk:
         return not handles_of(inputs)
 
     def _record(
-        self, node: Any, inputs: Sequence[Flow], effect: Effect | None, body: Body, decides: int
+        self,
+        node: NodeView,
+        inputs: Sequence[Flow],
+        effect: Effect | None,
+        body: Body,
+        decides: int,
     ) -> None:
         """Write what a node shows or passes on to the cell of its effect."""
         shows = showing(node.op)
@@ -461,7 +470,7 @@ class SectionWalk:
         self._seen[cell] = NodeEffect(kind, node.op, body.name, node.name)
         self.memory.show(cell, total_of(inputs) | self.memory.behind(inputs) | decides)
 
-    def _draw(self, node: Any, effect: Effect | None, body: Body) -> int:
+    def _draw(self, node: NodeView, effect: Effect | None, body: Body) -> int:
         is_drawn = effect is Effect.RANDOM or is_seeded_by_attributes(node.op)
         if not is_drawn and first_seed(node.op) is None and not DRAWS.fullmatch(node.op):
             return 0
@@ -568,5 +577,5 @@ def _chooses(op: str) -> bool:
     return op in ("Switch", "RefSwitch", "_SwitchN")
 
 
-def _passes_on(node: Any) -> bool:
+def _passes_on(node: NodeView | None) -> bool:
     return node is not None and node.op == "Identity"

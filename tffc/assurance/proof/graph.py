@@ -26,7 +26,7 @@ from tffc.assurance.proof.undecided import Undecided
 from tffc.graphs.body import ANY_PORT, Body, Edge, outputs_of
 from tffc.graphs.functions import SYMBOLIC_GRADIENT
 from tffc.graphs.functions import Library as FunctionLibrary
-from tffc.graphs.node import data_edges
+from tffc.graphs.node import NodeView, data_edges
 from tffc.graphs.operations.effects import OVERWRITING, effect_of, is_told_by_inputs
 from tffc.graphs.operations.effects import Effect as NodeEffect
 from tffc.graphs.operations.failing import may_fail, remembers
@@ -137,6 +137,13 @@ class Node:
         self.attr = message.attr
 
 
+def node_of(body: Body, name: str) -> Node:
+    """Return a node of a body, which was read from nodes of this class."""
+    node = body.nodes[name]
+    assert isinstance(node, Node)
+    return node
+
+
 class Library(FunctionLibrary):
     """The functions of one graph; `is_of_program` tells whether the program has the graph."""
 
@@ -144,16 +151,17 @@ class Library(FunctionLibrary):
         loading.check_library(library, is_of_program=is_of_program)
         super().__init__(library)
         self.is_of_program = is_of_program
+        self._read: dict[str, dict[str, Node]] = {}
         self.plans: dict[str, Plan] = {}
         self.terms: dict[str, int | None] = {}
         self.states: dict[str, list[tuple[Hashable, Hashable]]] = {}
         self.entered: set[str] = set()
 
     def nodes(self, name: str) -> Mapping[str, Node]:
-        if name not in self._nodes:
+        if name not in self._read:
             nodes = map(Node, self.functions[name].node_def)
-            self._nodes[name] = {node.name: node for node in nodes}
-        return self._nodes[name]
+            self._read[name] = {node.name: node for node in nodes}
+        return self._read[name]
 
 
 Arguments: TypeAlias = Mapping[Edge | str, int]
@@ -167,7 +175,7 @@ class Reader:
         self._facts: dict[tuple[str, bytes], NodeFacts] = {}
         self._outputs: dict[tuple[str, bytes], list[Any] | None] = {}
 
-    def facts(self, node: Node, nodes: Mapping[str, Node], library: Library) -> NodeFacts:
+    def facts(self, node: Node, nodes: Mapping[str, NodeView], library: Library) -> NodeFacts:
         """Return the facts about a node; `nodes` are those of its graph or function."""
         if is_told_by_inputs(node.op):
             return self._find(node, nodes)
@@ -187,7 +195,7 @@ class Reader:
             "call", ("call", *_device(node), *details), PURE, functions=tuple(functions)
         )
 
-    def _find(self, node: Node, nodes: Mapping[str, Node]) -> NodeFacts:
+    def _find(self, node: Node, nodes: Mapping[str, NodeView]) -> NodeFacts:
         if node.op in LOOP_ENTRIES:
             raise Undecided("a loop of TensorFlow 1", node.op)
         if node.op in OVERWRITING:
@@ -236,7 +244,7 @@ class Reader:
         extra = len(walk.order)
         for name in others:
             walk.visit(name)
-        steps = tuple(self._step(body.nodes[name], walk) for name in walk.order)
+        steps = tuple(self._step(node_of(body, name), walk) for name in walk.order)
         for edge in results:
             self._check_port(edge, walk, f"a result is {edge.node}:{edge.port}")
         ends = tuple(map(walk.value, results))
@@ -260,7 +268,7 @@ class Reader:
         if edge in arguments:
             index = arguments[edge]
             return types[index] if index < len(types) else None
-        outputs = self._outputs_of(body.nodes[edge.node], library)
+        outputs = self._outputs_of(node_of(body, edge.node), library)
         if outputs is None:
             return None
         return outputs[edge.port][2] if edge.port < len(outputs) else 0
@@ -277,7 +285,7 @@ class Reader:
         """Check that a node has an output, as far as is known."""
         if edge in walk.arguments:
             return
-        node = walk.body.nodes[edge.node]
+        node = node_of(walk.body, edge.node)
         outputs = self._outputs_of(node, walk.library)
         if outputs is None and walk.body.name:
             raise Undecided("an unknown operation in a function", node.op)

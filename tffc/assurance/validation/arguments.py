@@ -90,7 +90,7 @@ FIRST = (
 """The number of clients and the kind of numbers of each of the first cases; later ones are random.
 """
 
-USUAL = tuple(each for each in Numbers if not each.is_plain)
+USUAL = tuple(numbers for numbers in Numbers if not numbers.is_plain)
 
 WORDS = tuple(f"{first}{last}".encode() for last in ("", *"aeiou") for first in "abcdefghijklm")
 NUMERALS = tuple(str(number).encode() for number in range(1, len(WORDS) + 1))
@@ -116,12 +116,14 @@ def plainnesses(type: Type | None, constants: Sequence[bytes]) -> list[Plainness
     separators = sorted(constants, key=lambda text: (text.isalnum(), len(text)))[:MAX_CONSTANTS]
     parts = ((WORDS, NUMERALS), (NUMERALS, NUMERALS), (WORDS, NUMERALS, WORDS))
     joined = [
-        tuple(map(each.join, zip(*part, strict=True))) for part in parts for each in separators
+        tuple(map(separator.join, zip(*part, strict=True)))
+        for part in parts
+        for separator in separators
     ]
-    texts = [NUMERALS, *joined, *((each,) for each in constants[:MAX_CONSTANTS])]
+    texts = [NUMERALS, *joined, *((text,) for text in constants[:MAX_CONSTANTS])]
     if constants:
         texts.append(tuple(constants))
-    return ways + [Plainness(Numbers.DISTINCT, each) for each in texts]
+    return ways + [Plainness(Numbers.DISTINCT, text) for text in texts]
 
 
 MAX_CONSTANTS = 4

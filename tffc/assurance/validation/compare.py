@@ -42,7 +42,7 @@ def _finite(array: Any) -> Any:
 
 
 def first_difference(
-    found: Any,
+    actual: Any,
     expected: Any,
     type: Type,
     tolerance: Tolerance | None = None,
@@ -55,7 +55,7 @@ def first_difference(
     """
     values = [to_value(value, type) for value in among]
     stack: list[tuple[Any, Any, list[Any], Type, str]] = [
-        (to_value(found, type, "what was found"), to_value(expected, type), values, type, "")
+        (to_value(actual, type, "what was found"), to_value(expected, type), values, type, "")
     ]
     while stack:
         one, other, near, kind, place = stack.pop()
@@ -94,26 +94,26 @@ def _members(
     one: Any, other: Any, among: list[Any], type: Type, place: str
 ) -> list[tuple[Any, Any, list[Any], Type, str]]:
     parts = zip(one, other, _columns(among, len(one)), strict=True)
-    found = [(a, b, c, type, f"{place}[{i}]") for i, (a, b, c) in enumerate(parts)]
-    return found[::-1]
+    members = [(a, b, c, type, f"{place}[{i}]") for i, (a, b, c) in enumerate(parts)]
+    return members[::-1]
 
 
 def _same(
-    found: np.ndarray,
+    actual: np.ndarray,
     expected: np.ndarray,
     tolerance: Tolerance | None,
     among: Sequence[np.ndarray],
 ) -> bool:
-    if found.shape != expected.shape or found.dtype != expected.dtype:
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return False
-    if found.dtype == object or found.dtype.kind in "biuS":
-        return bool(np.array_equal(found, expected))
+    if actual.dtype == object or actual.dtype.kind in "biuS":
+        return bool(np.array_equal(actual, expected))
     # NumPy's own comparisons do not handle NaN in bfloat16.
-    one, other, *values = (wide(array) for array in (found, expected, *among))
+    one, other, *values = (wide(array) for array in (actual, expected, *among))
     same = (one == other) | (np.isnan(one) & np.isnan(other))
     if tolerance is not None:
         with np.errstate(all="ignore"):
-            same |= np.abs(one - other) <= tolerance(values, unit_of(found.dtype))
+            same |= np.abs(one - other) <= tolerance(values, unit_of(actual.dtype))
     return bool(np.all(same))
 
 

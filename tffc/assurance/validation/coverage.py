@@ -53,15 +53,15 @@ class Coverage:
         every = list(outcomes)
         first: dict[str, str] = {}
         failures: collections.Counter[str] = collections.Counter()
-        for each in every:
-            if each.failure is not None:
+        for trial in every:
+            if trial.failure is not None:
                 # Failures that differ in the numbers of their arguments count as one.
-                failures[first.setdefault(NUMBER.sub("#", each.failure), each.failure)] += 1
-        compared = [each for each in every if each.failure is None and not each.is_loose]
+                failures[first.setdefault(NUMBER.sub("#", trial.failure), trial.failure)] += 1
+        compared = [trial for trial in every if trial.failure is None and not trial.is_loose]
         return cls(
             len(every),
             len(compared),
-            sum(each.has_data for each in compared),
+            sum(trial.has_data for trial in compared),
             failures.total(),
             len(every) - len(compared) - failures.total(),
             tuple(sorted(failures.items(), key=lambda item: (-item[1], item[0]))),

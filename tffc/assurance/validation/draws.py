@@ -111,13 +111,13 @@ class Draws:
         does.
         """
         self.loose.update(loose_operations(section))
-        made = runnable(section)
-        if not made.draws:
-            return run_section(made.section, argument)
-        places = collections.Counter(draw.place for draw in made.draws)
+        ready = runnable(section)
+        if not ready.draws:
+            return run_section(ready.section, argument)
+        places = collections.Counter(draw.place for draw in ready.draws)
         self.sections.update(dict.fromkeys(places, section.type))
         with answering(self._answer):
-            result = run_section(made.section, argument)
+            result = run_section(ready.section, argument)
         for place, count in places.items():
             self._next[place, self.who] += count
         return result
@@ -137,11 +137,11 @@ class Draws:
 
     def repeated(self) -> dict[Calls, int]:
         """Return the calls with more than one position of a party, with the number of positions."""
-        found: dict[Calls, int] = {}
+        counts: dict[Calls, int] = {}
         for place, who, position in self._steps:
             calls = Calls(place, who.kind)
-            found[calls] = max(found.get(calls, 0), position + 1)
-        return {calls: count for calls, count in found.items() if count > 1}
+            counts[calls] = max(counts.get(calls, 0), position + 1)
+        return {calls: count for calls, count in counts.items() if count > 1}
 
     def too_often(self, expected: Draws) -> str | None:
         """Describe a draw that is made more often than expected; return None if there is none.

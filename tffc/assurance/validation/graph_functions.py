@@ -6,8 +6,8 @@ Nothing of them is used here, so that a fault in them cannot hide itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from tffc.graphs.operations import hlo
 from tffc.graphs.operations.effects import Effect, effect_of
@@ -15,24 +15,30 @@ from tffc.language.nodes import Compiled
 from tffc.language.wire import read_xla
 from tffc.runtime.frameworks.tensorflow.graph_content import read_graph
 
+if TYPE_CHECKING:
+    from tffc.graphs.node import Attributes
+    from tffc.graphs.proto import FunctionDef, GraphDef, NameAttrList, NodeDef
+
 
 class GraphFunctions:
     """The functions of a graph by name."""
 
-    def __init__(self, graph: Any) -> None:
-        self.bodies: dict[str, Any] = {each.signature.name: each for each in graph.library.function}
+    def __init__(self, graph: GraphDef) -> None:
+        self.bodies: dict[str, FunctionDef] = {
+            function.signature.name: function for function in graph.library.function
+        }
         self._gradients = {
-            each.function_name: each.gradient_func for each in graph.library.gradient
+            gradient.function_name: gradient.gradient_func for gradient in graph.library.gradient
         }
 
-    def called_by(self, node: Any) -> list[str]:
+    def called_by(self, node: NodeDef) -> list[str]:
         """Return the functions that a node calls or hands on, each once."""
         names = [node.op, *(call.name for call in calls(node.attr))]
         return [name for name in dict.fromkeys(names) if name in self.bodies]
 
     def called_from(self, name: str) -> set[str]:
         """Return the functions that a function calls, and the one that computes its gradient."""
-        called = {each for node in self.bodies[name].node_def for each in self.called_by(node)}
+        called = {callee for node in self.bodies[name].node_def for callee in self.called_by(node)}
         gradient = self._gradients.get(name)
         return called | ({gradient} if gradient in self.bodies else set())
 
@@ -52,7 +58,7 @@ class GraphFunctions:
         return frozenset(leading)
 
 
-def calls(attributes: Any) -> Iterator[Any]:
+def calls(attributes: Attributes) -> Iterator[NameAttrList]:
     """Yield the NameAttrLists in a map of attributes, also those in the attributes of others."""
     pending = [attributes]
     while pending:
@@ -64,14 +70,14 @@ def calls(attributes: Any) -> Iterator[Any]:
                 pending.append(call.attr)
 
 
-def rename_called(node: Any, names: Mapping[str, str]) -> None:
+def rename_called(node: NodeDef, names: Mapping[str, str]) -> None:
     """Rename the functions that a node calls or hands on."""
     node.op = names.get(node.op, node.op)
     for call in calls(node.attr):
         call.name = names.get(call.name, call.name)
 
 
-def rename_all_edges(function: Any, names: Mapping[str, str]) -> None:
+def rename_all_edges(function: FunctionDef, names: Mapping[str, str]) -> None:
     """Rename edges between the nodes of a function, and to its results."""
     for node in function.node_def:
         node.input[:] = [names.get(edge, edge) for edge in node.input]
@@ -107,7 +113,7 @@ def needed_effects(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
     main = [node for node in content.graph.node if node.name in names]
     yield from _effects(main, beside, functions)
     reached: set[str] = set()
-    called = [each for node in main for each in functions.called_by(node)]
+    called = [name for node in main for name in functions.called_by(node)]
     while called:
         name = called.pop()
         if name not in reached:
@@ -119,7 +125,7 @@ def needed_effects(section: Compiled) -> Iterator[tuple[str, Effect | None]]:
 
 
 def _effects(
-    nodes: Any, beside: Mapping[str, Any], functions: GraphFunctions
+    nodes: Iterable[NodeDef], beside: Mapping[str, NodeDef], functions: GraphFunctions
 ) -> Iterator[tuple[str, Effect | None]]:
     for node in nodes:
         yield node.op, None if node.op in functions.bodies else effect_of(node, beside)

@@ -21,8 +21,8 @@ import importlib
 import math
 import pickle
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -32,15 +32,18 @@ from tffc.assurance.validation.graph_functions import (
     rename_all_edges,
     rename_called,
 )
-from tffc.graphs.node import control_edges, data_edges
+from tffc.graphs.node import Nodes, control_edges, data_edges
 from tffc.graphs.operations import op_table
 from tffc.graphs.operations.effects import Effect, effect_of, first_seed
 from tffc.language.nodes import Compiled
 from tffc.language.wire import TensorFlowSection, read_tensorflow, write_tensorflow
 from tffc.language.wire.python_functions import FUNCTIONS, CalledFunction
 from tffc.runtime.frameworks.tensorflow.graph_content import UnreadableGraph, read_graph
-from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import TensorFlow, load_tensorflow
 from tffc.support.trampoline import Task, run
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import FunctionDef, GraphDef, NodeDef
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -138,7 +141,7 @@ def _facts(section: Compiled) -> tuple[tuple[str, Effect | None], ...]:
 class _Replacing:
     """Replaces the draws of a graph, in the order of the calls that lead to them."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: GraphDef) -> None:
         self.draws: list[Draw] = []
         self._graph = graph
         self._library = GraphFunctions(graph)
@@ -157,14 +160,16 @@ class _Replacing:
     def _has_draws(self, name: str) -> bool:
         return any(True for _ in self._draws(self._functions[name].node_def))
 
-    def _draws(self, nodes: Any) -> Iterator[Any]:
+    def _draws(self, nodes: Iterable[NodeDef]) -> Iterator[NodeDef]:
         beside = {node.name: node for node in nodes}
         for node in nodes:
             if node.op not in self._functions and node.op not in SHUFFLING_QUEUES:
                 if effect_of(node, beside) in (Effect.RANDOM, Effect.CLOCK):
                     yield node
 
-    def _replace(self, nodes: Any, function: Any, path: dict[str, str]) -> Task[None]:
+    def _replace(
+        self, nodes: Nodes, function: FunctionDef | None, path: dict[str, str]
+    ) -> Task[None]:
         """Replace the draws among the nodes of the graph, or of a function.
 
         `path` maps the functions whose copies are being made to the names of the copies.
@@ -200,7 +205,7 @@ class _Replacing:
         yield self._replace(copy.node_def, copy, {**path, name: copy.signature.name})
         return copy.signature.name
 
-    def _replace_draw(self, nodes: Any, node: Any, *, in_function: bool) -> dict[str, str]:
+    def _replace_draw(self, nodes: Nodes, node: NodeDef, *, in_function: bool) -> dict[str, str]:
         """Replace a draw; return new edges for its outputs, in the notation of function bodies."""
         first = first_seed(node.op)
         if first is not None:
@@ -209,25 +214,25 @@ class _Replacing:
         operation = op_table.find(node.op)
         assert operation is not None
         ports = operation.ports(node.attr)
-        kept = type(node)(op=node.op)
+        draw = type(node)(op=node.op)
         for name in sorted(node.attr):
             if not name.startswith("_"):
-                kept.attr[name].CopyFrom(node.attr[name])
-        encoded = kept.SerializeToString(deterministic=True)
+                draw.attr[name].CopyFrom(node.attr[name])
+        encoded = draw.SerializeToString(deterministic=True)
         self._ask(node, encoded, _input_types(node), [dtype or 0 for _, _, dtype in ports])
         return {
             f"{node.name}:{output}:{index}": f"{node.name}:output:{position}"
             for position, (output, index, _) in enumerate(ports)
         }
 
-    def _ask_for_seeds(self, nodes: Any, node: Any, first: int, *, in_function: bool) -> None:
+    def _ask_for_seeds(self, nodes: Nodes, node: NodeDef, first: int, *, in_function: bool) -> None:
         seeds = nodes.add(name=f"{node.name}/tffc_seeds")
         self._ask(seeds, b"", [], [INT64, INT64])
         for position in range(2):
             port = f"output:{position}" if in_function else str(position)
             node.input[first + position] = f"{seeds.name}:{port}"
 
-    def _ask(self, node: Any, operation: bytes, takes: list[int], gives: list[int]) -> None:
+    def _ask(self, node: NodeDef, operation: bytes, takes: list[int], gives: list[int]) -> None:
         """Turn a node into the Python call that replaces an operation."""
         name = COPIES.sub("", node.name)
         place = f"{name} {hashlib.sha256(operation).hexdigest()[:16]}"
@@ -241,7 +246,7 @@ class _Replacing:
         node.attr["Tout"].list.type.extend(gives)
 
 
-def _put_in_order(node: Any) -> None:
+def _put_in_order(node: NodeDef) -> None:
     """Make a node process elements one after another, in the same order each time."""
     if node.op in SEQUENTIAL:
         node.op, extra = SEQUENTIAL[node.op]
@@ -259,7 +264,7 @@ def _put_in_order(node: Any) -> None:
         node.attr["seed"].i = node.attr["seed2"].i = 1
 
 
-def _input_types(node: Any) -> list[int]:
+def _input_types(node: NodeDef) -> list[int]:
     """Return the element types of the inputs of an operation."""
     registry = importlib.import_module("tensorflow.python.framework.op_def_registry")
     types: list[int] = []
@@ -357,7 +362,7 @@ def _sample(operation: bytes, seed: int, pickled: bytes) -> Sequence[Any]:
     return _run(tf, node, operands)
 
 
-def _run(tf: Any, node: Any, operands: Sequence[Any]) -> Sequence[Any]:
+def _run(tf: TensorFlow, node: NodeDef, operands: Sequence[Any]) -> Sequence[Any]:
     """Run an operation in a new graph, where its generator starts from the seed."""
     with tf.Graph().as_default() as graph:
         inputs = [tf.compat.v1.placeholder(operand.dtype) for operand in operands]

@@ -58,13 +58,13 @@ class Mismatch:
 
     place: str
     shards: int
-    found: TrialOutcome
+    outcome: TrialOutcome
     expected: TrialOutcome
 
     @property
     def failed(self) -> bool:
         """Whether one of the two runs failed."""
-        return self.found.failure is not None or self.expected.failure is not None
+        return self.outcome.failure is not None or self.expected.failure is not None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ def validate(
       FormError: the program cannot be expressed in the form.
     """
     verify(program)
-    made = functools.partial(compile, allow_impure_duplicates=allow_impure_duplicates)
-    stages = list(_candidates(program, pipeline, form, made))
+    compiler = functools.partial(compile, allow_impure_duplicates=allow_impure_duplicates)
+    stages = list(_candidates(program, pipeline, form, compiler))
     numbering = SHARED if allow_impure_duplicates else IN_ORDER
     trials = list(_trials(program, arguments, numbering, 1 + len(stages), progress))
     runs = len(trials) * (1 + len(stages))
@@ -129,10 +129,10 @@ def validate(
     for position, candidate in enumerate(stages, start=1):
         for index, trial in enumerate(trials):
             progress(position * len(trials) + index, runs)
-            found = trial.difference(candidate)
+            mismatch = trial.difference(candidate)
             # Ignore a difference that does not occur again: it is not the candidate's fault.
-            if found is not None and trial.fresh().difference(candidate) is not None:
-                raise _finding(candidate, trial, found)
+            if mismatch is not None and trial.fresh().difference(candidate) is not None:
+                raise _finding(candidate, trial, mismatch)
     names = tuple(candidate.name for candidate in stages)
     coverage = Coverage.of(trial.summary() for trial in trials)
     refused = coverage.refusal()
@@ -229,11 +229,11 @@ class _Trial:
     def difference(self, candidate: Candidate) -> Mismatch | None:
         """Return the first difference between a candidate's results and the program's, or None."""
         for shards in self._shards():
-            found = self._difference(candidate, shards, self.numbering)
-            if found is None or self._agrees_up_to_rounding(candidate, found):
+            mismatch = self._difference(candidate, shards, self.numbering)
+            if mismatch is None or self._agrees_up_to_rounding(candidate, mismatch):
                 continue
             if not self._agrees_in_any_order(candidate, shards):
-                return found
+                return mismatch
         return None
 
     def fails(self) -> bool:
@@ -243,17 +243,19 @@ class _Trial:
     def summary(self) -> Outcome:
         """Return what came of the argument, once all candidates agree with the program on it."""
         outcomes = [self.expected(shards) for shards in self._shards()]
-        failure = next((each.failure for each in outcomes if each.failure is not None), None)
+        failure = next(
+            (outcome.failure for outcome in outcomes if outcome.failure is not None), None
+        )
         type = self.program.type
         parameter = type.parameter if isinstance(type, FunctionType) else None
-        is_loose = any(each.draws.loose for each in outcomes)
+        is_loose = any(outcome.draws.loose for outcome in outcomes)
         return Outcome(failure, is_loose, has_data(self.case.argument, parameter))
 
     def _shards(self) -> tuple[int, ...]:
         if not self.case.may_reorder:
             return (1,)
-        each = max(2, _clients(self.case.argument, self.program.type))
-        return (1, (each, *SHARDS)[self.index % (1 + len(SHARDS))])
+        clients = max(2, _clients(self.case.argument, self.program.type))
+        return (1, (clients, *SHARDS)[self.index % (1 + len(SHARDS))])
 
     def expected(self, shards: int, numbering: Numbering | None = None) -> TrialOutcome:
         """Return the outcome of the program itself."""
@@ -273,12 +275,12 @@ class _Trial:
         self, candidate: Candidate, shards: int, numbering: Numbering
     ) -> Mismatch | None:
         expected = self.expected(shards, numbering)
-        found = self._outcome(candidate, shards, numbering)
-        if expected.failure is None and found.failure is None and not numbering.by_all:
-            failure = found.draws.too_often(expected.draws)
-            found = dataclasses.replace(found, failure=failure)
-        place = self._place(candidate, found, expected)
-        return None if place is None else Mismatch(place, shards, found, expected)
+        outcome = self._outcome(candidate, shards, numbering)
+        if expected.failure is None and outcome.failure is None and not numbering.by_all:
+            failure = outcome.draws.too_often(expected.draws)
+            outcome = dataclasses.replace(outcome, failure=failure)
+        place = self._place(candidate, outcome, expected)
+        return None if place is None else Mismatch(place, shards, outcome, expected)
 
     def _place(
         self,
@@ -318,14 +320,14 @@ class _Trial:
         expected = self.expected(1)
         if not is_grouped or not self.case.may_reorder or difference.failed or self.broken_laws():
             return False
-        each = max(2, _clients(self.case.argument, self.program.type))
-        beside = [self.expected(shards) for shards in dict.fromkeys((1, *SHARDS, each))]
+        clients = max(2, _clients(self.case.argument, self.program.type))
+        beside = [self.expected(shards) for shards in dict.fromkeys((1, *SHARDS, clients))]
         for shift in (1, -1):
             shifted = Candidate("", functools.partial(_run, self.program, shift=shift))
             beside.append(self._outcome(shifted, 1, self.numbering))
         if any(o.failure is not None or o.draws.calls() != expected.draws.calls() for o in beside):
             return False
-        return self._place(candidate, difference.found, difference.expected, beside) is None
+        return self._place(candidate, difference.outcome, difference.expected, beside) is None
 
     def _agrees_in_any_order(self, candidate: Candidate, shards: int) -> bool:
         """Return whether a candidate only makes the draws of some places in another order.
@@ -347,12 +349,14 @@ class _Trial:
     def _has_same_effects(
         self, candidate: Candidate, shards: int, calls: Calls, count: int
     ) -> bool:
-        each = [Numbering(apart=calls, position=position) for position in range(count)]
-        wanted = [self.expected(shards, one) for one in each]
-        for one in each:
-            found = self._outcome(candidate, shards, one)
+        numberings = [Numbering(apart=calls, position=position) for position in range(count)]
+        wanted = [self.expected(shards, one) for one in numberings]
+        for one in numberings:
+            outcome = self._outcome(candidate, shards, one)
             same = (
-                index for index, w in enumerate(wanted) if self._place(candidate, found, w) is None
+                index
+                for index, w in enumerate(wanted)
+                if self._place(candidate, outcome, w) is None
             )
             index = next(same, None)
             if index is None:
@@ -363,7 +367,7 @@ class _Trial:
 
     def broken_laws(self) -> list[ValidationError]:
         """Return the laws that aggregations break on this argument."""
-        found: list[ValidationError] = []
+        failures: list[ValidationError] = []
         if self.case.may_reorder and self.expected(1).failure is None:
             # A function may fail on what the program itself never gives it, such as two parts.
             with contextlib.suppress(ExecutionError):
@@ -371,9 +375,9 @@ class _Trial:
                     self.program,
                     self.program.type,
                     self.case.argument,
-                    lambda clients: AlgebraWatch(clients, found.append),
+                    lambda clients: AlgebraWatch(clients, failures.append),
                 )
-        return found
+        return failures
 
 
 def _result(type: Type) -> Type:
@@ -386,26 +390,26 @@ def _finding(candidate: Candidate, trial: _Trial, first: Mismatch) -> Validation
     differences = [first]
 
     def differs(argument: Any) -> bool:
-        found = trial.fresh(dataclasses.replace(case, argument=argument)).difference(candidate)
-        differences.extend(filter(None, (found,)))
-        return found is not None
+        mismatch = trial.fresh(dataclasses.replace(case, argument=argument)).difference(candidate)
+        differences.extend(filter(None, (mismatch,)))
+        return mismatch is not None
 
-    given: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     if isinstance(type, FunctionType) and type.parameter is not None:
         argument = shrink(case.argument, type.parameter, differs)
-        given = (f"for the argument {text_of(argument, type.parameter)}",)
+        notes = (f"for the argument {text_of(argument, type.parameter)}",)
     result = _result(type)
-    found = differences[-1]
-    merged = () if found.shards == 1 else (f"with {found.shards} partial aggregates merged",)
+    mismatch = differences[-1]
+    merged = () if mismatch.shards == 1 else (f"with {mismatch.shards} partial aggregates merged",)
     return ValidationError(
         "E902",
         f"{candidate.name} computes something else than the program",
         notes=(
-            *given,
+            *notes,
             *merged,
-            f"the program gives {_shown(found.expected, result)}",
-            f"{candidate.name} gives {_shown(found.found, result)}",
-            f"the first difference is in {found.place}",
+            f"the program gives {_shown(mismatch.expected, result)}",
+            f"{candidate.name} gives {_shown(mismatch.outcome, result)}",
+            f"the first difference is in {mismatch.place}",
         ),
         help="if the pass is yours, fix it; otherwise report this as a defect of tffc",
     )

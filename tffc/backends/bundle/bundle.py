@@ -18,7 +18,7 @@ import os
 import pathlib
 from collections.abc import Callable, Iterator, Mapping
 
-from tffc.backends.bundle.manifest import Manifest, by_stem, decode_manifest
+from tffc.backends.bundle.manifest import Manifest, ProofRecord, by_stem, decode_manifest
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import assemble
 from tffc.graphs.proto.encoding import MAX_MESSAGE
@@ -100,7 +100,7 @@ class Bundle:
         proof = None
         if self.prover is not None:
             proved = {path: digest for path, digest in hashes.items() if path.endswith(".pb")}
-            proof = {"prover": self.prover, "files": proved}
+            proof = ProofRecord(prover=self.prover, files=proved)
         manifest = dataclasses.replace(self.manifest(), files=hashes, proof=proof)
         return {MANIFEST: manifest.encode(), **files}
 

@@ -17,11 +17,18 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TypedDict, TypeGuard, TypeVar
 
 from tffc.support.errors import BundleError, reader
-from tffc.support.files.strict_json import NOT_JSON, NotJsonError, encode_json, read_json
+from tffc.support.files.strict_json import (
+    NOT_JSON,
+    NotJsonError,
+    encode_json,
+    is_object,
+    read_json,
+)
+from tffc.support.guards import is_dict
 
 FORMAT = (1, 0)
 """The major and minor version of the format.  A new minor version only adds keys."""
@@ -40,7 +47,14 @@ def by_stem(computation: T, initialize: T | None, components: Mapping[str, T]) -
     first = {"computation": computation}
     if initialize is not None:
         first["initialize"] = initialize
-    return {**first, **{f"components/{name}": each for name, each in components.items()}}
+    return {**first, **{f"components/{name}": item for name, item in components.items()}}
+
+
+class ProofRecord(TypedDict):
+    """The version of the prover that proved components, and the hashes of the files it proved."""
+
+    prover: int
+    files: Mapping[str, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,17 +62,16 @@ class Manifest:
     """The description of a bundle in its folder.
 
     `type`, `initialize` and the values of `components` are the compact texts of types.  `files` has
-    the hash of every other file.  `proof` is set if the components were proved: the version of the
-    prover, and the hashes of the files that it proved.
+    the hash of every other file.  `proof` is set if the components were proved.
     """
 
     form: str
     type: str
     initialize: str | None
     components: Mapping[str, str]
-    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    proof: Mapping[str, Any] | None = None
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    proof: ProofRecord | None = None
 
     def programs(self) -> dict[str, str]:
         """Return the types of the programs by the paths of their files without suffix."""
@@ -70,7 +83,7 @@ class Manifest:
         versions, files = dict(self.versions), dict(self.files)
         return encode_json({**self.lasting(), **proof, "versions": versions, "files": files})
 
-    def lasting(self) -> dict[str, Any]:
+    def lasting(self) -> dict[str, object]:
         """Return the part of the manifest that does not depend on the versions that made it."""
         return {
             "format_version": "{}.{}".format(*FORMAT),
@@ -96,7 +109,7 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
         raise BundleError(
             "E606", f"{source} is not JSON", help="compile the program again"
         ) from None
-    if not isinstance(content, dict):
+    if not is_object(content):
         raise _malformed(source, "it is not an object")
     _check_version(content.get("format_version"), source)
     for key, is_right in _SHAPES.items():
@@ -114,11 +127,11 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
     return manifest
 
 
-def _check_version(version: Any, source: str) -> None:
-    found = VERSION.fullmatch(version) if isinstance(version, str) else None
-    if found is None:
+def _check_version(version: object, source: str) -> None:
+    match = VERSION.fullmatch(version) if isinstance(version, str) else None
+    if match is None:
         raise _malformed(source, "it has no 'format_version' such as '1.0'")
-    if int(found[1]) > FORMAT[0]:
+    if int(match[1]) > FORMAT[0]:
         raise BundleError(
             "E611",
             f"{source} is of format {version}, and this tffc reads up to {FORMAT[0]}.x",
@@ -132,26 +145,30 @@ def _malformed(source: str, reason: str) -> BundleError:
     )
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _is_table(value: Any, key: re.Pattern[str], item: re.Pattern[str]) -> bool:
-    return isinstance(value, dict) and all(
-        key.fullmatch(k) and isinstance(v, str) and item.fullmatch(v) for k, v in value.items()
+def _is_table(value: object, key: re.Pattern[str], item: re.Pattern[str]) -> bool:
+    return is_dict(value) and all(
+        isinstance(name, str)
+        and key.fullmatch(name)
+        and isinstance(content, str)
+        and item.fullmatch(content)
+        for name, content in value.items()
     )
 
 
-def _is_proof(value: Any) -> bool:
+def _is_proof(value: object) -> TypeGuard[ProofRecord]:
     """Return whether a value has the version of a prover and a table of hashes."""
-    if not isinstance(value, dict) or type(value.get("prover")) is not int:
+    if not is_dict(value) or type(value.get("prover")) is not int:
         return False
     return _is_table(value.get("files"), PATH, DIGEST)
 
 
 _ANY = re.compile(r".*", re.DOTALL)
 
-_SHAPES = {
+_SHAPES: Mapping[str, Callable[[object], bool]] = {
     "form": _is_text,
     "type": _is_text,
     "initialize": lambda value: value is None or _is_text(value),

@@ -76,7 +76,7 @@ class BroadcastForm(Form):
     def build(cls, program: StagedRound, *, allow_impure_duplicates: bool = False) -> BroadcastForm:
         broadcasts = program.of_stage(Stage.BROADCAST)
         purity = None if allow_impure_duplicates else Purity(cls)
-        state, data = (local_type(each) for each in struct(program.type.parameter))
+        state, data = (local_type(part) for part in struct(program.type.parameter))
 
         server = ComponentBuilder(program, "compute_server_context", [state], purity)
         server.scope(state=server.arguments[0])
@@ -129,8 +129,8 @@ def _link_graphs(form: BroadcastForm) -> ClientGraphs:
     processing, nothing = signature(form.client_processing), StructType([])
     context, data = struct(processing.parameter)
     take, merge = GraphBuilder(), GraphBuilder()
-    given = StructType([nothing, StructType([data, context])])
-    held, received = elements(elements(take.parameter(given))[1])
+    parameter = StructType([nothing, StructType([data, context])])
+    held, received = elements(elements(take.parameter(parameter))[1])
     output = take.call(form.client_processing, (received, held))
     merge.parameter(StructType([nothing, nothing]))
     return ClientGraphs(

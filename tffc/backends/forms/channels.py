@@ -76,8 +76,8 @@ def _narrow(section: Compiled, index: int, *sides: StructType) -> Compiled:
     A filler stands for the other elements, which this one does not need; it is pruned in the end.
     """
     builder = GraphBuilder()
-    given = parameters(builder, [side.types[index] for side in sides])
-    pairs = zip(sides, given, strict=True)
+    operands = parameters(builder, [side.types[index] for side in sides])
+    pairs = zip(sides, operands, strict=True)
     values = tuple(_beside(builder, side, index, operand) for side, operand in pairs)
     argument = values if len(values) > 1 else next(iter(values), None)
     result = elements(builder.call(section, argument))

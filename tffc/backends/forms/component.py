@@ -87,8 +87,8 @@ class ComponentBuilder:
         section = builder.finish(result, result_type)
         if self.purity is not None:
             impure = functools.cache(functools.partial(impure_nodes, section))
-            for name, made in self.emitter.made.items():
-                nodes = builder.computing[made.start : made.stop]
+            for name, span in self.emitter.made.items():
+                nodes = builder.computing[span.start : span.stop]
                 left = functools.partial(left_among, impure, nodes)
                 self.purity.record(self.name, self.round.calls[name], left)
         return section

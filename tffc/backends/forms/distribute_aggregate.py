@@ -151,11 +151,11 @@ class DistributeAggregateForm(Form):
 
 def _check_placement(component: str, node: Lambda, placement: Placement) -> None:
     for inner in walk(node):
-        found = inner.type
-        if isinstance(found, FederatedType) and found.placement is not placement:
+        type = inner.type
+        if isinstance(type, FederatedType) and type.placement is not placement:
             raise FormError(
                 "E501",
-                f"{component} runs at {placement} alone, found a value of type `{found}`",
+                f"{component} runs at {placement} alone, found a value of type `{type}`",
                 help=f"keep only values at {placement} in it; what runs elsewhere is "
                 "another component of the form",
             )
@@ -303,11 +303,11 @@ class _ProgramBuilder:
         waiting = iter(moved)
         bindings: list[Binding] = []
         for call in calls:
-            given = [
+            arguments = [
                 next(waiting) if _is_moved(call, node) else _substitute(node, self.values)
                 for node in operands(call.call)
             ]
-            moved_call = Call(call.call.function, with_operands(call.call, given))
+            moved_call = Call(call.call.function, with_operands(call.call, arguments))
             bindings.append(Binding(call.name, moved_call, call.binding.span))
         result = pack([Reference(call.name, call.call.type) for call in calls])
         return Lambda(self.parameter.name, self.parameter.type, Block(tuple(bindings), result))
@@ -407,8 +407,8 @@ class DistributeAggregateSteps(RoundSteps):
                 "server's state",
                 help="compile the program again, or to a MapReduceForm",
             )
-        found = iter(self._evaluate(own, None, 0))
-        return tuple(next(found) if at in places else None for at in range(len(carried.values)))
+        values = iter(self._evaluate(own, None, 0))
+        return tuple(next(values) if at in places else None for at in range(len(carried.values)))
 
     def work(self, data: Value, sent: Value) -> Value:
         return self._evaluate(

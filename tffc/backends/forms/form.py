@@ -213,9 +213,9 @@ def signature(section: Node) -> FunctionType:
 
 def parameter(section: Node) -> Type:
     """Return the parameter type of a section that the form promises to have one."""
-    found = signature(section).parameter
-    assert found is not None
-    return found
+    parameter_type = signature(section).parameter
+    assert parameter_type is not None
+    return parameter_type
 
 
 def struct(type: Type | None) -> StructType:
@@ -228,8 +228,8 @@ def check_section(component: str, node: Node) -> None:
     """Check that a component is a TensorFlow section with a function type."""
     is_section = isinstance(node, Compiled) and node.kind == "tensorflow"
     if not is_section or not isinstance(node.type, FunctionType):
-        found = f"{kind_of(node)} of type `{node.type}`"
-        raise FormError("E501", f"{component} has to be a TensorFlow computation, found {found}")
+        kind = f"{kind_of(node)} of type `{node.type}`"
+        raise FormError("E501", f"{component} has to be a TensorFlow computation, found {kind}")
 
 
 def check_lambda(component: str, node: Node) -> Lambda:
@@ -240,16 +240,16 @@ def check_lambda(component: str, node: Node) -> Lambda:
     return node
 
 
-def struct_of(found: Type | None, size: int, component: str, end: str) -> StructType:
-    """Return `found`, which has to be a struct of `size` elements.
+def struct_of(type: Type | None, size: int, component: str, end: str) -> StructType:
+    """Return `type`, which has to be a struct of `size` elements.
 
     It is the parameter or the result of a component, as `end` says.
 
     Raises:
       FormError: it is not.
     """
-    if isinstance(found, StructType) and len(found) == size:
-        return found
+    if isinstance(type, StructType) and len(type) == size:
+        return type
     raise FormError(
-        "E501", f"the {end} of {component} has to be a struct of {size}, found `{found}`"
+        "E501", f"the {end} of {component} has to be a struct of {size}, found `{type}`"
     )

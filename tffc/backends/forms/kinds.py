@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tffc.support.errors import FormError
 from tffc.support.plugins import PluginGroup, PluginTable
@@ -89,7 +89,7 @@ def form_for(program: Node) -> str:
     return next(name for name, kind in FORMS.own.items() if kind.load().output is output)
 
 
-def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> Form:
+def assemble(name: str, type_signature: Type, components: Mapping[str, Node]) -> Form:
     """Return the form of this name that has these components.
 
     Raises:
@@ -100,8 +100,8 @@ def assemble(name: str, type_signature: Type, components: Mapping[str, Any]) -> 
     wanted = list(form.component_fields())
     if sorted(wanted) != sorted(components):
         changes = {
-            "add": [each for each in wanted if each not in components],
-            "leave out": [each for each in components if each not in wanted],
+            "add": [component for component in wanted if component not in components],
+            "leave out": [component for component in components if component not in wanted],
         }
         raise FormError(
             "E501",

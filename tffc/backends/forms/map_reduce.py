@@ -133,9 +133,9 @@ class MapReduceForm(Form):
 
     def _check_component(self, name: str, component: Node) -> None:
         check_section(name, component)
-        found = signature(component)
-        if name in ("zero", *BOUNDS) and found.parameter is not None:
-            raise FormError("E501", f"{name} takes no argument, found one of type `{found}`")
+        type = signature(component)
+        if name in ("zero", *BOUNDS) and type.parameter is not None:
+            raise FormError("E501", f"{name} takes no argument, found one of type `{type}`")
 
     @staticmethod
     def check_signature(program: Node) -> None:
@@ -163,10 +163,10 @@ class MapReduceForm(Form):
         received = writer.broadcast_each(self.prepare, state)
         worked = writer.bind("work", apply(self.work, zip_placed(pack((data, received)), CLIENTS)))
         aggregations = channels(Channel((), self.zero, self.accumulate, self.merge, self.report))
-        plain = [
-            writer.bind(f"aggregate_{index}", _aggregate(each, element(worked, 0, *each.path)))
-            for index, each in enumerate(aggregations)
-        ]
+        plain: list[Node] = []
+        for index, aggregation in enumerate(aggregations):
+            updates = element(worked, 0, *aggregation.path)
+            plain.append(writer.bind(f"aggregate_{index}", _aggregate(aggregation, updates)))
         secure: list[Node] = []
         for position, (uri, bound) in enumerate(zip(SECURE, self.bounds, strict=True), start=1):
             limits = writer.bind(f"{uri}_bounds", Call(bound))
@@ -178,8 +178,8 @@ class MapReduceForm(Form):
                 secure_sum(uri, element(worked, position, index), Selection(limits, index))
                 for index in range(len(members(worked, position)))
             )
-            secure.append(pack(writer.bind(f"{uri}_{i}", each) for i, each in enumerate(sums)))
-        is_joint = any(not each.path for each in aggregations)
+            secure.append(pack(writer.bind(f"{uri}_{i}", sum) for i, sum in enumerate(sums)))
+        is_joint = any(not aggregation.path for aggregation in aggregations)
         gathered = pack((state, pack((plain[0] if is_joint else pack(plain), *secure))))
         updated = writer.bind("update", apply(self.update, zip_placed(gathered, SERVER)))
         return writer.close(writer.results(updated))
@@ -198,7 +198,7 @@ class _MapReduceBuilder:
         calls = program.aggregations()
         self.plain = [s for s in calls if uri_of(s.call) in PLAIN]
         self.secure = [[s for s in calls if uri_of(s.call) == uri] for uri in SECURE]
-        self.state, self.data = (local_type(each) for each in struct(program.type.parameter))
+        self.state, self.data = (local_type(part) for part in struct(program.type.parameter))
         self.together = SideBySide([(s.binding, PLAIN[uri_of(s.call)](s.call)) for s in self.plain])
 
     def build(self) -> MapReduceForm:
@@ -283,7 +283,7 @@ def _aggregate(channel: Channel, value: Node) -> Node:
     functions = (by_position(channel.accumulate), by_position(channel.merge), channel.report)
     operands = (value, Call(channel.zero), *functions)
     accumulator, _ = struct(signature(channel.accumulate).parameter)
-    parameter = StructType([value.type, accumulator, *(each.type for each in operands[2:])])
+    parameter = StructType([value.type, accumulator, *(operand.type for operand in operands[2:])])
     type_ = FunctionType(parameter, at_server(signature(channel.report).result))
     return Call(Intrinsic("federated_aggregate", type_), pack(operands))
 
@@ -312,8 +312,8 @@ class MapReduceSteps(RoundSteps):
     ) -> list[Value]:
         before = self._batches.graph_accumulator(totals, carried)
         take = self._batches.graphs().take
-        accumulator, *given = self._runtime.run(take, (before, (data, sent)))
-        return self._batches.totals(totals, accumulator, [given], [client], carried)
+        accumulator, *contributions = self._runtime.run(take, (before, (data, sent)))
+        return self._batches.totals(totals, accumulator, [contributions], [client], carried)
 
     def finish(self, carried: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         worked = struct(signature(self._form.work).result)

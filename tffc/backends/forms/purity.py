@@ -30,11 +30,11 @@ WHOLE = frozenset([0])
 """What is left of a call in a component that is a program: one operation."""
 
 
-def left_among(impure: Callable[[], frozenset[str]], made: Sequence[str]) -> frozenset[int]:
+def left_among(impure: Callable[[], frozenset[str]], nodes: Sequence[str]) -> frozenset[int]:
     """Return the impure operations that are left of a call that made these nodes, in a graph whose
     impure nodes are these."""
-    found = impure()
-    return frozenset(place for place, node in enumerate(made) if node in found)
+    impure_nodes = impure()
+    return frozenset(place for place, node in enumerate(nodes) if node in impure_nodes)
 
 
 class Purity:

@@ -6,8 +6,6 @@ again, its components have the types of the form's.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tffc.language.calls import apply, element, federated_broadcast, members, pack, zip_placed
 from tffc.language.nodes import Binding, Block, Lambda, Node, Reference, Selection, StructNode
 from tffc.language.type_parts import local_type
@@ -73,12 +71,12 @@ class RoundWriter:
         return Lambda(self.argument.name, self.argument.type, body)
 
 
-def _placed_as(updated: Node, wanted: Type, path: tuple[int, ...]) -> Task[Any]:
+def _placed_as(updated: Node, wanted: Type, path: tuple[int, ...]) -> Task[Node]:
     """Return the element at a path, in the structure of a type whose leaves are placed."""
     if isinstance(wanted, FederatedType):
         return element(updated, *path)
     assert isinstance(wanted, StructType)
     parts: list[Node] = []
-    for index, each in enumerate(wanted.types):
-        parts.append((yield _placed_as(updated, each, (*path, index))))
+    for index, type in enumerate(wanted.types):
+        parts.append((yield _placed_as(updated, type, (*path, index))))
     return StructNode(tuple(parts), wanted.names)

@@ -62,10 +62,10 @@ def check_parameters(program: Node, expected: str) -> FunctionType:
     Raises:
       FormError: it does not; `expected` is the type that the form needs.
     """
-    found = program.type
-    if not isinstance(found, FunctionType):
+    type = program.type
+    if not isinstance(type, FunctionType):
         raise wrong_signature("a round is a function", program, expected)
-    parameter = found.parameter
+    parameter = type.parameter
     if not isinstance(parameter, StructType) or len(parameter) != 2:
         raise wrong_signature(
             "a round takes two arguments, the server state and the clients' data",
@@ -81,7 +81,7 @@ def check_parameters(program: Node, expected: str) -> FunctionType:
             rule = f"the {ordinal} argument of a round is placed at the {place}"
             help = "the server state comes first, the clients' data second"
             raise wrong_signature(rule, program, expected, help)
-    return found
+    return type
 
 
 def wrong_signature(
@@ -121,9 +121,9 @@ def place_of_result(program: Node, *path: int) -> Span | None:
     return places.get(node.name) if isinstance(node, Reference) else None
 
 
-def is_placed(found: Type, placement: Placement) -> bool:
+def is_placed(type: Type, placement: Placement) -> bool:
     """Return whether every leaf of `found` is federated at `placement`."""
     return all(
         isinstance(leaf, FederatedType) and leaf.placement is placement
-        for leaf in distinct_leaves(found)
+        for leaf in distinct_leaves(type)
     )

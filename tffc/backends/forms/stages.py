@@ -126,24 +126,24 @@ class StagedRound:
         The parameter stands for the state or the data where it is selected from and for both where
         it is used whole.
         """
-        found: dict[Use, None] = {}
+        uses: dict[Use, None] = {}
 
-        def inside(each: Node) -> tuple[Node, ...]:
-            match each:
+        def inside(part: Node) -> tuple[Node, ...]:
+            match part:
                 case Selection(Reference(name), index) if name == self.parameter:
-                    found[STATE if index == 0 else DATA] = None
+                    uses[STATE if index == 0 else DATA] = None
                     return ()
                 case Reference(name) if name == self.parameter:
-                    found[STATE] = found[DATA] = None
+                    uses[STATE] = uses[DATA] = None
                 case Reference(name) if name in self.calls:
-                    found[name] = None
+                    uses[name] = None
                 case _:
                     pass
-            return each.children()
+            return part.children()
 
         for _ in walk(node, inside):
             pass  # `inside` notes the uses
-        return tuple(found)
+        return tuple(uses)
 
     def available(self, use: Use | None) -> Stage:
         """Return the earliest stage that can use a call or a half of the parameter; `ANYWHERE` for
@@ -153,9 +153,9 @@ class StagedRound:
         stage = self.calls[use].stage
         return {Stage.BROADCAST: Stage.WORK, Stage.AGGREGATE: Stage.RESULT}.get(stage, stage)
 
-    def needed(self, nodes: Iterable[Node], given: Iterable[Use] = ()) -> list[StagedCall]:
-        """Return the calls that expressions need, in order, without the `given` ones."""
-        known = {STATE, DATA, *given}
+    def needed(self, nodes: Iterable[Node], computed: Iterable[Use] = ()) -> list[StagedCall]:
+        """Return the calls that expressions need, in order, without the `computed` ones."""
+        known = {STATE, DATA, *computed}
         live: set[Use] = set()
         stack = [use for node in nodes for use in self.uses_of(node)]
         while stack:
@@ -224,8 +224,8 @@ def _check_stays(binding: Binding) -> None:
         return
     uri = call.function.uri
     taken = [] if call.argument is None else _placements(call.argument.type)
-    given = _placements(call.type)
-    if len(taken) > 1 or len(given) > 1 or (taken and given != taken):
+    results = _placements(call.type)
+    if len(taken) > 1 or len(results) > 1 or (taken and results != taken):
         near = None if uri in INTRINSICS else did_you_mean(uri, INTRINSICS)
         raise FormError(
             "E533",
@@ -240,9 +240,9 @@ def _check_stays(binding: Binding) -> None:
 
 
 @functools.lru_cache(maxsize=1024)
-def _placements(found: Type) -> list[Placement]:
+def _placements(type: Type) -> list[Placement]:
     """Return the places of the parts of a value of this type, each once."""
-    parts = (leaf for leaf in distinct_leaves(found) if isinstance(leaf, FederatedType))
+    parts = (leaf for leaf in distinct_leaves(type) if isinstance(leaf, FederatedType))
     return list(dict.fromkeys(part.placement for part in parts))
 
 
@@ -280,6 +280,6 @@ def _place(span: Span | None, shown: Span | None) -> str:
     return f" at {span}:\n  {text}"
 
 
-def placement_of(found: Type) -> Placement | None:
+def placement_of(type: Type) -> Placement | None:
     """Return where a value of this type is, or None if it is nowhere in particular."""
-    return next(iter(_placements(found)), None)
+    return next(iter(_placements(type)), None)

@@ -125,35 +125,35 @@ class BatchSteps:
         """Return the accumulator that the graphs take, from the accumulators of all
         aggregations."""
         pairs = zip(self._aggregations, totals, strict=True)
-        return tuple(total for each, total in pairs if each.secure_sum(carried) is None)
+        return tuple(total for member, total in pairs if member.secure_sum(carried) is None)
 
     def totals(
         self,
         before: Sequence[Value],
         accumulator: Value,
-        given: Sequence[Value],
+        contributions: Sequence[Value],
         clients: Sequence[str],
         carried: Value,
     ) -> list[Value]:
         """Return the accumulators of all aggregations after some more clients.  `before` has those
-        before these clients, `accumulator` the one that the graphs gave, and `given` what each
-        client adds to secure sums.
+        before these clients, `accumulator` the one that the graphs gave, and `contributions` what
+        each client adds to secure sums.
 
         Raises:
           ExecutionError: a value is beyond the bounds of a secure sum.
         """
         plain = iter(accumulator)
-        contributed = zip(*given, strict=True)
-        found: list[Value] = []
-        for each, total in zip(self._aggregations, before, strict=True):
-            sum = each.secure_sum(carried)
+        contributed = zip(*contributions, strict=True)
+        totals: list[Value] = []
+        for aggregation, total in zip(self._aggregations, before, strict=True):
+            sum = aggregation.secure_sum(carried)
             if sum is None:
-                found.append(next(plain))
+                totals.append(next(plain))
                 continue
             for value, client in zip(next(contributed), clients, strict=True):
                 total = sum.merge(total, sum.contribution(value, client))
-            found.append(total)
-        return found
+            totals.append(total)
+        return totals
 
 
 class RoundSteps(abc.ABC):
@@ -269,21 +269,21 @@ class TupleAggregation:
 
     def zero(self, carried: Value) -> list[Value]:
         """See `AggregationSteps`."""
-        return [each.zero(carried) for each in self._aggregations]
+        return [member.zero(carried) for member in self._aggregations]
 
     def accumulate(
         self, accumulator: Value, update: Value, carried: Value, client: str
     ) -> list[Value]:
         """See `AggregationSteps`."""
         pairs = zip(self._aggregations, accumulator, strict=True)
-        return [each.accumulate(part, update, carried, client) for each, part in pairs]
+        return [member.accumulate(part, update, carried, client) for member, part in pairs]
 
     def merge(self, first: Value, second: Value, carried: Value) -> list[Value]:
         """See `AggregationSteps`."""
         triples = zip(self._aggregations, first, second, strict=True)
-        return [each.merge(one, other, carried) for each, one, other in triples]
+        return [member.merge(one, other, carried) for member, one, other in triples]
 
     def report(self, accumulator: Value, carried: Value) -> list[Value]:
         """See `AggregationSteps`."""
         pairs = zip(self._aggregations, accumulator, strict=True)
-        return [each.report(part, carried) for each, part in pairs]
+        return [member.report(part, carried) for member, part in pairs]

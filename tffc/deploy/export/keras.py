@@ -13,7 +13,7 @@ import pathlib
 import tempfile
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
@@ -27,11 +27,31 @@ from tffc.runtime.frameworks.tensorflow.quiet import quiet
 from tffc.runtime.user_code.modules import find_attribute, import_source, split_target
 from tffc.runtime.user_code.source import keep_users_frames
 from tffc.support.errors import ExportError, TffcError
+from tffc.support.guards import Array
 
 SUFFIX = ".keras"
 
 MOST_SHOWN = 20
 """The most weights that an error shows."""
+
+
+class Weight(Protocol):
+    """What is read of a weight of a Keras model; Keras 3 also gives it a `path`."""
+
+    name: str
+    dtype: Any
+    shape: Iterable[int]
+
+
+class Model(Protocol):
+    """What is used of a Keras model."""
+
+    name: str
+    weights: Sequence[Weight]
+
+    def set_weights(self, weights: Sequence[Array]) -> None: ...
+
+    def save(self, path: pathlib.Path) -> None: ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,7 +62,7 @@ class Placed:
     by_name: bool
 
 
-def make_model(target: str) -> Any:
+def make_model(target: str) -> Model:
     """Return the Keras model made by the function `target`, written `MODULE:NAME`.
 
     Raises:
@@ -60,17 +80,21 @@ def make_model(target: str) -> Any:
     if not callable(function):
         raise _no_model(target, "there is no such function")
     try:
-        model: Any = function()
+        model: object = function()
     except TffcError:
         raise
     except Exception as error:
         keep_users_frames(error)
         raise _no_model(target, f"it raised {type(error).__name__}: {error}") from error
-    if not all(hasattr(model, name) for name in ("name", "weights", "set_weights", "save")):
+    if not _is_model(model):
         raise _no_model(target, f"it returns {describe(model)}")
     if not model.weights:
         raise _no_model(target, "its model has no weights yet")
     return model
+
+
+def _is_model(value: object) -> TypeGuard[Model]:
+    return all(hasattr(value, name) for name in ("name", "weights", "set_weights", "save"))
 
 
 def _no_model(target: str, reason: str) -> ExportError:
@@ -97,7 +121,7 @@ class _Tensor:
         return f"{self.name} {self.type}"
 
 
-def set_weights(model: Any, part: StatePart) -> Placed:
+def set_weights(model: Model, part: StatePart) -> Placed:
     """Set the weights of a Keras model from a part of a state.
 
     Raises:
@@ -131,12 +155,12 @@ def set_weights(model: Any, part: StatePart) -> Placed:
     return Placed(pairs, by_name)
 
 
-def _path(weight: Any) -> str:
+def _path(weight: Weight) -> str:
     """Return the name of a weight, preceded by those of its layers."""
     return getattr(weight, "path", None) or weight.name.removesuffix(":0")
 
 
-def _dtype(weight: Any) -> Any:
+def _dtype(weight: Weight) -> Any:
     """Return the element type of a weight, given as a name or as TensorFlow's object."""
     return getattr(weight.dtype, "as_numpy_dtype", weight.dtype)
 
@@ -161,7 +185,7 @@ def _order_by_name(names: Sequence[str], paths: Sequence[str]) -> list[int] | No
 
 
 def _other_weights(part: StatePart, reason: str, weights: Sequence[_Tensor]) -> ExportError:
-    structs = [each for each in parts(part) if isinstance(each.type, StructType)]
+    structs = [inner for inner in parts(part) if isinstance(inner.type, StructType)]
     more = f" and {len(weights) - MOST_SHOWN} more" if len(weights) > MOST_SHOWN else ""
     return ExportError(
         "E853",
@@ -173,7 +197,7 @@ def _other_weights(part: StatePart, reason: str, weights: Sequence[_Tensor]) -> 
     )
 
 
-def save_model(model: Any) -> bytes:
+def save_model(model: Model) -> bytes:
     """Return the content of a model's `.keras` file.
 
     Raises:

@@ -27,7 +27,7 @@ class Exported:
     files: Mapping[str, bytes]
     summary: str
     lines: Sequence[str] = ()
-    left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    left_out: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
 
 OfComponents: TypeAlias = "Callable[[Mapping[str, Node], bool], Exported]"

@@ -8,13 +8,17 @@ loop variables, and a branch returns their values as additional results.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence, Set
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.body import Body, Edge, body_of_graph
 from tffc.graphs.functions import Library, rename_outputs
-from tffc.graphs.node import control_edges, data_edges, inputs_first, source
+from tffc.graphs.node import Nodes, control_edges, data_edges, inputs_first, source
 from tffc.graphs.order import Accesses
 from tffc.graphs.rewrites.inlining import CALLS, inline_calls, inline_given
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import FunctionDef, GraphDef, NodeDef
+
 
 RESOURCE = 20
 """TensorFlow's number for the element type of handles."""
@@ -39,7 +43,7 @@ class VariablesError(ValueError):
     """The variables of a graph cannot be replaced by values."""
 
 
-def hand_on_variables(graph: Any) -> None:
+def hand_on_variables(graph: GraphDef) -> None:
     """Replace the variables of a TensorFlow GraphDef in place.
 
     Raises:
@@ -65,7 +69,7 @@ def hand_on_variables(graph: Any) -> None:
             node.input[:] = [edge for edge in node.input if edge.removeprefix("^") not in handles]
 
 
-def _is_given_variable(node: Any) -> bool:
+def _is_given_variable(node: NodeDef) -> bool:
     return node.op in CALLS and RESOURCE in node.attr["Tin"].list.type
 
 
@@ -83,8 +87,8 @@ def _check(body: Body, handles: Set[Edge], library: Library) -> None:
             for part in PARTS[node.op]:
                 inside = library.body(node.attr[part].func.name)
                 passed = zip(inside.arguments, inputs[node.op in BRANCHED :], strict=False)
-                given = {argument for argument, edge in passed if edge in handles}
-                _check(inside, given, library)
+                arguments = {argument for argument, edge in passed if edge in handles}
+                _check(inside, arguments, library)
             if len(set(used)) < len(used):
                 raise VariablesError("a loop or a branch is given a variable twice")
         elif used and (node.op not in ACCESSES or len(used) > 1):
@@ -95,7 +99,7 @@ def _check(body: Body, handles: Set[Edge], library: Library) -> None:
             raise VariablesError("a variable is read and changed in an undefined order")
 
 
-def _functions(node: Any, library: dict[str, Any]) -> Iterator[Any]:
+def _functions(node: NodeDef, library: dict[str, FunctionDef]) -> Iterator[FunctionDef]:
     return (library[node.attr[part].func.name] for part in PARTS[node.op])
 
 
@@ -103,7 +107,7 @@ class _Body:
     """The nodes of a graph or, with `is_inside`, of a function; edges in functions have another
     format."""
 
-    def __init__(self, nodes: Any, library: dict[str, Any], *, is_inside: bool) -> None:
+    def __init__(self, nodes: Nodes, library: dict[str, FunctionDef], *, is_inside: bool) -> None:
         self._nodes = nodes
         self._library = library
         self._is_inside = is_inside
@@ -127,18 +131,18 @@ class _Body:
     def _output(self, node: str, name: str, port: int) -> str:
         return f"{node}:{name}:{port}" if self._is_inside else f"{node}:{port}"
 
-    def _access(self, node: Any, variable: str, values: dict[str, str]) -> None:
-        given, controls = data_edges(node)[1:], control_edges(node)
+    def _access(self, node: NodeDef, variable: str, values: dict[str, str]) -> None:
+        operands, controls = data_edges(node)[1:], control_edges(node)
         kind = node.attr["dtype"].type
         node.attr.clear()
         if node.op == "AssignVariableOp":
             # Other nodes only have control edges from an assignment, so a NoOp can replace it.
             node.op = "NoOp"
-            values[variable] = given[0]
-            node.input[:] = [*controls, *self._waits_for(given[0])]
+            values[variable] = operands[0]
+            node.input[:] = [*controls, *self._waits_for(operands[0])]
         elif node.op in CHANGES:
             changed = self._nodes.add(name=f"{node.name}/changed", op=CHANGES[node.op])
-            changed.input.extend([values[variable], given[0], *controls])
+            changed.input.extend([values[variable], operands[0], *controls])
             changed.attr["T"].type = kind
             node.op = "NoOp"
             node.input[:] = [f"^{changed.name}"]
@@ -153,7 +157,7 @@ class _Body:
         names = {node.name for node in self._nodes}
         return [f"^{source(edge)}"] if source(edge) in names else []
 
-    def _loop(self, node: Any, types: dict[str, int], values: dict[str, str]) -> None:
+    def _loop(self, node: NodeDef, types: dict[str, int], values: dict[str, str]) -> None:
         condition, body = _functions(node, self._library)
         places = {i: source(edge) for i, edge in enumerate(node.input) if source(edge) in types}
         for index, variable in places.items():
@@ -161,20 +165,20 @@ class _Body:
             node.attr["T"].list.type[index] = types[variable]
             values[variable] = self._output(node.name, "output", index)
         for function in (condition, body):
-            final = self._inside(function, {i: types[each] for i, each in places.items()})
+            final = self._inside(function, {i: types[variable] for i, variable in places.items()})
             if function is body:
                 for index, edge in final.items():
                     result = function.signature.output_arg[index]
                     result.type = function.signature.input_arg[index].type
                     function.ret[result.name] = edge
 
-    def _branch(self, node: Any, types: dict[str, int], values: dict[str, str]) -> None:
+    def _branch(self, node: NodeDef, types: dict[str, int], values: dict[str, str]) -> None:
         """Make both branches return the final values of their variables after their own results."""
         count = len(node.attr["Tout"].list.type)
-        given = list(enumerate(node.input[1:]))
-        places = {i: source(edge) for i, edge in given if source(edge) in types}
+        edges = list(enumerate(node.input[1:]))
+        places = {i: source(edge) for i, edge in edges if source(edge) in types}
         for function in _functions(node, self._library):
-            final = self._inside(function, {i: types[each] for i, each in places.items()})
+            final = self._inside(function, {i: types[variable] for i, variable in places.items()})
             for index, edge in final.items():
                 name = f"variable_{index}"
                 kind = function.signature.input_arg[index].type
@@ -187,7 +191,7 @@ class _Body:
             node.attr["Tin"].list.type[index] = types[variable]
             values[variable] = self._output(node.name, "output", port)
 
-    def _inside(self, function: Any, places: dict[int, int]) -> dict[int, str]:
+    def _inside(self, function: FunctionDef, places: dict[int, int]) -> dict[int, str]:
         """Replace the variables among a function's parameters, given by position with their element
         types.
 
@@ -207,11 +211,11 @@ class _Body:
         return {names[name]: edge for name, edge in final.items()}
 
 
-def _in_order(nodes: Sequence[Any]) -> Iterator[Any]:
+def _in_order(nodes: Sequence[NodeDef]) -> Iterator[NodeDef]:
     """Yield nodes in topological order, control edges included."""
     by_name = {node.name: node for node in nodes}
 
     def inputs(name: str) -> Iterator[str]:
-        return (each for each in map(source, by_name[name].input) if each in by_name)
+        return (input for input in map(source, by_name[name].input) if input in by_name)
 
     return (by_name[name] for name in inputs_first(by_name, inputs))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tffc.deploy.export.kind import Exported
 from tffc.deploy.export.signatures import Signatures, link_signatures
@@ -17,9 +17,13 @@ from tffc.deploy.export.target import FILE
 from tffc.language.nodes import Node
 from tffc.language.types import SequenceType
 from tffc.linking.operand import Tensor
-from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import TensorFlow, load_tensorflow
 from tffc.support.errors import ExportError
 from tffc.support.printable import counted
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import GraphDef
+
 
 PREDICT = "tensorflow/serving/predict"
 """The method name of signatures that TensorFlow Serving's Predict call accepts."""
@@ -52,9 +56,12 @@ def saved_model(
     meta.graph_def.ParseFromString(linked.graph)
     _check(tf, meta.graph_def)
     for name, signature in linked.signatures.items():
-        made = meta.signature_def[name]
-        made.method_name = PREDICT
-        for infos, tensors in ((made.inputs, signature.inputs), (made.outputs, signature.outputs)):
+        definition = meta.signature_def[name]
+        definition.method_name = PREDICT
+        for infos, tensors in (
+            (definition.inputs, signature.inputs),
+            (definition.outputs, signature.outputs),
+        ):
             for key, tensor in tensors.items():
                 _describe(infos[key], tensor)
     return model.SerializeToString(deterministic=True), linked
@@ -72,7 +79,7 @@ def _describe(info: Any, tensor: Tensor) -> None:
         info.tensor_shape.dim.add().size = -1 if size is None else size
 
 
-def _check(tf: Any, graph_def: Any) -> None:
+def _check(tf: TensorFlow, graph_def: GraphDef) -> None:
     """Check that TensorFlow can load the graph."""
     try:
         with tf.Graph().as_default():

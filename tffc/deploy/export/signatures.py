@@ -15,7 +15,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from tffc.backends.forms.kinds import FORMS
 from tffc.graphs.node import GraphNode, copied_message
@@ -147,10 +146,10 @@ class _Builder(GraphBuilder):
             argument = from_leaves(section.type.parameter, (self._taken(x, new) for x in leaves))
         result = self.call(section, argument)
         names = _names(RESULT, section.type.result, self._bare_names)
-        given = (output for tensor in tensors(result) for output in self._stacked(tensor))
+        stacked = (output for tensor in tensors(result) for output in self._stacked(tensor))
         outputs = {
             key: self.add_typed("Identity", [tensor])
-            for key, tensor in zip(names, given, strict=True)
+            for key, tensor in zip(names, stacked, strict=True)
         }
         last_call = len(self._initializers) - 1
         copied = [node for node in self._nodes.values() if node.call == last_call]
@@ -201,15 +200,17 @@ class _Builder(GraphBuilder):
             final[key] = Tensor(node, tensor.type)
         return final
 
-    def _node(self, op: str, inputs: list[str], attributes: Mapping[str, Any]) -> str:
+    def _node(self, op: str, inputs: list[str], attributes: Mapping[str, AttrValue]) -> str:
         """Add a node and return its name."""
         return self._new(op, new_rest(op, attributes), inputs)
 
     def graph(self) -> bytes:
         """Return the serialized GraphDef: everything that the outputs need, and all inputs."""
         signatures = self.signatures.values()
-        self._parameter = [tensor for each in signatures for tensor in each.inputs.values()]
-        outputs = [tensor.node for each in signatures for tensor in each.outputs.values()]
+        self._parameter = [
+            tensor for signature in signatures for tensor in signature.inputs.values()
+        ]
+        outputs = [tensor.node for signature in signatures for tensor in signature.outputs.values()]
         return self._graph(self._needed(outputs))
 
     def _taken(
@@ -260,9 +261,9 @@ class _Builder(GraphBuilder):
         )[0]
         both = self.add("ConcatenateDataset", [whole, empty], attributes, variant)[0]
         first = self.add("TakeDataset", [both, one], attributes, variant)[0]
-        made = self.add("DatasetToSingleElement", [first], attributes, ordered)
+        elements = self.add("DatasetToSingleElement", [first], attributes, ordered)
         positions = in_component_order(element, list(range(len(kinds))))
-        return [made[positions.index(position)] for position in range(len(kinds))]
+        return [elements[positions.index(position)] for position in range(len(kinds))]
 
     def _number(self, number: int) -> Tensor:
         return _tensor(self.constant(Array(DType.INT64, (), number.to_bytes(8, "little"))))

@@ -13,7 +13,6 @@ import re
 import tempfile
 import warnings
 from collections.abc import Mapping
-from typing import Any
 
 from tffc.deploy.export.kind import Exported
 from tffc.deploy.export.lite_graph import adapt_to_lite
@@ -22,7 +21,7 @@ from tffc.deploy.export.saved_model import saved_model
 from tffc.deploy.export.signatures import link_signatures
 from tffc.deploy.export.target import FILE, SUFFIX
 from tffc.language.nodes import Node
-from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import TensorFlow, load_tensorflow
 from tffc.runtime.frameworks.tensorflow.quiet import quiet
 from tffc.support.errors import ExportError
 from tffc.support.printable import counted
@@ -85,7 +84,7 @@ def _adapted(content: bytes) -> bytes:
     return model.SerializeToString(deterministic=True)
 
 
-def _convert_either(tf: Any, content: bytes, signature: str) -> bytes:
+def _convert_either(tf: TensorFlow, content: bytes, signature: str) -> bytes:
     """Convert the graph rewritten for LiteRT or, if that fails, the original graph: flex lacks, for
     example, iterators."""
     adapted = _adapted(content)
@@ -95,7 +94,7 @@ def _convert_either(tf: Any, content: bytes, signature: str) -> bytes:
         return _convert(tf, content, signature)
 
 
-def _convert(tf: Any, content: bytes, signature: str) -> bytes:
+def _convert(tf: TensorFlow, content: bytes, signature: str) -> bytes:
     """Return the model of a signature of a SavedModel."""
     with tempfile.TemporaryDirectory() as folder, quiet(), warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -16,7 +16,7 @@ from tffc.language.type_parts import leaves
 from tffc.language.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.language.values.concrete import flatten
 from tffc.linking.builder import GraphBuilder
-from tffc.linking.operand import from_leaves
+from tffc.linking.operand import Tensor, from_leaves
 from tffc.linking.operand import tensors as tensors_of
 from tffc.support.errors import ExportError
 
@@ -46,15 +46,15 @@ def find_part(state: StatePart, path: str) -> StatePart:
     Raises:
       ExportError: there is none.
     """
-    found = list(parts(state))
-    for part in found:
+    all_parts = list(parts(state))
+    for part in all_parts:
         if path in (part.path, part.position):
             return part
     raise ExportError(
         "E803",
         f"the state has no part {path!r}",
         notes=(f"the state is of type `{state.type}`",),
-        help=f"its parts are {named(found[1:])}" if found[1:] else "leave the part out",
+        help=f"its parts are {named(all_parts[1:])}" if all_parts[1:] else "leave the part out",
     )
 
 
@@ -98,11 +98,11 @@ def bind_part(function: Node, part: StatePart, state: StatePart) -> Compiled:
     builder = GraphBuilder()
     if _is_first(parameter, part.type):
         assert isinstance(parameter, StructType)
-        given = from_leaves(part.type, _constants(builder, part))
+        first = from_leaves(part.type, _constants(builder, part))
         rest = StructType.of(parameter.names[1:], parameter.types[1:])
         others = builder.parameter(rest) if len(rest) else ()
         assert isinstance(others, tuple)
-        argument = (given, *others)
+        argument = (first, *others)
     elif _is_only(parameter, part.type):
         argument = from_leaves(part.type, _constants(builder, part))
     else:
@@ -110,23 +110,23 @@ def bind_part(function: Node, part: StatePart, state: StatePart) -> Compiled:
     return builder.finish(builder.call(function, argument), function.type.result)
 
 
-def _is_first(parameter: Type | None, given: Type) -> bool:
-    """Return whether a value of type `given` can be the first of several arguments."""
+def _is_first(parameter: Type | None, type: Type) -> bool:
+    """Return whether a value of this type can be the first of several arguments."""
     if not isinstance(parameter, StructType) or not parameter.types:
         return False
-    return parameter.types[0].is_assignable_from(given)
+    return parameter.types[0].is_assignable_from(type)
 
 
-def _is_only(parameter: Type | None, given: Type) -> bool:
-    """Return whether a value of type `given` can be the only argument."""
-    return parameter is not None and parameter.is_assignable_from(given)
+def _is_only(parameter: Type | None, type: Type) -> bool:
+    """Return whether a value of this type can be the only argument."""
+    return parameter is not None and parameter.is_assignable_from(type)
 
 
 def _other_argument(parameter: Type | None, part: StatePart, state: StatePart) -> ExportError:
     fitting = [
-        each
-        for each in parts(state)
-        if _is_first(parameter, each.type) or _is_only(parameter, each.type)
+        candidate
+        for candidate in parts(state)
+        if _is_first(parameter, candidate.type) or _is_only(parameter, candidate.type)
     ]
     return ExportError(
         "E853",
@@ -138,7 +138,7 @@ def _other_argument(parameter: Type | None, part: StatePart, state: StatePart) -
     )
 
 
-def _constants(builder: GraphBuilder, part: StatePart) -> Iterator[Any]:
+def _constants(builder: GraphBuilder, part: StatePart) -> Iterator[Tensor]:
     kinds, values = leaves(part.type), flatten(part.value, part.type)
     reason = None
     if any(isinstance(kind, SequenceType) for kind in kinds):

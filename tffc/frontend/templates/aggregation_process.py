@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tffc.frontend.templates.errors import (
     AggregationNotFederatedError,
     AggregationPlacementError,
     TemplateNextFnNumArgsError,
 )
-from tffc.frontend.templates.iterative_process import signature_of
+from tffc.frontend.templates.iterative_process import check_computation
 from tffc.frontend.templates.measured_process import MeasuredProcess
 from tffc.language.types import CLIENTS, SERVER, FederatedType, Placement, StructType, Type
 from tffc.runtime.user_code.source import entry_point
@@ -22,7 +20,7 @@ class AggregationProcess(MeasuredProcess):
     """
 
     @entry_point
-    def __init__(self, initialize_fn: Any, next_fn: Any) -> None:
+    def __init__(self, initialize_fn: object, next_fn: object) -> None:
         """Check that the two computations fit each other and are placed as an aggregation is.
 
         Raises:
@@ -31,7 +29,7 @@ class AggregationProcess(MeasuredProcess):
           AggregationNotFederatedError: a part is unplaced, or placed in several places.
           AggregationPlacementError: a part has the wrong placement.
         """
-        parameter = signature_of(next_fn, "next_fn").parameter
+        parameter = check_computation(next_fn, "next_fn").type_signature.parameter
         several = isinstance(parameter, StructType)
         super().__init__(initialize_fn, next_fn, next_is_multi_arg=several or None)
         if not several or len(parameter.types) < 2:
@@ -43,8 +41,8 @@ class AggregationProcess(MeasuredProcess):
             )
         state, result, measurements = _elements(self.next.type_signature.result)
         _check_placed(self.state_type, SERVER, "the state that initialize_fn makes")
-        for number, each in enumerate(parameter.types):
-            _check_federated(each, f"argument {number + 1} of next_fn")
+        for number, type in enumerate(parameter.types):
+            _check_federated(type, f"argument {number + 1} of next_fn")
         _check_placed(parameter.types[1], CLIENTS, "argument 2 of next_fn, the values,")
         _check_placed(state, SERVER, "the state that next_fn gives")
         _check_placed(result, SERVER, "the result that next_fn gives")
@@ -73,8 +71,8 @@ def _check_federated(type: Type, what: str) -> FederatedType:
 
 
 def _check_placed(type: Type, placement: Placement, what: str) -> None:
-    found = _check_federated(type, what)
-    if found.placement is not placement:
+    federated = _check_federated(type, what)
+    if federated.placement is not placement:
         raise AggregationPlacementError(
             f"{what} must be at {placement}, but is of type `{type}`",
             code="E189",

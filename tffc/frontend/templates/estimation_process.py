@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from tffc.frontend.computation import Computation, federated_computation, tf_computation
 from tffc.frontend.templates.errors import (
     EstimateNotAssignableError,
     TemplateStateNotAssignableError,
 )
-from tffc.frontend.templates.iterative_process import IterativeProcess, signature_of
+from tffc.frontend.templates.iterative_process import IterativeProcess, check_computation
 from tffc.language.nodes import Compiled
 from tffc.language.types import FunctionType, Type
 from tffc.runtime.user_code.source import entry_point
@@ -21,9 +21,9 @@ class EstimationProcess(IterativeProcess):
     @entry_point
     def __init__(
         self,
-        initialize_fn: Any,
-        next_fn: Any,
-        report_fn: Any,
+        initialize_fn: object,
+        next_fn: object,
+        report_fn: object,
         next_is_multi_arg: bool | None = None,
     ) -> None:
         """Check that the three computations fit each other.
@@ -33,7 +33,8 @@ class EstimationProcess(IterativeProcess):
           TemplateStateNotAssignableError: `report_fn` does not take the state.
         """
         super().__init__(initialize_fn, next_fn, next_is_multi_arg)
-        report = signature_of(report_fn, "report_fn")
+        self._report = check_computation(report_fn, "report_fn")
+        report = self._report.type_signature
         if not _takes(report, self.state_type):
             raise TemplateStateNotAssignableError(
                 f"report_fn must take the state, of type `{self.state_type}`, but is of type "
@@ -41,7 +42,6 @@ class EstimationProcess(IterativeProcess):
                 code="E190",
                 help="give its decorator the type of the state",
             )
-        self._report: Computation = report_fn
 
     @property
     def report(self) -> Computation:
@@ -49,14 +49,15 @@ class EstimationProcess(IterativeProcess):
         return self._report
 
     @entry_point
-    def map(self, map_fn: Any) -> EstimationProcess:
+    def map(self, map_fn: object) -> EstimationProcess:
         """Return the process with `map_fn` applied to the estimates of this one.
 
         Raises:
           LanguageTypeError: `map_fn` is not a computation.
           EstimateNotAssignableError: it does not take the estimate.
         """
-        mapped = signature_of(map_fn, "map_fn")
+        mapping = check_computation(map_fn, "map_fn")
+        mapped = mapping.type_signature
         report = self.report
         estimate = report.type_signature.result
         if not _takes(mapped, estimate):
@@ -65,9 +66,10 @@ class EstimationProcess(IterativeProcess):
                 code="E190",
                 help="give its decorator the type of the estimate",
             )
-        is_section = all(isinstance(each.node, Compiled) for each in (report, map_fn))
+        is_section = all(isinstance(function.node, Compiled) for function in (report, mapping))
         decorate = tf_computation if is_section else federated_computation
-        composed = decorate(self.state_type)(lambda state: map_fn(report(state)))
+        compose: Callable[[Callable[[object], object]], Computation] = decorate(self.state_type)
+        composed = compose(lambda state: mapping(report(state)))
         return EstimationProcess(self.initialize, self.next, composed)
 
 

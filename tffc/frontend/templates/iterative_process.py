@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tffc.frontend.computation import Computation
 from tffc.frontend.hints import described
 from tffc.frontend.templates.errors import (
@@ -13,7 +11,7 @@ from tffc.frontend.templates.errors import (
 )
 from tffc.frontend.type_queries import contains_only
 from tffc.language.assignability import difference_notes
-from tffc.language.types import FederatedType, FunctionType, StructType, Type
+from tffc.language.types import FederatedType, StructType, Type
 from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import LanguageTypeError
 
@@ -27,7 +25,7 @@ class IterativeProcess:
 
     @entry_point
     def __init__(
-        self, initialize_fn: Any, next_fn: Any, next_is_multi_arg: bool | None = None
+        self, initialize_fn: object, next_fn: object, next_is_multi_arg: bool | None = None
     ) -> None:
         """Check that the two computations fit each other.
 
@@ -42,8 +40,9 @@ class IterativeProcess:
             cannot be
             given to `next_fn`.
         """
-        initialize = signature_of(initialize_fn, "initialize_fn")
-        next_ = signature_of(next_fn, "next_fn")
+        self._initialize = check_computation(initialize_fn, "initialize_fn")
+        self._next = check_computation(next_fn, "next_fn")
+        initialize, next_ = self._initialize.type_signature, self._next.type_signature
         if initialize.parameter is not None:
             raise TemplateInitFnParamNotEmptyError(
                 f"initialize_fn must take no argument, but is of type `{initialize}`",
@@ -66,8 +65,6 @@ class IterativeProcess:
                 "next_fn's decorator",
             )
         _check_given_state(state, next_.result)
-        self._initialize: Computation = initialize_fn
-        self._next: Computation = next_fn
         self._state_type = state
 
     @property
@@ -94,8 +91,8 @@ def is_stateful(process: IterativeProcess) -> bool:
     return not contains_only(process.state_type, (StructType, FederatedType))
 
 
-def signature_of(source: Any, role: str) -> FunctionType:
-    """Return the type of a computation of a process.
+def check_computation(source: object, role: str) -> Computation:
+    """Return a computation of a process.
 
     Raises:
       LanguageTypeError: it is not a computation.
@@ -108,12 +105,12 @@ def signature_of(source: Any, role: str) -> FunctionType:
             help="decorate it with @tff.tensorflow.computation(...) or "
             "@tff.federated_computation(...)",
         )
-    return source.type_signature
+    return source
 
 
-def _taken_state(parameter: Type, made: Type, first: bool | None) -> Type:
+def _taken_state(parameter: Type, result: Type, first: bool | None) -> Type:
     """Return the type of the state that `next` takes: its whole parameter, or the first element."""
-    if not first and (first is False or parameter.is_assignable_from(made)):
+    if not first and (first is False or parameter.is_assignable_from(result)):
         return parameter
     if isinstance(parameter, StructType) and parameter.types:
         return parameter.types[0]
@@ -128,14 +125,14 @@ def _taken_state(parameter: Type, made: Type, first: bool | None) -> Type:
 
 
 def _check_given_state(state: Type, result: Type) -> None:
-    given = result
+    next_state = result
     if isinstance(result, StructType) and result.types and not state.is_assignable_from(result):
-        given = result.types[0]
-    if not state.is_assignable_from(given):
+        next_state = result.types[0]
+    if not state.is_assignable_from(next_state):
         raise TemplateStateNotAssignableError(
-            f"the state that next_fn gives is of type `{given}`, but the one it takes is of type "
-            f"`{state}`",
+            f"the state that next_fn gives is of type `{next_state}`, but the one it takes is of "
+            f"type `{state}`",
             code="E495",
-            notes=difference_notes(state, given),
+            notes=difference_notes(state, next_state),
             help="give the next state first, with the element types and shapes of the state taken",
         )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from tffc.frontend.computation import federated_computation
+from tffc.frontend.computation import Computation, federated_computation
 from tffc.frontend.hints import described
 from tffc.frontend.operators import federated_zip
 from tffc.frontend.templates.errors import TemplateNotMeasuredProcessOutputError
 from tffc.frontend.templates.iterative_process import IterativeProcess
+from tffc.frontend.value import Value
 from tffc.language.types import FederatedType, StructType, StructWithPythonType, Type
 from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import LanguageTypeError
+from tffc.support.guards import is_mapping
 
 
 class MeasuredProcessOutput(NamedTuple):
@@ -29,7 +31,7 @@ class MeasuredProcess(IterativeProcess):
 
     @entry_point
     def __init__(
-        self, initialize_fn: Any, next_fn: Any, next_is_multi_arg: bool | None = None
+        self, initialize_fn: object, next_fn: object, next_is_multi_arg: bool | None = None
     ) -> None:
         """Check that the two computations fit each other, as for an iterative process.
 
@@ -64,8 +66,8 @@ def chain_measured_processes(
     first = next(iter(processes.values()))
 
     @federated_computation(_zipped_states(processes), _values_type(first))
-    def next_fn(state: Any, values: Any) -> Any:
-        outputs = {}
+    def next_fn(state: Any, values: Any) -> MeasuredProcessOutput:
+        outputs: dict[str, Any] = {}
         for name, process in processes.items():
             outputs[name] = process.next(state[name], values)
             values = outputs[name].result
@@ -96,11 +98,11 @@ def concatenate_measured_processes(
     state_type = _zipped_states(processes, collections.OrderedDict)
 
     @federated_computation(state_type, values_type)
-    def next_fn(state: Any, values: Any) -> Any:
-        outputs = {
+    def next_fn(state: Any, values: Any) -> MeasuredProcessOutput:
+        outputs: dict[str, Any] = {
             name: process.next(state[name], values[name]) for name, process in processes.items()
         }
-        result = collections.OrderedDict((name, each.result) for name, each in outputs.items())
+        result = collections.OrderedDict((name, output.result) for name, output in outputs.items())
         return MeasuredProcessOutput(
             _zipped(outputs, "state"), result, _zipped(outputs, "measurements")
         )
@@ -108,31 +110,30 @@ def concatenate_measured_processes(
     return MeasuredProcess(_initialize(processes), next_fn)
 
 
-def _checked(processes: Any) -> dict[str, MeasuredProcess]:
-    found = list(processes.values()) if isinstance(processes, Mapping) else [processes]
-    wrong = [each for each in found if not isinstance(each, MeasuredProcess)]
-    if wrong or not found:
+def _checked(processes: object) -> dict[str, MeasuredProcess]:
+    named = dict(processes) if is_mapping(processes) else {"": processes}
+    wrong = [value for value in named.values() if not isinstance(value, MeasuredProcess)]
+    if wrong or not named:
         raise LanguageTypeError(
             "E188",
             "expected a mapping from names to measured processes, but found "
             + (described(wrong[0]) if wrong else "an empty one"),
             help="give collections.OrderedDict(name=process, ...)",
         )
-    return dict(processes)
+    return cast("dict[str, MeasuredProcess]", named)
 
 
-def _initialize(processes: Mapping[str, MeasuredProcess]) -> Any:
-    def initialize_fn() -> Any:
-        return federated_zip(
-            collections.OrderedDict((name, each.initialize()) for name, each in processes.items())
-        )
+def _initialize(processes: Mapping[str, MeasuredProcess]) -> Computation:
+    def initialize_fn() -> Value:
+        states = ((name, process.initialize()) for name, process in processes.items())
+        return federated_zip(collections.OrderedDict(states))
 
     return federated_computation(initialize_fn)
 
 
-def _zipped(outputs: Mapping[str, Any], part: str) -> Any:
+def _zipped(outputs: Mapping[str, Any], part: str) -> Value:
     return federated_zip(
-        collections.OrderedDict((name, getattr(each, part)) for name, each in outputs.items())
+        collections.OrderedDict((name, getattr(output, part)) for name, output in outputs.items())
     )
 
 
@@ -140,10 +141,10 @@ def _zipped_states(
     processes: Mapping[str, MeasuredProcess], container: type | None = None
 ) -> FederatedType:
     """Return the type of all states as one value, at their one placement."""
-    types = [(name, each.state_type) for name, each in processes.items()]
+    types = [(name, process.state_type) for name, process in processes.items()]
     members: list[Type] = []
     placement = None
-    for name, type in types:
+    for _, type in types:
         if not isinstance(type, FederatedType) or placement not in (None, type.placement):
             raise LanguageTypeError(
                 "E189",

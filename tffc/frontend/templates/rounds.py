@@ -29,10 +29,12 @@ def round_of(process: IterativeProcess) -> Computation:
     if not values or not _is_at(CLIENTS, *values):
         return process.next
 
-    def one_round(state: Any, data: Any) -> Any:
+    def one_round(state: object, data: Any) -> tuple[object, object]:
         several = [data[number] for number in range(len(values))] if len(values) > 1 else [data]
-        output = process.next(state, *several)
-        measured = collections.OrderedDict(result=output.result, measurements=output.measurements)
+        output: Any = process.next(state, *several)
+        measured = collections.OrderedDict[str, object](
+            result=output.result, measurements=output.measurements
+        )
         return output.state, federated_zip(measured)
 
     return federated_computation(one_round, state, _as_one(parameter.names[1:], values))
@@ -41,10 +43,10 @@ def round_of(process: IterativeProcess) -> Computation:
 def _is_at(placement: Placement, *types: Type) -> bool:
     """Return whether each type is placed as a whole, and may differ from client to client."""
     return all(
-        isinstance(each, FederatedType)
-        and each.placement is placement
-        and each.all_equal is (placement is SERVER)
-        for each in types
+        isinstance(type, FederatedType)
+        and type.placement is placement
+        and type.all_equal is (placement is SERVER)
+        for type in types
     )
 
 
@@ -52,4 +54,4 @@ def _as_one(names: tuple[str | None, ...], values: list[Any]) -> Type:
     """Return the type of everything that a client holds."""
     if len(values) == 1:
         return values[0]
-    return FederatedType(StructType.of(names, tuple(each.member for each in values)), CLIENTS)
+    return FederatedType(StructType.of(names, tuple(value.member for value in values)), CLIENTS)

@@ -69,10 +69,10 @@ class _BytecodeReader:
         return self.at >= len(self._data)
 
     def find(self, content: bytes) -> int:
-        found = self._data.find(content, self.at)
-        if found < 0:
+        position = self._data.find(content, self.at)
+        if position < 0:
             raise BytecodeError
-        return found
+        return position
 
     def take(self, count: int) -> bytes:
         if count > len(self._data) - self.at:

@@ -18,12 +18,12 @@ import functools
 import pathlib
 import re
 from collections.abc import Container, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tffc.graphs.node import all_nodes
+from tffc.graphs.node import Attributes, NodeView, all_nodes
 from tffc.graphs.operations import op_table
 from tffc.graphs.operations.bytecode import BytecodeError, operations, strings
-from tffc.graphs.proto import NodeDef
+from tffc.graphs.proto import AttrValue, GraphDef, NodeDef
 from tffc.graphs.proto.encoding import Kind, Place, read_message, schema
 from tffc.support.errors import WireError, reader
 
@@ -97,19 +97,19 @@ class Address(NamedTuple):
     harmless: bytes = b""
     has_schemes: bool = False
 
-    def effects(self, node: Any) -> set[Effect]:
+    def effects(self, node: NodeView) -> set[Effect]:
         """Return the effects that the attribute gives a node."""
         if self.attribute not in node.attr:
             return set()
         value = node.attr[self.attribute]
         texts = [text for text in (value.s, *value.list.s) if text]
         # A placeholder gets its value from the caller of the function.
-        named = [each for each in texts if not re.fullmatch(self.harmless, each, re.DOTALL)]
+        named = [text for text in texts if not re.fullmatch(self.harmless, text, re.DOTALL)]
         if not named and not value.placeholder:
             return set()
         if not self.has_schemes:
             return {self.effect}
-        schemes = [SCHEMES.get(scheme) for each in named for scheme in SCHEME.findall(each)]
+        schemes = [SCHEMES.get(scheme) for text in named for scheme in SCHEME.findall(text)]
         if value.placeholder or None in schemes or len(schemes) < len(named):
             return {Effect.FILES, Effect.NETWORK}
         return {effect for effect in schemes if effect is not None}
@@ -179,7 +179,7 @@ def read_table(path: pathlib.Path) -> dict[str, str]:
     return headings
 
 
-def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
+def effect_of(node: NodeView, nodes: Mapping[str, NodeView]) -> Effect | None:
     """Return the effect that a node of a graph or of a function's body has besides computing, or
     None.
 
@@ -196,7 +196,7 @@ def effect_of(node: Any, nodes: Mapping[str, Any]) -> Effect | None:
     if is_seeded_by_attributes(op):
         if keeps_unknown_seed(node):
             return Effect.SESSION
-        return Effect.OWN_STATE if any(each.i for each in _seeds(node)) else Effect.RANDOM
+        return Effect.OWN_STATE if any(seed.i for seed in _seeds(node)) else Effect.RANDOM
     first = first_seed(op)
     if first is not None:
         # One seed that is known not to be zero is enough: TensorFlow computes the other from it.
@@ -237,13 +237,13 @@ def effects_in_module(module: bytes) -> dict[str, Effect]:
     Raises:
       BytecodeError: it is not an artifact.
     """
-    found: dict[str, Effect] = {}
+    effects: dict[str, Effect] = {}
     for operation in operations(module):
         name = operation.rpartition("_v")[0] or operation
         heading = read_table(MODULE_TABLE).get(name, "other")
         if heading != "computing":
-            found[name] = HEADINGS[heading]
-    return found
+            effects[name] = HEADINGS[heading]
+    return effects
 
 
 def first_seed(op: str) -> int | None:
@@ -257,16 +257,16 @@ def is_seeded_by_attributes(op: str) -> bool:
     return read_table(TABLE).get(op) == "seeded by attributes"
 
 
-def keeps_unknown_seed(node: Any) -> bool:
+def keeps_unknown_seed(node: NodeView) -> bool:
     """Tell whether the kernel of an operation that `is_seeded_by_attributes` may keep a seed that
     its node does not tell.
 
     The caller of its function gives it, or the kernel chooses one, with which it draws the same
     each time.
     """
-    if any(each.placeholder for each in _seeds(node)):
+    if any(seed.placeholder for seed in _seeds(node)):
         return True
-    if any(each.i for each in _seeds(node)) or KEPT not in node.attr:
+    if any(seed.i for seed in _seeds(node)) or KEPT not in node.attr:
         return False
     return node.attr[KEPT].b or bool(node.attr[KEPT].placeholder)
 
@@ -276,7 +276,7 @@ def is_told_by_inputs(op: str) -> bool:
     return read_table(TABLE).get(op, "").startswith((SEEDED, UNNAMED))
 
 
-def outside_kinds(node: Any, nodes: Mapping[str, Any]) -> list[str]:
+def outside_kinds(node: NodeView, nodes: Mapping[str, NodeView]) -> list[str]:
     """Return the kinds of a node's effects outside of TensorFlow, of those in `OUTSIDE`.  For
     `nodes` see `effect_of`."""
     effects: set[Effect | None] = set()
@@ -290,7 +290,7 @@ def outside_kinds(node: Any, nodes: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(kind for effect, kind in OUTSIDE.items() if effect in effects))
 
 
-def has_outside(graph: Any) -> bool:
+def has_outside(graph: GraphDef) -> bool:
     """Tell whether a GraphDef has nodes that must be examined for effects outside of TensorFlow."""
     called = {function.signature.name for function in graph.library.function}
     return any(
@@ -305,7 +305,7 @@ def is_call(op: str, functions: Container[str]) -> bool:
     return op in functions and op_table.find(op) is None
 
 
-def overwriting(graph: Any) -> str:
+def overwriting(graph: GraphDef) -> str:
     """Return an operation of a GraphDef that writes over its input, or an empty text."""
     return next((node.op for node in all_nodes(graph) if node.op in OVERWRITING), "")
 
@@ -316,11 +316,11 @@ def _may_reach_outside(op: str) -> bool:
     return op in ADDRESSES or effect_of(NodeDef(op=op), {}) in OUTSIDE
 
 
-def _seeds(node: Any) -> list[Any]:
+def _seeds(node: NodeView) -> list[AttrValue]:
     return [node.attr[name] for name in SEEDS if name in node.attr]
 
 
-def _is_unordered(attributes: Any) -> bool:
+def _is_unordered(attributes: Attributes) -> bool:
     if "sloppy" in attributes and attributes["sloppy"].b:
         return True
     if "serialized_options" in attributes and frees_order(attributes["serialized_options"].s):
@@ -346,7 +346,7 @@ def is_deterministic(options: bytes) -> bool:
     return read_message(options, Place(0, len(options)), OPTIONS).get("deterministic", 1) != 0
 
 
-def _constant(edge: str, nodes: Mapping[str, Any]) -> int | bytes | None:
+def _constant(edge: str, nodes: Mapping[str, NodeView]) -> int | bytes | None:
     """Return the value of an input that is a constant integer or string scalar, or None."""
     node = nodes.get(edge.partition(":")[0])
     if node is None or node.op != "Const":
@@ -354,5 +354,5 @@ def _constant(edge: str, nodes: Mapping[str, Any]) -> int | bytes | None:
     value = node.attr["value"].tensor
     if value.tensor_content:
         return int.from_bytes(value.tensor_content, "little")
-    found = [*value.int64_val, *value.int_val, *value.string_val]
-    return found[0] if found else 0
+    elements = [*value.int64_val, *value.int_val, *value.string_val]
+    return elements[0] if elements else 0

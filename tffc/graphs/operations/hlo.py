@@ -56,8 +56,8 @@ def instructions(module: bytes) -> Iterator[tuple[str, str]]:
     for computation in whole.get("computations", ()):
         inside = read_message(module, computation, COMPUTATION)
         for instruction in inside.get("instructions", ()):
-            found = read_message(module, instruction, INSTRUCTION)
-            yield found.get("opcode", ""), found.get("target", "")
+            fields = read_message(module, instruction, INSTRUCTION)
+            yield fields.get("opcode", ""), fields.get("target", "")
 
 
 @reader("a module of HLO", WireError)

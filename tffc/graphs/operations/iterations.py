@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.operations.effects import Effect, effect_of
+
+if TYPE_CHECKING:
+    from tffc.graphs.node import NodeView
+
 
 STEADY = frozenset(
     {
@@ -47,7 +51,7 @@ WITHOUT_END = (
 """What a graph fails with where the elements of such a sequence would have to be computed once."""
 
 
-def is_steady(node: Any, nodes: Mapping[str, Any]) -> bool:
+def is_steady(node: NodeView, nodes: Mapping[str, NodeView]) -> bool:
     """Tell whether a node computes the same from the same inputs each time, not counting the
     functions that it calls.
 
@@ -56,7 +60,7 @@ def is_steady(node: Any, nodes: Mapping[str, Any]) -> bool:
     return node.op in STEADY or node.op in CALLS or effect_of(node, nodes) is None
 
 
-def is_ordered(node: Any, nodes: Mapping[str, Any]) -> bool:
+def is_ordered(node: NodeView, nodes: Mapping[str, NodeView]) -> bool:
     """Tell whether something may depend on what ran before a node, or after it, not counting the
     functions that it calls.  For `nodes` see `effect_of`."""
     if is_steady(node, nodes) or node.op in READERS:

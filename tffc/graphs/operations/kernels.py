@@ -8,7 +8,7 @@ and calls of two functions of equal content do not.
 from __future__ import annotations
 
 import pathlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.operations import op_table
 from tffc.graphs.operations.effects import (
@@ -21,12 +21,16 @@ from tffc.graphs.operations.effects import (
     read_table,
 )
 
+if TYPE_CHECKING:
+    from tffc.graphs.node import NodeView
+
+
 STATELESS = pathlib.Path(__file__).with_suffix(".txt")
 FILLED_ONCE = frozenset({"HashTable", "HashTableV2"})
 """Tables that only their initialization fills, which fails if a later one has other entries."""
 
 
-def keeps_state(node: Any) -> bool:
+def keeps_state(node: NodeView) -> bool:
     """Tell whether the kernel of a node keeps state, not counting the functions that it calls.
 
     It does unless it is known not to.  Generators that begin with a seed that TensorFlow chooses
@@ -48,12 +52,12 @@ def keeps_state(node: Any) -> bool:
     return True
 
 
-def remembers_runs(node: Any) -> bool:
+def remembers_runs(node: NodeView) -> bool:
     """Tell whether a later run of a node can find what an earlier one left in its kernel."""
     return keeps_state(node) and node.op not in FILLED_ONCE
 
 
-def is_seeded(node: Any) -> bool:
+def is_seeded(node: NodeView) -> bool:
     """Tell whether an attribute gives a node a seed, or the caller of its function may."""
     seeds = [node.attr[name] for name in SEEDS if name in node.attr]
     return any(seed.i or seed.placeholder for seed in seeds)

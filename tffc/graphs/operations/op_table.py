@@ -25,7 +25,11 @@ from __future__ import annotations
 import functools
 import pathlib
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tffc.graphs.node import Attributes, NodeView
+
 
 TABLE = pathlib.Path(__file__).with_suffix(".txt")
 OUTPUT = re.compile(r"(?P<name>\w+)(:(?P<type>\w+)(\*(?P<repeats>\w+))?|@(?P<types>\w+))")
@@ -40,7 +44,7 @@ class OperationOutput(NamedTuple):
     repeats: str
     types: str
 
-    def dtypes(self, attributes: Any) -> list[int | None]:
+    def dtypes(self, attributes: Attributes) -> list[int | None]:
         """Return the types of the output's tensors in a node with these attributes; None for each
         that the attributes do not tell."""
         if self.types:
@@ -54,7 +58,7 @@ class OperationOutput(NamedTuple):
             return [dtype]
         return [dtype] * (attributes[self.repeats].i if self.repeats in attributes else 0)
 
-    def count(self, attributes: Any) -> int:
+    def count(self, attributes: Attributes) -> int:
         """Return the number of the output's tensors in a node with these attributes."""
         if self.types:
             return len(attributes[self.types].list.type) if self.types in attributes else 0
@@ -74,7 +78,7 @@ class Operation(NamedTuple):
     outputs: tuple[OperationOutput, ...]
     inputs: tuple[str, ...]
 
-    def input_count(self, attributes: Any) -> int | None:
+    def input_count(self, attributes: Attributes) -> int | None:
         """Return the number of input tensors of a node with these attributes; None if the caller of
         the function that the node is in decides it."""
         count = 0
@@ -91,7 +95,7 @@ class Operation(NamedTuple):
                 count += max(attributes[name].i, 0) if name in attributes else int(default or 0)
         return count
 
-    def output_count(self, attributes: Any) -> int | None:
+    def output_count(self, attributes: Attributes) -> int | None:
         """Return the number of output tensors of a node with these attributes; None as for
         inputs."""
         count = 0
@@ -102,7 +106,7 @@ class Operation(NamedTuple):
             count += output.count(attributes) if name else 1
         return count
 
-    def ports(self, attributes: Any) -> list[tuple[str, int, int | None]]:
+    def ports(self, attributes: Attributes) -> list[tuple[str, int, int | None]]:
         """Return the output tensors of a node with these attributes: for each its output, its index
         there, and its type if known."""
         return [
@@ -136,7 +140,7 @@ def find(name: str) -> Operation | None:
     )
 
 
-def function_edges(node: Any) -> list[str]:
+def function_edges(node: NodeView) -> list[str]:
     """Return the edges from a node of a known operation in the notation of function bodies,
     `node:output:index`, in the order in which graphs number output tensors."""
     operation = find(node.op)
@@ -157,6 +161,6 @@ def names_functions(op: str) -> bool:
 
 
 def _output(text: str) -> OperationOutput:
-    found = OUTPUT.fullmatch(text)
-    assert found is not None
-    return OperationOutput(**found.groupdict(""))
+    match = OUTPUT.fullmatch(text)
+    assert match is not None
+    return OperationOutput(**match.groupdict(""))

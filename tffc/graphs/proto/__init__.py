@@ -44,6 +44,7 @@ TensorProto = message("tffc.graph.TensorProto")
 FunctionDefLibrary = message("tffc.graph.FunctionDefLibrary")
 FunctionDef = message("tffc.graph.FunctionDef")
 GradientDef = message("tffc.graph.GradientDef")
+RegisteredGradient = message("tffc.graph.RegisteredGradient")
 OpDef = message("tffc.graph.OpDef")
 
 # Records of clients' data, from example.proto.

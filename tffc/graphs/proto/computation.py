@@ -49,5 +49,5 @@ def described(name: str) -> MessageFields:
     for field in descriptor.field:
         inner, in_oneof = field.type_name.removeprefix("."), field.HasField("oneof_index")
         fields[field.name] = MessageField(field.name, _kind(field), field.number, inner, in_oneof)
-    messages = (each for each in fields.values() if each.kind in (Kind.MESSAGE, Kind.MESSAGES))
+    messages = (field for field in fields.values() if field.kind in (Kind.MESSAGE, Kind.MESSAGES))
     return MessageFields(fields, by_tag(fields.values()), tuple(messages))

@@ -176,8 +176,8 @@ def read_repeated(data: bytes, place: Place, number: int, wire: int, what: str) 
     Raises:
       WireError: a value is not of this wire type, or a part of one is missing.
     """
-    for found, found_wire, begin, start, end in read_fields(data, place):
-        if found != number:
+    for field, found_wire, begin, start, end in read_fields(data, place):
+        if field != number:
             continue
         if found_wire not in (LENGTH, wire):
             place.refuse("E203", f"{what} are not encoded as {WIRE_TYPES[found_wire]}", begin)
@@ -197,14 +197,14 @@ def read_repeated(data: bytes, place: Place, number: int, wire: int, what: str) 
 def without_fields(data: bytes, place: Place, fields: Mapping[int, Any]) -> bytes:
     """Return the message at a place without some fields, which are given by number: None for a
     field that is removed, the fields inside it for a message."""
-    kept: list[bytes] = []
+    pieces: list[bytes] = []
     for number, wire, begin, value, end in read_fields(data, place):
         if number not in fields:
-            kept.append(data[begin:end])
+            pieces.append(data[begin:end])
         elif fields[number] is not None and wire == LENGTH:
             inner = Place(*read_length(data, value, place))
-            kept.append(content_field(number, without_fields(data, inner, fields[number])))
-    return b"".join(kept)
+            pieces.append(content_field(number, without_fields(data, inner, fields[number])))
+    return b"".join(pieces)
 
 
 def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
       WireError: the message is malformed, a field has a wire type that its kind does not allow, or
         a field that is not repeated occurs twice.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     at, end = place.start, place.end
     while at < end:
         begin = at
@@ -229,7 +229,7 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
         if kind is INTEGER:
             value, at = read_varint(data, at, place)
         elif kind is INTEGERS:
-            at = _read_integers(data, tag & 7, at, place, found.setdefault(name, []))
+            at = _read_integers(data, tag & 7, at, place, values.setdefault(name, []))
             continue
         else:
             # Most contents are short: their length is one byte.
@@ -239,7 +239,7 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
             else:
                 start, at = read_length(data, at, place)
             if kind is MESSAGES:
-                group = found.setdefault(name, [])
+                group = values.setdefault(name, [])
                 group.append(Place(start, at, place, f"{name}[{len(group)}]"))
                 continue
             if kind is MESSAGE:
@@ -248,10 +248,10 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
                 value = data[start:at]
             else:
                 value = read_string(data, start, at, place, name)
-        if name in found:
+        if name in values:
             place.refuse("E203", f"the field {name} occurs twice", begin)
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def _skip_unknown(data: bytes, at: int, place: Place, fields: Schema) -> int:

@@ -51,25 +51,25 @@ class FieldReader:
           WireError: the message is malformed, or lacks a message that it must have.
         """
         description = described(name)
-        found = read_message(self.data, place, description.schema)
-        return self._fields(found, place, description.messages) if description.messages else found
+        fields = read_message(self.data, place, description.schema)
+        return self._fields(fields, place, description.messages) if description.messages else fields
 
     def _fields(
-        self, found: dict[str, Any], place: Place, messages: tuple[MessageField, ...]
+        self, fields: dict[str, Any], place: Place, messages: tuple[MessageField, ...]
     ) -> Task[dict[str, Any]]:
         # Only tasks are yielded: most messages inside are known already.
         for name, kind, _, inner, in_oneof in messages:
             if kind is MESSAGES:
-                places: list[Any] = found.get(name, [])
+                places: list[Any] = fields.get(name, [])
                 for index, place_inside in enumerate(places):
                     value = self.message(place_inside, inner)
                     places[index] = (yield value) if isinstance(value, GeneratorType) else value
-            elif name in found:
-                value = self.message(found[name], inner)
-                found[name] = (yield value) if isinstance(value, GeneratorType) else value
+            elif name in fields:
+                value = self.message(fields[name], inner)
+                fields[name] = (yield value) if isinstance(value, GeneratorType) else value
             elif not in_oneof and name not in OPTIONAL:
-                required(found, name, place)
-        return found
+                required(fields, name, place)
+        return fields
 
     def variant(self, place: Place, name: str, what: str) -> tuple[str, Place, str]:
         """Return the field that is set in a message that is a oneof: its name, its place and the
@@ -88,23 +88,23 @@ class FieldReader:
         return self.fields(place, name) if reader is None else reader(self, place)
 
 
-def only(found: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
-    """Return the name and the place of the only field in `found`.
+def only(fields: dict[str, Any], place: Place, what: str) -> tuple[str, Place]:
+    """Return the name and the place of the only field in `fields`.
 
     Raises:
       WireError: there is no field, or more than one.
     """
-    if len(found) != 1:
-        held = ", ".join(found) or "none of them"
+    if len(fields) != 1:
+        held = ", ".join(fields) or "none of them"
         place.refuse("E203", f"{what} has exactly one of its variants; found {held}")
-    return next(iter(found.items()))
+    return next(iter(fields.items()))
 
 
-def required(found: dict[str, Any], name: str, place: Place) -> Place:
+def required(fields: dict[str, Any], name: str, place: Place) -> Place:
     """Return a field that the message at `place` must have."""
-    if name not in found:
+    if name not in fields:
         place.refuse("E203", f"the field {name} is missing")
-    return found[name]
+    return fields[name]
 
 
 SMALL = 4096
@@ -131,8 +131,8 @@ def message_content(name: str, values: Mapping[str, Any], known: Contents) -> by
     size = 0
     pieces: list[Any] = []
     fields = described(name).fields
-    for each, value in values.items():
-        _, kind, number, inner, in_oneof = fields[each]
+    for field, value in values.items():
+        _, kind, number, inner, in_oneof = fields[field]
         if value is None or not (value or in_oneof or kind is MESSAGE):
             continue
         if kind in WRITERS:

@@ -7,12 +7,16 @@ runs in each step, and comes too late for the analysis of datasets here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.body import Body, Edge
 from tffc.graphs.functions import Library, rename_edges
-from tffc.graphs.node import control_edges, data_edges, source
+from tffc.graphs.node import Nodes, control_edges, data_edges, source
 from tffc.graphs.operations import op_table
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import FunctionDef, GraphDef, NodeDef
+
 
 CALL = "StatefulPartitionedCall"
 CALLS = frozenset({CALL, "PartitionedCall"})
@@ -20,7 +24,7 @@ KEPT = ("_noinline", "_XlaMustCompile")
 """Attributes of functions that must not be inlined."""
 
 
-def inline_given(graph: Any, type: int) -> None:
+def inline_given(graph: GraphDef, type: int) -> None:
     """Inline each call with an argument of this element type, given by TensorFlow's number.
 
     The GraphDef is TensorFlow's own class, and changed in place.
@@ -34,30 +38,31 @@ def inline_given(graph: Any, type: int) -> None:
             name = call.attr["f"].func.name
             are_known = all(op_table.find(node.op) for node in library.nodes(name).values())
             if _is_plain(library.functions[name]) and are_known:
-                waiting += _open(call, library.body(name), graph)
+                waiting += _open(call, library.functions[name], library.body(name), graph)
 
 
-def _open(call: Any, called: Body, graph: Any) -> list[Any]:
-    """Add the called function's nodes, named below the call, and make the call return their
-    results.
+def _open(call: NodeDef, function: FunctionDef, called: Body, graph: GraphDef) -> list[NodeDef]:
+    """Add the nodes of the called function, which has the body `called`, named below the call, and
+    make the call return their results.
 
     Returns the new nodes.
     """
-    given = dict(zip(called.arguments, data_edges(call), strict=True))
+    arguments = dict(zip(called.arguments, data_edges(call), strict=True))
     controls = control_edges(call)
 
     def data(edges: Iterable[Edge]) -> list[str]:
-        return [given.get(edge, f"{call.name}/{edge.node}:{edge.port}") for edge in edges]
+        return [arguments.get(edge, f"{call.name}/{edge.node}:{edge.port}") for edge in edges]
 
     def waits(names: Iterable[str]) -> list[str]:
-        known = {edge.node: source(text) for edge, text in given.items()}
+        known = {edge.node: source(text) for edge, text in arguments.items()}
         return [f"^{known.get(name, f'{call.name}/{name}')}" for name in names]
 
-    added: list[Any] = []
+    nodes = {node.name: node for node in function.node_def}
+    added: list[NodeDef] = []
     for name, edges in called.inputs.items():  # in the order of the function
         # What the call waited for must come before all new nodes, also those without inputs.
         inputs = [*data(edges), *waits(called.controls[name]), *controls]
-        added.append(_add(called.nodes[name], call.name, inputs, graph.node))
+        added.append(_add(nodes[name], call.name, inputs, graph.node))
     types = list(call.attr["Tout"].list.type)
     # The call keeps its name, so that nothing that uses its results has to change.
     call.op = "IdentityN" if types else "NoOp"
@@ -68,7 +73,7 @@ def _open(call: Any, called: Body, graph: Any) -> list[Any]:
     return added
 
 
-def inline_calls(function: Any, library: Mapping[str, Any]) -> None:
+def inline_calls(function: FunctionDef, library: Mapping[str, FunctionDef]) -> None:
     """Inline the calls in a FunctionDef of TensorFlow's own class.
 
     Calls inside the inlined nodes stay, as do calls of functions that forbid inlining or are
@@ -98,7 +103,7 @@ def inline_calls(function: Any, library: Mapping[str, Any]) -> None:
 
 
 def _copy(
-    called: Any, function: Any, call: Any, current: Callable[[str], str]
+    called: FunctionDef, function: FunctionDef, call: NodeDef, current: Callable[[str], str]
 ) -> tuple[list[str], list[str]]:
     """Copy the nodes of a function into another, named below the call.
 
@@ -118,27 +123,27 @@ def _copy(
     return results, [node.name for node in copies]
 
 
-def _is_plain(called: Any) -> bool:
+def _is_plain(called: FunctionDef) -> bool:
     """Return whether a function may be inlined and has no attributes to substitute."""
     return not called.signature.attr and not any(name in called.attr for name in KEPT)
 
 
-def _renaming(called: Any, name: str, arguments: Sequence[str]) -> Callable[[str], str]:
+def _renaming(called: FunctionDef, name: str, arguments: Sequence[str]) -> Callable[[str], str]:
     """Return a function that maps edges of a function to edges of its copy below `name`."""
     parameters = [parameter.name for parameter in called.signature.input_arg]
-    given = dict(zip(parameters, arguments, strict=True))
+    values = dict(zip(parameters, arguments, strict=True))
 
     def moved(edge: str) -> str:
         mark = "^" if edge.startswith("^") else ""
         source, colon, port = edge.removeprefix("^").partition(":")
-        if source not in given:
+        if source not in values:
             return f"{mark}{name}/{source}{colon}{port}"
-        return f"^{given[source].partition(':')[0]}" if mark else given[source]
+        return f"^{values[source].partition(':')[0]}" if mark else values[source]
 
     return moved
 
 
-def _add(node: Any, name: str, inputs: Iterable[str], nodes: Any) -> Any:
+def _add(node: NodeDef, name: str, inputs: Iterable[str], nodes: Nodes) -> NodeDef:
     """Add a copy of a node with these inputs, named below `name`."""
     copy = nodes.add()
     copy.CopyFrom(node)

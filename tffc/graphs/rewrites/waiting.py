@@ -7,17 +7,20 @@ be analysed.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tffc.graphs.node import control_edges, data_edges, source
+from tffc.graphs.node import Nodes, control_edges, data_edges, source
 from tffc.graphs.operations.datasets import DATASETS
 
+if TYPE_CHECKING:
+    from tffc.graphs.proto import NodeDef
 
-def let_readers_wait(nodes: Any) -> None:
+
+def let_readers_wait(nodes: Nodes) -> None:
     """Move the control edges of nodes that make datasets to the nodes that use them."""
     by_name = {node.name: node for node in nodes}
-    made = {f"^{node.name}" for node in nodes if node.op in DATASETS}
-    readers: dict[str, list[Any]] = {}
+    waits = {f"^{node.name}" for node in nodes if node.op in DATASETS}
+    readers: dict[str, list[NodeDef]] = {}
     for node in nodes:
         for name in set(map(source, node.input)):
             if name in by_name and by_name[name].op in DATASETS:
@@ -35,5 +38,5 @@ def let_readers_wait(nodes: Any) -> None:
             if reader.op in DATASETS:
                 waiting.append(reader)
     for node in nodes:
-        if not made.isdisjoint(node.input):
-            node.input[:] = [edge for edge in node.input if edge not in made]
+        if not waits.isdisjoint(node.input):
+            node.input[:] = [edge for edge in node.input if edge not in waits]

@@ -72,7 +72,7 @@ class TermPlace:
             children = list(around.children())
             children[index] = node
             node = around.with_children(tuple(children))
-        text = compact(node, lambda each: HOLE if each is hole else section_label(each))
+        text = compact(node, lambda part: HOLE if part is hole else section_label(part))
         before, after = text.split(f"comp#{HOLE}")
         return before + term + after, len(before), len(term)
 
@@ -86,9 +86,9 @@ def _marked(text: str, start: int, length: int) -> str:
 
 def place_of(root: Node, term: Node) -> TermPlace:
     """Return the first place, in reading order, of the node object `term`."""
-    found = _search(root, lambda node: node is term)
-    assert found is not None
-    return found
+    place = _search(root, lambda node: node is term)
+    assert place is not None
+    return place
 
 
 def place_of_use(root: Node, name: str, is_wrong: Callable[[Type, Type | None], bool]) -> TermPlace:

@@ -61,7 +61,7 @@ def finite_texts(values: Any) -> list[str | None]:
     # `scalar_text` chooses the notation by the number, Python by the digits: both must agree.
     is_chosen = ((sizes < 1e-4) == (shown < 1e-4)) & ((sizes < 1e16) == (shown < 1e16))
     usable = (np.isfinite(values) & is_read & is_chosen).tolist()
-    return [repr(each) if use else None for each, use in zip(written, usable, strict=True)]
+    return [repr(number) if use else None for number, use in zip(written, usable, strict=True)]
 
 
 def complex_text(real: str, imaginary: str) -> str:

@@ -176,7 +176,7 @@ class _Parser(TypeParser):
         context = self.name() if self.accept("@") else None
         if not self._scope.get(name):
             near = near_names(name, [n for n, types in self._scope.items() if types], 3)
-            names = " or ".join(f"`{printable(found)}`" for found in near)
+            names = " or ".join(f"`{printable(name)}`" for name in near)
             self.refuse(
                 "E141",
                 word,

@@ -33,10 +33,10 @@ def parse_type(text: str, file: str = "<text>", variables: Container[str] = ()) 
       NotationError: the text is not a type.
     """
     parser = TypeParser(Source(text, file), variables)
-    made = run(parser.type())
+    type = run(parser.type())
     if parser.peek().kind != "end":
         parser.expected("the end of the text")
-    return made
+    return type
 
 
 class TypeParser(Cursor):
@@ -49,23 +49,23 @@ class TypeParser(Cursor):
 
     def type(self) -> Task[Type]:
         word = self.peek()
-        made = yield self._base_type()
+        parsed = yield self._base_type()
         while True:
             if self.accept("*"):
-                make = functools.partial(SequenceType, made)
-                made = self._shared(("sequence", id(made)), word, make)
+                make = functools.partial(SequenceType, parsed)
+                parsed = self._shared(("sequence", id(parsed)), word, make)
             elif self.accept("@"):
-                made = self._placed(word, made, True)
+                parsed = self._placed(word, parsed, True)
             else:
-                return made
+                return parsed
 
     def _shared(self, key: tuple[Hashable, ...], word: Word, make: Callable[[], Type]) -> Type:
         """Return the type that `make` makes, once for each `key`.  The key has its parts, and types
         in it by their ids, which stay valid because this parser keeps all types that it makes."""
-        made = self._types.get(key)
-        if made is None:
-            made = self._types[key] = self.build(word, make)
-        return made
+        type = self._types.get(key)
+        if type is None:
+            type = self._types[key] = self.build(word, make)
+        return type
 
     def _placed(self, word: Word, member: Type, all_equal: bool) -> Type:
         placement = self.placement()

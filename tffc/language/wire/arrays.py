@@ -72,16 +72,16 @@ def read_array(data: bytes, place: Place) -> Array:
     Raises:
       WireError: the message is malformed, or has not as many elements as its shape says.
     """
-    found = read_message(data, place, described(ARRAY).schema)
-    dtype = read_dtype(found, place)
-    lists = {name: inner for name, inner in found.items() if name.endswith("_list")}
+    fields = read_message(data, place, described(ARRAY).schema)
+    dtype = read_dtype(fields, place)
+    lists = {name: inner for name, inner in fields.items() if name.endswith("_list")}
     content: Any = () if dtype is DType.STRING else b""
     for name, inner in lists.items():
         if name != _list_name(dtype):
             inner.refuse("E216", f"elements of {dtype} are not kept in the field {name}")
         content = _read_elements(data, inner, dtype)
     count = len(content) // (dtype.size or 1)
-    shape = _read_shape(data, found.get("shape"), count)
+    shape = _read_shape(data, fields.get("shape"), count)
     if count != math.prod(shape) or len(content) % (dtype.size or 1):
         place.refuse("E216", f"an array of shape {list(shape)} cannot have {count} elements")
     try:
@@ -93,10 +93,10 @@ def read_array(data: bytes, place: Place) -> Array:
 def _read_shape(data: bytes, place: Place | None, count: int) -> tuple[int, ...]:
     if place is None:
         return ()
-    found = read_message(data, place, described("tffc.v0.ArrayShape").schema)
-    if found.get("unknown_rank"):
+    fields = read_message(data, place, described("tffc.v0.ArrayShape").schema)
+    if fields.get("unknown_rank"):
         return (count,)
-    shape = tuple(map(signed, found.get("dim", ())))
+    shape = tuple(map(signed, fields.get("dim", ())))
     if min(shape, default=0) < 0:
         place.refuse("E216", f"the shape {list(shape)} of a constant is not fully known")
     return shape

@@ -71,10 +71,10 @@ class _ProgramReader(TypeReader):
 
     def computation(self, place: Place) -> Task[Node] | Node:
         """Return the node in a Computation message, or the task that reads it."""
-        found = read_message(self.data, place, described(COMPUTATION).schema)
-        type_place = required(found, "type", place)
-        del found["type"]
-        kind, inner = only(found, place, "a computation")
+        fields = read_message(self.data, place, described(COMPUTATION).schema)
+        type_place = required(fields, "type", place)
+        del fields["type"]
+        kind, inner = only(fields, place, "a computation")
         key = short_key(self.data[place.start : place.end]) if kind in SHARED else b""
         known = self._shared.get(key)
         return self._read(kind, inner, type_place, place, key) if known is None else known
@@ -107,33 +107,33 @@ class _ProgramReader(TypeReader):
             self._shared[key] = node
         return node
 
-    def _made(self, kind: str, found: Any, declared: Any, place: Place) -> Node:
+    def _made(self, kind: str, fields: Any, declared: Any, place: Place) -> Node:
         """Return the node of this kind whose message has these fields."""
         match kind:
             case "call":
-                return Call(found["function"], found.get("argument"))
+                return Call(fields["function"], fields.get("argument"))
             case "struct":
-                return _struct(found.get("element", ()), declared)
+                return _struct(fields.get("element", ()), declared)
             case "selection":
-                return Selection(found["source"], signed(found.get("index", 0), 32))
+                return Selection(fields["source"], signed(fields.get("index", 0), 32))
             case "lambda":
-                return Lambda(found.get("parameter_name"), declared.parameter, found["result"])
+                return Lambda(fields.get("parameter_name"), declared.parameter, fields["result"])
             case "block":
                 pairs = (
-                    (local.get("name", ""), local["value"]) for local in found.get("local", ())
+                    (local.get("name", ""), local["value"]) for local in fields.get("local", ())
                 )
-                return Block(tuple(Binding(*pair) for pair in pairs), found["result"])
+                return Block(tuple(Binding(*pair) for pair in pairs), fields["result"])
             case "reference":
-                return Reference(found.get("name", ""), declared)
+                return Reference(fields.get("name", ""), declared)
             case "intrinsic":
-                return Intrinsic(found.get("uri", ""), declared)
+                return Intrinsic(fields.get("uri", ""), declared)
             case "placement":
-                return PlacementNode(found)
+                return PlacementNode(fields)
             case "data":
-                content = found.get("content", {})
+                content = fields.get("content", {})
                 return Data(content.get("type_url", ""), content.get("value", b""), declared)
             case "literal":
-                return _literal(found["value"], declared)
+                return _literal(fields["value"], declared)
             case _:
                 return Compiled(kind, self.data[place.start : place.end], declared)
 
@@ -198,20 +198,20 @@ def _type_contents(root: Node, nodes: Iterable[Node]) -> Contents:
       OversizeError: the types of all nodes are larger than the limit.
     """
     known: Contents = {}
-    made: dict[Type, bytes | Content] = {}
+    contents: dict[Type, bytes | Content] = {}
     taken, most = 0, max_size() * TYPE_BYTES
     kinds = {id(node.type): node.type for node in nodes}.values()
     of_nodes = set(kinds)
     for kind in kinds:
         for part in postorder(kind, known):
-            if part not in made:
+            if part not in contents:
                 content = type_content(part, known)
                 if part in of_nodes:
                     taken += size_of(content)
                     if taken <= most:  # join its pieces once, not for each of its nodes
                         content = joined(content)
-                made[part] = content
-            known[id(part)] = made[part]
+                contents[part] = content
+            known[id(part)] = contents[part]
     if taken > most:
         raise OversizeError(
             "E167",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tffc.graphs.node import all_nodes
 from tffc.graphs.operations.effects import Effect, operations_of
-from tffc.graphs.proto import GraphDef
+from tffc.graphs.proto import GraphDef, NodeDef
 from tffc.graphs.reading import read_graph
 from tffc.language.lines import walk_with_lines
 from tffc.language.nodes import Compiled, Node
@@ -35,7 +35,7 @@ FUNCTIONS: dict[bytes, CalledFunction] = {}
 """The functions of all graphs that were traced in this process, by their tokens."""
 
 
-def python_calls(graph: Any) -> Iterator[Any]:
+def python_calls(graph: GraphDef) -> Iterator[NodeDef]:
     """Yield the nodes of a GraphDef, and of the functions in it, that call Python."""
     return (node for node in all_nodes(graph) if node.op in CALLS)
 
@@ -45,7 +45,7 @@ def has_python_functions(program: Node) -> bool:
     return next(_calls(program), None) is not None
 
 
-def unknown_calls(graph: Any) -> list[Any]:
+def unknown_calls(graph: GraphDef) -> list[NodeDef]:
     """Return the nodes of a GraphDef that call functions of Python which are not kept."""
     return [node for node in python_calls(graph) if node.attr["token"].s not in FUNCTIONS]
 
@@ -71,7 +71,7 @@ def check_may_leave(program: Node) -> None:
         )
 
 
-def _calls(program: Node) -> Iterator[tuple[Any, Span | None]]:
+def _calls(program: Node) -> Iterator[tuple[NodeDef, Span | None]]:
     """Yield the nodes of a program's graphs that call Python, with the line of the section."""
     names = [op.encode() for op in CALLS]
     for section, span in walk_with_lines(program):
@@ -83,7 +83,7 @@ def _calls(program: Node) -> Iterator[tuple[Any, Span | None]]:
                 yield node, span
 
 
-def _graph(section: Compiled) -> Any:
+def _graph(section: Compiled) -> GraphDef:
     try:
         return read_graph(read_tensorflow(section.payload).graph_def)
     except GraphError:  # nothing runs it either

@@ -86,14 +86,14 @@ def read_tensorflow(payload: bytes, place: Place | None = None) -> TensorFlowSec
     Raises:
       WireError: it is malformed.  The graph itself is not looked at.
     """
-    found = _read(payload, place, TENSORFLOW, GRAPH_URL)
+    fields = _read(payload, place, TENSORFLOW, GRAPH_URL)
     return TensorFlowSection(
-        found["graph_def"],
-        found.get("parameter"),
-        found["result"],
-        found.get("initialize_op", ""),
-        found.get("session_token_tensor_name", ""),
-        found["cache_key"].get("id", 0) if "cache_key" in found else None,
+        fields["graph_def"],
+        fields.get("parameter"),
+        fields["result"],
+        fields.get("initialize_op", ""),
+        fields.get("session_token_tensor_name", ""),
+        fields["cache_key"].get("id", 0) if "cache_key" in fields else None,
     )
 
 
@@ -104,9 +104,9 @@ def read_xla(payload: bytes, place: Place | None = None) -> XlaSection:
     Raises:
       WireError: it is malformed.  The module itself is not looked at.
     """
-    found = _read(payload, place, XLA, HLO_URL)
-    stablehlo = found.get("stablehlo", b"")
-    return XlaSection(found["hlo_module"], found.get("parameter"), found["result"], stablehlo)
+    fields = _read(payload, place, XLA, HLO_URL)
+    stablehlo = fields.get("stablehlo", b"")
+    return XlaSection(fields["hlo_module"], fields.get("parameter"), fields["result"], stablehlo)
 
 
 def _read(payload: bytes, place: Place | None, name: str, url: str) -> dict[str, Any]:
@@ -123,23 +123,23 @@ class _BindingReader(FieldReader):
         self._url = url
 
     def _any(self, place: Place) -> Task[bytes]:
-        found = yield self.fields(place, ANY)
-        url = found.get("type_url", "")
+        fields = yield self.fields(place, ANY)
+        url = fields.get("type_url", "")
         if url != self._url:
             place.refuse("E228", f"expected a message of type {self._url!r}, found {url!r}")
-        return found.get("value", b"")
+        return fields.get("value", b"")
 
     def _binding(self, place: Place) -> Task[SectionBinding]:
         kind, inner, message = self.variant(place, f"{self._name}.Binding", "a binding")
-        found = yield self.fields(inner, message)
+        fields = yield self.fields(inner, message)
         if kind == "struct":
-            return StructBinding(tuple(found.get("element", ())))
+            return StructBinding(tuple(fields.get("element", ())))
         if kind == "sequence":
-            if "variant_tensor_name" not in found:
+            if "variant_tensor_name" not in fields:
                 inner.refuse("E228", "a sequence is not bound to a variant tensor")
-            return SequenceBinding(found["variant_tensor_name"])
+            return SequenceBinding(fields["variant_tensor_name"])
         (name,) = described(message).fields
-        value: Any = required(found, name, inner)
+        value: Any = required(fields, name, inner)
         return TensorBinding(value if isinstance(value, str) else signed(value, 32))
 
     readers: ClassVar = {ANY: _any, f"{TENSORFLOW}.Binding": _binding, f"{XLA}.Binding": _binding}

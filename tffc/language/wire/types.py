@@ -59,14 +59,14 @@ class TypeReader(FieldReader):
 
     def _type(self, place: Place, key: bytes) -> Task[Type]:
         kind, inner, message = self.variant(place, TYPE, "a type")
-        found = yield self.fields(inner, message)
+        fields = yield self.fields(inner, message)
         if kind == "abstract":
             inner.refuse("E217", "an abstract type cannot be stored")
         try:
-            made = self._known[key] = _made(kind, found, inner)
+            type = self._known[key] = _made(kind, fields, inner)
         except (LanguageTypeError, LanguageValueError) as error:
             place.refuse("E216", f"this {kind} type is not well formed: {error.message}")
-        return made
+        return type
 
     def _placement_spec(self, place: Place) -> Task[Placement]:
         kind, value, _ = self.variant(place, PLACEMENT_SPEC, "a placement")
@@ -75,8 +75,8 @@ class TypeReader(FieldReader):
         return self._placement(value)
 
     def _placement(self, place: Place) -> Task[Placement]:
-        found = yield self.fields(place, PLACEMENT)
-        uri = found.get("uri", "")
+        fields = yield self.fields(place, PLACEMENT)
+        uri = fields.get("uri", "")
         if uri not in PLACEMENTS_BY_URI:
             place.refuse(
                 "E217",
@@ -87,24 +87,24 @@ class TypeReader(FieldReader):
     readers: ClassVar = {TYPE: type, PLACEMENT_SPEC: _placement_spec, PLACEMENT: _placement}
 
 
-def _made(kind: str, found: dict[str, Any], place: Place) -> Type:
+def _made(kind: str, fields: dict[str, Any], place: Place) -> Type:
     """Return the type of this kind whose message has these fields."""
     match kind:
         case "struct":
-            elements = found.get("element", ())
+            elements = fields.get("element", ())
             names = tuple(element.get("name") or None for element in elements)
             return StructType.of(names, tuple(element["value"] for element in elements))
         case "function":
-            return FunctionType(found.get("parameter"), found["result"])
+            return FunctionType(fields.get("parameter"), fields["result"])
         case "federated":
-            all_equal = bool(found.get("all_equal"))
-            return FederatedType(found["member"], found["placement"], all_equal)
+            all_equal = bool(fields.get("all_equal"))
+            return FederatedType(fields["member"], fields["placement"], all_equal)
         case "sequence":
-            return SequenceType(found["element"])
+            return SequenceType(fields["element"])
         case "placement":
             return PlacementType()
         case _:
-            return TensorType(read_dtype(found, place), _shape(found, place))
+            return TensorType(read_dtype(fields, place), _shape(fields, place))
 
 
 def short_key(content: bytes) -> bytes:
@@ -112,18 +112,18 @@ def short_key(content: bytes) -> bytes:
     return content if len(content) <= SHORT else hashlib.sha256(content).digest()
 
 
-def _shape(found: dict[str, Any], place: Place) -> Shape:
-    if found.get("unknown_rank"):
+def _shape(fields: dict[str, Any], place: Place) -> Shape:
+    if fields.get("unknown_rank"):
         return None
-    sizes = [signed(size) for size in found.get("dims", ())]
+    sizes = [signed(size) for size in fields.get("dims", ())]
     if min(sizes, default=0) < -1:
         place.refuse("E216", f"a size is {min(sizes)}")
     return tuple(None if size == -1 else size for size in sizes)
 
 
-def read_dtype(found: dict[str, Any], place: Place) -> DType:
+def read_dtype(fields: dict[str, Any], place: Place) -> DType:
     """Return the element type that the field `dtype` names."""
-    number = found.get("dtype", 0)
+    number = fields.get("dtype", 0)
     if number not in BY_NUMBER:
         place.refuse("E217", f"there is no element type of number {number}")
     return BY_NUMBER[number]

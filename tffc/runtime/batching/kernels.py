@@ -14,12 +14,12 @@ import enum
 import functools
 import logging
 import threading
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Generator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from tffc.backends.forms.steps import CannotBatchError, ClientGraphs
+from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, Value
 from tffc.language.dtypes import DType
 from tffc.language.type_parts import leaves
 from tffc.language.types import FunctionType, SequenceType, StructType, TensorType, Type
@@ -28,7 +28,13 @@ from tffc.linking.section import read_section
 from tffc.runtime.batching.retrace import Dataset, Retrace
 from tffc.runtime.batching.sequences import Order, Rows
 from tffc.runtime.frameworks.tensorflow.datasets import components, wire_order
-from tffc.runtime.frameworks.tensorflow.load import devices_for_calls, load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import (
+    Tensor,
+    TensorFlow,
+    devices_for_calls,
+    load_tensorflow,
+)
+from tffc.support.guards import Array
 
 MOST_TOLD = 200
 """The number of characters after which TensorFlow's reasons are cut off."""
@@ -45,10 +51,10 @@ def types_of(graphs: ClientGraphs) -> tuple[Type, Type, Type, Type]:
     """Return the types A, D and C of `ClientGraphs`, and the type of a client's own values S."""
     signature = graphs.take.type
     assert isinstance(signature, FunctionType)
-    accumulator, given = _pair(signature.parameter)
+    accumulator, client_argument = _pair(signature.parameter)
     result = signature.result
     assert isinstance(result, StructType)
-    return accumulator, *_pair(given), StructType(list(result.types[1:]))
+    return accumulator, *_pair(client_argument), StructType(list(result.types[1:]))
 
 
 def _pair(type: Type | None) -> tuple[Type, Type]:
@@ -77,7 +83,7 @@ class Key:
             if not self.lengths:
                 return "clients without sequences"
             return f"sequences of {' and '.join(map(str, self.lengths))} elements"
-        sizes = sorted({size for each in self.sizes for size in each})
+        sizes = sorted({size for runs in self.sizes for size in runs})
         return f"sequences in steps of {' or '.join(str(size or 1) for size in sizes)} elements"
 
 
@@ -104,12 +110,12 @@ class DataLayout:
         self, shapes: Sequence[tuple[int, ...]], rooms: Sequence[int]
     ) -> tuple[tuple[int, ...], ...]:
         """Return the shapes with room for `rooms` elements of the sequences."""
-        found, left = list(shapes), iter(rooms)
+        padded, left = list(shapes), iter(rooms)
         for leaf, at in zip(self.leaves, self.places, strict=True):
             if isinstance(leaf, SequenceType):
                 room = next(left)
-                found[at.start : at.stop] = [(room, *found[place][1:]) for place in at]
-        return tuple(found)
+                padded[at.start : at.stop] = [(room, *padded[place][1:]) for place in at]
+        return tuple(padded)
 
     def lengths(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         """Return the length of each sequence of a client whose arrays have these shapes."""
@@ -121,8 +127,8 @@ class BatchResult(NamedTuple):
     """The result of a batch: the accumulator of its clients, each client's own values, and whether
     the kernel had to be compiled for it."""
 
-    accumulator: Any
-    apart: list[Any]
+    accumulator: Value
+    apart: list[Value]
     compiled: bool
 
 
@@ -140,7 +146,7 @@ class Devices:
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
-    def least_busy(self) -> Iterator[str]:
+    def least_busy(self) -> Generator[str]:
         """Yield the first device with the fewest calls, and count one more call in the block."""
         with self._lock:
             device = min(self._running, key=self._running.__getitem__)
@@ -153,7 +159,7 @@ class Devices:
 
 
 @functools.cache
-def _all_devices(tf: Any) -> Devices:
+def _all_devices(tf: TensorFlow) -> Devices:
     """Return the devices that all kernels share."""
     return Devices(devices_for_calls(tf))
 
@@ -190,7 +196,7 @@ class Kernel:
         self._compute = concrete.inference_fn.call_flat
 
     def compute(
-        self, zero: Any, sent: Any, batch: Sequence[Any], clients: int
+        self, zero: Value, sent: Value, batch: Sequence[Tensor], clients: int
     ) -> BatchResult | None:
         """Return the result of a batch, or None if a check does not hold.
 
@@ -199,41 +205,41 @@ class Kernel:
         Raises:
           CannotBatchError: XLA cannot compile the graphs.
         """
-        tf, (accumulator, _, context, given) = self._tf, self._types
+        tf, (accumulator, _, context, own) = self._tf, self._types
         fixed = [*layout(accumulator).flatten(zero), *layout(context).flatten(sent)]
         try:
             with self._devices.least_busy() as device, tf.device(device):
                 compiles = device not in self._compiled
                 *results, holds = self._compute(*map(tf.constant, fixed), *batch)
-                results = [each.numpy() for each in results]
+                results = [tensor.numpy() for tensor in results]
                 self._compiled.add(device)
         except tf.errors.OpError as error:
             text = error.message.strip().partition("\n")[0]
             raise CannotBatchError(f"XLA cannot compile it: {text[:MOST_TOLD]}") from None
         if not holds.numpy():
             return None
-        total = layout(accumulator).unflatten(each[()] for each in results)
+        total = layout(accumulator).unflatten(value[()] for value in results)
         added = results[len(leaves(accumulator)) :]
         if added:
-            apart = [layout(given).unflatten(leaf[at] for leaf in added) for at in range(clients)]
+            apart = [layout(own).unflatten(leaf[at] for leaf in added) for at in range(clients)]
         else:
-            apart = [layout(given).unflatten(iter(()))] * clients
+            apart = [layout(own).unflatten(iter(()))] * clients
         return BatchResult(total, apart, compiles)
 
     def tensors(
-        self, columns: Sequence[Any], lengths: Any, counts: Sequence[Any], clients: int
-    ) -> list[Any]:
+        self, columns: Sequence[Tensor], lengths: Tensor, counts: Sequence[Tensor], clients: int
+    ) -> list[Tensor]:
         """Return the clients of a batch as tensors, which may be kept for the next round.
 
         The first axis of every array is the clients.  `lengths` has the lengths of their sequences,
         and `counts` has an array for each order, with the number of elements in each run.
         """
         tf, size = self._tf, self.size
-        padded = [_padded(np.asarray(each), size) for each in (*columns, lengths, *counts)]
+        padded = [_padded(np.asarray(array), size) for array in (*columns, lengths, *counts)]
         with tf.device(self._devices.first):
             return [tf.constant(clients, tf.int32), *map(tf.constant, padded)]
 
-    def _signature(self) -> list[Any]:
+    def _signature(self) -> list[Tensor]:
         """Return the types of the arguments: accumulator, values sent by the server, number of
         clients, and the clients' arrays, lengths and counts."""
         tf = self._tf
@@ -247,10 +253,12 @@ class Kernel:
             for shape, array in zip(self._key.shapes, self._layout.arrays, strict=True)
         ]
         lengths = tf.TensorSpec((self.size, len(self._key.lengths)), tf.int64)
-        counts = [tf.TensorSpec((self.size, len(each)), tf.int64) for each in self._key.sizes or ()]
+        counts = [tf.TensorSpec((self.size, len(runs)), tf.int64) for runs in self._key.sizes or ()]
         return [*fixed, tf.TensorSpec((), tf.int32), *columns, lengths, *counts]
 
-    def _parts(self, arguments: Sequence[Any]) -> tuple[list[Any], list[Any], Any, list[Any]]:
+    def _parts(
+        self, arguments: Sequence[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor], Tensor, list[Tensor]]:
         """Return the accumulator, the values sent by the server, the number of clients, and the
         rest."""
         first = len(leaves(self._types[0]))
@@ -259,40 +267,46 @@ class Kernel:
         return rest[:first], rest[first:second], rest[second], rest[second + 1 :]
 
     def _take(
-        self, retrace: Retrace, accumulator: Sequence[Any], given: list[Any], sent: Sequence[Any]
-    ) -> list[Any]:
+        self,
+        retrace: Retrace,
+        accumulator: Sequence[Tensor],
+        client: list[Tensor],
+        sent: Sequence[Tensor],
+    ) -> list[Tensor]:
         """Return the results of `take` for one client, given its arrays, lengths and counts."""
-        data: list[Any] = []
+        data: list[Tensor] = []
         columns = len(self._key.shapes)
         number = 0
         for leaf, at in zip(self._layout.leaves, self._layout.places, strict=True):
             if isinstance(leaf, SequenceType):
-                arrays = tuple(given[at[each]] for each in wire_order(leaf))
-                data.append(self._rows(number, arrays, given[columns], given[columns + 1 :]))
+                arrays = tuple(client[at[place]] for place in wire_order(leaf))
+                data.append(self._rows(number, arrays, client[columns], client[columns + 1 :]))
                 number += 1
             else:
-                data.append(given[at[0]])
+                data.append(client[at[0]])
         results = retrace.run(self._content, [*accumulator, *data, *sent])
         self.orders = tuple(retrace.orders)
         return results
 
-    def _rows(self, number: int, arrays: tuple[Any, ...], lengths: Any, counts: Any) -> Dataset:
+    def _rows(
+        self, number: int, arrays: tuple[Tensor, ...], lengths: Tensor, counts: Tensor
+    ) -> Dataset:
         like, most = self._key.lengths[number], int(arrays[0].shape[0])
         if self._key.sizes is None:
             rows = Rows(number, arrays, like, most, like, lambda order: order.counts(like))
         else:
 
-            def told(order: Order) -> list[Any]:
+            def counts_of(order: Order) -> list[Tensor]:
                 if order not in self._key.orders:
                     raise CannotBatchError("sequences are read in ways that depend on their length")
                 own, runs = counts[self._key.orders.index(order)], order.runs(like) or ()
                 # Batches that are not rearranged end with at most one smaller batch.
                 return [1 if run and not order.batches else own[run] for run in range(len(runs))]
 
-            rows = Rows(number, arrays, lengths[number], most, like, told)
+            rows = Rows(number, arrays, lengths[number], most, like, counts_of)
         return Dataset(rows, Order(number))
 
-    def _looped(self, *arguments: Any) -> list[Any]:
+    def _looped(self, *arguments: Tensor) -> list[Tensor]:
         tf = self._tf
         zero, sent, clients, batch = self._parts(arguments)
         kinds = leaves(self._types[3])
@@ -301,32 +315,33 @@ class Kernel:
             for kind in kinds
         ]
 
-        def body(index: Any, holds: Any, apart: Any, accumulator: Any) -> Any:
+        def body(index: Tensor, holds: Tensor, apart: Tensor, accumulator: Tensor) -> Tensor:
             retrace = Retrace()
-            given = [each[index] for each in batch]
-            results = self._take(retrace, accumulator, given, sent)
+            client = [column[index] for column in batch]
+            results = self._take(retrace, accumulator, client, sent)
             apart = [
-                each.write(index, value)
-                for each, value in zip(apart, results[len(zero) :], strict=True)
+                values.write(index, value)
+                for values, value in zip(apart, results[len(zero) :], strict=True)
             ]
             holds = tf.logical_and(holds, retrace.holds())
             return index + 1, holds, apart, results[: len(zero)]
 
-        start = (tf.constant(0), tf.constant(True), apart, zero)
-        _, holds, apart, total = tf.while_loop(
-            lambda index, *_: index < clients, body, start, parallel_iterations=1
-        )
-        return [*total, *(each.stack() for each in apart), holds]
+        def more(index: Tensor, *_: Tensor) -> Tensor:
+            return index < clients
 
-    def _vectorised(self, *arguments: Any) -> list[Any]:
+        start = (tf.constant(0), tf.constant(True), apart, zero)
+        _, holds, apart, total = tf.while_loop(more, body, start, parallel_iterations=1)
+        return [*total, *(values.stack() for values in apart), holds]
+
+    def _vectorised(self, *arguments: Tensor) -> list[Tensor]:
         tf = self._tf
         zero, sent, clients, batch = self._parts(arguments)
 
         @tf.autograph.experimental.do_not_convert
-        def one(given: list[Any]) -> list[Any]:
+        def one(client: list[Tensor]) -> list[Tensor]:
             retrace = Retrace(selects=True)
-            results = self._take(retrace, zero, list(given), sent)
-            return [*(tf.identity(each) for each in results), retrace.holds()]
+            results = self._take(retrace, zero, list(client), sent)
+            return [*(tf.identity(result) for result in results), retrace.holds()]
 
         results = tf.vectorized_map(one, batch, fallback_to_while_loop=False)
         *outputs, holds = results
@@ -334,12 +349,12 @@ class Kernel:
         total = self._merged(outputs[: len(zero)], is_client)
         return [*total, *outputs[len(zero) :], tf.reduce_all(holds | ~is_client)]
 
-    def _merged(self, accumulators: list[Any], is_client: Any) -> list[Any]:
+    def _merged(self, accumulators: list[Tensor], is_client: Tensor) -> list[Tensor]:
         """Return the accumulator of all clients, by merging neighbours pairwise."""
         tf, count = self._tf, self.size
 
         @tf.autograph.experimental.do_not_convert
-        def merge(pair: Any) -> list[Any]:
+        def merge(pair: Tensor) -> list[Tensor]:
             first, second, is_there = pair
             retrace = Retrace(selects=True)
             both = retrace.run(self._merging, [*first, *second])
@@ -348,22 +363,22 @@ class Kernel:
         while count > 1 and accumulators:
             half = count // 2
             pairs = (
-                [each[: 2 * half : 2] for each in accumulators],
-                [each[1 : 2 * half : 2] for each in accumulators],
+                [part[: 2 * half : 2] for part in accumulators],
+                [part[1 : 2 * half : 2] for part in accumulators],
                 is_client[1 : 2 * half : 2],
             )
             merged = tf.vectorized_map(merge, pairs, fallback_to_while_loop=False)
-            rest = [each[2 * half :] for each in accumulators]
+            rest = [part[2 * half :] for part in accumulators]
             accumulators = [
                 tf.concat([one, other], 0) for one, other in zip(merged, rest, strict=True)
             ]
             is_client = tf.concat([is_client[: 2 * half : 2], is_client[2 * half :]], 0)
             count -= half
-        return [each[0] for each in accumulators]
+        return [part[0] for part in accumulators]
 
 
 @contextlib.contextmanager
-def _silent(tf: Any) -> Iterator[None]:
+def _silent(tf: TensorFlow) -> Generator[None]:
     """Keep TensorFlow from logging what it cannot vectorise."""
     logger = tf.get_logger()
     before = logger.level
@@ -381,7 +396,7 @@ def _reason(error: Exception) -> str:
     return last.removeprefix(f"{CannotBatchError.__name__}: ")[:MOST_TOLD]
 
 
-def _padded(array: Any, size: int) -> Any:
+def _padded(array: Array, size: int) -> Array:
     """Return an array with its last row repeated until it has `size` rows."""
     if len(array) == size:
         return array
@@ -394,8 +409,8 @@ def check_types(graphs: ClientGraphs) -> None:
     Raises:
       CannotBatchError: it cannot.
     """
-    accumulator, _, context, given = types_of(graphs)
-    for leaf in (*leaves(accumulator), *leaves(context), *leaves(given)):
+    accumulator, _, context, own = types_of(graphs)
+    for leaf in (*leaves(accumulator), *leaves(context), *leaves(own)):
         if isinstance(leaf, SequenceType):
             raise CannotBatchError(f"its work takes or gives a sequence, {leaf}")
         if not isinstance(leaf, TensorType) or leaf.element_type is DType.STRING:
@@ -404,7 +419,7 @@ def check_types(graphs: ClientGraphs) -> None:
         _known(leaf)
 
 
-def _dtype(tf: Any, leaf: Type) -> Any:
+def _dtype(tf: TensorFlow, leaf: Type) -> Tensor:
     assert isinstance(leaf, TensorType)
     return tf.as_dtype(leaf.element_type.number)
 

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-Check: TypeAlias = Callable[[Any, Any, Sequence[Any]], Any]
+from tffc.graphs.node import NodeView
+from tffc.runtime.frameworks.tensorflow.load import Tensor, TensorFlow
+
+Check: TypeAlias = Callable[[TensorFlow, NodeView, Sequence[Tensor]], Tensor | None]
 """A function of TensorFlow, a node and its inputs.  It returns a boolean tensor: whether TensorFlow
 accepts these values and computes what XLA does.  None if that is always so."""
 
@@ -40,11 +43,11 @@ when the graph is built, which needs a constant seed."""
 CONVOLUTIONS = frozenset(name for name in PLAIN if "onv2" in name or "Pool" in name)
 
 
-def _divisor(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
+def _divisor(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tensor:
     return None if inputs[1].dtype.is_floating else tf.reduce_all(tf.not_equal(inputs[1], 0))
 
 
-def _indices(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
+def _indices(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tensor:
     axis = tf.get_static_value(inputs[2]) if len(inputs) > 2 else 0
     if axis is None:
         return tf.constant(False)
@@ -59,7 +62,7 @@ def _places(params: int, indices: int) -> Check:
     third input is the shape of the tensor.
     """
 
-    def check(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
+    def check(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tensor:
         rows = inputs[indices]
         shape = inputs[2] if params < 0 else tf.shape(inputs[params])
         sizes = tf.cast(shape, rows.dtype)[: rows.shape[-1]]
@@ -68,26 +71,28 @@ def _places(params: int, indices: int) -> Check:
     return check
 
 
-def _exponent(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
+def _exponent(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tensor:
     return tf.reduce_all(inputs[1] >= 0) if inputs[1].dtype.is_integer else None
 
 
-def _labels(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
+def _labels(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tensor:
     classes = tf.cast(tf.shape(inputs[0])[1], inputs[1].dtype)
     return tf.reduce_all((inputs[1] >= 0) & (inputs[1] < classes))
 
 
-def _segments(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
+def _segments(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tensor:
     return tf.reduce_all(inputs[1] < tf.cast(inputs[2], inputs[1].dtype))
 
 
-def _not_nan(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
+def _not_nan(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tensor:
     """Check that no input has a NaN; under XLA some operations lose NaNs or spread them further."""
-    found = [tf.reduce_any(tf.math.is_nan(each)) for each in inputs if each.dtype.is_floating]
-    return tf.logical_not(tf.reduce_any(tf.stack(found))) if found else None
+    checks = [
+        tf.reduce_any(tf.math.is_nan(tensor)) for tensor in inputs if tensor.dtype.is_floating
+    ]
+    return tf.logical_not(tf.reduce_any(tf.stack(checks))) if checks else None
 
 
-def _in_range(tf: Any, node: Any, inputs: Sequence[Any]) -> Any:
+def _in_range(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tensor:
     """Check that an integer type can hold the values; otherwise the result is undefined."""
     wanted = tf.as_dtype(node.attr["DstT"].type)
     if not inputs[0].dtype.is_floating or not wanted.is_integer:

@@ -14,7 +14,7 @@ import functools
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,8 +30,14 @@ from tffc.runtime.data.groups import ClientGroup, GroupedSource, read_groups
 from tffc.runtime.data.read_once import ReadOnce
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.engine import Batching, Cohort
-from tffc.runtime.frameworks.tensorflow.load import check_device, devices_for_calls, load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import (
+    Tensor,
+    check_device,
+    devices_for_calls,
+    load_tensorflow,
+)
 from tffc.support.errors import TffcError
+from tffc.support.guards import Array
 
 PATIENCE = 2.0
 """How many seconds clients must take one by one before a kernel is compiled for them: about as long
@@ -73,7 +79,7 @@ class Batch:
 
     clients: tuple[str, ...]
     kernel: Kernel
-    tensors: list[Any]
+    tensors: list[Tensor]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,6 +88,9 @@ class OneByOne:
 
     clients: tuple[str, ...]
 
+
+Stacked: TypeAlias = tuple[Array, tuple[list[Array], Array, list[Array]]]
+"""The positions of some clients, and their arrays, lengths and counts as a kernel takes them."""
 
 Piece: TypeAlias = Batch | OneByOne
 """The unit of work of one worker."""
@@ -140,7 +149,7 @@ class Planner:
         self._choice = batching
         self._type = steps.data_type
         self._graphs: ClientGraphs | None = None
-        self._kept: tuple[Any, Any, list[PlannedPiece]] | None = None
+        self._kept: tuple[ClientSource, tuple[str, ...], list[PlannedPiece]] | None = None
         self.first_count = 0
         self._sizes: dict[Mode, int] = {}
         self._is_settled = True
@@ -197,14 +206,14 @@ class Planner:
             raise CannotBatchError("its form has no graphs for many clients")
         self._layout = DataLayout(self._type)
         check_types(self._graphs)
-        found = {
+        operations = {
             node.op
             for section in (self._graphs.take, self._graphs.merge)
             for node in all_nodes(read_section(section).graph)
         }
         is_on_processor = devices_for_calls(load_tensorflow())[0].startswith("CPU")
         chosen = self._choice.device
-        if not chosen and is_on_processor and not CONVOLUTIONS.isdisjoint(found):
+        if not chosen and is_on_processor and not CONVOLUTIONS.isdisjoint(operations):
             raise CannotBatchError(
                 "it has convolutions, which XLA computes slower than TensorFlow on this processor"
             )
@@ -260,12 +269,12 @@ class Planner:
             taken.append((seconds / len(batch.clients), alone))
             if len(taken) != TRIALS:
                 return
-            each, alone = sorted(taken, key=_quotient)[TRIALS // 2]
-            times = f"{1e6 * each:.3g} µs in a batch, and {1e6 * alone:.3g} µs by itself"
+            together, alone = sorted(taken, key=_quotient)[TRIALS // 2]
+            times = f"{1e6 * together:.3g} µs in a batch, and {1e6 * alone:.3g} µs by itself"
             self.decisions.append(f"a client takes {times}")
             key = next(key for key, kernel in self._kernels.items() if kernel is batch.kernel)
-            self.known[_kind(batch.kernel.mode, key)] = each < alone
-        if each >= alone:
+            self.known[_kind(batch.kernel.mode, key)] = together < alone
+        if together >= alone:
             self.refuse(batch, "that takes less time")
 
     def pieces(self, cohort: Cohort, reads: ClientSource) -> Iterator[PlannedPiece]:
@@ -280,18 +289,18 @@ class Planner:
         self._kept = None
         keeps = clients is source.clients and isinstance(source, GroupedSource | ReadOnce)
         self._is_settled = True
-        kept: list[PlannedPiece] = []
+        pieces: list[PlannedPiece] = []
         room = MOST_KEPT
         windows = self.windows(clients)
-        for placed in place(self.window(reads, each, len(clients)) for each in windows):
+        for placed in place(self.window(reads, window, len(clients)) for window in windows):
             if keeps:
-                kept.append(placed)
+                pieces.append(placed)
                 room -= _bytes_of(placed.piece)
                 if room < 0:
-                    keeps, kept = False, []
+                    keeps, pieces = False, []
             yield placed
         if keeps and self._is_settled:
-            self._kept = source, clients, kept
+            self._kept = source, clients, pieces
 
     def windows(self, clients: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Yield the clients of a round in windows, each of which is planned together."""
@@ -327,11 +336,11 @@ class Planner:
                 calls = _shared_equally(len(positions), kernel.size)
             for call in range(calls):
                 part = slice(call * len(positions) // calls, (call + 1) * len(positions) // calls)
-                names = tuple(clients[position] for position in positions[part])
+                names = tuple(clients[int(at)] for at in positions[part])
                 tensors = kernel.tensors(
-                    [each[part] for each in columns],
+                    [column[part] for column in columns],
                     lengths[part],
-                    [each[part] for each in counts],
+                    [count[part] for count in counts],
                     len(names),
                 )
                 yield Batch(names, kernel, tensors)
@@ -344,7 +353,7 @@ class Planner:
 
     def _kerneled(
         self, groups: Sequence[ClientGroup], alone: list[int]
-    ) -> list[tuple[Kernel, Any]]:
+    ) -> list[tuple[Kernel, Stacked]]:
         """Return the kernels with the clients that share each; add all other clients to `alone`."""
         keyed: dict[Key | None, list[ClientGroup]] = {}
         mode = Mode.VECTOR if self._is_vectorised(groups) else Mode.LOOP
@@ -353,29 +362,29 @@ class Planner:
         for group in groups:
             key = self._loop_key(group) if mode is Mode.LOOP else self._vector_key(group)
             keyed.setdefault(key, []).append(group)
-        made = sorted(keyed.items(), key=lambda pair: -_clients_in(pair[1]))
+        by_size = sorted(keyed.items(), key=lambda pair: -_clients_in(pair[1]))
         try:
-            kernels = [key and self._kernel(mode, key, _clients_in(each)) for key, each in made]
+            kernels = [key and self._kernel(mode, key, _clients_in(same)) for key, same in by_size]
         except CannotBatchError as error:
             # Only vectorised kernels raise it.
             self._is_tiny = False
             self.decisions.append(_refusal(mode, str(error)))
             return self._kerneled(groups, alone)
-        found: list[tuple[Kernel, Any]] = []
-        for (key, together), kernel in zip(made, kernels, strict=True):
+        kerneled: list[tuple[Kernel, Stacked]] = []
+        for (key, together), kernel in zip(by_size, kernels, strict=True):
             if key is None or kernel is None:
                 alone.extend(int(at) for group in together for at in group.positions)
             else:
-                found.append((kernel, self._stacked(key, together)))
-        return found
+                kerneled.append((kernel, self._stacked(key, together)))
+        return kerneled
 
     def _is_vectorised(self, groups: Sequence[ClientGroup]) -> bool:
         """Return whether a round with these groups is vectorised."""
         if self._is_tiny is None and self._graphs is not None:
-            accumulator, *_, given = types_of(self._graphs)
+            accumulator, *_, own = types_of(self._graphs)
             numbers = (
                 math.prod(size or 1 for size in leaf.shape or ())
-                for leaf in leaves(accumulator) + leaves(given)
+                for leaf in leaves(accumulator) + leaves(own)
                 if isinstance(leaf, TensorType)
             )
             self._is_tiny = sum(numbers) <= TINY
@@ -385,8 +394,8 @@ class Planner:
         """Give the arrays of kernels room for the longest sequences of all groups, and find the
         orders in which sequences are read."""
         lengths = [self._layout.lengths(_shapes(group)) for group in groups]
-        for each in lengths:
-            for at, length in enumerate(each):
+        for own in lengths:
+            for at, length in enumerate(own):
                 most = max(length, self._most.get(at, 1))
                 self._most[at] = 1 << (most - 1).bit_length()
         if self._orders is None and groups:
@@ -406,7 +415,7 @@ class Planner:
         runs = [order.runs(lengths[order.number]) for order in self._orders]
         if None in runs:
             return None
-        sizes = tuple(tuple(size for _, size in each or ()) for each in runs)
+        sizes = tuple(tuple(size for _, size in run or ()) for run in runs)
         padded = self._layout.padded(shapes, [self._most[at] for at in range(len(lengths))])
         return Key(padded, lengths, self._orders, sizes)
 
@@ -441,8 +450,8 @@ class Planner:
             self._kernels[key] = None
             return None
         if self._measures and known is None:
-            each = self._spent / max(1, self._done)
-            self._waiting[key] = self._waiting.get(key, 0.0) + clients * each
+            seconds = self._spent / max(1, self._done)
+            self._waiting[key] = self._waiting.get(key, 0.0) + clients * seconds
             if self._waiting[key] < self._patience:
                 self._is_settled = False
                 return None
@@ -468,7 +477,7 @@ class Planner:
         self._kernels[key] = kernel
         return kernel
 
-    def _stacked(self, key: Key, groups: Sequence[ClientGroup]) -> Any:
+    def _stacked(self, key: Key, groups: Sequence[ClientGroup]) -> Stacked:
         """Return the positions of the clients of some groups, and their arrays, lengths and counts
         as a kernel takes them."""
         positions = np.concatenate([group.positions for group in groups])
@@ -479,12 +488,14 @@ class Planner:
             else _fitted(groups[0].columns[at], shape)
             for at, shape in enumerate(key.shapes)
         ]
-        each = [self._layout.lengths(_shapes(group)) for group in groups]
+        own_lengths = [self._layout.lengths(_shapes(group)) for group in groups]
         times = [len(group.positions) for group in groups]
-        lengths = np.repeat(np.array(each, np.int64), times, axis=0)[order]
+        lengths = np.repeat(np.array(own_lengths, np.int64), times, axis=0)[order]
         counts = [
             np.repeat(
-                np.array([read.counts(own[read.number]) for own in each], np.int64), times, axis=0
+                np.array([read.counts(own[read.number]) for own in own_lengths], np.int64),
+                times,
+                axis=0,
             )[order]
             for read in key.orders
         ]
@@ -510,10 +521,10 @@ class Planner:
 
     def failed(self) -> None:
         """Record that a check failed in a batch."""
-        told = "clients of a batch in which a check fails are computed again, one by one"
+        decision = "clients of a batch in which a check fails are computed again, one by one"
         with self._lock:
-            if told not in self.decisions:
-                self.decisions.append(told)
+            if decision not in self.decisions:
+                self.decisions.append(decision)
 
 
 def _kind(mode: Mode, key: Key) -> str:
@@ -529,13 +540,13 @@ def _shapes(group: ClientGroup) -> tuple[tuple[int, ...], ...]:
     return tuple(column.shape[1:] for column in group.columns)
 
 
-def _fitted(column: Any, shape: tuple[int, ...]) -> Any:
+def _fitted(column: Array, shape: tuple[int, ...]) -> Array:
     """Return an array of clients padded with zeros to rows of this shape."""
     if column.shape[1:] == shape:
         return column
-    made = np.zeros((len(column), *shape), column.dtype)
-    made[:, : column.shape[1]] = column
-    return made
+    padded = np.zeros((len(column), *shape), column.dtype)
+    padded[:, : column.shape[1]] = column
+    return padded
 
 
 def _clients_in(groups: Sequence[ClientGroup]) -> int:

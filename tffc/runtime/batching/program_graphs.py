@@ -32,30 +32,30 @@ def link_programs(work: Lambda, component: Lambda) -> ClientGraphs:
       CannotBatchError: they call more than sections, or an aggregation uses server values.
       TffcError: no graph can hold them.
     """
-    for each in (work, component):
-        if first_violation(each, (CALL_DOMINANT,)) is not None:
+    for program in (work, component):
+        if first_violation(program, (CALL_DOMINANT,)) is not None:
             raise CannotBatchError("the programs of its form call more than sections")
     bindings = component.result.locals if isinstance(component.result, Block) else ()
-    calls = [(each, each.value) for each in bindings if isinstance(each.value, Call)]
-    plain = SideBySide([(each, PLAIN[uri_of(c)](c)) for each, c in calls if uri_of(c) in PLAIN])
+    calls = [(binding, binding.value) for binding in bindings if isinstance(binding.value, Call)]
+    plain = SideBySide([(b, PLAIN[uri_of(c)](c)) for b, c in calls if uri_of(c) in PLAIN])
     # Contributions to secure sums are returned for each client, not summed.
-    secure = SideBySide([(each, Sum(c)) for each, c in calls if uri_of(c) not in PLAIN])
+    secure = SideBySide([(b, Sum(c)) for b, c in calls if uri_of(c) not in PLAIN])
     _check(component, [aggregation for _, aggregation in (*plain.members, *secure.members)])
     return ClientGraphs(_link_take(work, component, plain, secure), _link_merge(plain))
 
 
 def _check(component: Lambda, aggregations: Iterable[Aggregation]) -> None:
     """Check that aggregations use only clients' contributions, and have a zero."""
-    for each in aggregations:
-        functions = [*each.operands_of("accumulate"), *each.operands_of("merge")]
+    for aggregation in aggregations:
+        functions = [*aggregation.operands_of("accumulate"), *aggregation.operands_of("merge")]
         uses = {name for node in functions for name in free_names(node)}
-        for value in each.values:
+        for value in aggregation.values:
             uses |= free_names(value) - {component.parameter_name}
             if any(path[:1] != (1,) for path in argument_paths(value, component)):
                 uses.add(str(component.parameter_name))
-        if uses or not each.has_zero:
+        if uses or not aggregation.has_zero:
             what = "uses what only the server has" if uses else "begins with the first client"
-            raise CannotBatchError(f"its {uri_of(each.call)} {what}")
+            raise CannotBatchError(f"its {uri_of(aggregation.call)} {what}")
 
 
 def _link_take(work: Lambda, component: Lambda, plain: SideBySide, secure: SideBySide) -> Compiled:
@@ -66,8 +66,8 @@ def _link_take(work: Lambda, component: Lambda, plain: SideBySide, secure: SideB
     totals, argument = elements(emitter.builder.parameter(type))
     emitter.values[component.parameter_name] = ((), emitter.apply(work, argument))
     added = plain.accumulate(emitter, totals, plain.contribute(emitter))
-    given = elements(secure.contribute(emitter))
-    return emitter.finish((added, *given), StructType([accumulator, *secure.update]))
+    contributions = elements(secure.contribute(emitter))
+    return emitter.finish((added, *contributions), StructType([accumulator, *secure.update]))
 
 
 def _link_merge(plain: SideBySide) -> Compiled:
@@ -88,7 +88,7 @@ class _WholeEmitter(Emitter):
     def _apply(self, function: FunctionValue, argument: Operand | None) -> Task[Operand]:
         result = yield super()._apply(function, argument)
         if isinstance(function, Compiled):
-            self._given.update((each.node, each) for each in tensors(result))
+            self._given.update((tensor.node, tensor) for tensor in tensors(result))
         return result
 
     def finish(self, result: Operand, type: Type) -> Compiled:
@@ -99,7 +99,7 @@ class _WholeEmitter(Emitter):
                 raise CannotBatchError("nothing comes of what its clients compute")
             return self.builder.finish(result, type)
         held = results[0]
-        waits = [Tensor(f"^{each.node}", each.type) for each in self._given.values()]
+        waits = [Tensor(f"^{tensor.node}", tensor.type) for tensor in self._given.values()]
         attributes = {"T": type_attribute(held.type)}
         last = self.builder.add("Identity", [held, *waits], attributes, [held.type])
         return self.builder.finish(from_leaves(result, [*last, *results[1:]]), type)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import Tensor, load_tensorflow
 from tffc.runtime.reductions.slices import Arrangement, arranged
 
 Run: TypeAlias = tuple[int, int]
@@ -69,7 +69,7 @@ class Order:
         """Return the number of elements in each run; empty if there are too many runs."""
         return [count for count, _ in self.runs(length) or ()]
 
-    def begin(self, index: Any, length: Any) -> Any:
+    def begin(self, index: Tensor, length: Tensor) -> Tensor:
         """Return where the element at an index begins among the arranged rows."""
         if not self.size:
             return index
@@ -86,20 +86,20 @@ class Order:
         return "RepeatDataset" not in operations[1:]
 
 
-def lengths(length: Any, arrangements: Sequence[Arrangement]) -> list[Any]:
+def lengths(length: Tensor, arrangements: Sequence[Arrangement]) -> list[Tensor]:
     """Return the number of items before the first arrangement and after each."""
-    found = [length]
+    counts = [length]
     for operation, number in arrangements:
         if operation == "RepeatDataset":
             length = length * number
         else:
             taken = _minimum(length, number)
             length = length - taken if operation == "SkipDataset" else taken
-        found.append(length)
-    return found
+        counts.append(length)
+    return counts
 
 
-def places(place: Any, arrangements: Sequence[Arrangement], length: Any) -> Any:
+def places(place: Tensor, arrangements: Sequence[Arrangement], length: Tensor) -> Tensor:
     """Return the index, among `length` items, of the one at `place` after the arrangements."""
     before = lengths(length, arrangements)
     for (operation, number), count in reversed(list(zip(arrangements, before, strict=False))):
@@ -111,7 +111,7 @@ def places(place: Any, arrangements: Sequence[Arrangement], length: Any) -> Any:
     return place
 
 
-def _minimum(first: Any, second: int) -> Any:
+def _minimum(first: Tensor, second: int) -> Tensor:
     if isinstance(first, int):
         return min(first, second)
     return load_tensorflow().minimum(first, second)
@@ -127,11 +127,11 @@ class Rows:
     """
 
     number: int
-    columns: tuple[Any, ...]
-    length: Any
+    columns: tuple[Tensor, ...]
+    length: Tensor
     most: int
     like: int
-    counts: Callable[[Order], Sequence[Any]]
+    counts: Callable[[Order], Sequence[Tensor]]
 
 
 class RowElements:
@@ -147,7 +147,7 @@ class RowElements:
         if most and order.is_cyclic and (order.rows or most > rows.most):
             self._columns = self._cycle(most)
 
-    def _cycle(self, most: int) -> tuple[Any, ...]:
+    def _cycle(self, most: int) -> tuple[Tensor, ...]:
         """Return the columns with the sequence's first rows repeated after its last, so that
         consecutive rows can be sliced out."""
         tf, rows = self._tf, self._rows
@@ -155,7 +155,7 @@ class RowElements:
         at = tf.range(rows.most + most - 1, dtype=tf.int64) % length
         return tuple(tf.gather(column, at) for column in rows.columns)
 
-    def take(self, index: Any, size: int) -> tuple[Any, ...]:
+    def take(self, index: Tensor, size: int) -> tuple[Tensor, ...]:
         """Return the components of an element of `size` rows; with 0, of a row without a batch
         axis."""
         tf, order, length = self._tf, self._order, self._rows.length
@@ -170,14 +170,14 @@ class RowElements:
         at = places(at, order.rows, tf.cast(length, tf.int64))
         return tuple(tf.gather(column, at) for column in self._rows.columns)
 
-    def _take_fixed(self, place: list[int]) -> tuple[Any, ...]:
+    def _take_fixed(self, place: list[int]) -> tuple[Tensor, ...]:
         columns, first = self._rows.columns, place[0]
         if place == list(range(first, first + len(place))):
             whole = len(place) == self._rows.most
             return columns if whole else tuple(c[first : first + len(place)] for c in columns)
         return tuple(self._tf.gather(column, place) for column in columns)
 
-    def _slice(self, column: Any, at: Any, size: int) -> Any:
+    def _slice(self, column: Tensor, at: Tensor, size: int) -> Tensor:
         begin = self._tf.stack([at, *[0] * (column.shape.rank - 1)])
         shape = [size, *column.shape[1:]]
         if self._is_fixed:

@@ -51,15 +51,15 @@ class ComponentUse(NamedTuple):
         return " > ".join((_name(self.component), *map(_name, self.use.path)))
 
 
-def read_kinds(given: Collection[str]) -> frozenset[str]:
+def read_kinds(kinds: Collection[str]) -> frozenset[str]:
     """Return the kinds that a user consents to.
 
     Raises:
       LanguageValueError: one of them is not a kind.
     """
-    names = [given] if isinstance(given, str) else given
+    names = [kinds] if isinstance(kinds, str) else kinds
     for name in names:
-        if name not in KINDS or isinstance(given, str):
+        if name not in KINDS or isinstance(kinds, str):
             raise LanguageValueError(
                 "E706",
                 f"{name!r} is not a kind of effect",
@@ -92,7 +92,7 @@ def check_consent(programs: Mapping[str, Node], allowed: Collection[str]) -> Non
     """
     uses = list(find_outside(programs))
     _refuse_what_never_runs(uses)
-    refused = [each for each in uses if each.use.kind not in allowed]
+    refused = [placed for placed in uses if placed.use.kind not in allowed]
     if not refused:
         return
     first = refused[0]
@@ -121,7 +121,7 @@ def check_can_run(programs: Mapping[str, Node]) -> None:
 
 
 def _refuse_what_never_runs(uses: Sequence[ComponentUse]) -> None:
-    refused = [each for each in uses if each.use.never_runs]
+    refused = [placed for placed in uses if placed.use.never_runs]
     if not refused:
         return
     first = refused[0]
@@ -137,14 +137,14 @@ def _refuse_what_never_runs(uses: Sequence[ComponentUse]) -> None:
 
 
 def _noted(uses: Sequence[ComponentUse]) -> tuple[str, ...]:
-    notes = [f"{each.use.kind}: {each} in {each.place()}" for each in uses[:SHOWN]]
+    notes = [f"{placed.use.kind}: {placed} in {placed.place()}" for placed in uses[:SHOWN]]
     more = (f"and {len(uses) - SHOWN} more",) if len(uses) > SHOWN else ()
     return (*notes, *more)
 
 
 def kinds_of(uses: Sequence[ComponentUse]) -> tuple[str, ...]:
     """Return the kinds of the operations found, in the usual order."""
-    kinds = {each.use.kind for each in uses}
+    kinds = {placed.use.kind for placed in uses}
     return tuple(kind for kind in KINDS if kind in kinds)
 
 

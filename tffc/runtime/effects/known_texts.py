@@ -12,13 +12,18 @@ import dataclasses
 import itertools
 import math
 import pathlib
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tffc.graphs.body import Body, Edge
 from tffc.graphs.functions import ALTERNATIVES, Library
 from tffc.graphs.operations.effects import read_table
 from tffc.support.trampoline import Task, run
+
+if TYPE_CHECKING:
+    from tffc.graphs.node import NodeView
+    from tffc.graphs.proto import OpDef
+
 
 MOST_STEPS = 100_000
 """The limit on tensors visited in a section; those beyond count as computed."""
@@ -90,7 +95,7 @@ class KnownTexts:
         self,
         library: Library,
         graph: Body,
-        callers: Mapping[str, Sequence[tuple[str, Any]]],
+        callers: Mapping[str, Sequence[tuple[str, NodeView]]],
     ) -> None:
         self._library = library
         self._graph = graph
@@ -131,12 +136,12 @@ class KnownTexts:
                 continue
             before = list(self._before(place, node))
             all_known = all_known and bool(before) and None not in before
-            new = [each for each in before if each is not None and each not in order]
+            new = [earlier for earlier in before if earlier is not None and earlier not in order]
             order.update(dict.fromkeys(new))
             waiting.extend(reversed(new))
         return Texts(tuple(known), all_known)
 
-    def _join(self, place: TensorPlace, node: Any) -> Generator[Any, Any, Texts]:
+    def _join(self, place: TensorPlace, node: NodeView) -> Task[Texts]:
         if place not in self._joined:
             # Set before its inputs are visited, so that a cycle counts as computed.
             self._joined[place] = COMPUTED
@@ -146,10 +151,10 @@ class KnownTexts:
             self._joined[place] = _joined(parts, node.attr["separator"].s)
         return self._joined[place]
 
-    def _node(self, place: TensorPlace) -> Any:
+    def _node(self, place: TensorPlace) -> NodeView | None:
         return self._body(place.function).nodes.get(place.edge.node)
 
-    def _before(self, place: TensorPlace, node: Any) -> Iterator[TensorPlace | None]:
+    def _before(self, place: TensorPlace, node: NodeView | None) -> Iterator[TensorPlace | None]:
         """Yield the places whose strings this place passes on; None where they are unknown."""
         if node is None:
             return self._given(place)
@@ -163,7 +168,7 @@ class KnownTexts:
         return self._results(place, node, edges)
 
     def _elements(
-        self, place: TensorPlace, node: Any, edges: Sequence[Edge]
+        self, place: TensorPlace, node: NodeView, edges: Sequence[Edge]
     ) -> Iterator[TensorPlace | None]:
         assert place.part is not None
         match DATASETS.get(node.op):
@@ -179,7 +184,7 @@ class KnownTexts:
                 yield from self._results(place, node, edges)
 
     def _results(
-        self, place: TensorPlace, node: Any, edges: Sequence[Edge]
+        self, place: TensorPlace, node: NodeView, edges: Sequence[Edge]
     ) -> Iterator[TensorPlace | None]:
         """Yield the places that the results of a calling node come from."""
         port = place.edge.port
@@ -225,7 +230,7 @@ class KnownTexts:
             yield from self._passed(caller, node, place, number, len(names))
 
     def _passed(
-        self, caller: str, node: Any, place: TensorPlace, number: int, count: int
+        self, caller: str, node: NodeView, place: TensorPlace, number: int, count: int
     ) -> Iterator[TensorPlace | None]:
         edges = self.inputs(caller, node.name)
         if node.op in CALLS or node.op == place.function:
@@ -239,7 +244,7 @@ class KnownTexts:
             yield None
 
     def _applied(
-        self, caller: str, node: Any, place: TensorPlace, number: int, count: int
+        self, caller: str, node: NodeView, place: TensorPlace, number: int, count: int
     ) -> Iterator[TensorPlace | None]:
         """Yield the places of what a dataset passes to its function: a state, an element's
         components, further inputs."""
@@ -264,14 +269,14 @@ def _only(
     yield TensorPlace(function, edges[number], part) if 0 <= number < len(edges) else None
 
 
-def _names(arguments: Any) -> list[str]:
+def _names(arguments: Sequence[OpDef.ArgDef]) -> list[str]:
     """Return the names of arguments or results; none if one of them is a list of tensors."""
-    if any(each.number_attr or each.type_list_attr for each in arguments):
+    if any(argument.number_attr or argument.type_list_attr for argument in arguments):
         return []
-    return [each.name for each in arguments]
+    return [argument.name for argument in arguments]
 
 
-def _count(node: Any, types: str) -> int | None:
+def _count(node: NodeView, types: str) -> int | None:
     """Return the number of types in an attribute's list; None if the caller of the function sets
     it."""
     if types not in node.attr:
@@ -279,12 +284,12 @@ def _count(node: Any, types: str) -> int | None:
     return None if node.attr[types].placeholder else len(node.attr[types].list.type)
 
 
-def _constants(node: Any) -> list[bytes]:
+def _constants(node: NodeView) -> list[bytes]:
     tensor = node.attr["value"].tensor
     return list(tensor.string_val[: MOST_TEXTS + 1]) or [b""]
 
 
-def _is_given(node: Any) -> bool:
+def _is_given(node: NodeView) -> bool:
     """Return whether a constant's value is in the node itself, not set by the caller of its
     function."""
     return "value" in node.attr and node.attr["value"].HasField("tensor")

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.body import body_of_graph
 from tffc.graphs.functions import SYMBOLIC_GRADIENT, Library, named_functions
@@ -30,6 +30,10 @@ from tffc.language.wire import read_tensorflow, read_xla
 from tffc.linking.section import SectionContent, read_section
 from tffc.runtime.effects.known_texts import TABLES, KnownTexts
 from tffc.support.errors import GraphError
+
+if TYPE_CHECKING:
+    from tffc.graphs.node import NodeView
+
 
 NAMING = (
     "address",
@@ -98,33 +102,35 @@ def outside_uses(section: Compiled) -> tuple[Use, ...]:
         return ()
     content = read_section(section)
     library = Library(content.graph.library)
-    found = list(_found("", content.nodes, content.own_nodes(), library))
+    outside_nodes = list(_found("", content.nodes, content.own_nodes(), library))
     for name in library.functions:
         nodes = library.nodes(name)
-        found += _found(name, nodes, nodes, library)
-    if not found:
+        outside_nodes += _found(name, nodes, nodes, library)
+    if not outside_nodes:
         return ()
     calls = _Calls(content, library)
-    return tuple(use for kinds, name, node in found for use in calls.uses(kinds, name, node))
+    return tuple(
+        use for kinds, name, node in outside_nodes for use in calls.uses(kinds, name, node)
+    )
 
 
 def _xla(section: Compiled) -> Iterator[Use]:
     content = read_xla(section.payload)
-    told: set[str] = set()
+    reported: set[str] = set()
     for opcode, target in hlo.instructions(content.hlo_module):
         effect = hlo.effect_of(opcode, target)
         if effect in OUTSIDE:
-            told.add(target)
+            reported.add(target)
             yield Use(OUTSIDE[effect], opcode, (target.encode(),) if target else (), ())
     for target in hlo.foreign_calls(content.hlo_module, content.stablehlo):
-        if target not in told:
+        if target not in reported:
             effect = hlo.effect_of(hlo.CUSTOM_CALL, target) or Effect.OTHER
             yield Use(OUTSIDE[effect], hlo.CUSTOM_CALL, (target.encode(),), ())
 
 
 def _found(
-    function: str, nodes: Mapping[str, Any], beside: Mapping[str, Any], library: Library
-) -> Iterator[tuple[list[str], str, Any]]:
+    function: str, nodes: Mapping[str, NodeView], beside: Mapping[str, NodeView], library: Library
+) -> Iterator[tuple[list[str], str, NodeView]]:
     """Yield the kinds of effects of each node in one body that has any, the function and the
     node."""
     for node in nodes.values():
@@ -138,8 +144,8 @@ class _Calls:
 
     def __init__(self, content: SectionContent, library: Library) -> None:
         self._library = library
-        self._first: dict[str, tuple[str, Any]] = {}
-        self._callers: dict[str, list[tuple[str, Any]]] = {}
+        self._first: dict[str, tuple[str, NodeView]] = {}
+        self._callers: dict[str, list[tuple[str, NodeView]]] = {}
         known: set[str] = set()
         # The graph first, then functions that it does not call.
         for root in ("", *library.functions):
@@ -153,7 +159,7 @@ class _Calls:
         graph = dataclasses.replace(body_of_graph(content.nodes), nodes=content.own_nodes())
         self._texts = KnownTexts(library, graph, self._callers)
 
-    def _walk(self, root: str, graph: Mapping[str, Any], known: set[str]) -> None:
+    def _walk(self, root: str, graph: Mapping[str, NodeView], known: set[str]) -> None:
         """Record the calls in a function, or in the graph, and in everything it calls."""
         order = [root]
         # The list grows during the loop.
@@ -167,11 +173,11 @@ class _Calls:
                         self._first[called] = caller, node
                         order.append(called)
 
-    def _called_by(self, node: Any) -> list[str]:
+    def _called_by(self, node: NodeView) -> list[str]:
         names = [node.op, *(call.name for call in named_functions(node.attr))]
         return [name for name in names if name in self._library.functions]
 
-    def uses(self, kinds: list[str], function: str, node: Any) -> Iterator[Use]:
+    def uses(self, kinds: list[str], function: str, node: NodeView) -> Iterator[Use]:
         """Yield the effects of a node; a file on another machine is an effect on the network
         too."""
         names, computed = self._named(function, node)
@@ -183,7 +189,7 @@ class _Calls:
         if remote and files in kinds and network not in kinds:
             yield Use(network, node.op, _shown(remote), path, computed)
 
-    def _path(self, function: str, node: Any) -> tuple[str, ...]:
+    def _path(self, function: str, node: NodeView) -> tuple[str, ...]:
         """Return the `path` of a `Use`."""
         steps = [node.name]
         while function:
@@ -197,7 +203,7 @@ class _Calls:
             steps.append(caller.name)
         return tuple(reversed(steps))
 
-    def _named(self, function: str, node: Any) -> tuple[list[bytes], bool]:
+    def _named(self, function: str, node: NodeView) -> tuple[list[bytes], bool]:
         """Return the names in a node's attributes and inputs, and whether there may be others."""
         attributes = [node.attr[name] for name in NAMING if name in node.attr]
         named = [text for value in attributes for text in (value.s, *value.list.s) if text]
@@ -206,11 +212,13 @@ class _Calls:
         # Which inputs hold names is not known: list the known strings of all inputs, and ignore
         # computed ones.
         if places is None:
-            given = (text for edge in edges for text in self._texts.of(function, edge).known)
-            return [*named, *filter(None, given)], any(value.placeholder for value in attributes)
-        found = [self._texts.of(function, edges[place]) for place in places if place < len(edges)]
-        known = [text for each in found for text in each.known]
-        return [*named, *known], not all(each.all_known for each in found)
+            constants = (text for edge in edges for text in self._texts.of(function, edge).known)
+            return [*named, *filter(None, constants)], any(
+                value.placeholder for value in attributes
+            )
+        texts = [self._texts.of(function, edges[place]) for place in places if place < len(edges)]
+        known = [text for texts_of_edge in texts for text in texts_of_edge.known]
+        return [*named, *known], not all(texts_of_edge.all_known for texts_of_edge in texts)
 
 
 def _shown(names: list[bytes]) -> tuple[bytes, ...]:

@@ -18,6 +18,7 @@ from tffc.runtime.reductions.loops import loops_for_reductions
 from tffc.support.errors import FormError, GraphError
 
 if TYPE_CHECKING:
+    from tffc.graphs.proto import GraphDef
     from tffc.runtime.frameworks.tensorflow.runner import Columns, Rewrite
 
 
@@ -36,7 +37,7 @@ def _rewrite() -> Rewrite:
     return loops_for_reductions if is_showing() else _silent_loops
 
 
-def _silent_loops(graph: Any, columns: Columns) -> None:
+def _silent_loops(graph: GraphDef, columns: Columns) -> None:
     leave_prints_out(graph)
     loops_for_reductions(graph, columns)
 

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Generator, Iterable
+from typing import TYPE_CHECKING
 
-from tffc.graphs.node import source
+from tffc.graphs.node import Nodes, source
 from tffc.runtime.frameworks.tensorflow.quiet import is_quiet, quiet
 from tffc.support.errors import DataError, TffcError
 from tffc.support.explanations import has_page, read_page
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import GraphDef
+
 
 _is_showing = contextvars.ContextVar("is_showing", default=False)
 
@@ -81,7 +85,7 @@ FILE = b"file://"
 """How the output of a print begins that goes to a file, which is an effect of its own."""
 
 
-def leave_prints_out(graph: Any) -> None:
+def leave_prints_out(graph: GraphDef) -> None:
     """Make operations of a GraphDef that print do nothing, also inside of functions.
 
     What waited for a print waits for what the print waited for.
@@ -92,7 +96,7 @@ def leave_prints_out(graph: Any) -> None:
         _leave_out(function.node_def, arguments)
 
 
-def _leave_out(nodes: Any, arguments: frozenset[str]) -> None:
+def _leave_out(nodes: Nodes, arguments: frozenset[str]) -> None:
     for node in nodes:
         if node.op == "PrintV2" and not node.attr["output_stream"].s.startswith(FILE):
             node.op = "NoOp"
@@ -106,6 +110,6 @@ def _leave_out(nodes: Any, arguments: frozenset[str]) -> None:
             node.attr["T"].type = kind
 
 
-def _waiting(edges: Any, arguments: frozenset[str]) -> list[str]:
+def _waiting(edges: Iterable[str], arguments: frozenset[str]) -> list[str]:
     """Return control edges in place of edges; arguments of functions are always there."""
     return [f"^{name}" for name in dict.fromkeys(map(source, edges)) if name not in arguments]

@@ -113,7 +113,7 @@ class Aggregator:
         """
         if shares.keys() != self._shares.expected:
             return
-        if any(len(each) != (OWN if to == name else SEALED) for to, each in shares.items()):
+        if any(len(share) != (OWN if to == name else SEALED) for to, share in shares.items()):
             raise _unfit(name, "its shares have another size than shares")
         self._shares.receive(name, shares)
 

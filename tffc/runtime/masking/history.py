@@ -67,7 +67,7 @@ class History:
                 self._pasts[program] = dataclasses.replace(theirs, labels=list(theirs.labels))
             elif own.round == theirs.round:
                 own.is_over = own.is_over or theirs.is_over
-                own.labels += [each for each in theirs.labels if each not in own.labels]
+                own.labels += [label for label in theirs.labels if label not in own.labels]
 
     def to_json(self) -> dict[str, Any]:
         """Return the history as an object of JSON."""
@@ -89,7 +89,7 @@ class History:
 def _past(fields: Any) -> _Past:
     if isinstance(fields, dict):
         held = cast("dict[str, Any]", fields)
-        round, is_over, labels = (held.get(each) for each in ("round", "is_over", "labels"))
+        round, is_over, labels = (held.get(key) for key in ("round", "is_over", "labels"))
         if isinstance(round, int) and isinstance(is_over, bool) and isinstance(labels, list):
-            return _Past(round, is_over, [str(each) for each in cast("list[Any]", labels)])
+            return _Past(round, is_over, [str(label) for label in cast("list[Any]", labels)])
     raise ValueError("it is not a history of masked sums")

@@ -130,7 +130,7 @@ class Participant:
         Without a history, it remembers this sum alone.
         """
         held = json.loads(content)
-        segments = tuple(Segment(*each) for each in held["segments"])
+        segments = tuple(Segment(*segment) for segment in held["segments"])
         program, round, sent = held["context"]
         label = bytes.fromhex(held["label"])
         terms = Terms(label, held["threshold"], segments, program, round, bytes.fromhex(sent))
@@ -138,7 +138,7 @@ class Participant:
         restored._sealing = Agreement(bytes.fromhex(held["sealing"]))
         restored._masking = Agreement(bytes.fromhex(held["masking"]))
         restored._seed = bytes.fromhex(held["seed"])
-        restored._keys = {n: Keys(*map(bytes.fromhex, each)) for n, each in held["keys"].items()}
+        restored._keys = {n: Keys(*map(bytes.fromhex, parts)) for n, parts in held["keys"].items()}
         restored._shares = {name: tuple(pair) for name, pair in held["shares"].items()}
         restored._clients = held["clients"]
         survivors = held["survivors"]
@@ -169,8 +169,10 @@ class Participant:
             self._check_keys(keys)
             self._keys = dict(keys)
             at = points(keys)
-            own = (int.from_bytes(each, "little") for each in (self._seed, self._masking.secret))
-            seeds, secrets = (split(each, self.terms.threshold, at.values()) for each in own)
+            own = (
+                int.from_bytes(secret, "little") for secret in (self._seed, self._masking.secret)
+            )
+            seeds, secrets = (split(secret, self.terms.threshold, at.values()) for secret in own)
             pairs = dict(zip(at, zip(seeds, secrets, strict=True), strict=True))
             self._shares[self.name] = pairs[self.name]
             return {other: self._dealt(other, *pair) for other, pair in pairs.items()}
@@ -282,7 +284,9 @@ class Participant:
             self._masking.public,
         ):
             raise self._refusal("E981", "its own public keys are not among those of all")
-        every = distinct_points([k for each in keys.values() for k in (each.sealing, each.masking)])
+        every = distinct_points(
+            [k for key_set in keys.values() for k in (key_set.sealing, key_set.masking)]
+        )
         signers = [key.to_bytes() for key in map(self._key_of, keys) if key is not None]
         if len(set(every)) < len(every) or len(set(signers)) < len(signers):
             raise self._refusal("E981", "two participants have one public key")
@@ -293,18 +297,18 @@ class Participant:
                 f"than it demands: {self._demands.participants}, and more than "
                 f"{self._demands.fraction:.0%} of them as the threshold",
             )
-        for name, each in keys.items():
-            self._verify(name, each.signature, each.said(name, self._digest))
+        for name, announced in keys.items():
+            self._verify(name, announced.signature, announced.said(name, self._digest))
 
     def _check_confirmations(self, confirmations: Mapping[str, bytes]) -> None:
         """Check that enough survivors confirmed what it confirmed; others do not count."""
         assert self._survivors is not None
         clients = {self.name: self._clients}
         for other in self._survivors & confirmations.keys():
-            each = Confirmation.from_bytes(confirmations[other])
+            confirmation = Confirmation.from_bytes(confirmations[other])
             if other != self.name:
-                self._verify(other, each.signature, self._said(other, each.clients))
-                clients[other] = each.clients
+                self._verify(other, confirmation.signature, self._said(other, confirmation.clients))
+                clients[other] = confirmation.clients
         self._check_enough(clients, "a signature under who survived")
         contributing = sum(count > 0 for count in clients.values())
         total = sum(clients.values())
@@ -393,7 +397,7 @@ class Participant:
 
 
 def _hex(keys: Keys) -> list[str]:
-    return [each.hex() for each in (keys.sealing, keys.masking, keys.signature)]
+    return [key.hex() for key in (keys.sealing, keys.masking, keys.signature)]
 
 
 def _said_of_survivors(view: bytes, survivors: Collection[str]) -> bytes:

@@ -34,5 +34,5 @@ def purpose_of_own_mask(digest: bytes, name: str) -> bytes:
 def view_of(digest: bytes, keys: Mapping[str, Keys], sharing: Collection[str]) -> bytes:
     """Return the digest of what a participant was told before its vector: the terms, the public
     keys of all, and who shared secrets."""
-    each = (joined(name, keys[name].sealing, keys[name].masking) for name in sorted(keys))
-    return hashlib.sha256(joined("view", digest, *each, joined_names(sharing))).digest()
+    announced = (joined(name, keys[name].sealing, keys[name].masking) for name in sorted(keys))
+    return hashlib.sha256(joined("view", digest, *announced, joined_names(sharing))).digest()

@@ -62,7 +62,7 @@ class Recovery:
 
     def agreement(self, dealer: str, public: bytes) -> Agreement:
         """Return the masking keys of a participant that dropped out; raises as `seed` does."""
-        secret = self._secret(dealer, SECRETS, lambda each: Agreement(each).public == public)
+        secret = self._secret(dealer, SECRETS, lambda secret: Agreement(secret).public == public)
         return Agreement(secret)
 
     def _secret(self, dealer: str, kind: str, is_right: Callable[[bytes], bool]) -> bytes:
@@ -71,7 +71,7 @@ class Recovery:
         secret = self._combined(holders, dealer, kind)
         if is_right(secret):
             return secret
-        right = [each for each in self._revealed if self._fits(each, dealer, kind)]
+        right = [value for value in self._revealed if self._fits(value, dealer, kind)]
         wrong = self._revealed.keys() - set(right)
         self.wrong |= wrong
         if len(right) < self._threshold:

@@ -42,14 +42,14 @@ def weights(points: Sequence[int], prime: int = PRIME) -> list[int]:
     product = 1
     for point in points:
         product = product * point % prime
-    found: list[int] = []
+    factors: list[int] = []
     for point in points:
         below = point
         for other in points:
             if other != point:
                 below = below * (other - point) % prime
-        found.append(product * pow(below, -1, prime) % prime)
-    return found
+        factors.append(product * pow(below, -1, prime) % prime)
+    return factors
 
 
 def combine(shares: Iterable[int], factors: Iterable[int], prime: int = PRIME) -> int:

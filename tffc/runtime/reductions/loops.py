@@ -9,21 +9,26 @@ otherwise it reads them from an iterator.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from tffc.graphs.functions import Library, rename_outputs
-from tffc.graphs.node import control_edges
+from tffc.graphs.node import Nodes, control_edges
 from tffc.graphs.rewrites.inlining import CALL, inline_calls, inline_given
 from tffc.graphs.rewrites.waiting import let_readers_wait
 from tffc.linking.attributes import VARIANT
 from tffc.runtime.reductions.slices import Slices, find_slices, make_function
 from tffc.runtime.reductions.steps import Step, find_steps
 
+if TYPE_CHECKING:
+    from tffc.graphs.proto import FunctionDef, GraphDef, NodeDef, OpDef
+    from tffc.runtime.frameworks.tensorflow.load import Tensor
+
+
 REDUCE = "ReduceDataset"
 
 
-def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, int]]]) -> None:
+def loops_for_reductions(graph: GraphDef, columns: Mapping[str, Sequence[tuple[str, int]]]) -> None:
     """Replace each reduction in a GraphDef of TensorFlow's own class, also inside its functions.
 
     `columns` says which datasets have as elements the rows of placeholders, by the datasets' names:
@@ -60,22 +65,22 @@ def loops_for_reductions(graph: Any, columns: Mapping[str, Sequence[tuple[str, i
 class _Rewriting:
     """The nodes of a graph, or of the function named `inside`."""
 
-    graph: Any
-    nodes: Any
+    graph: GraphDef
+    nodes: Nodes
     inside: str
     columns: Mapping[str, Sequence[tuple[str, int]]]
 
-    def replace_all(self, signatures: Mapping[str, Any]) -> bool:
+    def replace_all(self, signatures: Mapping[str, OpDef]) -> bool:
         """Replace the reductions, keeping their names; return whether there were any."""
-        found = [node for node in self.nodes if node.op == REDUCE]
-        by_name = {node.name: node for node in self.nodes} if found else {}
-        for node in found:
+        reductions = [node for node in self.nodes if node.op == REDUCE]
+        by_name = {node.name: node for node in self.nodes} if reductions else {}
+        for node in reductions:
             source, steps = find_steps(node, by_name, signatures)
             slices = find_slices(source, by_name, self.columns)
             loop = _Loop(self, node, source, steps)
             elements = _Iterator(loop) if slices is None else _Gathering(loop, slices, self.columns)
             loop.build(elements)
-        return bool(found)
+        return bool(reductions)
 
 
 class _Elements(Protocol):
@@ -88,11 +93,11 @@ class _Elements(Protocol):
         """Add nodes for the initial values of the variables, next to the reduction."""
         ...
 
-    def more(self, condition: Any) -> str:
+    def more(self, condition: FunctionDef) -> str:
         """Add nodes to the condition that compute whether there is another element."""
         ...
 
-    def take(self, body: Any) -> tuple[list[str], list[str]]:
+    def take(self, body: FunctionDef) -> tuple[list[str], list[str]]:
         """Add nodes to the body for the element's components, and for the next values of the
         variables."""
         ...
@@ -105,7 +110,9 @@ class _Loop:
     states of the steps, those of the elements' source, and the steps' captured inputs.
     """
 
-    def __init__(self, place: _Rewriting, node: Any, source: str, steps: Sequence[Step]) -> None:
+    def __init__(
+        self, place: _Rewriting, node: NodeDef, source: str, steps: Sequence[Step]
+    ) -> None:
         self.place = place
         self.node = node
         self.source = source
@@ -158,7 +165,7 @@ class _Loop:
         for index, type in enumerate(self._others):
             _result(body, f"next_other_{index}", type, f"other_{index}")
 
-    def _add_steps(self, body: Any, given: list[tuple[str, int]]) -> list[str]:
+    def _add_steps(self, body: FunctionDef, element: list[tuple[str, int]]) -> list[str]:
         """Add the steps to the body, starting from an element's components; return the next
         states."""
         following: list[str] = []
@@ -170,14 +177,14 @@ class _Loop:
             before = [(f"state_{states + i}", type) for i, type in enumerate(step.state_types)]
             beside = [(f"other_{others + i}", type) for i, type in enumerate(step.other_types)]
             results = [*step.state_types, *step.results]
-            call = _add_call(body.node_def, f"step_{number}", [*before, *given, *beside], results)
-            call.attr["f"].CopyFrom(step.function)
+            call = _add_call(body.node_def, f"step_{number}", [*before, *element, *beside], results)
+            call.attr["f"].func.CopyFrom(step.function)
             edges = [f"{call.name}:output:{port}" for port in range(len(results))]
             following[:0] = edges[: len(before)]
-            given = list(zip(edges[len(before) :], step.results, strict=True))
+            element = list(zip(edges[len(before) :], step.results, strict=True))
         return following
 
-    def _add_function(self, part: str, elements: _Elements) -> Any:
+    def _add_function(self, part: str, elements: _Elements) -> FunctionDef:
         """Add a new function of the loop's variables."""
         function = self.place.graph.library.function.add()
         function.signature.name = f"{self.name}_{part}"
@@ -212,23 +219,23 @@ class _Iterator:
         first = self._add_next(nodes, f"{name}/first", [handle, f"^{begin.name}"])
         return [loop.output(first, "optional"), handle]
 
-    def more(self, condition: Any) -> str:
+    def more(self, condition: FunctionDef) -> str:
         condition.node_def.add(name="more", op="OptionalHasValue", input=["given_0"])
         return "more:has_value:0"
 
-    def take(self, body: Any) -> tuple[list[str], list[str]]:
+    def take(self, body: FunctionDef) -> tuple[list[str], list[str]]:
         value = body.node_def.add(name="value", op="OptionalGetValue", input=["given_0"])
         self._describe(value)
         following = self._add_next(body.node_def, "following", ["given_1"])
         elements = [f"value:components:{index}" for index in range(len(self._loop.elements))]
         return elements, [f"{following}:optional:0", "given_1"]
 
-    def _add_next(self, nodes: Any, name: str, inputs: list[str]) -> str:
+    def _add_next(self, nodes: Nodes, name: str, inputs: list[str]) -> str:
         node = nodes.add(name=name, op="IteratorGetNextAsOptional", input=inputs)
         self._describe(node)
         return name
 
-    def _describe(self, node: Any) -> None:
+    def _describe(self, node: NodeDef) -> None:
         """Set the attributes that describe the dataset's elements; their shapes need not be
         known."""
         node.attr["output_types"].list.type.extend(self._loop.elements)
@@ -260,23 +267,25 @@ class _Gathering:
         columns = [f"{name}:0" for name, _ in self._columns]
         return [*(f"{order.name}:{port}" for port in range(len(self._variables))), *columns]
 
-    def more(self, condition: Any) -> str:
+    def more(self, condition: FunctionDef) -> str:
         self._add("more", self._slices.more, self._variables)
-        given = [(f"given_{index}", type) for index, type in enumerate(self._variables)]
-        more = _add_call(condition.node_def, "more", given, [_BOOL])
+        inputs = [(f"given_{index}", type) for index, type in enumerate(self._variables)]
+        more = _add_call(condition.node_def, "more", inputs, [_BOOL])
         more.attr["f"].func.name = f"{self._loop.name}_more"
         return "more:output:0"
 
-    def take(self, body: Any) -> tuple[list[str], list[str]]:
+    def take(self, body: FunctionDef) -> tuple[list[str], list[str]]:
         self._add("element", self._slices.element, self.types)
-        given = [(f"given_{index}", type) for index, type in enumerate(self.types)]
+        inputs = [(f"given_{index}", type) for index, type in enumerate(self.types)]
         results = [_INT64, *self._loop.elements]
-        element = _add_call(body.node_def, "element", given, results)
+        element = _add_call(body.node_def, "element", inputs, results)
         element.attr["f"].func.name = f"{self._loop.name}_element"
         edges = [f"element:output:{port}" for port in range(len(results))]
-        return edges[1:], [edges[0], *(name for name, _ in given[1:])]
+        return edges[1:], [edges[0], *(name for name, _ in inputs[1:])]
 
-    def _add(self, name: str, compute: Any, types: Sequence[int]) -> None:
+    def _add(
+        self, name: str, compute: Callable[..., Sequence[Tensor]], types: Sequence[int]
+    ) -> None:
         function = make_function(f"{self._loop.name}_{name}", types, compute)
         self._loop.place.graph.library.function.append(function)
 
@@ -284,7 +293,9 @@ class _Gathering:
 _INT64, _BOOL, _RESOURCE = 9, 10, 20
 
 
-def _add_call(nodes: Any, name: str, inputs: Sequence[tuple[str, int]], types: list[int]) -> Any:
+def _add_call(
+    nodes: Nodes, name: str, inputs: Sequence[tuple[str, int]], types: list[int]
+) -> NodeDef:
     """Add the call of a function, whose name is set later, with these edges and types as inputs."""
     edges = [edge for edge, _ in inputs]
     node = nodes.add(name=name, op=CALL, input=edges)
@@ -293,6 +304,6 @@ def _add_call(nodes: Any, name: str, inputs: Sequence[tuple[str, int]], types: l
     return node
 
 
-def _result(function: Any, name: str, type: int, edge: str) -> None:
+def _result(function: FunctionDef, name: str, type: int, edge: str) -> None:
     function.signature.output_arg.add(name=name, type=type)
     function.ret[name] = edge

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tffc.graphs.node import control_edges
 from tffc.graphs.operations.datasets import ARRANGED, BATCHED, UNCHANGED
-from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import Tensor, load_tensorflow
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import FunctionDef, NodeDef
+
 
 Arrangement = tuple[str, int]
 
@@ -28,17 +32,17 @@ class Slices:
     """
 
     source: str
-    rows: list[Arrangement] = dataclasses.field(default_factory=list)
+    rows: list[Arrangement] = dataclasses.field(default_factory=list[Arrangement])
     size: int = 0
     whole: bool = False
-    batches: list[Arrangement] = dataclasses.field(default_factory=list)
+    batches: list[Arrangement] = dataclasses.field(default_factory=list[Arrangement])
 
     @property
     def variables(self) -> int:
         """The number of tensors that `order` returns."""
         return 3 if self.size else 2
 
-    def order(self, column: Any) -> tuple[Any, ...]:
+    def order(self, column: Tensor) -> tuple[Tensor, ...]:
         """Return the first index, and the tensors that `element` looks positions up in.
 
         Without batches that is the row of each element.  With batches it is where each batch begins
@@ -56,12 +60,12 @@ class Slices:
         # As vectors of length one, which strided_slice takes without further conversion.
         return first, tf.expand_dims(begins, 1), rows
 
-    def more(self, index: Any, begins: Any, *rows: Any) -> tuple[Any]:
+    def more(self, index: Tensor, begins: Tensor, *rows: Tensor) -> tuple[Tensor]:
         """Return whether there is an element at the index."""
         tf = load_tensorflow()
         return (index < tf.size(begins, tf.int64),)
 
-    def element(self, index: Any, begins: Any, *tensors: Any) -> tuple[Any, ...]:
+    def element(self, index: Tensor, begins: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
         """Return the next index, and the tensors of the element at this one."""
         tf = load_tensorflow()
         chosen, columns = tf.gather(begins, index), tensors
@@ -71,7 +75,9 @@ class Slices:
         return index + 1, *(tf.gather(column, chosen) for column in columns)
 
 
-def arranged(order: Any, arrangements: Sequence[Arrangement], tile: Callable[..., Any]) -> Any:
+def arranged(
+    order: Tensor, arrangements: Sequence[Arrangement], tile: Callable[..., Tensor]
+) -> Tensor:
     """Return a vector arranged; `tile` repeats it, as in NumPy and TensorFlow."""
     for operation, number in arrangements:
         if operation == "RepeatDataset":
@@ -81,30 +87,30 @@ def arranged(order: Any, arrangements: Sequence[Arrangement], tile: Callable[...
     return order
 
 
-def find_slices(edge: str, nodes: Mapping[str, Any], sources: Mapping[str, Any]) -> Slices | None:
+def find_slices(edge: str, nodes: Mapping[str, NodeDef], sources: Container[str]) -> Slices | None:
     """Return how the dataset at an edge is made from one of the sources; None if it is made
     otherwise."""
-    found: list[Any] = []
+    operations: list[NodeDef] = []
     while (name := edge.removesuffix(":0")) not in sources:
         node = nodes.get(name)
         if node is None or not _is_known(node, nodes):
             return None
-        found.append(node)
+        operations.append(node)
         edge = node.input[0]
     # From the source on, in the order of the operations: after the batching they apply to batches.
-    made = Slices(name)
-    for node in reversed(found):
+    slices = Slices(name)
+    for node in reversed(operations):
         if node.op == BATCHED:
-            if made.size:
+            if slices.size:
                 return None
-            made.size, made.whole = (_constant(edge, nodes) for edge in node.input[1:])
+            slices.size, slices.whole = (_constant(edge, nodes) for edge in node.input[1:])
         elif node.op in ARRANGED:
-            arrangements = made.batches if made.size else made.rows
+            arrangements = slices.batches if slices.size else slices.rows
             arrangements.append((node.op, _constant(node.input[1], nodes)))
-    return made
+    return slices
 
 
-def _is_known(node: Any, nodes: Mapping[str, Any]) -> bool:
+def _is_known(node: NodeDef, nodes: Mapping[str, NodeDef]) -> bool:
     if control_edges(node):
         return False
     if node.op in ARRANGED:
@@ -116,14 +122,16 @@ def _is_known(node: Any, nodes: Mapping[str, Any]) -> bool:
     return node.op in UNCHANGED
 
 
-def _constant(edge: str, nodes: Mapping[str, Any]) -> Any:
+def _constant(edge: str, nodes: Mapping[str, NodeDef]) -> Any:
     node = nodes.get(edge.removesuffix(":0"))
     if node is None or node.op != "Const":
         return None
     return load_tensorflow().make_ndarray(node.attr["value"].tensor).item()
 
 
-def make_function(name: str, types: Sequence[int], compute: Callable[..., Any]) -> Any:
+def make_function(
+    name: str, types: Sequence[int], compute: Callable[..., Iterable[Tensor]]
+) -> FunctionDef:
     """Return the FunctionDef of `compute`, a Python function of tensors of these types."""
     tf = load_tensorflow()
     module = importlib.import_module("tensorflow.python.framework.graph_to_function_def")

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.node import control_edges, data_edges
 from tffc.graphs.operations.datasets import APPLYING, UNCHANGED
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import NameAttrList, NodeDef, OpDef
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Step:
     `states` and `others` are edges of the initial values; the other lists are element types.
     """
 
-    function: Any
+    function: NameAttrList
     states: list[str]
     others: list[str]
     state_types: list[int]
@@ -32,38 +35,38 @@ class Step:
 
 
 def find_steps(
-    node: Any, nodes: Mapping[str, Any], signatures: Mapping[str, Any]
+    node: NodeDef, nodes: Mapping[str, NodeDef], signatures: Mapping[str, OpDef]
 ) -> tuple[str, list[Step]]:
     """Return the dataset that a reduction gets its elements from, and its steps, the reduction
     first."""
     steps = [_step(node, signatures)]
     source = edge = node.input[0]
-    while (node := nodes.get(edge.partition(":")[0])) is not None:
-        if control_edges(node):
+    while (before := nodes.get(edge.partition(":")[0])) is not None:
+        if control_edges(before):
             break
-        if node.op in APPLYING:
-            steps.append(_step(node, signatures))
-            source = node.input[0]
-        elif node.op not in UNCHANGED:
+        if before.op in APPLYING:
+            steps.append(_step(before, signatures))
+            source = before.input[0]
+        elif before.op not in UNCHANGED:
             break
         # An unchanging operation is skipped between two steps; after the last one it is part of the
         # source.
-        edge = node.input[0]
+        edge = before.input[0]
     return source, steps
 
 
-def _step(node: Any, signatures: Mapping[str, Any]) -> Step:
+def _step(node: NodeDef, signatures: Mapping[str, OpDef]) -> Step:
     signature = signatures[node.attr["f"].func.name]
     data = data_edges(node)[1:]
     states = list(node.attr["Tstate"].list.type) if "Tstate" in node.attr else []
     others = list(node.attr["Targuments"].list.type)
-    given = [argument.type for argument in signature.input_arg]
+    types = [argument.type for argument in signature.input_arg]
     return Step(
-        function=node.attr["f"],
+        function=node.attr["f"].func,
         states=data[: len(states)],
         others=data[len(states) : len(states) + len(others)],
         state_types=states,
         other_types=others,
-        given=given[len(states) : len(given) - len(others)],
+        given=types[len(states) : len(types) - len(others)],
         results=[result.type for result in signature.output_arg[len(states) :]],
     )

@@ -95,10 +95,10 @@ def _help(source: str, error: BaseException, words: str, line: str) -> str | Non
         return mistake
     if isinstance(error, ImportError):
         return _import_help(source, error, words)
-    if isinstance(error, NameError) and (found := NO_NAME.fullmatch(words)):
-        return _name_help(found[1], error)
-    if isinstance(error, AttributeError) and (found := NO_ATTRIBUTE.fullmatch(words)):
-        return did_you_mean(found[2], _public(sys.modules.get(found[1])))
+    if isinstance(error, NameError) and (match := NO_NAME.fullmatch(words)):
+        return _name_help(match[1], error)
+    if isinstance(error, AttributeError) and (match := NO_ATTRIBUTE.fullmatch(words)):
+        return did_you_mean(match[2], _public(sys.modules.get(match[1])))
     return None
 
 
@@ -107,9 +107,9 @@ def _import_help(source: str, error: ImportError, words: str) -> str | None:
         return "give the dotted name of the module, from the folder of its package"
     if isinstance(error.name, str) and error.name.split(".")[0] == "tensorflow_federated":
         return "write import tffc as tff in its place"
-    found = NO_IMPORT.match(words)
-    if found is not None:
-        return did_you_mean(found[1], _public(sys.modules.get(found[2])))
+    match = NO_IMPORT.match(words)
+    if match is not None:
+        return did_you_mean(match[1], _public(sys.modules.get(match[2])))
     if isinstance(error, ModuleNotFoundError) and error.name and isinstance(error.name, str):
         return _module_help(source, error.name)
     return None
@@ -131,7 +131,7 @@ def _module_help(source: str, name: str) -> str:
     known = sys.modules.get(package) if package else None
     if known is not None:
         path = getattr(known, "__path__", ())
-        near = did_you_mean(last, (each.name for each in pkgutil.iter_modules(path)))
+        near = did_you_mean(last, (module.name for module in pkgutil.iter_modules(path)))
     else:
         near = did_you_mean(name.partition(".")[0], _modules(source))
     return near or (
@@ -142,7 +142,7 @@ def _module_help(source: str, name: str) -> str:
 
 def _modules(source: str) -> set[str]:
     """Return the modules that can be imported: built-in, installed, and beside the file."""
-    beside = (each.name for each in pkgutil.iter_modules([folder_of(source)]))
+    beside = (module.name for module in pkgutil.iter_modules([folder_of(source)]))
     return {*sys.stdlib_module_names, *importlib.metadata.packages_distributions(), *beside}
 
 

@@ -27,7 +27,7 @@ def importing_from(folder: str) -> Iterator[None]:
             sys.path.remove(folder)
         if not isinstance(sys.meta_path, list):
             sys.meta_path = finders
-        sys.meta_path += [each for each in known if each not in sys.meta_path]
+        sys.meta_path += [finder for finder in known if finder not in sys.meta_path]
         for name, stream in streams.items():
             if getattr(sys, name, None) is None:
                 setattr(sys, name, stream)

@@ -166,12 +166,12 @@ def keep_users_frames(error: BaseException) -> None:
     for link in _chain(error):
         if is_defect(link):
             continue
-        kept: TracebackType | None = None
+        frames: TracebackType | None = None
         for frame in reversed(list(_frames(link.__traceback__))):
             if _is_users(frame.tb_frame):
-                frame.tb_next = kept
-                kept = frame
-        link.__traceback__ = kept
+                frame.tb_next = frames
+                frames = frame
+        link.__traceback__ = frames
 
 
 def is_defect(error: BaseException) -> bool:

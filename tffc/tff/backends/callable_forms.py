@@ -45,8 +45,8 @@ class CallableForm:
 
     def __init__(self, type_signature: Any, *components: Any, **named: Any) -> None:
         round_type: Any = to_type(type_signature)
-        nodes = (_node(each) for each in components)
-        named_nodes = {name: _node(each) for name, each in named.items()}
+        nodes = (_node(component) for component in components)
+        named_nodes = {name: _node(component) for name, component in named.items()}
         self.form = self.form_class(round_type, *nodes, **named_nodes)
         self.round_type = round_type
         self.allow_effects = _allowed(*components, *named.values())
@@ -54,11 +54,13 @@ class CallableForm:
     @classmethod
     def of(cls, comp: Any, name: str, allow_impure_duplicates: bool) -> Any:
         """Return a round compiled to the form of this name."""
-        made = cls.__new__(cls)
-        made.form = compile_form(_node(comp), name, allow_impure_duplicates=allow_impure_duplicates)
-        made.round_type = comp.type_signature if isinstance(comp, Computation) else comp.type
-        made.allow_effects = _allowed(comp)
-        return made
+        instance = cls.__new__(cls)
+        instance.form = compile_form(
+            _node(comp), name, allow_impure_duplicates=allow_impure_duplicates
+        )
+        instance.round_type = comp.type_signature if isinstance(comp, Computation) else comp.type
+        instance.allow_effects = _allowed(comp)
+        return instance
 
     @property
     def type_signature(self) -> FunctionType:
@@ -77,7 +79,7 @@ class CallableForm:
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.form.components()]
 
-    def summary(self, print_fn: Callable[[str], Any] = print) -> None:
+    def summary(self, print_fn: Callable[[str], object] = print) -> None:
         """Print a line for each component, with its name and type."""
         for line in self.form.summary().splitlines():
             print_fn(line)
@@ -151,7 +153,7 @@ TypedObject.register(CallableDistributeAggregateForm)
 
 def get_map_reduce_form_for_computation(
     comp: Computation,
-    grappler_config: Any = None,
+    grappler_config: object = None,
     *,
     tff_internal_preprocessing: Preprocessing | None = None,
     allow_impure_duplicates: bool = False,
@@ -171,7 +173,7 @@ def get_map_reduce_form_for_computation(
 
 def get_broadcast_form_for_computation(
     comp: Computation,
-    grappler_config: Any = None,
+    grappler_config: object = None,
     *,
     tff_internal_preprocessing: Preprocessing | None = None,
     allow_impure_duplicates: bool = False,
@@ -212,7 +214,7 @@ def get_computation_for_distribute_aggregate_form(
 
 
 def get_state_initialization_computation(
-    initialize_computation: Computation, grappler_config: Any = None
+    initialize_computation: Computation, grappler_config: object = None
 ) -> Computation:
     """Return the TensorFlow computation `( -> S)` of a computation `( -> S@SERVER)`.
 
@@ -239,7 +241,7 @@ def check_computation_compatible_with_map_reduce_form(
 
 
 def consolidate_and_extract_local_processing(
-    comp: Computation | Node, grappler_config_proto: Any = None
+    comp: Computation | Node, grappler_config_proto: object = None
 ) -> Computation:
     """Return the TensorFlow computation `(T -> U)` of a computation `(T@p -> U@p)`.
 
@@ -251,7 +253,7 @@ def consolidate_and_extract_local_processing(
     return Computation.from_node(extract_local_processing(_node(comp)), _allowed(comp))
 
 
-def parse_tff_to_tf(comp: Computation | Node, grappler_config_proto: Any = None) -> Computation:
+def parse_tff_to_tf(comp: Computation | Node, grappler_config_proto: object = None) -> Computation:
     """Do as `consolidate_and_extract_local_processing`, under another name of TFF."""
     return consolidate_and_extract_local_processing(comp)
 
@@ -264,25 +266,25 @@ def _preprocessed(comp: Computation, preprocessing: Preprocessing | None) -> Com
     return Computation(changed, comp.type_signature, allow_effects=_allowed(comp))
 
 
-def _round_of(form: CallableForm, wanted: type[CallableForm]) -> Computation:
+def _round_of(form: object, wanted: type[CallableForm]) -> Computation:
     if not isinstance(form, wanted):
-        found = form.form_class if isinstance(form, CallableForm) else type(form)
+        kind = form.form_class if isinstance(form, CallableForm) else type(form)
         raise LanguageTypeError(
-            "E500", f"expected a {wanted.form_class.__name__}, found a {found.__name__}"
+            "E500", f"expected a {wanted.form_class.__name__}, found a {kind.__name__}"
         )
     node = form.form.decompile()
     return Computation(node, form.round_type, allow_effects=form.allow_effects)
 
 
-def _allowed(*made_of: Any) -> frozenset[str] | None:
+def _allowed(*made_of: object) -> frozenset[str] | None:
     """Return the effects allowed to a computation made of others, as `Computation` takes them.
 
     These are the effects that all computations from files among them may have, or None if there
     are no such computations.
     """
-    given = [c.allow_effects for c in made_of if isinstance(c, Computation)]
-    asked = [allowed for allowed in given if allowed is not None]
-    return frozenset.intersection(*asked) if asked else None
+    effects = [c.allow_effects for c in made_of if isinstance(c, Computation)]
+    asked = [allowed for allowed in effects if allowed is not None]
+    return asked[0].intersection(*asked) if asked else None
 
 
 def _signature(component: Node) -> FunctionType:
@@ -296,17 +298,17 @@ def _signature(component: Node) -> FunctionType:
 
 
 def _parameter(component: Node) -> Type:
-    found = _signature(component).parameter
-    if found is None:
+    parameter = _signature(component).parameter
+    if parameter is None:
         raise LanguageTypeError(
             "E501",
             "compute_server_context takes what the server has, but is of type "
             f"`{component.type}`, without argument",
         )
-    return found
+    return parameter
 
 
-def _node(comp: Any) -> Node:
+def _node(comp: object) -> Node:
     if isinstance(comp, Computation):
         return comp.to_building_block()
     if isinstance(comp, Node):

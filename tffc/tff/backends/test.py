@@ -38,8 +38,8 @@ def replace_secure_intrinsics_with_bodies(comp: Computation) -> Computation:
 
     Sums modulo a number remain, because no plain operator computes them.
     """
-    made = rewrite(comp.to_building_block(), _plain)
-    return Computation(made, comp.type_signature, allow_effects=comp.allow_effects)
+    program = rewrite(comp.to_building_block(), _plain)
+    return Computation(program, comp.type_signature, allow_effects=comp.allow_effects)
 
 
 def _plain(node: Node) -> Node | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tffc.assurance.diff.outline.constants import Constant, constant
 from tffc.assurance.diff.outline.rows import (
@@ -23,9 +23,12 @@ from tffc.graphs import canonical as canon
 from tffc.graphs import proto
 from tffc.language.dtypes import BY_NUMBER, DType
 
+if TYPE_CHECKING:
+    from tffc.graphs.proto import AttrValue, FunctionDefLibrary, GraphDef, NameAttrList, TensorProto
+
 
 def tensorflow_outline(
-    graph: Any, parameters: list[str], results: list[str], initialize_op: str
+    graph: GraphDef, parameters: list[str], results: list[str], initialize_op: str
 ) -> Outline:
     """Return the outline of a graph, with the same arguments and order as `canonical_graph`."""
     reader = _GraphReader(graph.library)
@@ -41,7 +44,7 @@ def tensorflow_outline(
 
 
 class _GraphReader:
-    def __init__(self, library: Any) -> None:
+    def __init__(self, library: FunctionDefLibrary) -> None:
         self.functions = canon.NumberedFunctions(library)
         self._resources: dict[bytes, int] = {}
 
@@ -78,12 +81,12 @@ class _GraphReader:
             tuple(sorted(numbers[source] for source in node.waits)),
         )
 
-    def _attribute(self, name: str, value: Any) -> Value:
+    def _attribute(self, name: str, value: AttrValue) -> Value:
         if name in canon.RESOURCE_NAMES:
             return Resource(self._resources.setdefault(value.s, len(self._resources)))
         return self._value(value)
 
-    def _value(self, value: Any) -> Value:
+    def _value(self, value: AttrValue) -> Value:
         match value.WhichOneof("value"):
             case "func":
                 return self._call(value.func)
@@ -101,7 +104,7 @@ class _GraphReader:
             case kind:
                 return _plain(kind, getattr(value, kind))
 
-    def _call(self, call: Any) -> OutlineCall:
+    def _call(self, call: NameAttrList) -> OutlineCall:
         pairs = canon.lasting_attributes(call.attr)
         attributes = tuple((name, self._value(value)) for name, value in pairs)
         return OutlineCall(self.called(call.name).function, attributes)
@@ -136,7 +139,7 @@ def _type_name(number: int) -> str:
     return proto.DataType.Name(number).removeprefix("DT_").lower()
 
 
-def tensor_constant(tensor: Any) -> Constant:
+def tensor_constant(tensor: TensorProto) -> Constant:
     """Return the constant in a TensorProto."""
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     try:

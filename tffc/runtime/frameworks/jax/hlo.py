@@ -76,7 +76,7 @@ def outside_calls(lowered: Any) -> Iterator[OutsideCall]:
                 target = operation.attributes["call_target_name"].value
                 yield OutsideCall(target, tuple(_places(str(operation.location))))
             blocks = [block for region in operation.regions for block in region.blocks]
-            inner = [each.operation for block in blocks for each in block.operations]
+            inner = [operation.operation for block in blocks for operation in block.operations]
             pending.extend(reversed(inner))
 
 
@@ -155,8 +155,8 @@ class LoadedModule:
         """Return the arrays in the tuple that the module returns for these arrays."""
         # Outside of this mode JAX narrows 64-bit arrays.
         with self._jax.enable_x64(True):
-            given = [self._jax.device_put(argument, self._device) for argument in arguments]
+            arrays = [self._jax.device_put(argument, self._device) for argument in arguments]
             with _internals(self._jax):
-                results = self._executable.execute_sharded(given)
+                results = self._executable.execute_sharded(arrays)
                 outputs = results.disassemble_into_single_device_arrays()
             return [np.asarray(shards[0]) for shards in outputs]

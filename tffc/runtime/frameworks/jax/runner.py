@@ -57,11 +57,11 @@ class XlaRunner:
                 error,
                 help="run the function in JAX alone, on the values it was given, to see where",
             )
-        found = [
+        results = [
             _checked(tensors, place, type)
             for place, type in zip(self._result, leaves(self._type.result), strict=True)
         ]
-        return unflatten(iter(found), self._type.result)
+        return unflatten(iter(results), self._type.result)
 
     def _fail(self, code: str, message: str, error: Exception, *, help: str) -> NoReturn:
         if isinstance(error, TffcError):
@@ -116,12 +116,12 @@ def _checked(tensors: list[Any], place: int, type: Type) -> Any:
         or array.dtype != type.element_type.dtype
         or not shape_is_assignable(type.shape, array.shape)
     ):
-        found = (
+        description = (
             "nothing"
             if array is None
             else f"a tensor of {array.dtype} of shape {list(array.shape)}"
         )
         raise ExecutionError(
-            "E721", f"an XLA section gave {found} where its type promises `{type}`"
+            "E721", f"an XLA section gave {description} where its type promises `{type}`"
         )
     return array[()]

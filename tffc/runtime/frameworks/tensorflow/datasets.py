@@ -18,7 +18,7 @@ import numpy as np
 from tffc.language.type_parts import without_containers
 from tffc.language.types import SequenceType, StructType, TensorType, Type, to_type
 from tffc.language.values.concrete import Endless, layout, to_python, unflatten
-from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import TensorFlow, load_tensorflow
 from tffc.support.errors import LanguageValueError
 
 MAX_DEPTH = 100
@@ -31,17 +31,17 @@ def components(type: SequenceType) -> list[TensorType]:
     Raises:
       LanguageValueError: TensorFlow has no datasets of such elements.
     """
-    found: list[TensorType] = []
+    types: list[TensorType] = []
     stack: list[tuple[Type, int]] = [(type.element, 0)]
     while stack:
         part, depth = stack.pop()
         if isinstance(part, TensorType):
-            found.append(part)
+            types.append(part)
             continue
         assert isinstance(part, StructType)
         _check(type, part, depth)
         stack.extend((element, depth + 1) for element in reversed(part.types))
-    return found
+    return types
 
 
 def wire_order(type: SequenceType) -> list[int]:
@@ -65,7 +65,7 @@ def _check(type: SequenceType, part: StructType, depth: int) -> None:
         )
 
 
-def open_dataset(tf: Any, variant: Any, type: SequenceType) -> Any:
+def open_dataset(tf: TensorFlow, variant: Any, type: SequenceType) -> Any:
     """Return the dataset in a variant tensor, with elements in the containers that the type
     names."""
     order = wire_order(type)
@@ -76,7 +76,7 @@ def open_dataset(tf: Any, variant: Any, type: SequenceType) -> Any:
     return _rearranged(tf, dataset, type, order, plain=False) if plain else dataset
 
 
-def seal_dataset(tf: Any, dataset: Any) -> tuple[Any, SequenceType]:
+def seal_dataset(tf: TensorFlow, dataset: Any) -> tuple[Any, SequenceType]:
     """Return the variant tensor that holds a dataset, and the dataset's type.
 
     Raises:
@@ -136,13 +136,13 @@ def stacked(items: Sequence[Any], type: TensorType) -> Any:
     return stack
 
 
-def serialized(tf: Any, item: Any, type: TensorType) -> bytes:
+def serialized(tf: TensorFlow, item: Any, type: TensorType) -> bytes:
     """Return a tensor as `parsed` reads it."""
     proto = tf.make_tensor_proto(item, tf.as_dtype(type.element_type.number))
     return proto.SerializeToString()
 
 
-def parsed(tf: Any, texts: Sequence[Any], types: Sequence[TensorType]) -> tuple[Any, ...]:
+def parsed(tf: TensorFlow, texts: Sequence[Any], types: Sequence[TensorType]) -> tuple[Any, ...]:
     """Return the tensors in tensors of serialized ones."""
     return tuple(
         tf.ensure_shape(tf.io.parse_tensor(text, tf.as_dtype(t.element_type.number)), t.shape)
@@ -150,7 +150,7 @@ def parsed(tf: Any, texts: Sequence[Any], types: Sequence[TensorType]) -> tuple[
     )
 
 
-def _flatten_order(tf: Any, type: SequenceType, *, plain: bool = False) -> list[int]:
+def _flatten_order(tf: TensorFlow, type: SequenceType, *, plain: bool = False) -> list[int]:
     """Return, for each component in the order in which TensorFlow flattens elements, its index in
     `components`.  For `plain` see `arrange`.
 
@@ -160,7 +160,9 @@ def _flatten_order(tf: Any, type: SequenceType, *, plain: bool = False) -> list[
     return tf.nest.flatten(arrange(type.element, positions, plain=plain))
 
 
-def _rearranged(tf: Any, dataset: Any, type: SequenceType, order: list[int], *, plain: bool) -> Any:
+def _rearranged(
+    tf: TensorFlow, dataset: Any, type: SequenceType, order: list[int], *, plain: bool
+) -> Any:
     """Return the dataset, whose components are in this order, with its elements restructured."""
 
     @tf.autograph.experimental.do_not_convert

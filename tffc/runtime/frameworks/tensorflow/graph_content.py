@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs import reading
 from tffc.graphs.operations.effects import overwriting
@@ -25,6 +25,9 @@ from tffc.language.wire import (
 from tffc.language.wire.python_functions import unknown_calls
 from tffc.support.errors import GraphError
 
+if TYPE_CHECKING:
+    from tffc.graphs.proto import GraphDef, NodeDef
+
 
 class UnreadableGraph(ValueError):
     """A section does not hold a graph that fits its type; the text says why."""
@@ -38,8 +41,8 @@ class GraphContent:
     `initialize_op` and `session_token` are empty where there is none.
     """
 
-    graph: Any
-    nodes: dict[str, Any]
+    graph: GraphDef
+    nodes: dict[str, NodeDef]
     parameter: tuple[tuple[str, TensorType | SequenceType], ...]
     result: tuple[tuple[str, TensorType | SequenceType], ...]
     initialize_op: str

@@ -14,16 +14,22 @@ from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from tffc.runtime.frameworks.tensorflow.quiet import keep_quiet, may_speak, quiet
 from tffc.support.errors import ExecutionError
+
+TensorFlow: TypeAlias = Any
+"""The module `tensorflow`.  It is loaded when it is needed, and type checkers do not know it."""
+
+Tensor: TypeAlias = Any
+"""A tensor of TensorFlow, or an array or a number where TensorFlow takes one for a tensor."""
 
 LIBRARIES = ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2")
 """The libraries that importing TensorFlow loads, in this order."""
 
 
-def load_tensorflow() -> Any:
+def load_tensorflow() -> TensorFlow:
     """Return the module `tensorflow`.
 
     Raises:
@@ -93,7 +99,7 @@ _processors = 1
 
 
 @functools.cache
-def find_devices(tf: Any) -> None:
+def find_devices(tf: TensorFlow) -> None:
     """Let TensorFlow find its devices, quietly; it does so once.
 
     Must be called before anything runs: a TensorFlow that the user imported would log otherwise.
@@ -106,7 +112,7 @@ def find_devices(tf: Any) -> None:
             session.run(tf.constant(0))
 
 
-def _divide_processor(tf: Any) -> None:
+def _divide_processor(tf: TensorFlow) -> None:
     config, (processor, *_) = tf.config, tf.config.list_physical_devices("CPU")
     if _processors > 1 and config.get_logical_device_configuration(processor) is None:
         parts = [config.LogicalDeviceConfiguration()] * _processors
@@ -114,14 +120,14 @@ def _divide_processor(tf: Any) -> None:
             config.set_logical_device_configuration(processor, parts)
 
 
-def devices_for_calls(tf: Any) -> list[str]:
+def devices_for_calls(tf: TensorFlow) -> list[str]:
     """Return the devices that compiled functions run on by default: accelerators if there are any,
     otherwise the processors."""
-    found = _logical_devices(tf)
-    names = [each for each in found if each.device_type == "GPU"] or [
-        each for each in found if each.device_type == "CPU"
+    devices = _logical_devices(tf)
+    names = [device for device in devices if device.device_type == "GPU"] or [
+        device for device in devices if device.device_type == "CPU"
     ]
-    return [device_name(each) for each in names]
+    return [device_name(device) for device in names]
 
 
 def check_device(name: str) -> None:
@@ -131,12 +137,12 @@ def check_device(name: str) -> None:
       ExecutionError: it does not have it, or is not installed.
     """
     tf = load_tensorflow()
-    found = [device_name(each) for each in _logical_devices(tf)]
-    if name.upper() not in found:
+    names = [device_name(device) for device in _logical_devices(tf)]
+    if name.upper() not in names:
         raise ExecutionError(
             "E736",
             f"TensorFlow has no device {name}",
-            notes=(f"it has {', '.join(found)}",),
+            notes=(f"it has {', '.join(names)}",),
             help="name one of these, or leave the choice to TensorFlow",
         )
 
@@ -146,7 +152,7 @@ def device_name(device: Any) -> str:
     return f"{device.device_type}:{device.name.rpartition(':')[2]}"
 
 
-def _logical_devices(tf: Any) -> Any:
+def _logical_devices(tf: TensorFlow) -> Any:
     find_devices(tf)
     return tf.config.list_logical_devices()
 

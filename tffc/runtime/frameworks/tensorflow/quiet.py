@@ -102,14 +102,14 @@ def _close_stderr(undo: contextlib.ExitStack) -> None:
     """Redirect native stderr to nowhere until `undo` is closed."""
     stderr = sys.stderr
     stderr.flush()
-    kept = undo.enter_context(os.fdopen(os.dup(STDERR), "w", buffering=1))
+    own = undo.enter_context(os.fdopen(os.dup(STDERR), "w", buffering=1))
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), STDERR)
-    undo.callback(os.dup2, kept.fileno(), STDERR)
+    undo.callback(os.dup2, own.fileno(), STDERR)
     if _file_number(stderr) == STDERR:
-        undo.enter_context(contextlib.redirect_stderr(kept))
+        undo.enter_context(contextlib.redirect_stderr(own))
     if not faulthandler.is_enabled():
-        faulthandler.enable(kept)
+        faulthandler.enable(own)
         undo.callback(faulthandler.disable)
 
 

@@ -14,7 +14,7 @@ import functools
 import importlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -33,9 +33,18 @@ from tffc.runtime.frameworks.tensorflow.datasets import (
     wire_order,
 )
 from tffc.runtime.frameworks.tensorflow.graph_content import GraphContent, read_graph
-from tffc.runtime.frameworks.tensorflow.load import find_devices, load_tensorflow
+from tffc.runtime.frameworks.tensorflow.load import (
+    Tensor,
+    TensorFlow,
+    find_devices,
+    load_tensorflow,
+)
 from tffc.runtime.frameworks.tensorflow.session_state import remembers, waits
 from tffc.support.errors import ExecutionError, TffcError
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import GraphDef
+
 
 SCOPE = "section"
 """The name scope that a section's graph is imported into."""
@@ -45,7 +54,7 @@ Columns: TypeAlias = Mapping[str, Sequence[tuple[str, int]]]
 """The placeholders of a graph that hold the elements of its sequences, one stacked tensor each,
 with their element types; by the name of the sequence."""
 
-Rewrite: TypeAlias = Callable[[Any, Columns], None]
+Rewrite: TypeAlias = Callable[["GraphDef", Columns], None]
 """A function that changes a TensorFlow GraphDef in place so that it runs faster."""
 
 
@@ -111,7 +120,7 @@ class TensorFlowRunner:
         try:
             results = self._compute(feeds)
         except self._tf.errors.OpError as error:
-            _fail(error, self._graph)
+            _fail(error, self._graph.as_graph_def())
         return self._result.unflatten(iter(results))
 
     def _compute(self, feeds: list[Any]) -> list[Any]:
@@ -206,7 +215,7 @@ class TensorFlowRunner:
             else None
         )
 
-    def _add_columns(self, graph_def: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _add_columns(self, graph_def: GraphDef) -> tuple[dict[str, Any], dict[str, Any]]:
         """Add placeholders for the stacked elements of sequences to a graph.
 
         Returns the columns of each sequence, as `Rewrite` takes them, and the replacement of each
@@ -217,14 +226,14 @@ class TensorFlowRunner:
         names = {node.name for node in graph_def.node}
         for name, leaf in self._inputs.items():
             for stack in leaf.columns:
-                made = f"column_{len(replaced)}"
-                while made in names:
-                    made += "_"
-                node = graph_def.node.add(name=made, op="Placeholder")
+                column = f"column_{len(replaced)}"
+                while column in names:
+                    column += "_"
+                node = graph_def.node.add(name=column, op="Placeholder")
                 node.attr["dtype"].type = stack.dtype.as_datatype_enum
-                replaced[f"{made}:0"] = stack
+                replaced[f"{column}:0"] = stack
                 columns.setdefault(name.removesuffix(":0"), []).append(
-                    (made, node.attr["dtype"].type)
+                    (column, node.attr["dtype"].type)
                 )
         return columns, replaced
 
@@ -262,7 +271,7 @@ class TensorInput:
 
     columns = ()
 
-    def __init__(self, tf: Any, type: TensorType) -> None:
+    def __init__(self, tf: TensorFlow, type: TensorType) -> None:
         self.tensor = tf.compat.v1.placeholder(type.element_type.number, type.shape)
         self.tensors = (self.tensor,)
 
@@ -278,7 +287,7 @@ class SequenceInput:
     the type gives all shapes there is no rest, and `columns` are the stacks.
     """
 
-    def __init__(self, tf: Any, type: SequenceType) -> None:
+    def __init__(self, tf: TensorFlow, type: SequenceType) -> None:
         self._tf = tf
         types = components(type)
         self._order = wire_order(type)
@@ -344,7 +353,7 @@ class EndlessInput:
 
     columns = ()
 
-    def __init__(self, tf: Any) -> None:
+    def __init__(self, tf: TensorFlow) -> None:
         self._tf = tf
         graph = tf.compat.v1.placeholder(tf.string, ())
         self.tensor = tf.raw_ops.DatasetFromGraph(graph_def=graph)
@@ -356,7 +365,7 @@ class EndlessInput:
             return [_array(dataset_graph(self._tf, variant).numpy())]
 
 
-def dataset_graph(tf: Any, variant: Any) -> Any:
+def dataset_graph(tf: TensorFlow, variant: Any) -> Any:
     """Return the serialized graph of the dataset in a variant tensor."""
     return tf.raw_ops.DatasetToGraphV2(
         input_dataset=variant, external_state_policy=IGNORE_STATE, strip_device_assignment=True
@@ -370,7 +379,7 @@ IGNORE_STATE = 1
 class TensorOutput:
     """A tensor of the result."""
 
-    def __init__(self, tensor: Any, type: TensorType) -> None:
+    def __init__(self, tensor: Tensor, type: TensorType) -> None:
         self.fetches = (tensor,)
         self._type = type
         self._dtype = type.element_type.dtype
@@ -389,7 +398,7 @@ class SequenceOutput:
     An infinite dataset is fetched as a graph instead.
     """
 
-    def __init__(self, tf: Any, tensor: Any, type: SequenceType) -> None:
+    def __init__(self, tf: TensorFlow, tensor: Tensor, type: SequenceType) -> None:
         self._tf = tf
         self._type = type
         types = components(type)
@@ -411,7 +420,7 @@ class SequenceOutput:
         self.fetches = (start, graph)
         self._next = tf.raw_ops.IteratorGetNext(iterator=iterator, **specs)
 
-    def _plain(self, tensor: Any) -> Any:
+    def _plain(self, tensor: Tensor) -> Any:
         """Return the dataset without autotuning, whose thread may keep the end of an iterator
         waiting for a minute."""
         tf = self._tf
@@ -437,7 +446,7 @@ class SequenceOutput:
             elements.append(self._element.unflatten(iter(leaves)))
 
 
-def _plain_options(tf: Any) -> Any:
+def _plain_options(tf: TensorFlow) -> Any:
     """Return options that leave datasets unoptimized: optimizing one costs more than it saves
     here."""
     options = tf.data.Options()
@@ -478,7 +487,7 @@ def _checked(value: Any, type: TensorType) -> Any:
     return array if array.shape else array[()]
 
 
-def _fail(error: Any, graph: Any) -> NoReturn:
+def _fail(error: Any, graph: GraphDef) -> NoReturn:
     """Raise our error for TensorFlow's, without its stack traces and node names.
 
     The message may hold values; what is public is of the graph and of TensorFlow alone.
@@ -493,11 +502,11 @@ def _fail(error: Any, graph: Any) -> NoReturn:
         notes=(kind,),
         help="run the function in TensorFlow alone, on the values it was given, to see where",
     )
-    failure.public = (*_failed_node(original, graph.as_graph_def()), kind)
+    failure.public = (*_failed_node(original, graph), kind)
     raise failure from None
 
 
-def _failed_node(message: str, graph: Any) -> Iterator[str]:
+def _failed_node(message: str, graph: GraphDef) -> Iterator[str]:
     """Yield the name and operation of the node that a message of TensorFlow names, if the graph or
     a function of it has the node.
 

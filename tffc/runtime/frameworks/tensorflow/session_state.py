@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tffc.graphs.node import all_nodes, data_edges, reached, source
 from tffc.graphs.operations import op_table
 from tffc.graphs.operations.kernels import keeps_state
 from tffc.runtime.frameworks.tensorflow.graph_content import GraphContent
+
+if TYPE_CHECKING:
+    from tffc.graphs.proto import NodeDef
+
 
 TABLE_INITIALIZERS = frozenset(
     {"InitializeTableFromTextFileV2", "InitializeTableV2", "LookupTableImportV2"}
@@ -46,7 +50,7 @@ def remembers(section: GraphContent) -> bool:
     )
 
 
-def _has_memory(node: Any, functions: set[str]) -> bool:
+def _has_memory(node: NodeDef, functions: set[str]) -> bool:
     operation = op_table.find(node.op)
     if operation is None:
         return node.op not in functions
@@ -60,7 +64,7 @@ def _ancestors(section: GraphContent, root: str) -> set[str]:
     nodes = section.nodes
 
     def before(name: str) -> list[str]:
-        return [each for each in map(source, nodes[name].input) if each in nodes]
+        return [other for other in map(source, nodes[name].input) if other in nodes]
 
     return set(reached([root] if root else [], before))
 

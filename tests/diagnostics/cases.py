@@ -124,7 +124,7 @@ def _commands(script: str) -> str:
     for number, line in enumerate(lines, 1):
         assert line.startswith(COMMAND), f"no command: {line}"
         arguments = shlex.split(line.removeprefix(COMMAND))
-        ran = CliRunner(catch_exceptions=False).invoke(application, arguments)
+        ran = CliRunner(catch_exceptions=False).invoke(application, arguments, prog_name="tffc")
         if number < len(lines):
             assert ran.exit_code == 0, ran.output
         else:

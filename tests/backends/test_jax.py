@@ -28,7 +28,7 @@ from tests.local_programs import BINARY, binary_section
 from tests.programs import broadcast_rounds, rounds
 from tests.runtime.engines.sources import Values
 from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.backends.forms.broadcast import BroadcastForm
 from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.deploy.export.saved_model import FILE, saved_model
@@ -106,8 +106,7 @@ def every_operator() -> Node:
 
 def played(program: Node, form: str, state: Any, clients: list[Any]) -> Any:
     """A round of a form, as the local engine runs it."""
-    components = compile_form(program, form).components()
-    engine = LocalEngine(Process(Bundle(form, program, components, None, {})))
+    engine = LocalEngine(Process(compile_bundle(program, form)))
     source = Values(clients)
     outcome = engine.run_round(state, Cohort(source, source.clients))
     return to_python((outcome.state, outcome.output), result_of(program))

@@ -27,8 +27,8 @@ from tests.runtime.engines.batches import (
     source_of,
 )
 from tests.runtime.engines.sources import OneIsBad, Values
-from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.language import Node
 from tffc.language.notation.parser import parse
 from tffc.language.type_parts import local_type
@@ -115,9 +115,7 @@ def test_bounds_of_secure_sums_are_those_of_each_client(aggregating: Process) ->
 
 def written(text: str) -> Process:
     """A round in the notation, as a DistributeAggregateForm."""
-    program = parse(text)
-    components = compile_form(program, "distribute-aggregate").components()
-    return Process(Bundle("distribute-aggregate", program, components, None, {}))
+    return Process(compile_bundle(parse(text), "distribute-aggregate"))
 
 
 BOUNDED = """

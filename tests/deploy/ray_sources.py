@@ -24,21 +24,6 @@ class Slow(Values):
 
 
 @dataclasses.dataclass(frozen=True)
-class Noted(Values):
-    """Clients whose readers note the numbers of their processes, as names in a folder."""
-
-    folder: pathlib.Path
-
-    def read(self, client: str) -> Any:
-        (self.folder / str(os.getpid())).touch()
-        return super().read(client)
-
-    def readers(self) -> set[int]:
-        """The processes that have read clients."""
-        return {int(path.name) for path in self.folder.iterdir()}
-
-
-@dataclasses.dataclass(frozen=True)
 class Kills(Values):
     """Clients of which one kills the process that reads it; once, if there is a marker to leave."""
 

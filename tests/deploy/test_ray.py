@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.deploy.ray_sources import Kills, Noted, Slow
+from tests.deploy.ray_sources import Kills, Slow
 from tests.processes import ROOT
 from tests.refusals import refusal
 from tests.runtime.engines.batches import descending, numbers_to, round_of, source_of
@@ -30,7 +30,7 @@ from tests.runtime.engines.programs import (
     personal,
     process_of,
 )
-from tests.runtime.engines.sources import Breaks, SomeBad, Unsendable, Values, numbers
+from tests.runtime.engines.sources import Breaks, Marks, SomeBad, Unsendable, Values, numbers
 from tffc.deploy.engines import make_engine
 from tffc.deploy.ray.engine import RayEngine
 from tffc.runtime.engines import shards
@@ -427,16 +427,21 @@ def test_an_interruption_leaves_no_worker(cluster: Any, tmp_path: pathlib.Path) 
             raise KeyboardInterrupt
 
     process = process_of(bounded, "mapreduce")
-    source = Noted([np.int32(1)] * 4, tmp_path)
+    source = Marks([np.int32(1)] * 4, tmp_path)
     engine = RayEngine(process, TWO)
     assert engine.run_round((), Cohort(source, source.clients)).output == 4
     with pytest.raises(KeyboardInterrupt):
         engine.run_round((), Cohort(source, source.clients, progress=interrupt))
-    before = source.readers()
+    before = readers(tmp_path)
     assert before
     wait_for(lambda: not any(map(is_running, before)))
     assert engine.run_round((), Cohort(source, source.clients)).output == 4
-    assert source.readers() > before
+    assert readers(tmp_path) > before
+
+
+def readers(folder: pathlib.Path) -> set[int]:
+    """The processes that `Marks` has seen."""
+    return {int(path.name) for path in folder.iterdir()}
 
 
 def is_running(process: int) -> bool:

@@ -24,8 +24,7 @@ import tffc
 from benchmarks.rounds import averaging
 from benchmarks.rounds.tffc_side import packed
 from benchmarks.rounds.workloads import WORKLOADS
-from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.deploy.ray.engine import RayEngine
 from tffc.runtime.engines.cores import share_cores
 from tffc.runtime.engines.engine import Batching, Cohort
@@ -100,8 +99,7 @@ def measure(
 ) -> None:
     """Measure a workload, and print a row of the table."""
     program = averaging.build(tffc, name).to_building_block()
-    form = compile_form(program, "mapreduce")
-    process = Process(Bundle("mapreduce", program, form.components(), None, {}))
+    process = Process(compile_bundle(program, "mapreduce"))
     first = tuple(WORKLOADS[name].first_weights())
     with tempfile.TemporaryDirectory() as folder:
         source = packed(name, pathlib.Path(folder), process)

@@ -20,6 +20,7 @@ from benchmarks.programs import PROGRAMS
 from tffc.assurance.proof.prove import Answer, Proof, prove
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.stages import assign_stages
 from tffc.graphs.proto import GraphDef
@@ -179,9 +180,7 @@ class Side:
 
     def _prepare_round(self) -> None:
         program = averaging.build(tffc).to_building_block()
-        form = compile_form(program, "mapreduce")
-        bundle = Bundle("mapreduce", program, form.components(), None, {})
-        self._engine = LocalEngine(Process(bundle))
+        self._engine = LocalEngine(Process(compile_bundle(program, "mapreduce")))
         self._state = tuple(averaging.first_weights())
         self.round(1)
 

@@ -86,7 +86,7 @@ def with_one_time(printed: str) -> str:
 def forget_modules(folder: pathlib.Path) -> None:
     """Make the next command import the modules in a folder again, as they may have changed."""
     for name, module in list(sys.modules.items()):
-        if folder in pathlib.Path(getattr(module, "__file__", None) or "/").parents:
+        if str(getattr(module, "__file__", None)).startswith(f"{folder}{os.sep}"):
             del sys.modules[name]
 
 

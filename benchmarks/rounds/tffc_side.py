@@ -14,8 +14,7 @@ import tffc
 from benchmarks.rounds import averaging
 from benchmarks.rounds.measured import Make, Measured, Round
 from benchmarks.rounds.workloads import WORKLOADS, Arrays, clients_of
-from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.runtime.data.groups import ValuesInMemory
 from tffc.runtime.data.location import open_data, open_source
 from tffc.runtime.data.packing import write_pack
@@ -52,8 +51,7 @@ def _of(open_clients: Open, batching: str = "auto", workers: int | None = None) 
         folder = pathlib.Path(tempfile.mkdtemp())
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         program = averaging.build(tffc, name).to_building_block()
-        form = compile_form(program, "mapreduce")
-        process = Process(Bundle("mapreduce", program, form.components(), None, {}))
+        process = Process(compile_bundle(program, "mapreduce"))
         engine = LocalEngine(process, workers, Batching.parse(batching))
         source = open_clients(name, folder, process)
 

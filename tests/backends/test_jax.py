@@ -17,20 +17,18 @@ from hypothesis import strategies as st
 
 import tffc as tff
 from tests.backends.test_equivalence import (
-    assert_same,
-    assert_same_at_clients,
-    compiled,
+    check_broadcast_form,
+    check_map_reduce_form,
     result_of,
     with_inputs,
 )
-from tests.forms import run_broadcast, run_mapreduce
+from tests.forms import run_broadcast
 from tests.local_programs import BINARY, binary_section
 from tests.programs import broadcast_rounds, rounds
 from tests.runtime.engines.sources import Values
 from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.backends.forms.broadcast import BroadcastForm
-from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.deploy.export.saved_model import FILE, saved_model
 from tffc.language import Compiled, FunctionType, Node, StructType, TensorType, Type
 from tffc.language.traverse import rewrite, walk
@@ -106,8 +104,7 @@ def every_operator() -> Node:
 
 def played(program: Node, form: str, state: Any, clients: list[Any]) -> Any:
     """A round of a form, as the local engine runs it."""
-    components = compile_form(program, form).components()
-    engine = LocalEngine(Process(Bundle(form, program, components, None, {})))
+    engine = LocalEngine(Process(compile_bundle(program, form)))
     source = Values(clients)
     outcome = engine.run_round(state, Cohort(source, source.clients))
     return to_python((outcome.state, outcome.output), result_of(program))
@@ -322,19 +319,10 @@ def _replaced(node: Node, sections: dict[Compiled, str]) -> Node | None:
 @settings(max_examples=25)
 @given(with_inputs(mixed(rounds())))
 def test_generated_map_reduce_forms(case: tuple[Node, Any, list[Any]]) -> None:
-    program, state, clients = case
-    form = compiled(program, "mapreduce")
-    assert isinstance(form, MapReduceForm)
-    result = result_of(program)
-    found = to_python(run_mapreduce(form, state, clients), result)
-    assert_same(result, found, run(program, (state, clients)))
+    check_map_reduce_form(case)
 
 
 @settings(max_examples=25)
 @given(with_inputs(mixed(broadcast_rounds())))
 def test_generated_broadcast_forms(case: tuple[Node, Any, list[Any]]) -> None:
-    program, state, clients = case
-    form = compiled(program, "broadcast")
-    assert isinstance(form, BroadcastForm)
-    found = [to_python(one, result_of(program)) for one in run_broadcast(form, state, clients)]
-    assert_same_at_clients(program, found, run(program, (state, clients)))
+    check_broadcast_form(case)

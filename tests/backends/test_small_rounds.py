@@ -10,7 +10,7 @@ import pytest
 from tests import planted_programs as programs
 from tests.runtime.engines.sources import Values
 from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.runtime.engines.engine import Cohort
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
@@ -48,7 +48,7 @@ def test_a_form_computes_what_the_program_does(name: str, form: str) -> None:
     assert flat(run(compiled.decompile(), (state, clients))) == expected
     if name == "texts":
         return  # how clients are grouped shows in them
-    process = Process(Bundle(form, program, compiled.components(), None, {}))
+    process = Process(compile_bundle(program, form))
     source = Values(clients)
     result = LocalEngine(process, 1).run_round(state, Cohort(source, source.clients))
     assert flat((result.state, result.output)) == expected
@@ -62,15 +62,7 @@ def test_a_broadcast_form_computes_what_the_program_does() -> None:
 
 
 def test_groups_of_clients_are_merged_in_order() -> None:
-    process = Process(
-        Bundle(
-            "mapreduce",
-            programs.texts().node,
-            compile_form(programs.texts().node, "mapreduce").components(),
-            None,
-            {},
-        )
-    )
+    process = Process(compile_bundle(programs.texts().node, "mapreduce"))
     (aggregation,) = process.steps.aggregations
     groups = []
     for clients in ("ab", "cd"):

@@ -1,4 +1,4 @@
-"""Common refusals: their exact text and exit code."""
+"""Mistakes inside of TensorFlow computations, and tracebacks of exceptions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 import tffc
 from tests.cli.conftest import ROUND, Run
-from tffc.backends.forms.kinds import FORMS
 from tffc.runtime.user_code.exception_hints import (
     CALL_THE_MODEL,
     MAKE_OUTSIDE,
@@ -25,33 +24,6 @@ Write = Callable[[str, str], pathlib.Path]
 def without_carets(text: str) -> str:
     """Return a traceback without the carets, which depend on Python's version."""
     return "".join(line for line in text.splitlines(keepends=True) if line.strip(" ~^\n"))
-
-
-def test_no_such_file(run: Run, write: Write) -> None:
-    write("averaging.py", "")
-    assert run("print", "avraging.py").refusal == (
-        "error[E434]: there is no file avraging.py\n = help: did you mean averaging.py?\n"
-    )
-
-
-def test_no_such_module(run: Run) -> None:
-    assert run("print", "no_such.module:name").refusal == (
-        "error[E434]: there is no module named 'no_such'\n"
-        " = help: give a path that ends in .py, or a dotted name that Python can import from here\n"
-    )
-
-
-def test_syntax_error(run: Run, write: Write) -> None:
-    write("broken.py", "import tffc as tff\n\ndef f(x:\n    return x\n")
-    assert run("print", "broken.py").refusal == (
-        "error[E437]: the module is not valid Python: '(' was never closed\n"
-        " --> broken.py:3:6\n"
-        "  |\n"
-        "3 | def f(x:\n"
-        "  |      ^\n"
-        "  |\n"
-        "  = help: correct it there; what counts is the Python that tffc runs in\n"
-    )
 
 
 def test_exception_at_import(run: Run, write: Write) -> None:
@@ -171,21 +143,6 @@ def test_training_by_keras_where_a_graph_is_made(run: Run, write: Write) -> None
     assert likely_mistake(words, "    int(None)") is None
 
 
-def test_a_variable_in_a_function_of_tensorflow(run: Run, write: Write) -> None:
-    write("broken.py", TRACED.format("@tf.function\n", "tf.Variable(0.0) + x"))
-    assert run("print", "broken.py:f").refusal == (
-        "error[E830]: a variable, or a model that has some, is made inside of a function that "
-        "@tf.function decorates, which would make it again at every call\n"
-        " --> broken.py:9\n"
-        "  |\n"
-        "9 |     return tf.Variable(0.0) + x\n"
-        "  |\n"
-        "  = help: make variables and models in the TensorFlow computation itself, without "
-        "@tf.function, and put the loop that uses them into an inner function under "
-        "@tf.function\n"
-    )
-
-
 def test_a_model_is_pointed_at_where_it_is_made(run: Run, write: Write) -> None:
     write(
         "broken.py",
@@ -239,190 +196,6 @@ def test_a_function_of_numpy_on_a_value(run: Run, write: Write) -> None:
     )
 
 
-def test_a_type_that_is_none(run: Run, write: Write) -> None:
-    write("types.py", "import tffc as tff\n\nVECTOR = tff.TensorType('vector')\n")
-    assert run("print", "types.py").refusal == (
-        "error[E110]: 'vector' is not an element type\n"
-        " --> types.py:3:10\n"
-        "  |\n"
-        "3 | VECTOR = tff.TensorType('vector')\n"
-        "  |          ^^^^^^^^^^^^^^^^^^^^^^^^\n"
-        "  |\n"
-        "  = help: give a NumPy or TensorFlow dtype, or a Python class such as int\n"
-    )
-
-
-def test_misused_operator(run: Run, write: Write) -> None:
-    write("broken.py", ROUND.replace("tff.federated_sum(data)", "tff.federated_sum(state)"))
-    assert run("print", "broken.py").refusal == (
-        "error[E471]: the value to sum must be at CLIENTS, but is of type `int32@SERVER`\n"
-        " --> broken.py:7:19\n"
-        "  |\n"
-        "7 |     return state, tff.federated_sum(state)\n"
-        "  |                   ^^^^^^^^^^^^^^^^^^^^^^^^\n"
-        "  |\n"
-        "  = help: it is at the server; bring it to the clients with tff.federated_broadcast\n"
-    )
-
-
-def test_no_candidate(run: Run, write: Write) -> None:
-    write("plain.py", "def f(x):\n    return x\n")
-    assert run("compile", "plain.py", "--form", "mapreduce", "--out", "out").refusal == (
-        "error[E465]: plain.py defines no computation and no iterative process\n"
-        " = note: plain Python functions: f\n"
-        " = help: decorate a function with @tff.federated_computation(...), with the types of its "
-        "parameters\n"
-    )
-
-
-def test_several_candidates(run: Run, write: Write) -> None:
-    write("several.py", ROUND + "\n\nidentity = tff.federated_computation(lambda x: x, np.int32)\n")
-    assert run("trace", "several.py", "-o", "x.pb").refusal == (
-        "error[E449]: several.py has 2 candidates, so one must be named\n"
-        " = note: count: (<state=int32@SERVER,data={int32}@CLIENTS> -> "
-        "<int32@SERVER,int32@SERVER>)\n"
-        " = note: identity: (int32 -> int32)\n"
-        " = help: give the name after a colon, for example several.py:identity\n"
-    )
-
-
-def test_wrong_name(run: Run, write: Write) -> None:
-    write("round.py", ROUND)
-    assert run("print", "round.py:coumt").refusal == (
-        "error[E439]: round.py defines nothing named 'coumt'\n"
-        " = note: count: (<state=int32@SERVER,data={int32}@CLIENTS> -> "
-        "<int32@SERVER,int32@SERVER>)\n"
-        " = help: did you mean 'count'?\n"
-    )
-
-
-def test_wrong_type_for_the_form(run: Run, write: Write) -> None:
-    write("identity.py", ROUND.replace("return state, ", "return "))
-    ran = run("compile", "identity.py", "--form", "mapreduce", "--out", "out")
-    assert ran.refusal == (
-        "error[E510]: a round returns two values, the new server state and the server output; "
-        "found `(<state=int32@SERVER,data={int32}@CLIENTS> -> int32@SERVER)`\n"
-        " --> identity.py:7:12\n"
-        "  |\n"
-        "7 |     return tff.federated_sum(data)\n"
-        "  |            ^^^^^^^^^^^^^^^^^^^^^^^\n"
-        "  |\n"
-        "  = note: expected `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`\n"
-        "  = help: return both; an empty struct stands for no output\n"
-    )
-
-
-def test_no_such_pb(run: Run) -> None:
-    assert run("print", "x.pb").refusal == (
-        "error[E850]: cannot read x.pb: No such file or directory\n"
-    )
-
-
-NEAR = {
-    "print rounds.pb": ("E850", "cannot read rounds.pb: No such file or directory", "round.pb"),
-    "parse rounds.txt -o x.pb": (
-        "E850",
-        "cannot read rounds.txt: No such file or directory",
-        "round.txt",
-    ),
-    "opt round.pb --pipeline mine.yml": (
-        "E850",
-        "cannot read the pipeline mine.yml: No such file or directory",
-        "mine.yaml",
-    ),
-    "data describe csv:rounds.csv": (
-        "E626",
-        "cannot read rounds.csv: No such file or directory",
-        "round.csv",
-    ),
-    "data describe parquet:rounds.parquet": (
-        "E640",
-        "rounds.parquet: there is no file",
-        "round.parquet",
-    ),
-    "data describe in/clients": ("E640", "there is no folder in/clients", "in/client"),
-    "decompile bundel -o x.pb": ("E604", "no bundle: there is no folder bundel", "bundle"),
-    "print ruond": ("E434", "there is no module named 'ruond'", "round.py"),
-    "print rounds.py": ("E434", "there is no file rounds.py", "round.py"),
-    "print ROUND.py": ("E434", "there is no file ROUND.py", "round.py"),
-}
-
-
-@pytest.mark.parametrize("command", NEAR)
-def test_a_path_that_is_nearly_right(run: Run, tmp_path: pathlib.Path, command: str) -> None:
-    for name in ("in/client", "bundle"):
-        (tmp_path / name).mkdir(parents=True)
-    for name in ("pb", "txt", "csv", "parquet", "py"):
-        (tmp_path / f"round.{name}").touch()
-    for name in ("mine.yaml", "in/clients.npz", "bundel.txt"):
-        (tmp_path / name).touch()
-    code, message, near = NEAR[command]
-    assert run(*command.split()).refusal == (
-        f"error[{code}]: {message}\n = help: did you mean {near}?\n"
-    )
-
-
-def test_a_file_in_the_place_of_a_bundle(run: Run, write: Write) -> None:
-    write("round.pb", "")
-    assert run("decompile", "round.pb", "-o", "x.pb").refusal == (
-        "error[E604]: no bundle: round.pb is a file, not a folder\n"
-        " = help: write one with tffc compile\n"
-    )
-
-
-def test_a_bundle_in_the_place_of_a_program(run: Run, write: Write) -> None:
-    write("round.py", ROUND)
-    assert run("compile", "round.py", "--form", "mapreduce", "--out", "bundle").code == 0
-    assert run("check", "bundle", "--form", "broadcast").refusal == (
-        "error[E856]: bundle is a bundle, but this command takes a program\n"
-        " = help: the program that it was compiled from is bundle/computation.pb\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        (
-            "notes.json",
-            "error[E434]: there is no module named 'notes'\n"
-            " = help: notes.json is a file, but programs are in files that end in .py, .pb, .sexpr "
-            "or .txt\n",
-        ),
-        (
-            "folder",
-            "error[E434]: folder is a folder\n = help: give the path of a .py file in it\n",
-        ),
-        (
-            "",
-            "error[E434]: there is no module named ''\n = help: give a path that ends in .py, or a "
-            "dotted name that Python can import from here\n",
-        ),
-    ],
-)
-def test_what_is_no_module(
-    run: Run, write: Write, tmp_path: pathlib.Path, source: str, said: str
-) -> None:
-    write("notes.json", "")
-    (tmp_path / "folder").mkdir()
-    assert run("trace", source).refusal == said
-
-
-def test_a_path_in_a_folder_that_is_not_there(run: Run) -> None:
-    assert run("print", "nowhere/round.pb").refusal == (
-        "error[E850]: cannot read nowhere/round.pb: No such file or directory\n"
-    )
-
-
-def test_malformed_pb(run: Run, write: Write) -> None:
-    write("x.pb", "hello")
-    assert run("print", "x.pb").refusal == (
-        "error[E203]: x.pb is not a serialized computation: field 13 has the wire type 4, which is "
-        "not in use\n"
-        " = note: at byte 2\n"
-        " = help: write one with tffc trace\n"
-    )
-
-
 def test_truncated_pb(run: Run, write: Write, tmp_path: pathlib.Path) -> None:
     write("round.py", ROUND)
     assert run("trace", "round.py", "-o", "x.pb").code == 0
@@ -434,86 +207,3 @@ def test_truncated_pb(run: Run, write: Write, tmp_path: pathlib.Path) -> None:
         " = note: at byte 129\n"
         " = help: write one with tffc trace\n"
     )
-
-
-def test_output_folder_in_use(run: Run, write: Write, tmp_path: pathlib.Path) -> None:
-    write("round.py", ROUND)
-    (tmp_path / "out").mkdir()
-    write("out/diary.txt", "")
-    assert run("compile", "round.py", "--form", "mapreduce", "--out", "out").refusal == (
-        "error[E602]: the folder out is in use: it holds diary.txt\n"
-        " = note: a bundle takes a new folder, an empty one, or the place of another bundle\n"
-        " = help: name another folder\n"
-    )
-
-
-def test_output_file_that_cannot_be_written(run: Run, write: Write) -> None:
-    write("round.py", ROUND)
-    assert run("trace", "round.py", "-o", "no/such/folder/x.pb").refusal == (
-        "error[E851]: cannot write no/such/folder/x.pb: No such file or directory\n"
-        " = help: give a path in an existing, writable folder, on a disk with enough space\n"
-    )
-
-
-def test_no_such_pipeline(run: Run, write: Write) -> None:
-    write("round.py", ROUND)
-    args = ("compile", "round.py", "--form", "mapreduce", "--out", "out", "--pipeline", "no.yaml")
-    assert run(*args).refusal == (
-        "error[E850]: cannot read the pipeline no.yaml: No such file or directory\n"
-    )
-
-
-def test_a_first_state_that_the_round_does_not_take(run: Run, write: Write) -> None:
-    write("round.py", ROUND)
-    write(
-        "first.py",
-        "import numpy as np\n"
-        "import tffc as tff\n"
-        "\n"
-        "@tff.federated_computation\n"
-        "def first():\n"
-        "    return tff.federated_value(np.int64(1), tff.SERVER)\n",
-    )
-    assert run("trace", "first.py", "-o", "first.pb").code == 0
-    args = ("compile", "round.py", "--form", "mapreduce", "--out", "out")
-    assert run(*args, "--initialize", "first.pb").refusal == (
-        "error[E853]: the first state is of type `int64`, but the round takes one of type `int32`\n"
-    )
-
-
-def test_no_bundle(run: Run) -> None:
-    assert run("run", "out", "--data", "data", "--rounds", "1").refusal == (
-        "error[E604]: no bundle: there is no folder out\n = help: write one with tffc compile\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("args", "text"),
-    [
-        (("print",), "Missing argument 'FILE.pb|BUNDLE|MODULE[:NAME]'."),
-        (
-            ("compile", "x.pb", "--out", "out"),
-            "Missing option '--form'. Choose from:\n\t" + ",\n\t".join(FORMS),
-        ),
-        (
-            ("run",),
-            "Missing argument 'BUNDLE|MODULE[:NAME]|FILE.pb'.\n"
-            "Missing option '--data'.\n"
-            "Missing option '--rounds'.",
-        ),
-        (("comple",), "No such command 'comple'. Did you mean 'compile'?"),
-        (("RUN",), "No such command 'RUN'. Did you mean 'run'?"),
-        (("describe", "x"), "No such command 'describe'. Did you mean 'data describe'?"),
-        (("data", "Describe"), "No such command 'Describe'. Did you mean 'describe'?"),
-        (("xyzzy",), "No such command 'xyzzy'."),
-        (
-            ("run", "out", "--data", "d", "--rounds", "0"),
-            "Invalid value for '--rounds': 0 is not in the range x>=1.",
-        ),
-    ],
-)
-def test_wrong_usage(run: Run, args: tuple[str, ...], text: str) -> None:
-    ran = run(*args)
-    assert ran.code == 2
-    assert ran.stdout == ""
-    assert ran.stderr.endswith(f"Error: {text}\n")

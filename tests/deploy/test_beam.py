@@ -29,8 +29,8 @@ from tests.runtime.engines.programs import (
     process_of,
 )
 from tests.runtime.engines.sources import Breaks, Marks, SomeBad, Unsendable, Values, numbers
-from tffc.backends import compile_initialize
-from tffc.backends.bundle.bundle import Bundle, write_bundle
+from tffc.backends.bundle.bundle import write_bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.backends.forms.steps import TupleAggregation
 from tffc.cli.application import application
 from tffc.deploy.beam.engine import IN_PROCESS, BeamEngine
@@ -246,9 +246,8 @@ def initialize() -> Any:
 
 @needs_beam
 def test_the_same_clients_are_sampled() -> None:
-    form = process_of(adding_up, "mapreduce").bundle
-    first = compile_initialize(initialize.node)
-    process = Process(Bundle("mapreduce", adding_up.node, form.components, first, {}))
+    bundle = compile_bundle(adding_up.node, "mapreduce", initialize=initialize.node)
+    process = Process(bundle)
     source = Values([np.int32(2**n) for n in range(20)])
     seen: list[list[tuple[Any, ...]]] = []
     for engine in (LocalEngine(process), BeamEngine(process)):

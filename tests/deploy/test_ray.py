@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.util
 import logging
 import os
@@ -9,8 +10,10 @@ import pathlib
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
-from typing import Any, cast
+import time
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +30,7 @@ from tests.runtime.engines.programs import (
     personal,
     process_of,
 )
-from tests.runtime.engines.sources import Breaks, SomeBad, Unsendable, Values, numbers
+from tests.runtime.engines.sources import Breaks, Marks, SomeBad, Unsendable, Values, numbers
 from tffc.deploy.engines import make_engine
 from tffc.deploy.ray.engine import RayEngine
 from tffc.runtime.engines import shards
@@ -418,25 +421,43 @@ def test_work_that_kills_every_worker(cluster: Any) -> None:
 
 
 @needs_ray
-def test_an_interruption_leaves_no_actor_at_work(cluster: Any) -> None:
-    import ray  # pyright: ignore[reportMissingImports]  # only where it is installed
-
+def test_an_interruption_leaves_no_worker(cluster: Any, tmp_path: pathlib.Path) -> None:
     def interrupt(done: int, total: int) -> None:
         if done:
             raise KeyboardInterrupt
 
     process = process_of(bounded, "mapreduce")
-    source = Values([np.int32(1)] * 4)
+    source = Marks([np.int32(1)] * 4, tmp_path)
     engine = RayEngine(process, TWO)
     assert engine.run_round((), Cohort(source, source.clients)).output == 4
-    before = list(engine._pool._actors)
     with pytest.raises(KeyboardInterrupt):
         engine.run_round((), Cohort(source, source.clients, progress=interrupt))
-    assert engine._pool.count == 0
-    for actor in before:
-        with pytest.raises(ray.exceptions.RayActorError):  # pyright: ignore[reportAttributeAccessIssue]  # of Ray
-            ray.get(actor.ping.remote())
+    before = readers(tmp_path)
+    assert before
+    wait_for(lambda: not any(map(is_running, before)))
     assert engine.run_round((), Cohort(source, source.clients)).output == 4
+    assert readers(tmp_path) > before
+
+
+def readers(folder: pathlib.Path) -> set[int]:
+    """The processes that `Marks` has seen."""
+    return {int(path.name) for path in folder.iterdir()}
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds; fail if it does not within a minute."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 @needs_ray
@@ -461,17 +482,35 @@ def test_options_that_are_refused(word: str, note: str) -> None:
     )
 
 
-@needs_ray
-@pytest.mark.parametrize(("address", "where"), [("auto", "at auto"), (None, "here")])
-def test_no_ray_is_found(address: str | None, where: str) -> None:
-    from tffc.deploy.ray import engine as engine
+class StandIn(types.ModuleType):
+    """Stands for Ray where no process has begun it; `begin` is what its `init` does."""
 
-    class NoRay:
-        def init(self, **options: Any) -> None:
-            assert options["log_to_driver"] is False
-            raise ConnectionError("nobody answers\nat all")
+    def __init__(self, begin: Callable[[], None]) -> None:
+        super().__init__("ray")
+        self.__spec__ = importlib.machinery.ModuleSpec("ray", None)
+        self.begin = begin
 
-    assert refusal(ExecutionError, engine._start, NoRay(), engine.RayOptions(address=address)) == (
+    def is_initialized(self) -> bool:
+        return False
+
+    def init(self, *, log_to_driver: bool, **options: Any) -> None:
+        assert not log_to_driver
+        self.begin()
+
+    def put(self, value: Any) -> Any:
+        return value
+
+
+@pytest.mark.parametrize(
+    ("options", "where"), [(["--address=auto"], "at auto"), ([], "here")], ids=["there", "here"]
+)
+def test_no_ray_is_there(options: list[str], where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def begin() -> None:
+        raise ConnectionError("nobody answers\nat all")
+
+    monkeypatch.setitem(sys.modules, "ray", StandIn(begin))
+    process = process_of(bounded, "mapreduce")
+    assert refusal(ExecutionError, make_engine, "ray", process, options=options) == (
         f"there is no Ray {where} [E944]\n"
         "  note: nobody answers\n"
         "  help: start it with ray start --head and give --address=auto, or give no address for "
@@ -479,15 +518,16 @@ def test_no_ray_is_found(address: str | None, where: str) -> None:
     )
 
 
-def test_signals_are_answered_as_before_ray_began() -> None:
-    from tffc.deploy.ray import engine as engine
+def test_signals_are_answered_as_before_ray_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Any] = []
 
-    class Answering:
-        def init(self, **options: Any) -> None:
-            signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number))
+    def begin() -> None:
+        begun.append(signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(number)))
 
     before = signal.getsignal(signal.SIGTERM)
-    engine._start(cast("Any", Answering()), engine.RayOptions())
+    monkeypatch.setitem(sys.modules, "ray", StandIn(begin))
+    make_engine("ray", process_of(bounded, "mapreduce"), options=["--address=stand-in"])
+    assert begun == [before]
     assert signal.getsignal(signal.SIGTERM) == before
 
 

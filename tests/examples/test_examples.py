@@ -19,8 +19,7 @@ from tests.processes import ROOT
 from tffc.api.running import run
 from tffc.assurance.golden.examples import Example, print_example, read_examples
 from tffc.assurance.golden.folder import differences, orphans
-from tffc.backends import compile_form, compile_initialize
-from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.frontend.load import Loaded, load
 from tffc.runtime.data.location import open_source
 from tffc.runtime.engines.local import LocalEngine
@@ -63,10 +62,9 @@ def test_every_program_has_a_golden() -> None:
 
 
 def engine(program: Loaded) -> LocalEngine:
-    node = program.computation.node
-    form = compile_form(node, "mapreduce")
-    first = None if program.initialize is None else compile_initialize(program.initialize.node)
-    return LocalEngine(Process(Bundle("mapreduce", node, form.components(), first, {})))
+    first = None if program.initialize is None else program.initialize.node
+    bundle = compile_bundle(program.computation.node, "mapreduce", initialize=first)
+    return LocalEngine(Process(bundle))
 
 
 ROUNDS = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -120,141 +119,6 @@ def test_lists_of_values_are_zipped() -> None:
     assert text == called(f"{ID}(federated_zip_at_clients(<f_arg[0],f_arg[1]>))")
 
 
-REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
-    "given twice": (
-        lambda: fc(lambda x: add(x, a=1), np.int32),
-        TypeError,
-        "the argument 'a' is given twice, by position and by name [E420]"
-        "\n  help: leave out one of the two: 'a' is argument 1 by position",
-    ),
-    "none at all": (
-        lambda: fc(lambda x: add(), np.int32),
-        TypeError,
-        "the computation takes an argument of type `<a=int32,b=int32>`, but was given none [E420]",
-    ),
-    "none for an empty struct": (
-        lambda: fc(lambda x: zipper(())(), np.int32),
-        TypeError,
-        "the computation takes an argument of type `<>`, but was given none [E420]\n"
-        "  help: give () for an empty struct",
-    ),
-    "None": (
-        lambda: fc(lambda x: wide(None), np.int32),
-        ValueError,
-        "the computation takes an argument of type `int64`, but got None [E460]",
-    ),
-    "too many": (
-        lambda: fc(lambda x: add(x, x, x), np.int32),
-        TypeError,
-        "the computation takes 2 arguments, of type `<a=int32,b=int32>`, but was given 3 by "
-        "position [E420]",
-    ),
-    "one missing": (
-        lambda: fc(lambda x: add(a=x), np.int32),
-        TypeError,
-        "the argument 'b' of type `int32` is missing [E420]"
-        "\n  help: give it by position, or as b=...",
-    ),
-    "an unnamed one missing": (
-        lambda: fc(lambda x: zipper([np.int32, ("a", np.int32)])(a=x), np.int32),
-        TypeError,
-        "the argument element 0 of type `int32` is missing [E420]\n  help: give it by position",
-    ),
-    "unknown": (
-        lambda: fc(lambda x: zipper([("left", np.int32), ("b", np.int32)])(x, lefd=x), np.int32),
-        TypeError,
-        "the computation has no argument named 'lefd'; its parameter is `<left=int32,b=int32>` "
-        "[E420]\n  help: did you mean 'left'?",
-    ),
-    "several for one": (
-        lambda: fc(lambda x: wide(x, x), np.int32),
-        TypeError,
-        "the computation takes one argument, of type `int64`, but was given 2 [E420]\n"
-        "  help: give one positional argument",
-    ),
-    "a name for one": (
-        lambda: fc(lambda x: wide(x=x), np.int32),
-        TypeError,
-        "the computation takes one argument, of type `int64`, but was given 'x' by name [E420]\n"
-        "  help: give one positional argument",
-    ),
-    "some for none": (
-        lambda: fc(lambda x: fc(lambda: 1)(x, x), np.int32),
-        TypeError,
-        "the computation takes no arguments, but was given 2 [E420]",
-    ),
-    "a constant of another kind": (
-        lambda: fc(lambda x: add(x, 1.0), np.int32),
-        ValueError,
-        "the constant 1.0 of type float32 does not fit int32 [E121]\n"
-        "  note: it stands at `.b`\n"
-        "  help: convert it first, for example np.int32(...)",
-    ),
-    "federated for unplaced": (
-        lambda: fc(lambda x: add(x, x), Clients(np.int32)),
-        TypeError,
-        "Type `{int32}@CLIENTS` is not assignable to expected type `int32` [E101]\n"
-        "  note: it stands at `.a`\n"
-        "  help: apply it to each constituent: tff.federated_map(f, x)",
-    ),
-    "a mapping in another order": (
-        lambda: fc(lambda x: add(collections.OrderedDict(b=1, a=x)), np.int32),
-        TypeError,
-        "Type `<b=int32,a=int32>` is not assignable to expected type `<a=int32,b=int32>` [E101]\n"
-        "  help: give the elements in the order a, b",
-    ),
-    "an elder type": (
-        lambda: fc(lambda x: wide(x), np.int32),
-        TypeError,
-        "Type `int32` is not assignable to expected type `int64` [E101]\n"
-        "  help: convert it in a TensorFlow computation, with tf.cast(x, tf.int64)",
-    ),
-    "the client's for the server's": (
-        lambda: fc(lambda x: zipper(Server(np.int32))(x), Clients(np.int32)),
-        TypeError,
-        "Type `{int32}@CLIENTS` is not assignable to expected type `int32@SERVER` [E101]\n"
-        "  help: it is at the clients; bring it to the server with an aggregation, such as "
-        "tff.federated_sum or tff.federated_mean",
-    ),
-    "the server's for the client's": (
-        lambda: fc(lambda x: zipper(Clients(np.int32))(x), Server(np.int32)),
-        TypeError,
-        "Type `int32@SERVER` is not assignable to expected type `{int32}@CLIENTS` [E101]\n"
-        "  help: it is at the server; bring it to the clients with tff.federated_broadcast",
-    ),
-    "maybe different for all equal": (
-        lambda: fc(lambda x: zipper(Clients(np.int32, True))(x), Clients(np.int32)),
-        TypeError,
-        "Type `{int32}@CLIENTS` is not assignable to expected type `int32@CLIENTS` [E101]\n"
-        "  help: only values made by federated_broadcast or federated_value are all equal",
-    ),
-    "unplaced for federated": (
-        lambda: fc(lambda x: zipper(Server(np.int32))(x), np.int32),
-        TypeError,
-        "Type `int32` is not assignable to expected type `int32@SERVER` [E101]\n"
-        "  help: place it first: tff.federated_value(x, tff.SERVER)",
-    ),
-    "a constant for federated": (
-        lambda: fc(lambda x: zipper(Server(np.int32))(1), np.int32),
-        ValueError,
-        "the constant 1 stands where a value of type `int32@SERVER` is needed [E461]\n"
-        "  help: place it first: tff.federated_value(x, tff.SERVER)",
-    ),
-    "a function for its result": (
-        lambda: fc(lambda x: wide(fc(lambda: 1)), np.int32),
-        TypeError,
-        "Type `( -> int32)` is not assignable to expected type `int64` [E101]\n"
-        "  help: call the function and give its result",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused(case: str) -> None:
-    make, builtin, text = REFUSED[case]
-    assert str(error_without_place(builtin, make)) == text
-
-
 def test_calls_of_function_values() -> None:
     one = Function(np.int32, np.int32)
     pair = Function([("a", np.int32), ("b", np.float32)], np.int32)
@@ -264,24 +128,6 @@ def test_calls_of_function_values() -> None:
     assert traced(lambda g: g(b=2.0, a=1), pair) == called("f_arg(<a=1,b=2.0>)")
     assert traced(lambda g, s: g(*s), Function([np.int32] * 2, np.int32), [np.int32] * 2) == (
         called("f_arg[0](<f_arg[1][0],f_arg[1][1]>)")
-    )
-
-
-def test_constants_for_function_values_have_their_own_type() -> None:
-    one = Function(np.int64, np.int32)
-    assert str(error_without_place(TypeError, lambda: fc(lambda g: g(1), one))) == (
-        "Type `int32` is not assignable to expected type `int64` [E101]\n"
-        "  note: this is the argument of the call\n"
-        "  help: convert it in a TensorFlow computation, with tf.cast(x, tf.int64)"
-    )
-
-
-def test_values_that_are_no_functions_are_not_called() -> None:
-    error = error_without_place(TffcError, lambda: fc(lambda x: x(), np.int32))
-    assert str(error) == (
-        "a value of type `int32` is not a function, so it cannot be called [E413]"
-        "\n  help: call a value whose type has an arrow; does a parameter here hide a "
-        "computation of the same name?"
     )
 
 

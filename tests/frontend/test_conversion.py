@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,18 +16,6 @@ from tffc.support.errors import TffcError
 
 fc = tff.federated_computation
 INT = np.int32
-
-
-def array_of(item: Any) -> Any:
-    array = np.empty([1], object)
-    array[0] = item
-    return array
-
-
-@dataclasses.dataclass
-class Weighted:
-    value: Any
-    weight: float
 
 
 RESULTS = {
@@ -106,103 +92,6 @@ def test_result_nested_ten_thousand_deep() -> None:
     assert text == f"(f_arg -> {'<' * 10_000}f_arg{'>' * 10_000})"
 
 
-RETURNED = "\n  note: it was returned by '<lambda>'"
-KINDS = (
-    "\n  note: values are computations, constants of Python and NumPy, placements, and lists, "
-    "tuples, mappings, namedtuples and attrs objects of these"
-)
-DECORATE = (
-    "\n  help: decorate it with @tff.tensorflow.computation(...) or "
-    "@tff.federated_computation(...), with the types of its parameters"
-)
-
-REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
-    "a function": (
-        lambda x: len,
-        TypeError,
-        "the Python function 'len' cannot be a value of a program [E460]"
-        + KINDS
-        + RETURNED
-        + DECORATE,
-    ),
-    "a set": (
-        lambda x: {x},
-        TypeError,
-        "an object of class 'set' cannot be a value of a program [E460]"
-        + KINDS
-        + RETURNED
-        + "\n  help: give a list or tuple",
-    ),
-    "a generator": (
-        lambda x: (y for y in [x]),
-        TypeError,
-        "an object of class 'generator' cannot be a value of a program [E460]"
-        + KINDS
-        + RETURNED
-        + "\n  help: give a list or tuple",
-    ),
-    "a nested None": (
-        lambda x: [x, {"a": None}],
-        TypeError,
-        "None cannot be a value of a program [E460]"
-        + KINDS
-        + "\n  note: it stands at `[1].a`"
-        + RETURNED,
-    ),
-    "a class": (
-        lambda x: np.int32,
-        TypeError,
-        "the class 'int32' cannot be a value of a program [E460]" + KINDS + RETURNED,
-    ),
-    "a key that is not a string": (
-        lambda x: {1: x},
-        TypeError,
-        "the key 1 of a mapping is not a string [E107]"
-        + RETURNED
-        + "\n  help: write the names as strings, or give a list if there are no names",
-    ),
-    "an integer past 64 bits": (
-        lambda x: 2**70,
-        ValueError,
-        "the integer 1180591620717411303424 does not fit 64 bits [E121]"
-        + RETURNED
-        + "\n  help: use an integer from -2**63 to 2**63 - 1, or a float",
-    ),
-    "an array of objects": (
-        lambda x: np.array([None, {}], object),
-        TypeError,
-        "a NumPy array of objects is not a tensor of strings: it holds None [E460]" + RETURNED,
-    ),
-    "an array of values": (
-        lambda x: array_of(x),
-        TypeError,
-        "a NumPy array of objects is not a tensor of strings: it holds an object of class 'Value' "
-        "[E460]" + RETURNED + "\n  help: put values of a program into a list",
-    ),
-    "a dataclass": (
-        lambda x: Weighted(x, 1.0),
-        TypeError,
-        "an object of class 'Weighted' cannot be a value of a program [E460]"
-        + KINDS
-        + RETURNED
-        + "\n  help: give a namedtuple, or the dictionary of its fields",
-    ),
-    "a number past float32": (
-        lambda x: 1e300,
-        ValueError,
-        "the constant 1e+300 does not fit float32 [E121]"
-        + RETURNED
-        + "\n  help: float32 holds numbers up to 3.4e+38; np.float64 holds more",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_results_refused(case: str) -> None:
-    body, builtin, text = REFUSED[case]
-    assert str(error_without_place(builtin, lambda: fc(body, INT))) == text
-
-
 def test_containers_of_themselves_are_refused() -> None:
     endless: list[Any] = [1]
     endless.append({"again": endless})
@@ -251,95 +140,6 @@ TARGETS = {
 def test_targets(case: str) -> None:
     source, target, type_ = TARGETS[case]
     assert str(tff.to_value(source, target).type_signature) == type_
-
-
-TARGETS_REFUSED: dict[str, tuple[Any, Any, type[Exception], str]] = {
-    "an int for a float": (
-        1,
-        np.float32,
-        ValueError,
-        "the constant 1 of type int32 does not fit float32 [E121]\n"
-        "  help: convert it first, for example np.float32(...)",
-    ),
-    "an array for a scalar": (
-        np.array([1, 2], INT),
-        INT,
-        ValueError,
-        "the constant array([1, 2], dtype=int32) of shape [2] is not of type `int32` [E461]\n"
-        "  help: give one of this shape, or declare the type as `int32[2]`",
-    ),
-    "a scalar for an unknown rank": (
-        1,
-        (INT, None),
-        ValueError,
-        "the constant 1 of shape [] is not of type `'int32'(shape=None)` [E461]\n"
-        "  help: give one of this shape, or declare the type as `int32`",
-    ),
-    "a long constant": (
-        "word " * 20,
-        [INT],
-        ValueError,
-        "the constant 'word word word word word word word word word word word w... stands where a "
-        "value of type `<int32>` is needed [E461]\n"
-        "  help: give a list or mapping of 1 elements",
-    ),
-    "a constant for a struct": (
-        1,
-        [INT],
-        ValueError,
-        "the constant 1 stands where a value of type `<int32>` is needed [E461]\n"
-        "  help: give a list or mapping of 1 elements",
-    ),
-    "a constant for a sequence": (
-        1,
-        tff.SequenceType(INT),
-        ValueError,
-        "the constant 1 stands where a value of type `int32*` is needed [E461]\n"
-        "  help: make the sequence in a TensorFlow computation, as a tf.data.Dataset",
-    ),
-    "a constant for a function": (
-        1,
-        tff.FunctionType(None, INT),
-        ValueError,
-        "the constant 1 stands where a value of type `( -> int32)` is needed [E461]\n"
-        "  help: give a computation",
-    ),
-    "too few elements": (
-        [1],
-        [INT, INT],
-        TypeError,
-        "Type `<int32>` is not assignable to expected type `<int32,int32>` [E101]\n"
-        "  help: give a struct of 2, not of 1",
-    ),
-    "too many elements": (
-        [1, 2],
-        [INT],
-        TypeError,
-        "Type `<int32,int32>` is not assignable to expected type `<int32>` [E101]\n"
-        "  help: give a struct of 1, not of 2",
-    ),
-    "other names": (
-        {"a": 1},
-        [("b", INT)],
-        TypeError,
-        "Type `<a=int32>` is not assignable to expected type `<b=int32>` [E101]\n"
-        "  help: name the elements b, or leave out the names",
-    ),
-    "a list for a sequence": (
-        [1],
-        tff.SequenceType(INT),
-        TypeError,
-        "Type `<int32>` is not assignable to expected type `int32*` [E101]\n"
-        "  help: make it a sequence in a TensorFlow computation, with "
-        "tf.data.Dataset.from_tensor_slices(x)",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", TARGETS_REFUSED)
-def test_targets_refused(case: str) -> None:
-    source, target, builtin, text = TARGETS_REFUSED[case]
-    assert str(error_without_place(builtin, lambda: tff.to_value(source, target))) == text
 
 
 def test_inferred_types() -> None:

@@ -13,8 +13,8 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
-from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle, write_bundle
+from tffc.backends.bundle.bundle import write_bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.language import wire
 from tffc.language.notation import write_sections
 from tffc.language.wire.python_functions import FUNCTIONS
@@ -131,8 +131,7 @@ def test_it_runs_whenever_the_process_does(case: str, computations: dict[str, An
 @pytest.mark.parametrize("case", CASES)
 def test_it_does_not_leave(case: str, computations: dict[str, Any], tmp_path: pathlib.Path) -> None:
     place, computation = CASES[case][0], computations[case]
-    form = compile_form(computation.node, "mapreduce")
-    bundle = Bundle("mapreduce", computation.node, form.components(), None, {})
+    bundle = compile_bundle(computation.node, "mapreduce")
     check_refused(lambda: tff.serialize_computation(computation), place)
     check_refused(lambda: write_bundle(bundle, tmp_path / "bundle"), place)
     # What engines send to their workers.
@@ -140,7 +139,7 @@ def test_it_does_not_leave(case: str, computations: dict[str, Any], tmp_path: pa
     check_refused(lambda: write_sections(computation.node, tmp_path / "sections"), place)
     assert list(tmp_path.iterdir()) == []
     # The linked components call it too.
-    check_refused(lambda: [wire.to_bytes(each) for each in form.components().values()], place)
+    check_refused(lambda: [wire.to_bytes(each) for each in bundle.components.values()], place)
     assert wire.to_bytes(computation.node, leaves=False)
 
 

@@ -25,7 +25,7 @@ from tffc.language.wire import (
     write_tensorflow,
 )
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
-from tffc.support.errors import ContextError, ExecutionError, TffcError
+from tffc.support.errors import ContextError, ExecutionError
 
 tf = load_tensorflow()
 tfc = tff.tf_computation
@@ -677,111 +677,6 @@ def test_a_namedtuple_whose_fields_are_not_in_the_order_of_their_names() -> None
 
 
 # Refusals.
-
-VALUES = (
-    "give tensors, Python constants other than complex numbers, NumPy values, datasets, and "
-    "lists, tuples and mappings of these"
-)
-
-
-def seeded() -> Any:
-    tf.random.set_seed(3)
-    return tf.random.uniform([], name="u")
-
-
-def nested(depth: int) -> tff.Type:
-    """A struct in a struct in a struct, so many deep."""
-    type_: tff.Type = tff.TensorType(INT)
-    for _ in range(depth):
-        type_ = tff.StructType([("a", type_)])
-    return type_
-
-
-REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "None": (
-        lambda: tfc(lambda: None),
-        "'<lambda>' returned None, which is not a value of a program [E415]\n"
-        "  help: return the result; a function without a return statement returns None",
-    ),
-    "seed": (
-        lambda: tfc(seeded),
-        "the operation 'u/RandomUniform' draws from a seed set for the whole graph [E451]\n"
-        "  help: in place of tf.random.set_seed, give a seed to the operation, or use "
-        "tf.random.stateless_uniform and its like",
-    ),
-    "federated parameter": (
-        lambda: tfc(lambda x: x, tff.types.at_server(INT)),
-        "a TensorFlow computation cannot take an argument of type `int32@SERVER` [E419]\n"
-        "  note: `int32@SERVER` is not made of tensors, structs and sequences"
-        "\n  help: declare the type of one constituent, `int32`, and apply the "
-        "computation with tff.federated_map",
-    ),
-    "element name": (
-        lambda: tfc(lambda x: x, [("a b", INT)]),
-        "TensorFlow cannot name a tensor after the element 'a b' of the parameter [E419]\n"
-        "  help: name elements with letters, digits and underscores",
-    ),
-    "set": (
-        lambda: tfc(lambda: {1}),
-        "a value of the Python class 'set' cannot be part of a TensorFlow computation's values "
-        f"[E454]\n  help: {VALUES}",
-    ),
-    "nested None": (
-        lambda: tfc(lambda: {"a": [1, None]}),
-        "None cannot be part of a TensorFlow computation's values, found at .a[1] [E454]\n"
-        f"  help: {VALUES}",
-    ),
-    "call in a function": (
-        lambda: tfc(lambda d: d.map(lambda x: stateful(x)), tff.SequenceType(INT)),
-        "a computation that makes variables or tables is called inside of a tf.function, or of a "
-        "function that a dataset applies [E455]\n"
-        "  help: call it in the body of the computation itself",
-    ),
-    "shape lost": (
-        lambda: tfc(lambda: tfc(table)()),
-        "the result of the computation that is called is of type `int32[1]`, but inside of another "
-        "graph TensorFlow knows it as `'int32'(shape=None)` only [E456]\n"
-        "  help: fix its shape with tf.ensure_shape in the computation that is called",
-    ),
-    "token": (
-        tff.tensorflow.get_session_token,
-        "get_session_token can be used in a TensorFlow computation only [E457]\n"
-        "  help: call it in a function decorated with @tff.tensorflow.computation",
-    ),
-    "argument": (
-        lambda: tfc(lambda x: add(x, 1.0), INT),
-        "Type `<a=int32,b=float32>` is not assignable to expected type `<a=int32,b=int32>` [E101]"
-        "\n  note: this is the argument of the call\n"
-        "  note: the first place that differs is `.b`\n"
-        "  help: convert it in a TensorFlow computation, with tf.cast(x, tf.int32)",
-    ),
-    "key": (
-        lambda: tfc(lambda: {1: 2}),
-        "the key 1 of a mapping is not a string [E107]"
-        "\n  help: write the names as strings, or give a list if there are no names",
-    ),
-    "some elements named": (
-        lambda: tfc(lambda x: x, tff.SequenceType([("a", INT), INT])),
-        "there are no datasets of type `<a=int32,int32>*`, because `<a=int32,int32>` names some of "
-        "its elements and not others [E702]\n"
-        "  help: name all elements of the struct, or none",
-    ),
-    "elements nested too deep": (
-        lambda: tfc(lambda x: x, tff.SequenceType(nested(101))),
-        "there are no datasets of elements nested more than 100 deep [E702]"
-        "\n  help: nest the structs less deep, or list their elements side by side",
-    ),
-}
-"""How each is refused, but for the place in the user's source."""
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refusal(name: str) -> None:
-    attempt, text = REFUSED[name]
-    with pytest.raises(TffcError) as caught:
-        attempt()
-    caught.value.span = None
-    assert str(caught.value) == text
 
 
 def test_deep_elements_of_datasets() -> None:

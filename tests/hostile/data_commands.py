@@ -18,8 +18,7 @@ import numpy as np
 from click.testing import CliRunner
 
 from tests.hostile.data_fuzz import FILES, ROW, arrays, mutated_file, read
-from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.cli.application import application
 from tffc.language import SequenceType
 from tffc.language.notation import parse
@@ -55,7 +54,7 @@ EACH = 10
 def prepared() -> dict[str, bytes]:
     """The bundle and the first state that every case has."""
     program = parse(PROGRAM)
-    bundle = Bundle("broadcast", program, compile_form(program, "broadcast").components(), None, {})
+    bundle = compile_bundle(program, "broadcast")
     process = Process(bundle)
     state = encode_state(State(np.int32(5), process.program, 0), process.state_type, "state.npz")
     made = {f"bundle/{path}": content for path, content in bundle.encode().items()}

@@ -23,8 +23,7 @@ import numpy as np
 
 import tffc as tff
 from tests.hostile.kills import contents, every_kill, is_killed
-from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.deploy.engines import make_engine
 from tffc.runtime.data.identity import source_identity
 from tffc.runtime.data.location import open_source
@@ -46,9 +45,7 @@ class Runs:
     """Runs of a form that needs no TensorFlow, in the working directory."""
 
     def __init__(self, engine: str) -> None:
-        made = compile_form(total.node, "distribute-aggregate")
-        bundle = Bundle("distribute-aggregate", total.node, made.components(), None, {})
-        self._process = Process(bundle)
+        self._process = Process(compile_bundle(total.node, "distribute-aggregate"))
         self._engine = engine
         pathlib.Path("data").mkdir()
         for number in range(CLIENTS):

@@ -24,8 +24,8 @@ import numpy as np
 from click.testing import CliRunner, Result
 
 from tests.hostile.kills import contents
-from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle, write_bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.cli.application import application
 from tffc.language import Node
 from tffc.language.notation import parse
@@ -56,7 +56,7 @@ Change = Callable[[random.Random, Root], object]
 
 def bundle_of(form: str) -> Bundle:
     program: Node = parse(EACH_CLIENT if form == "broadcast" else PROGRAM)
-    return Bundle(form, program, compile_form(program, form).components(), None, {})
+    return compile_bundle(program, form)
 
 
 @functools.cache

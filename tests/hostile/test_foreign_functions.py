@@ -18,6 +18,7 @@ from tests.hostile.graphs import add, add_function, new_graph, section
 from tests.hostile.graphs import hlo as instructions
 from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle, write_bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.graphs.operations import hlo
 from tffc.graphs.operations.effects import Effect, effect_of_module
 from tffc.language import Compiled, wire
@@ -116,9 +117,7 @@ def round_with(part: Compiled) -> Stranger:
     def count(state: Any, data: Any) -> Any:
         return state, tff.federated_sum(tff.federated_map(each, data))
 
-    form = compile_form(count.node, "distribute-aggregate")
-    bundle = Bundle("distribute-aggregate", count.node, form.components(), None, {})
-    return Stranger(count, bundle)
+    return Stranger(count, compile_bundle(count.node, "distribute-aggregate"))
 
 
 def test_a_round_that_calls_python(run: Run) -> None:

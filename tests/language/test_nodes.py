@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 
 from tests.language import generation
-from tests.refusals import refusal
 from tffc.language import (
     SERVER,
     Binding,
@@ -28,18 +27,15 @@ from tffc.language import (
     PlacementType,
     Reference,
     Selection,
-    SequenceType,
     StructNode,
     StructType,
     StructWithPythonType,
     TensorType,
-    at_server,
     to_array,
 )
 from tffc.language.size import tree_size
 from tffc.language.traverse import count, postorder, rewrite, walk
-from tffc.language.type_base import TypeNotAssignableError
-from tffc.support.errors import LanguageTypeError, LanguageValueError, Span
+from tffc.support.errors import Span
 
 INT, FLOAT = TensorType(DType.INT32), TensorType(DType.FLOAT32)
 X, Y = Reference("x", INT), Reference("y", INT)
@@ -97,162 +93,6 @@ def test_equality_is_by_content() -> None:
 def test_place_in_the_source_is_no_content() -> None:
     one = Block((Binding("a", X, Span("f.py", 1)),), X)
     assert one == Block((Binding("a", X, Span("g.py", 2)),), X)
-
-
-REFUSED = [
-    (
-        LanguageValueError,
-        StructNode,
-        ((X,), ("",)),
-        "an element's name cannot be empty [E107]"
-        "\n  help: give None for the name of an element that has none",
-    ),
-    (
-        LanguageTypeError,
-        Selection,
-        (X, 0),
-        "cannot select from `int32`, which is not a struct [E122]"
-        "\n  help: select from a struct; what is placed is selected from in a function "
-        "that is mapped over it",
-    ),
-    (
-        LanguageTypeError,
-        Selection,
-        (Reference("x", at_server([INT])), 0),
-        "cannot select from `<int32>@SERVER`, which is not a struct [E122]"
-        "\n  help: select from a struct; what is placed is selected from in a function "
-        "that is mapped over it",
-    ),
-    (
-        LanguageTypeError,
-        Selection.by_name,
-        (X, "a"),
-        "cannot select from `int32`, which is not a struct [E122]"
-        "\n  help: select from a struct; what is placed is selected from in a function "
-        "that is mapped over it",
-    ),
-    (
-        LanguageValueError,
-        Selection,
-        (S, 2),
-        "no element 2 in `<a=int32,float32>`, which has 2 elements [E122]"
-        "\n  help: positions count from 0 and cannot be negative",
-    ),
-    (
-        LanguageValueError,
-        Selection,
-        (S, -1),
-        "no element -1 in `<a=int32,float32>`, which has 2 elements [E122]"
-        "\n  help: positions count from 0 and cannot be negative",
-    ),
-    (
-        LanguageValueError,
-        Selection,
-        (S, 1, "a"),
-        "element 1 of `<a=int32,float32>` is not named 'a' [E122]"
-        "\n  help: leave the name out, or give None",
-    ),
-    (
-        LanguageValueError,
-        Selection.by_name,
-        (S, "b"),
-        "no element named 'b' in `<a=int32,float32>` [E122]\n  note: it has 'a'"
-        "\n  help: select by a name that it has, or by position",
-    ),
-    (
-        LanguageValueError,
-        Selection.by_name,
-        (StructNode((X,)), "b"),
-        "no element named 'b' in `<int32>` [E122]\n  note: it has no named elements"
-        "\n  help: select by a name that it has, or by position",
-    ),
-    (
-        LanguageValueError,
-        StructNode,
-        ((X, Y), ("a",)),
-        "a struct of 2 values cannot have 1 names [E126]"
-        "\n  help: give one name for each value, and None for a value without one",
-    ),
-    (
-        LanguageTypeError,
-        Call,
-        (X,),
-        "cannot call a value of type `int32` [E127]"
-        "\n  help: call a function: a value whose type has an arrow",
-    ),
-    (
-        LanguageTypeError,
-        Call,
-        (G, X),
-        "a function of type `( -> int32)` takes no argument, "
-        "but was given one of type `int32` [E127]",
-    ),
-    (
-        LanguageTypeError,
-        Call,
-        (F,),
-        "a function of type `(int32 -> float32)` needs an argument of type `int32`, "
-        "but was given none [E127]",
-    ),
-    (
-        TypeNotAssignableError,
-        Call,
-        (F, F),
-        "Type `(int32 -> float32)` is not assignable to expected type `int32` [E101]",
-    ),
-    (
-        LanguageTypeError,
-        Lambda,
-        ("x", None, X),
-        "a lambda has both a parameter name and a parameter type, or neither; "
-        "found 'x' and `None` [E126]",
-    ),
-    (
-        LanguageTypeError,
-        Lambda,
-        ("", INT, X),
-        "a lambda has both a parameter name and a parameter type, or neither; "
-        "found None and `int32` [E126]",
-    ),
-    (
-        LanguageValueError,
-        Compiled,
-        ("jax", b"", INT),
-        "unknown kind of compiled section 'jax' [E126]",
-    ),
-    (
-        LanguageValueError,
-        Literal,
-        (to_array(1), FLOAT),
-        "a constant of int32 cannot have type `float32` [E118]",
-    ),
-    (
-        LanguageValueError,
-        Literal,
-        (to_array(1), TensorType(np.int32, (1,))),
-        "a constant of type `int32` cannot have type `int32[1]` [E118]",
-    ),
-    (
-        LanguageValueError,
-        StructNode,
-        ((X, Y), ("a", "a")),
-        "a struct cannot have two elements named 'a' [E107]"
-        "\n  help: give each element a name of its own",
-    ),
-    (
-        LanguageValueError,
-        SequenceType,
-        (F.type,),
-        "a sequence cannot have elements of type `(int32 -> float32)` [E104]\n"
-        "  note: `(int32 -> float32)` is federated, a function or itself a sequence"
-        "\n  help: leave the function out",
-    ),
-]
-
-
-@pytest.mark.parametrize(("kind", "call", "arguments", "expected"), REFUSED)
-def test_refusal(kind: Any, call: Any, arguments: Any, expected: str) -> None:
-    assert refusal(kind, call, *arguments) == expected
 
 
 # Walks.

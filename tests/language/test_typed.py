@@ -292,62 +292,6 @@ def test_wide_programs_return() -> None:
 
 # What is refused.
 
-REFUSED = [
-    ("E236", ("(x: int32 -> $x)", 14, "unexpected '$'")),
-    ("E236", ("(x: int32 -> x", 15, "expected `)`, found the end of the text")),
-    ("E238", (
-        "(x: int32 -> x(x))", 14,
-        "cannot call a value of type `int32`",
-    )),
-    ("E236", (r'&"\q":int32', 2, r'"\q" is not a text in double quotes as JSON has them')),
-    ("E236", (f"<1>[{'9' * 20}]", 5, "the integer has more than 19 digits")),
-    ("E236", ("&x:int33", 4, "there is no type `int33`")),
-    ("E242", (
-        'where where data#a: int32 "" 0x data#a: int32 "" 0x', 33,
-        "`data#a` occurs twice in the table",
-    )),
-    ("E243", (
-        f"comp#a where comp#a: int32 xla sha256:{'0' * 64}", 32,
-        f"the section {'0' * 64} is not among those given",
-    )),
-    ("E243", (
-        f"comp#a where comp#a: int32 xla sha256:{'1' * 64}", 32,
-        f"the section given for {'1' * 64} has another content",
-    )),
-    ("E242", ("comp#a", 1, "`comp#a` is not in the table at the end of the text")),
-    ("E141", ("(value: int32 -> valeu)", 18, "`valeu` is not bound here")),
-    ("E238", (
-        "(let a: int32=1.5 in a)", 15,
-        "`a` is declared with type `int32` but its value has type `float32`",
-    )),
-    ("E248", ("1:int32[?]", 1, "a constant cannot have exactly the type `int32[?]`")),
-    ("E248", ("1:int32:<>", 1, "a constant cannot have the type `<>`")),
-    ("E248", ("300:int8", 1, "this is not a constant of type `int8`")),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("code", "refused"), REFUSED)
-def test_refusal(code: str, refused: tuple[str, int, str]) -> None:
-    text, column, message = refused
-    with pytest.raises(NotationError) as caught:
-        parse(text, {"1" * 64: b"1"}, "program.tffc")
-    error = caught.value
-    assert (error.code, error.message) == (code, message)
-    assert error.span is not None
-    assert (error.span.file, error.span.line, error.span.column) == ("program.tffc", 1, column - 1)
-
-
-def test_syntax_error_points_at_the_place() -> None:
-    text = "(x: int32 -> (let\n  a=x,\n  b=<a,x>[0]\n in y))"
-    assert refusal(NotationError, parse, text, file="program.tffc") == (
-        "`y` is not bound here [E141]\n"
-        "  at program.tffc:4\n"
-        "     in y))\n"
-        "        ^\n"
-        "  help: write `&y:TYPE` for a reference to what is not bound in the text, "
-        "`y:TYPE` for an intrinsic"
-    )
-
 
 def test_near_names_are_shown() -> None:
     with pytest.raises(NotationError) as caught:

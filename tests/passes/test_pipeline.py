@@ -36,57 +36,6 @@ TABLE = {
     "fail-here": Pass("fail-here", fail),
 }
 
-MALFORMED = {
-    "passes: [": (
-        "mine.yaml is not YAML: expected the node content, but found '<stream end>' [E362]\n"
-        "  at mine.yaml:1"
-    ),
-    "name: x": "mine.yaml has to be a mapping with the keys name and passes [E362]",
-    "- call-dominant": "mine.yaml has to be a mapping with the keys name and passes [E362]",
-    "name: x\npases: []": (
-        "mine.yaml has to be a mapping with the keys name and passes [E362]\n"
-        "  at mine.yaml:2\n"
-        "  help: did you mean 'passes'?"
-    ),
-    "name: x\npasses: []\nmore: 1": (
-        "mine.yaml has to be a mapping with the keys name and passes [E362]\n"
-        "  at mine.yaml:3\n"
-        "  help: there are name, passes"
-    ),
-    "name: x\npasses: [call-dominant]\npasses: []": (
-        "mine.yaml has to be a mapping with the keys name and passes [E362]\n"
-        "  at mine.yaml:3\n"
-        "  help: it occurs twice"
-    ),
-    "name: 1\npasses: []": "in mine.yaml, name has to be text and passes a list [E362]",
-    "name: x\npasses: [3]": (
-        "in mine.yaml, 3 is neither a pass nor a pass with a mapping of options [E362]\n"
-        "  at mine.yaml:2"
-    ),
-    "name: x\npasses: [call-dominants]": (
-        "in mine.yaml, there is no pass 'call-dominants' [E361]\n"
-        "  at mine.yaml:2\n"
-        "  help: did you mean 'call-dominant'?"
-    ),
-    "name: x\npasses:\n  - add-nothing: {lewel: 1}": (
-        "in mine.yaml, the pass add-nothing has no option 'lewel' [E367]\n"
-        "  at mine.yaml:3\n"
-        "  help: did you mean 'level'?"
-    ),
-    "name: x\npasses: [add-nothing: {level: high}]": (
-        "in mine.yaml, the option level of add-nothing has to be int, found 'high' [E367]\n"
-        "  at mine.yaml:2"
-    ),
-    "name: x\npasses: [add-nothing: {level: 1, level: 2}]": (
-        "in mine.yaml, add-nothing has an option twice [E367]\n  at mine.yaml:2"
-    ),
-}
-
-
-@pytest.mark.parametrize(("text", "message"), MALFORMED.items())
-def test_malformed_file(text: str, message: str) -> None:
-    assert refusal(PipelineError, parse_pipeline, text, "mine.yaml", TABLE) == message
-
 
 def test_columns_in_a_file() -> None:
     with pytest.raises(PipelineError) as caught:
@@ -94,78 +43,6 @@ def test_columns_in_a_file() -> None:
     span = caught.value.span
     assert span is not None
     assert (span.line, span.column, span.end_column) == (3, 4, 15)
-
-
-MISSPELLED = {
-    "unique-names,cal-dominant": (
-        "in the passes, there is no pass 'cal-dominant' [E361]\n"
-        "  note: in the text:\n"
-        "    unique-names,cal-dominant\n"
-        "                 ^^^^^^^^^^^^\n"
-        "  help: did you mean 'call-dominant'?"
-    ),
-    "add-nothing{lewel=1}": (
-        "in the passes, the pass add-nothing has no option 'lewel' [E367]\n"
-        "  note: in the text:\n"
-        "    add-nothing{lewel=1}\n"
-        "                ^^^^^^^\n"
-        "  help: did you mean 'level'?"
-    ),
-    "add-nothing{level=high}": (
-        "in the passes, the option level of add-nothing has to be int, found 'high' [E367]\n"
-        "  note: in the text:\n"
-        "    add-nothing{level=high}\n"
-        "                ^^^^^^^^^^"
-    ),
-    "add-nothing{level=1,level=2}": (
-        "in the passes, the option level of add-nothing occurs twice [E367]\n"
-        "  note: in the text:\n"
-        "    add-nothing{level=1,level=2}\n"
-        "                        ^^^^^^^"
-    ),
-    "": "in the passes, expected the name of a pass, found the end [E371]",
-    "unique-names,,x": (
-        "in the passes, expected the name of a pass, found ',' [E371]\n"
-        "  note: in the text:\n"
-        "    unique-names,,x\n"
-        "                 ^"
-    ),
-    "unique-names;x": (
-        "in the passes, expected `,` or `{`, found ';' [E371]\n"
-        "  note: in the text:\n"
-        "    unique-names;x\n"
-        "                ^"
-    ),
-    "add-nothing{level=1}x": (
-        "in the passes, expected `,`, found 'x' [E371]\n"
-        "  note: in the text:\n"
-        "    add-nothing{level=1}x\n"
-        "                        ^"
-    ),
-    "add-nothing{level}": (
-        "in the passes, expected `=`, found '}' [E371]\n"
-        "  note: in the text:\n"
-        "    add-nothing{level}\n"
-        "                     ^"
-    ),
-    "add-nothing{level=}": (
-        "in the passes, expected a value, found '}' [E371]\n"
-        "  note: in the text:\n"
-        "    add-nothing{level=}\n"
-        "                      ^"
-    ),
-    "add-nothing{level=1": (
-        "in the passes, expected `,` or `}`, found the end [E371]\n"
-        "  note: in the text:\n"
-        "    add-nothing{level=1\n"
-        "                       ^"
-    ),
-}
-
-
-@pytest.mark.parametrize(("text", "message"), MISSPELLED.items())
-def test_malformed_text(text: str, message: str) -> None:
-    assert refusal(PipelineError, parse_passes, text, TABLE) == message
 
 
 def test_caret_below_the_word() -> None:

@@ -21,6 +21,8 @@ import tensorflow
 # In the tests, tffc has that name.
 import tensorflow_federated as tff  # pyright: ignore[reportMissingImports]  # of TFF, or tffc under its name
 
+from tests.tff.linear import linear_model
+
 # Its annotations refuse what it takes.
 tf: Any = tensorflow
 
@@ -92,38 +94,7 @@ SPEC = collections.OrderedDict(
 
 @functools.cache
 def linear() -> Any:
-    """The functional model, with the mean absolute error as its metric."""
-
-    @tf.function
-    def predict(weights: Any, x: Any, training: bool) -> Any:
-        (kernel, bias), _ = weights
-        return tf.matmul(x, kernel) + bias
-
-    @tf.function
-    def loss(y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        return tf.reduce_mean(tf.square(y_true - y_pred))
-
-    @tf.function
-    def start() -> Any:
-        return collections.OrderedDict(mae=(tf.constant(0.0), tf.constant(0.0)))
-
-    @tf.function
-    def update(state: Any, labels: Any, batch_output: Any, sample_weight: Any = None) -> Any:
-        error = tf.reduce_sum(tf.abs(labels - batch_output.predictions))
-        count = tf.cast(tf.size(labels), tf.float32)
-        return collections.OrderedDict(mae=(state["mae"][0] + error, state["mae"][1] + count))
-
-    @tf.function
-    def finish(state: Any) -> Any:
-        return collections.OrderedDict(mae=state["mae"][0] / state["mae"][1])
-
-    return tff.learning.models.FunctionalModel(
-        initial_weights=((np.zeros((FEATURES, 1), np.float32), np.zeros(1, np.float32)), ()),
-        predict_on_batch_fn=predict,
-        loss_fn=loss,
-        metrics_fns=(start, update, finish),
-        input_spec=SPEC,
-    )
+    return linear_model(tff.learning.models, FEATURES)
 
 
 class PlainModel(tff.learning.models.VariableModel):

@@ -12,8 +12,8 @@ import tffc as tff
 from tests.tff import record
 from tffc.assurance.validation import validate
 from tffc.assurance.validation.arguments import cases
-from tffc.backends import compile_form, compile_initialize
-from tffc.backends.bundle.bundle import Bundle, write_bundle
+from tffc.backends.bundle.bundle import write_bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.language.types import CLIENTS, SERVER, FederatedType, StructType, Type
 from tffc.language.values.concrete import to_python
 from tffc.passes.table import default_pipeline
@@ -49,17 +49,16 @@ def as_bundles(program: Any) -> dict[str, list[dict[str, Any]]] | None:
     if round_ is None:
         return None
     node = round_.computation.node
-    first = round_.initialize and compile_initialize(round_.initialize.node)
+    first = round_.initialize and round_.initialize.node
     found = {}
     for form in FORMS:
         assert (
             validate(node, cases(node.type.parameter, 1, seed=0), default_pipeline(), form).trials
             == 1
         )
-        components = compile_form(node, form).components()
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / form
-            write_bundle(Bundle(form, node, components, first, {}), path)
+            write_bundle(compile_bundle(node, form, initialize=first), path)
             found[form] = run(path, round_)
     return found
 

@@ -15,6 +15,7 @@ import pytest
 
 import tffc as tff
 from tests.corpus.cases import MISSING, ROOT, Case
+from tests.tff.linear import linear_model
 from tests.tff.wheel import needs_wheel
 from tffc.tff.backends import mapreduce
 
@@ -34,43 +35,6 @@ def libraries() -> None:
         _ = tff.learning  # type: ignore[attr-defined]  # missing on purpose
 
 
-def linear_model(features: int) -> Any:
-    import tensorflow as tf
-
-    @tf.function
-    def predict(weights: Any, x: Any, training: bool) -> Any:
-        (kernel, bias), _ = weights
-        return tf.matmul(x, kernel) + bias
-
-    @tf.function
-    def loss(y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        return tf.reduce_mean(tf.square(y_true - y_pred))
-
-    @tf.function
-    def start() -> Any:
-        return collections.OrderedDict(mae=(tf.constant(0.0), tf.constant(0.0)))
-
-    @tf.function
-    def update(state: Any, labels: Any, batch_output: Any, sample_weight: Any = None) -> Any:
-        error = tf.reduce_sum(tf.abs(labels - batch_output.predictions))
-        count = tf.cast(tf.size(labels), tf.float32)
-        return collections.OrderedDict(mae=(state["mae"][0] + error, state["mae"][1] + count))
-
-    @tf.function
-    def finish(state: Any) -> Any:
-        return collections.OrderedDict(mae=state["mae"][0] / state["mae"][1])
-
-    return library("learning").models.FunctionalModel(
-        initial_weights=((np.zeros((features, 1), np.float32), np.zeros(1, np.float32)), ()),
-        predict_on_batch_fn=predict,
-        loss_fn=loss,
-        metrics_fns=(start, update, finish),
-        input_spec=collections.OrderedDict(
-            x=tf.TensorSpec([None, features], tf.float32), y=tf.TensorSpec([None, 1], tf.float32)
-        ),
-    )
-
-
 def library(name: str) -> Any:
     return getattr(tff, name)
 
@@ -78,7 +42,7 @@ def library(name: str) -> Any:
 def federated_averaging(features: int = 3, momentum: float | None = None) -> Any:
     learning = library("learning")
     return learning.algorithms.build_weighted_fed_avg(
-        linear_model(features),
+        linear_model(learning.models, features),
         client_optimizer_fn=learning.optimizers.build_sgdm(0.1),
         server_optimizer_fn=learning.optimizers.build_sgdm(1.0, momentum),
     )
@@ -149,7 +113,8 @@ def test_an_aggregator_of_structs() -> None:
 
 
 def test_evaluation() -> None:
-    process = library("learning").algorithms.build_fed_eval(linear_model(1))
+    learning = library("learning")
+    process = learning.algorithms.build_fed_eval(linear_model(learning.models, 1))
     batch = collections.OrderedDict(x=np.ones((2, 1), np.float32), y=np.full((2, 1), 3, np.float32))
     output = process.next(process.initialize(), [[batch], [batch, batch]])
     assert output.metrics["client_work"]["eval"]["current_round_metrics"] == {"mae": 3.0}

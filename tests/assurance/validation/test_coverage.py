@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
+from tests.assurance.validation.parts import required, section
 from tffc.assurance.validation import Report, validate
 from tffc.assurance.validation.arguments import cases
 from tffc.assurance.validation.coverage import Coverage, NothingCompared, Outcome, has_data
@@ -21,15 +22,6 @@ from tffc.support.errors import ValidationError
 INT, FLOAT = np.int32, np.float32
 NONE = Pipeline("none", ())
 SEQUENCE = tff.SequenceType(INT)
-
-
-def section(function: Callable[..., Any], *types: Any) -> Any:
-    return tff.tf_computation(*types)(function)
-
-
-def required(holds: Any, value: Any) -> Any:
-    with tf.control_dependencies([tf.debugging.Assert(holds, ["not so"])]):
-        return tf.identity(value)
 
 
 def at_each_client(function: Callable[[Any], Any], data: Any, state: Any = INT) -> Any:

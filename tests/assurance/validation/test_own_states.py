@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
+from tests.assurance.validation.parts import required, section
 from tffc.assurance.validation import validate
 from tffc.assurance.validation.coverage import NothingCompared
 from tffc.assurance.validation.real_data import RealData
@@ -24,15 +25,6 @@ from tffc.support.errors import ValidationError
 
 INT = np.int32
 DATA = tff.types.at_clients(INT)
-
-
-def section(function: Callable[..., Any], *types: Any) -> Any:
-    return tff.tf_computation(*types)(function) if types else tff.tf_computation(function)
-
-
-def required(holds: Any, value: Any) -> Any:
-    with tf.control_dependencies([tf.debugging.Assert(holds, ["not so"])]):
-        return tf.identity(value)
 
 
 class Process:

@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
+from tests.assurance.validation.parts import inline
 from tffc.assurance.validation import validate
 from tffc.assurance.validation.arguments import ArgumentCase
 from tffc.backends import compile_form
@@ -139,18 +140,6 @@ def use_one_for_the_other(block: Block) -> Node | None:
     return rewrite(block, rule) if len(drawn) > 1 else None
 
 
-def draw_twice(block: Block) -> Node | None:
-    """Replace each name with the bound expression, once for each use."""
-    values: dict[str, Node] = {}
-
-    def put(node: Node) -> Node | None:
-        return values.get(node.name) if isinstance(node, Reference) else None
-
-    for local in block.locals:
-        values[local.name] = rewrite(local.value, put)
-    return rewrite(block.result, put)
-
-
 def draw_for_all(root: Node) -> Node:
     """Draw once at the server instead of at each client."""
 
@@ -203,7 +192,7 @@ def one_more(zero: Node) -> Node:
 
 
 PASSES: dict[str, tuple[Any, Change]] = {
-    "duplicated": (two_draws, in_block(draw_twice)),
+    "duplicated": (two_draws, in_block(inline)),
     "shared": (two_draws, in_block(share)),
     "one for the other": (two_draws, in_block(use_one_for_the_other)),
     "exchanged": (draws_at_clients, exchanged(draw, draw_evenly)),

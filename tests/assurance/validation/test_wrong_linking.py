@@ -15,6 +15,7 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
+from tests.assurance.validation.parts import section
 from tffc.assurance.validation import validate
 from tffc.assurance.validation.arguments import ArgumentCase
 from tffc.backends.forms import map_reduce
@@ -36,10 +37,6 @@ INT, FLOAT = np.int32, np.float32
 ROW = collections.OrderedDict(zip=INT, age=INT, sex=INT)
 STATE = tff.types.at_server(INT)
 DATA = tff.types.at_clients([("x", INT), ("rows", tff.SequenceType(ROW))])
-
-
-def section(function: Callable[..., Any], *types: Any) -> Any:
-    return tff.tf_computation(*types)(function) if types else tff.tf_computation(function)
 
 
 def least_age(rows: Any) -> Any:

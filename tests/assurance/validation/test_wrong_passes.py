@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
+from tests.assurance.validation.parts import inline
 from tests.refusals import refusal
 from tffc.assurance.validation import Report, validate
 from tffc.assurance.validation.arguments import cases
@@ -116,18 +117,6 @@ def drop_binding(block: Block) -> Node | None:
                 ]
                 return Block(tuple(locals_), block.result)
     return None
-
-
-def inline(block: Block) -> Node | None:
-    """Replace each name with the bound expression, once for each use."""
-    values: dict[str, Node] = {}
-
-    def put(node: Node) -> Node | None:
-        return values.get(node.name) if isinstance(node, Reference) else None
-
-    for local in block.locals:
-        values[local.name] = rewrite(local.value, put)
-    return rewrite(block.result, put)
 
 
 def swap(struct: StructNode) -> Node | None:

@@ -13,8 +13,7 @@ import numpy as np
 
 from tests.corpus.cases import Case
 from tests.runtime.engines.recorded import arguments
-from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.deploy.export.signatures import NOTHING, link_signatures
 from tffc.deploy.export.tflite import lite_models
 from tffc.language.nodes import Compiled
@@ -81,12 +80,12 @@ def calls(case: Case, form: str, most: int = 3) -> Iterator[Call]:
       FormError: the case is not of this form.
     """
     program = case.program()
-    components = compile_form(program, form).components()
+    bundle = compile_bundle(program, form)
     name = CLIENT_PARTS[form]
-    section = components[name]
+    section = bundle.components[name]
     assert isinstance(section, Compiled)
     assert isinstance(program.type, FunctionType)
-    steps = Process(Bundle(form, program, components, None, {})).steps
+    steps = Process(bundle).steps
     for recorded in case.rounds().rounds:
         state, clients = arguments(program.type, recorded)
         _, sent = steps.prepare(state)

@@ -28,6 +28,14 @@ ALL = (GOOD, DOUBLED, LATE, DEAD, GONE, FAILS, BROKEN, FLOWER, OTHER, EMPTY)
 Plan = Callable[[int, str], str]
 """Given the number of an attempt, from 0, and a node's name, returns what the node does."""
 
+Delivery = Callable[[list[Arrival], list[Arrival]], list[Arrival]]
+"""Given what has arrived, and the answers of one more node, returns what then has arrived."""
+
+
+def in_turn(arrived: list[Arrival], answers: list[Arrival]) -> list[Arrival]:
+    """Delivers what nodes answer, one after another."""
+    return [*arrived, *answers]
+
 
 def make_node(
     bundle: Bundle, clients: Values, log: list[str], config: Mapping[str, Any] | None = None
@@ -50,14 +58,24 @@ class Defective(Values):
 
 
 class Together:
-    """Nodes by their names, which do what a plan says; `seen` is what the server has seen."""
+    """Nodes by their names, which do what a plan says, and whose answers arrive as `deliver` says.
 
-    def __init__(self, nodes: Mapping[str, Node], plan: Plan = lambda attempt, name: GOOD) -> None:
+    `asked` is what the server has sent, and `seen` what it has seen.
+    """
+
+    def __init__(
+        self,
+        nodes: Mapping[str, Node],
+        plan: Plan = lambda attempt, name: GOOD,
+        deliver: Delivery = in_turn,
+    ) -> None:
         self.nodes = nodes
         self.plan = plan
         self.attempt = 0
+        self.asked: list[Record] = []
         self.seen: list[Record] = []
         self.log: list[str] = []
+        self._deliver = deliver
         self._arriving: list[Arrival] = []
         self._held_back: list[Arrival] = []
 
@@ -67,21 +85,23 @@ class Together:
         return found
 
     def send(self, kind: str, records: Mapping[str, Record]) -> None:
+        self.asked += records.values()
         self._arriving, self._held_back = self._held_back, []
         # The last one first: what comes first does not matter.
         for name, record in reversed(list(records.items())):
-            self._act(kind, name, record, self.plan(self.attempt, name))
+            answers = self._answers(kind, name, record, self.plan(self.attempt, name))
+            self._arriving = self._deliver(self._arriving, answers)
         self.attempt += 1
 
-    def _act(self, kind: str, name: str, record: Record, action: str) -> None:
+    def _answers(self, kind: str, name: str, record: Record, action: str) -> list[Arrival]:
+        """Return what arrives of a node's answer before the next attempt."""
         node = self.nodes[name]
         if action in (DEAD, GONE):
-            return
+            return []
         if action == FAILS:
             record = Record({**record.entries, "program": "another"}, record.arrays)
         if action == FLOWER:
-            self._arriving.append(Arrival(name, None, "Flower reports its error 2"))
-            return
+            return [Arrival(name, None, "Flower reports its error 2")]
         reply = node.answer(record, kind)
         self.seen.append(reply)
         if action == BROKEN:
@@ -92,8 +112,8 @@ class Together:
             reply = Record({**reply.entries, "clients": 0, "rest": b"N"}, ())
         if action == LATE:
             self._held_back.append(Arrival(name, reply))
-        else:
-            self._arriving += [Arrival(name, reply)] * (2 if action == DOUBLED else 1)
+            return []
+        return [Arrival(name, reply)] * (2 if action == DOUBLED else 1)
 
     def receive(self, timeout: float) -> Iterator[Arrival]:
         yield from self._arriving

@@ -25,8 +25,10 @@ from tests.deploy.flower.federation import (
     LATE,
     OTHER,
     Defective,
+    Delivery,
     Together,
     counted,
+    in_turn,
     make_node,
     planned,
     run,
@@ -34,7 +36,7 @@ from tests.deploy.flower.federation import (
 from tests.refusals import refusal
 from tests.runtime.engines.programs import every_aggregation, process_of, scaled
 from tests.runtime.engines.sources import SomeBad, Values, numbers
-from tffc.deploy.flower.asking import TooFewError
+from tffc.deploy.flower.asking import Arrival, TooFewError
 from tffc.deploy.flower.engine import FlowerEngine, Nodes
 from tffc.deploy.flower.settings import RunSettings
 from tffc.runtime.engines.engine import Cohort, RoundResult
@@ -54,10 +56,13 @@ CLIENTS = {name: numbers(*part) for name, part in PARTS.items()}
 
 
 def together_of(
-    process: Process, *actions: Mapping[str, str], clients: Mapping[str, Values] = CLIENTS
+    process: Process,
+    *actions: Mapping[str, str],
+    clients: Mapping[str, Values] = CLIENTS,
+    deliver: Delivery = in_turn,
 ) -> Together:
     nodes = {name: make_node(process.bundle, clients[name], []) for name in NAMES}
-    return Together(nodes, planned(actions))
+    return Together(nodes, planned(actions), deliver)
 
 
 def locally(process: Process, names: tuple[str, ...] = NAMES, state: Any = ()) -> RoundResult:
@@ -122,15 +127,12 @@ def test_nodes_see_nothing_of_what_only_the_server_keeps(form: str) -> None:
     clients = Values([np.float32(1), np.float32(2)])
     together = Together({"north": make_node(process.bundle, clients, [])})
     settings = RunSettings(min_nodes=1, min_replies=1)
-    sent: list[Any] = []
-    given = together.send
-    together.send = lambda kind, records: (sent.extend(records.values()), given(kind, records))[1]
     engine = FlowerEngine(process, together, settings, [].append)
     state = (np.float32(7), SECRET)
     found = engine.run_round(state, Cohort(Nodes(["north"]), ("north",)))
     assert found.output == 26
     assert found.state[1] == SECRET + np.float32(26)
-    (record,) = sent
+    (record,) = together.asked
     assert not any(np.any(array == SECRET) for array in record.arrays)
     assert SECRET.tobytes() not in record.entries["rest"]
 
@@ -144,21 +146,10 @@ def test_the_order_of_names_decides_and_not_that_of_answers() -> None:
     """In the order of the names 1 is left, and in that of the answers nothing."""
     process = process_of(summed, "mapreduce")
     clients = [Values([np.float32(value)]) for value in (1e8, -1e8, 1)]
-    together = together_of(process, clients=dict(zip(NAMES, clients, strict=True)))
-    assert run(process, together).rounds[0].output == 1
-    together._act = _in_order(together)
-    assert run(process, together).rounds[0].output == 1
-
-
-def _in_order(together: Together) -> Any:
-    act = type(together)._act
-
-    def first(kind: str, name: str, record: Any, action: str) -> None:
-        before, together._arriving = together._arriving, []
-        act(together, kind, name, record, action)
-        together._arriving += before
-
-    return first
+    held = dict(zip(NAMES, clients, strict=True))
+    for deliver in (in_turn, lambda arrived, answers: [*answers, *arrived]):
+        together = together_of(process, clients=held, deliver=deliver)
+        assert run(process, together).rounds[0].output == 1
 
 
 def test_clients_keep_what_a_round_of_a_broadcast_form_gives_them(tmp_path: Any) -> None:
@@ -335,16 +326,13 @@ def test_doubled_answers_count_once() -> None:
 def test_the_first_answer_counts() -> None:
     """A node that answers again, and otherwise, has answered already."""
     process = process_of(every_aggregation, "mapreduce")
-    together = together_of(process)
-    act = together._act
 
-    def again(kind: str, name: str, record: Any, action: str) -> None:
-        act(kind, name, record, action)
-        first = together._arriving[0]
-        together._arriving.append(first._replace(node=name))
+    def again(arrived: list[Arrival], answers: list[Arrival]) -> list[Arrival]:
+        (answer,) = answers
+        first = [*arrived, answer][0]
+        return [*arrived, answer, first._replace(node=answer.node)]
 
-    together._act = again
-    ran = run(process, together, secure_sums="open")
+    ran = run(process, together_of(process, deliver=again), secure_sums="open")
     assert ran.rounds[0].output[2] == sum(range(12))
 
 
@@ -373,18 +361,15 @@ def test_errors_of_nodes_carry_neither_values_nor_names() -> None:
 
 def test_an_error_that_a_node_made_up() -> None:
     process = process_of(every_aggregation, "mapreduce")
-    together = together_of(process)
-    act = together._act
 
-    def lies(kind: str, name: str, record: Any, action: str) -> None:
-        act(kind, name, record, action)
-        last = together._arriving[-1]
-        if name == "west" and last.record is not None:
-            entries = {**last.record.entries, "error": "E1\x1b[2J"}
-            together._arriving[-1] = last._replace(record=last.record._replace(entries=entries))
+    def lies(arrived: list[Arrival], answers: list[Arrival]) -> list[Arrival]:
+        (answer,) = answers
+        if answer.node == "west" and answer.record is not None:
+            entries = {**answer.record.entries, "error": "E1\x1b[2J"}
+            answer = answer._replace(record=answer.record._replace(entries=entries))
+        return [*arrived, answer]
 
-    together._act = lies
-    ran = run(process, together, secure_sums="open")
+    ran = run(process, together_of(process, deliver=lies), secure_sums="open")
     assert (
         counted(ran.log)["west does not take part: it answers an error that is not known here"] == 1
     )

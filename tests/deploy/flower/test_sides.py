@@ -14,7 +14,7 @@ from tests.deploy.flower.test_node import request_for
 from tests.refusals import refusal
 from tests.runtime.engines.programs import every_aggregation, process_of, scaled
 from tffc.backends.bundle.bundle import Bundle, write_bundle
-from tffc.backends.compiler import compile_initialize
+from tffc.backends.compiler import compile_bundle
 from tffc.deploy.export.target import write_exported
 from tffc.deploy.flower.app_folder import app_files
 from tffc.deploy.flower.bundle_file import encode_bundle_file, fetch_from, read_app_bundle
@@ -182,14 +182,11 @@ def test_a_message_that_is_not_ours(tmp_path: pathlib.Path, data: str) -> None:
 
 
 def with_state(form: str) -> Bundle:
-    made = process_of(moving, form).bundle
-
     @tff.tf_computation
     def begin() -> Any:
         return np.float32(1)
 
-    initialize = compile_initialize(begin.node)
-    return Bundle(form, made.computation, made.components, initialize, {})
+    return compile_bundle(moving.node, form, initialize=begin.node)
 
 
 @FORMS
@@ -232,15 +229,11 @@ def test_a_run_that_cannot_begin_leaves_nothing(tmp_path: pathlib.Path) -> None:
 
 
 def test_clients_keep_what_they_have(tmp_path: pathlib.Path) -> None:
-    process = process_of(scaled, "broadcast")
-
     @tff.tf_computation
     def begin() -> Any:
         return np.int32(7)
 
-    made = process.bundle
-    initialize = compile_initialize(begin.node)
-    bundle = Bundle("broadcast", made.computation, made.components, initialize, {})
+    bundle = compile_bundle(scaled.node, "broadcast", initialize=begin.node)
     app = write(bundle, tmp_path / "app")
     folder = tmp_path / "data"
     folder.mkdir()

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +16,13 @@ pytest.importorskip("flwr", reason="needs tffc[flower]")
 
 from tffc.deploy.flower import superexec, supernode
 from tffc.deploy.flower.pauses import SHORTEST, Pauses
-from tffc.deploy.flower.supernode import Starts
+
+FLOWER: tuple[Any, Any, Any] = (
+    supernode.start_client_internal,
+    superexec.run_superexec,
+    superexec.subprocess_executor,
+)
+"""The modules of Flower where its node and its SuperExec wait, and where that starts processes."""
 
 
 def test_pauses_grow_with_what_was_waited() -> None:
@@ -46,38 +53,61 @@ def test_pauses_grow_with_what_was_waited() -> None:
     assert pauses.pop() == 0.05
 
 
-def test_what_our_node_replaces_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Flower's node sleeps by `time`, pulls objects again after a backoff, and both its parts start
-    processes by `subprocess`."""
-    node: Any = supernode.start_client_internal
-    loop: Any = superexec.run_superexec
-    executor: Any = superexec.subprocess_executor
-    assert (node.time, loop.time) == (time, time)
-    assert (node.subprocess, executor.subprocess) == (subprocess, subprocess)
-    began: list[str] = []
-    for module, name in ((supernode, "flower_supernode"), (superexec, "flower_superexec")):
-        monkeypatch.setattr(module, name, lambda name=name: began.append(name))
-    for each in (node, executor):
-        monkeypatch.setattr(each, "subprocess", subprocess)
-    for each in (node, loop):
-        monkeypatch.setattr(each, "time", time)
-    monkeypatch.setattr(node, "pull_objects", node.pull_objects)
-    assert "initial_backoff" in inspect.signature(node.pull_objects).parameters
+@pytest.fixture
+def flower(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets our programs end where Flower's would begin, and gives Flower its own modules back."""
+    node, loop, executor = FLOWER
+    for module, name in (
+        *((each, "time") for each in (node, loop)),
+        *((each, "subprocess") for each in (node, executor)),
+        (node, "pull_objects"),
+    ):
+        monkeypatch.setattr(module, name, getattr(module, name))
+    monkeypatch.setattr(supernode, "flower_supernode", lambda: None)
+    monkeypatch.setattr(superexec, "flower_superexec", lambda: None)
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    begun = time.monotonic()
+    call()
+    return time.monotonic() - begun
+
+
+@pytest.mark.usefixtures("flower")
+@pytest.mark.parametrize(("main", "part"), [(supernode.main, 0), (superexec.main, 1)])
+def test_where_flower_pauses_long_we_do_not(main: Callable[[], None], part: int) -> None:
+    assert FLOWER[part].time is time
+    main()
+    assert seconds_of(lambda: FLOWER[part].time.sleep(3)) < 1
+
+
+@pytest.mark.usefixtures("flower")
+def test_missing_parts_of_a_message_are_pulled_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = FLOWER[0]
+    inspect.signature(node.pull_objects).bind_partial(initial_backoff=SHORTEST)
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(node, "pull_objects", lambda *names, **options: asked.append(options))
     supernode.main()
-    superexec.main()
-    assert node.pull_objects.keywords == {"initial_backoff": SHORTEST}
-    assert isinstance(node.time, Pauses)
-    assert isinstance(loop.time, Pauses)
-    assert isinstance(node.subprocess, Starts)
-    assert isinstance(executor.subprocess, superexec.Forks)
-    assert began == ["flower_supernode", "flower_superexec"]
+    node.pull_objects(["one"])
+    assert asked == [{"initial_backoff": SHORTEST}]
 
 
-def test_our_superexec_is_started_as_flowers(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("flower")
+def test_our_superexec_is_started_in_place_of_flowers(monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[Any] = []
     monkeypatch.setattr(subprocess, "Popen", commands.append)
-    Starts.Popen(["flower-superexec", "--insecure"])
+    assert FLOWER[0].subprocess is subprocess
+    supernode.main()
+    FLOWER[0].subprocess.Popen(["flower-superexec", "--insecure"])
     assert commands == [[sys.executable, "-m", "tffc.deploy.flower.superexec", "--insecure"]]
+
+
+@pytest.mark.usefixtures("flower")
+def test_our_superexec_starts_other_commands_as_they_are() -> None:
+    assert FLOWER[2].subprocess is subprocess
+    superexec.main()
+    process = FLOWER[2].subprocess.Popen(["sh", "-c", "exit 3"])
+    assert process.wait() == 3
 
 
 def write_process(command: list[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import tffc as tff
@@ -14,9 +15,16 @@ from tests.runtime.engines.sources import Values
 from tffc.language.type_parts import leaves
 from tffc.language.types import SequenceType, Type
 from tffc.language.values.concrete import flatten, to_value
+from tffc.runtime.batching.limits import Limits
 from tffc.runtime.engines.engine import Batching, Cohort
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
+
+LOOPED = Limits(most_numbers=0)
+"""Every batch is a loop over its clients, even of the smallest models."""
+
+BOTH = pytest.mark.parametrize("limits", [Limits(), LOOPED], ids=["vectorised", "looped"])
+"""Small models are vectorised over clients, or computed in a loop like larger ones."""
 
 
 def round_of(work: Callable[..., Any], data: Any, form: str = "mapreduce") -> Process:
@@ -65,7 +73,8 @@ class Outcome:
     """A round in batches: what it gives, how many clients were in batches, what was decided."""
 
     def __init__(self, process: Process, source: Any, size: int = 3, **options: Any) -> None:
-        engine = LocalEngine(process, options.pop("workers", 2), Batching(size))
+        batching = Batching(size, limits=options.pop("limits", Limits()))
+        engine = LocalEngine(process, options.pop("workers", 2), batching)
         state = options.pop("state", ())
         delivered: dict[str, Any] = {}
         clients = options.pop("clients", source.clients)

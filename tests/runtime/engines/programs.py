@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 import tffc as tff
-from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.runtime.engines.process import Process
 
 NONE = tff.types.at_server(())
@@ -19,8 +18,7 @@ LIMIT = 50
 
 
 def process_of(computation: Any, form: str = "mapreduce") -> Process:
-    made = compile_form(computation.node, form)
-    return Process(Bundle(form, computation.node, made.components(), None, {}))
+    return Process(compile_bundle(computation.node, form))
 
 
 @tff.federated_computation(NONE, tff.types.at_clients([np.float32, np.int32]))

@@ -7,8 +7,7 @@ from typing import Any
 
 from tests.corpus.cases import Case
 from tests.runtime.engines.sources import Values
-from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.language.type_parts import local_type
 from tffc.language.types import FunctionType, SequenceType
 from tffc.language.values.concrete import Federated, to_python, to_value
@@ -25,8 +24,7 @@ def differences(case: Case, form: str, make: MakeEngine) -> list[str]:
       FormError: the case is not of this form.
     """
     program = case.program()
-    made = compile_form(program, form)
-    engine = make(Process(Bundle(form, program, made.components(), None, {})))
+    engine = make(Process(compile_bundle(program, form)))
     recorded = case.rounds()
     found: list[str] = []
     assert isinstance(program.type, FunctionType)

@@ -15,10 +15,20 @@ import tensorflow as tf
 import tffc as tff
 from tests.processes import ENVIRONMENT, run_python
 from tests.refusals import refusal
-from tests.runtime.engines.batches import NONE, Outcome, check_same, process_of, round_of, source_of
+from tests.runtime.engines.batches import (
+    BOTH,
+    LOOPED,
+    NONE,
+    Outcome,
+    check_same,
+    process_of,
+    round_of,
+    source_of,
+)
 from tests.runtime.engines.sources import OneIsBad, Values
 from tffc.language.values.concrete import to_value
-from tffc.runtime.batching import kernels, planner, retrace, sequences
+from tffc.runtime.batching import kernels, retrace, sequences
+from tffc.runtime.batching.limits import Limits
 from tffc.runtime.batching.planner import Batch, Planner
 from tffc.runtime.data.location import open_data
 from tffc.runtime.data.read_once import ReadOnce
@@ -75,11 +85,9 @@ def every_order() -> Process:
 
 
 @pytest.mark.parametrize("mode", kernels.Mode)
-def test_elements_come_in_their_order(
-    every_order: Process, mode: kernels.Mode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(planner, "TINY", 0 if mode is kernels.Mode.LOOP else planner.TINY)
-    found = check_same(every_order, [pairs(length) for length in LENGTHS[mode]])
+def test_elements_come_in_their_order(every_order: Process, mode: kernels.Mode) -> None:
+    limits = LOOPED if mode is kernels.Mode.LOOP else Limits()
+    found = check_same(every_order, [pairs(length) for length in LENGTHS[mode]], limits=limits)
     assert all(mode.value in line for line in found.decisions)
 
 
@@ -125,11 +133,8 @@ def test_vectorised_variables_are_too(learning: Process) -> None:
     check_same(learning, [examples(length) for length in (4, 6, 4)])
 
 
-def test_variables_are_those_of_one_client(
-    learning: Process, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(planner, "TINY", 0)
-    found = check_same(learning, [examples(length) for length in (4, 8, 8, 4)])
+def test_variables_are_those_of_one_client(learning: Process) -> None:
+    found = check_same(learning, [examples(length) for length in (4, 8, 8, 4)], limits=LOOPED)
     assert "a loop over" in found.decisions[0]
 
 
@@ -201,16 +206,13 @@ def descent(activation: Callable[[Any], Any]) -> Callable[[Any], Any]:
         descent(tf.math.reciprocal),
     ],
 )
-@pytest.mark.parametrize("most", [0, planner.TINY])
-def test_what_is_not_a_number_stays_so(
-    work: Any, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(planner, "TINY", most)
+@BOTH
+def test_what_is_not_a_number_stays_so(work: Any, limits: Limits) -> None:
     process = round_of(work, tff.TensorType(np.float32, [8]))
-    check_same(process, [np.linspace(1, 3, 8, dtype=np.float32)] * 3)
+    check_same(process, [np.linspace(1, 3, 8, dtype=np.float32)] * 3, limits=limits)
     value = np.array([1, np.nan, 2, -1, 0, np.nan, np.inf, 7], np.float32)
     source = source_of(process, [value, np.ones(8, np.float32)])
-    alone, found = (Outcome(process, source, size).output for size in (1, 2))
+    alone, found = (Outcome(process, source, size, limits=limits).output for size in (1, 2))
     for one, other in zip(found, alone, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5)
 
@@ -291,14 +293,13 @@ def test_strings_are_computed_alone() -> None:
     ]
 
 
-def test_few_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "TINY", 0)
-    monkeypatch.setattr(planner, "MOST_KERNELS", 2)
+def test_few_kernels_are_compiled() -> None:
+    limits = Limits(most_numbers=0, most_kernels=2)
     process = round_of(
         lambda data: data.batch(5).reduce(np.int64(0), lambda s, x: s * 3 + tf.reduce_prod(x)), INTS
     )
     values = [list(range(1, length + 1)) for length in (1, 2, 3, 7, 12)]
-    found = Outcome(process, source_of(process, values))
+    found = Outcome(process, source_of(process, values), limits=limits)
     assert found.together == 4
     assert (
         found.decisions[-1]
@@ -545,16 +546,15 @@ class Counting(ReadOnce):
         return super().read(client)
 
 
-@pytest.mark.parametrize(("most", "times"), [(planner.MOST_KEPT, 1), (0, 3)])
+@pytest.mark.parametrize(("limits", "times"), [(Limits(), 1), (Limits(most_stored=0), 3)])
 def test_batches_of_files_are_kept_between_rounds(
-    most: int, times: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    limits: Limits, times: int, tmp_path: pathlib.Path
 ) -> None:
-    monkeypatch.setattr(planner, "MOST_KEPT", most)
     for number in range(3):
         np.savez(tmp_path / f"{number}.npz", np.int32(number))
     process = round_of(lambda x: x * 2, np.int32)
     source = Counting(open_data(tmp_path).typed(process.data_type), process.data_type)
-    engine = LocalEngine(process, 1, Batching(2))
+    engine = LocalEngine(process, 1, Batching(2, limits=limits))
     cohort = Cohort(source, source.clients)
     assert [engine.run_round((), cohort).output for _ in range(3)] == [6] * 3
     assert sorted(source.taken) == sorted(source.clients * times)

@@ -16,6 +16,8 @@ import tffc as tff
 from tests.backends.test_equivalence import compiled, parameter_of
 from tests.programs import broadcast_rounds, rounds, values
 from tests.runtime.engines.batches import (
+    BOTH,
+    LOOPED,
     NONE,
     Outcome,
     assert_alike,
@@ -25,13 +27,13 @@ from tests.runtime.engines.batches import (
     source_of,
 )
 from tests.runtime.engines.sources import OneIsBad, Values
-from tffc.backends import compile_form
 from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.language import Node
 from tffc.language.notation.parser import parse
 from tffc.language.type_parts import local_type
 from tffc.language.values.concrete import to_value
-from tffc.runtime.batching import planner
+from tffc.runtime.batching.limits import Limits
 from tffc.runtime.engines.process import Process
 from tffc.support.errors import DataError, ExecutionError
 
@@ -97,13 +99,10 @@ def aggregating(request: pytest.FixtureRequest) -> Process:
 FIRST = (np.float32(0.5), np.int32(3))
 
 
-@pytest.mark.parametrize("most", [0, planner.TINY])
-def test_every_aggregation(
-    aggregating: Process, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(planner, "TINY", most)
+@BOTH
+def test_every_aggregation(aggregating: Process, limits: Limits) -> None:
     values = np.array([[3, 4], [-50, 2], [7, 1], [0, 0], [2, 9]], np.float32)
-    check_same(aggregating, list(values), state=FIRST)
+    check_same(aggregating, list(values), state=FIRST, limits=limits)
 
 
 def test_bounds_of_secure_sums_are_those_of_each_client(aggregating: Process) -> None:
@@ -116,9 +115,7 @@ def test_bounds_of_secure_sums_are_those_of_each_client(aggregating: Process) ->
 
 def written(text: str) -> Process:
     """A round in the notation, as a DistributeAggregateForm."""
-    program = parse(text)
-    components = compile_form(program, "distribute-aggregate").components()
-    return Process(Bundle("distribute-aggregate", program, components, None, {}))
+    return Process(compile_bundle(parse(text), "distribute-aggregate"))
 
 
 BOUNDED = """
@@ -148,21 +145,17 @@ RAGGED = ([5, 6, 7], [], [1], [2, 3, 4], [4] * 9, [9, 8])
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("most", [0, planner.TINY])
-def test_sequences_of_different_lengths(
-    form: str, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(planner, "TINY", most)
+@BOTH
+def test_sequences_of_different_lengths(form: str, limits: Limits) -> None:
     process = round_of(statistics, INTS, form)
-    check_same(process, RAGGED)
-    check_same(process, RAGGED[1:2])
-    assert Outcome(process, source_of(process, [])).delivered == {}
+    check_same(process, RAGGED, limits=limits)
+    check_same(process, RAGGED[1:2], limits=limits)
+    assert Outcome(process, source_of(process, []), limits=limits).delivered == {}
 
 
-def test_a_client_has_what_it_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "TINY", 0)
+def test_a_client_has_what_it_computed() -> None:
     process = round_of(lambda data: data.reduce(np.int64(0), lambda s, x: s + x), INTS, "broadcast")
-    found = check_same(process, RAGGED, workers=1)
+    found = check_same(process, RAGGED, workers=1, limits=LOOPED)
     assert list(found.delivered.values()) == [sum(each) for each in RAGGED]
 
 
@@ -303,7 +296,7 @@ def cohorts(draw: Any, programs: st.SearchStrategy[Node]) -> tuple[Node, Any, li
     return program, to_value(draw(values(state)), state), draw(clients)
 
 
-MOST = st.sampled_from([0, planner.TINY])
+LIMITS = st.sampled_from([LOOPED, Limits()])
 SKIPS = st.sampled_from([True, True, False])
 
 
@@ -311,22 +304,22 @@ AGGREGATING_ROUNDS = st.one_of(rounds(secure=True), *[rounds(secure=True, number
 OTHER_ROUNDS = st.one_of(broadcast_rounds(), *[broadcast_rounds(numbers=True)] * 3)
 
 
-@given(cohorts(AGGREGATING_ROUNDS), st.sampled_from(AGGREGATING), SIZES, MOST, SKIPS)
+@given(cohorts(AGGREGATING_ROUNDS), st.sampled_from(AGGREGATING), SIZES, LIMITS, SKIPS)
 def test_generated_rounds(
-    case: tuple[Node, Any, list[Any]], form: str, size: int, most: int, skips: bool
+    case: tuple[Node, Any, list[Any]], form: str, size: int, limits: Limits, skips: bool
 ) -> None:
-    check_generated(*case, form, size, most, skips)
+    check_generated(*case, form, size, limits, skips)
 
 
-@given(cohorts(OTHER_ROUNDS), SIZES, MOST, SKIPS)
+@given(cohorts(OTHER_ROUNDS), SIZES, LIMITS, SKIPS)
 def test_generated_rounds_that_do_not_aggregate(
-    case: tuple[Node, Any, list[Any]], size: int, most: int, skips: bool
+    case: tuple[Node, Any, list[Any]], size: int, limits: Limits, skips: bool
 ) -> None:
-    check_generated(*case, "broadcast", size, most, skips)
+    check_generated(*case, "broadcast", size, limits, skips)
 
 
 def check_generated(
-    program: Node, state: Any, clients: list[Any], form: str, size: int, most: int, skips: bool
+    program: Node, state: Any, clients: list[Any], form: str, size: int, limits: Limits, skips: bool
 ) -> None:
     """Check that batches change nothing: the same results, for all sums in these rounds are exact,
     the same clients skipped, and an error that one of the clients has by itself."""
@@ -334,21 +327,18 @@ def check_generated(
     process = Process(Bundle(form, program, components, None, {}))
     source = SomeBad(clients)
 
-    def outcome(size: int, clients: tuple[str, ...]) -> Outcome | str:
+    def outcome(size: int, clients: tuple[str, ...], limits: Limits) -> Outcome | str:
+        options = {"clients": clients, "state": state, "skip_bad_clients": skips}
         try:
-            return Outcome(
-                process, source, size, clients=clients, state=state, skip_bad_clients=skips
-            )
+            return Outcome(process, source, size, limits=limits, **options)
         except (DataError, ExecutionError) as error:
             return str(error)
 
-    alone = outcome(1, source.clients)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planner, "TINY", most)
-        found = outcome(size, source.clients)
+    alone = outcome(1, source.clients, Limits())
+    found = outcome(size, source.clients, limits)
     if isinstance(found, Outcome) and isinstance(alone, Outcome):
         assert found.skipped == alone.skipped
         assert_alike(process, found, alone, rtol=0)
     else:
         assert isinstance(alone, str)
-        assert found in [outcome(1, (client,)) for client in source.clients]
+        assert found in [outcome(1, (client,), Limits()) for client in source.clients]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import tffc as tff
 from tests.refusals import refusal
-from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.runtime.data.location import open_source
 from tffc.runtime.engines.engine import Cohort
 from tffc.runtime.engines.local import LocalEngine
@@ -30,9 +30,8 @@ NAMES = tuple(f"client_{number:02}" for number in range(40))
 
 
 def bundle_of(computation: Any, initialize: Any = None) -> Bundle:
-    form = compile_form(computation.node, "mapreduce")
-    first = None if initialize is None else compile_initialize(initialize.node)
-    return Bundle("mapreduce", computation.node, form.components(), first, {})
+    first = None if initialize is None else initialize.node
+    return compile_bundle(computation.node, "mapreduce", initialize=first)
 
 
 def run_once(engine: LocalEngine, folder: pathlib.Path, **options: Any) -> Round:

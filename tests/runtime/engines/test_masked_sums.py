@@ -14,8 +14,7 @@ import pytest
 import tffc as tff
 from tests.corpus.cases import MISSING, Case, cases
 from tests.runtime.engines.recorded import differences
-from tffc.backends import compile_form
-from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.backends.forms.kinds import FORMS
 from tffc.deploy.engines import make_engine
 from tffc.language.nodes import Intrinsic
@@ -74,8 +73,7 @@ class Clients:
 
 @functools.cache
 def process(form: str) -> Process:
-    compiled = compile_form(sums.node, form)
-    return Process(Bundle(form, sums.node, compiled.components(), None, {}))
+    return Process(compile_bundle(sums.node, form))
 
 
 def plain(value: Any) -> Any:
@@ -155,9 +153,8 @@ def test_clients_add_tensors_of_one_shape() -> None:
         def read(self, client: str) -> Any:
             return np.zeros(self.clients.index(client) + 1, np.int32)
 
-    compiled = compile_form(ragged.node, "mapreduce")
-    bundle = Bundle("mapreduce", ragged.node, compiled.components(), None, {})
-    engine = LocalEngine(Process(bundle), 1, masks_sums=True)
+    process = Process(compile_bundle(ragged.node, "mapreduce"))
+    engine = LocalEngine(process, 1, masks_sums=True)
     source = Ragged(3)
     with pytest.raises(ExecutionError) as refusal:
         engine.run_round(np.int32(0), Cohort(source, source.clients))

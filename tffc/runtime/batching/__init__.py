@@ -1,5 +1,6 @@
 """Many clients in one call: their work and its accumulation, compiled by XLA for batches.
 
+    limits          from when on, and up to which size, batches pay off
     planner         which clients are computed together, and whether that is worth it
     kernels         the functions compiled for batches
     retrace         a section traced again inside the graph of a kernel

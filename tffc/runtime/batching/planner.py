@@ -39,37 +39,6 @@ from tffc.runtime.frameworks.tensorflow.load import (
 from tffc.support.errors import TffcError
 from tffc.support.guards import Array
 
-PATIENCE = 2.0
-"""How many seconds clients must take one by one before a kernel is compiled for them: about as long
-as compiling takes.  If the last compilation took longer, its time counts instead."""
-
-TRIALS = 3
-"""The number of calls of a kernel that are measured before it is used for good, not counting those
-that compile it."""
-
-SHARES = 8
-"""The least number of batches that a round is divided into, so that many cores have work."""
-
-LEAST_CLIENTS = 16
-"""`SHARES` does not make batches smaller than this, because then the call itself would take as long
-as the clients' work."""
-
-MOST_CLIENTS = 4096
-MOST_BYTES = 2**25
-"""The largest batch that is chosen without a given size, in clients, and the most bytes of data in
-any batch."""
-
-MOST_KERNELS = 12
-"""The most kernels that are compiled for a program; clients that need another are computed one by
-one."""
-
-MOST_KEPT = 2**28
-"""If all clients take part in a round, its batches are kept for the next, up to so many bytes."""
-
-TINY = 512
-"""The most numbers in a model that is vectorised over clients of equal shapes.  The arrays of all
-clients' steps with a larger model would not stay in the processor's caches."""
-
 Seconds: TypeAlias = float
 
 
@@ -147,6 +116,7 @@ class Planner:
         self.decisions: list[str] = []
         self.known = dict(batching.known)
         self._choice = batching
+        self._limits = batching.limits
         self._type = steps.data_type
         self._graphs: ClientGraphs | None = None
         self._kept: tuple[ClientSource, tuple[str, ...], list[PlannedPiece]] | None = None
@@ -155,7 +125,7 @@ class Planner:
         self._is_settled = True
         self._spent = 0.0
         self._done = 0
-        self._patience = PATIENCE
+        self._patience = self._limits.patience
         self._taken: dict[Kernel, list[tuple[Seconds, Seconds]]] = {}
         self._waiting: dict[Key, Seconds] = {}
         self._lock = threading.Lock()
@@ -180,7 +150,8 @@ class Planner:
         """Return `decisions`, or why nothing has been decided yet."""
         if self.decisions or not self._measures:
             return self.decisions
-        so_far = f"{self._spent:.2g} s of the {PATIENCE:g} s after which compiling may pay"
+        least = f"{self._limits.patience:g} s after which compiling may pay"
+        so_far = f"{self._spent:.2g} s of the {least}"
         return [f"one client a call so far: clients have taken {so_far}"]
 
     def _begin(self) -> None:
@@ -236,7 +207,7 @@ class Planner:
             return self._known_graphs is not None
         if self._graphs is None:
             return False
-        return bool(self.known) or (self._done > 0 and self._spent >= PATIENCE)
+        return bool(self.known) or (self._done > 0 and self._spent >= self._limits.patience)
 
     @property
     def _measures(self) -> bool:
@@ -253,7 +224,7 @@ class Planner:
     def compiled(self, seconds: Seconds) -> None:
         """Record how long a batch took, including the compilation of its kernel."""
         with self._lock:
-            self._patience = max(PATIENCE, seconds)
+            self._patience = max(self._limits.patience, seconds)
 
     def measured(self, batch: Batch, seconds: Seconds, time_alone: Callable[[], Seconds]) -> None:
         """Record how long a batch took with a kernel that was compiled before.
@@ -262,14 +233,14 @@ class Planner:
         It is called right after the batch, so that other work on the machine slows both.
         """
         taken = self._taken.setdefault(batch.kernel, [])
-        if self._graphs is None or not self._measures or len(taken) >= TRIALS:
+        if self._graphs is None or not self._measures or len(taken) >= self._limits.trials:
             return
         alone = time_alone()
         with self._lock:
             taken.append((seconds / len(batch.clients), alone))
-            if len(taken) != TRIALS:
+            if len(taken) != self._limits.trials:
                 return
-            together, alone = sorted(taken, key=_quotient)[TRIALS // 2]
+            together, alone = sorted(taken, key=_quotient)[self._limits.trials // 2]
             times = f"{1e6 * together:.3g} µs in a batch, and {1e6 * alone:.3g} µs by itself"
             self.decisions.append(f"a client takes {times}")
             key = next(key for key, kernel in self._kernels.items() if kernel is batch.kernel)
@@ -290,7 +261,7 @@ class Planner:
         keeps = clients is source.clients and isinstance(source, GroupedSource | ReadOnce)
         self._is_settled = True
         pieces: list[PlannedPiece] = []
-        room = MOST_KEPT
+        room = self._limits.most_stored
         windows = self.windows(clients)
         for placed in place(self.window(reads, window, len(clients)) for window in windows):
             if keeps:
@@ -304,7 +275,7 @@ class Planner:
 
     def windows(self, clients: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Yield the clients of a round in windows, each of which is planned together."""
-        size = SHARES * self._sizes_for(len(clients))[Mode.LOOP]
+        size = self._limits.shares * self._sizes_for(len(clients))[Mode.LOOP]
         for start in range(0, len(clients), size):
             yield clients[start : start + size]
 
@@ -312,8 +283,9 @@ class Planner:
         """Return each mode's number of clients in a batch, set by the first round's `count`."""
         if not self._sizes:
             self.first_count = count
-            most = self._choice.size or MOST_CLIENTS
-            share = self._choice.size or max(LEAST_CLIENTS, -(-count // SHARES))
+            most = self._choice.size or self._limits.most_clients
+            equal_share = -(-count // self._limits.shares)
+            share = self._choice.size or max(self._limits.least_clients, equal_share)
             count = max(1, count)
             equal = -(-count // _shared_equally(count, most))
             at_once = self._choice.size or equal
@@ -347,7 +319,7 @@ class Planner:
         yield from self._shares([clients[at] for at in sorted(alone)])
 
     def _shares(self, clients: Sequence[str]) -> Iterator[OneByOne]:
-        share = max(1, -(-len(clients) // SHARES))
+        share = max(1, -(-len(clients) // self._limits.shares))
         for start in range(0, len(clients), share):
             yield OneByOne(tuple(clients[start : start + share]))
 
@@ -387,8 +359,8 @@ class Planner:
                 for leaf in leaves(accumulator) + leaves(own)
                 if isinstance(leaf, TensorType)
             )
-            self._is_tiny = sum(numbers) <= TINY
-        return bool(self._is_tiny) and len(groups) <= MOST_KERNELS // 2
+            self._is_tiny = sum(numbers) <= self._limits.most_numbers
+        return bool(self._is_tiny) and len(groups) <= self._limits.most_kernels // 2
 
     def _make_room(self, groups: Sequence[ClientGroup]) -> None:
         """Give the arrays of kernels room for the longest sequences of all groups, and find the
@@ -434,7 +406,7 @@ class Planner:
         """Return the kernel for a key.
 
         None if it cannot be compiled, does not pay off yet for `clients` in this round, or would
-        exceed `MOST_KERNELS`.
+        exceed `most_kernels`.
 
         Raises:
           CannotBatchError: a vectorised kernel cannot be compiled, or is known to be slower.
@@ -455,21 +427,22 @@ class Planner:
             if self._waiting[key] < self._patience:
                 self._is_settled = False
                 return None
-        if len(self._kernels) == MOST_KERNELS:
+        most = self._limits.most_kernels
+        if len(self._kernels) == most:
             self.decisions.append(
-                f"clients of other sizes are computed one by one: {MOST_KERNELS} kinds are compiled"
+                f"clients of other sizes are computed one by one: {most} kinds are compiled"
             )
-        if len(self._kernels) >= MOST_KERNELS:
+        if len(self._kernels) >= most:
             self._kernels[key] = None
             return None
         room = max(1, sum(8 * math.prod(shape) for shape in key.shapes))
-        size = min(self._sizes[mode], max(1, MOST_BYTES // room))
+        size = min(self._sizes[mode], max(1, self._limits.most_bytes // room))
         kernel = None
         try:
             kernel = _load_kernel(self._graphs, mode, key, size, self._choice.device)
             self.decisions.append(f"up to {size} clients a call, {_kind(mode, key)}")
             if known:
-                self._taken[kernel] = [(0.0, 0.0)] * TRIALS
+                self._taken[kernel] = [(0.0, 0.0)] * self._limits.trials
         except CannotBatchError as error:
             if mode is Mode.VECTOR:
                 raise

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tffc.runtime.batching.limits import Limits
 from tffc.runtime.data.source import ClientSource, Progress, no_progress
 from tffc.support.errors import ExecutionError, LanguageValueError
 
@@ -28,12 +29,13 @@ class Batching:
 
     `device` is the one that TensorFlow computes batches on, such as `GPU:0`; if it is empty,
     TensorFlow chooses.  `known` has earlier measurements: whether each kind of batch pays off, by
-    its description.
+    its description.  Workers in other processes plan with the default `limits`.
     """
 
     size: int | None = 1
     device: str = ""
     known: Mapping[str, bool] = dataclasses.field(default_factory=dict[str, bool])
+    limits: Limits = dataclasses.field(default_factory=Limits)
 
     @classmethod
     def parse(cls, text: str | int, device: str = "") -> Batching:

@@ -40,16 +40,6 @@ class IntrinsicDefinition:
         return _signature(self.text)
 
     @property
-    def type_signature(self) -> Type:
-        """Return the same as `signature`, as TFF's users know it."""
-        return self.signature
-
-    @property
-    def name(self) -> str:
-        """Return the name that TFF has for the definition, such as `FEDERATED_SUM`."""
-        return self.uri.upper()
-
-    @property
     def communicates(self) -> bool:
         return self.communication is not Communication.LOCAL
 
@@ -139,14 +129,6 @@ PLACEMENTS_ONLY = frozenset(
     }
 )
 """The operators that change how a value is placed, and nothing else about it."""
-
-
-def __getattr__(name: str) -> IntrinsicDefinition:
-    """Return an operator by the name that TFF has for it, such as `FEDERATED_SUM`."""
-    definition = INTRINSICS.get(name.lower()) if name.isupper() else None
-    if definition is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return definition
 
 
 def definition_of(uri: str) -> IntrinsicDefinition | None:

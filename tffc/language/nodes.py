@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from tffc.language.array import Array
-from tffc.language.intrinsics import IntrinsicDefinition, check_instance, definition_of
+from tffc.language.intrinsics import check_instance
 from tffc.language.notation.labels import SectionName, data_name, literal_text
 from tffc.language.notation.lines import compact, formatted
 from tffc.language.notation.pieces import Mark, bracketed, listed
@@ -38,17 +38,9 @@ from tffc.support.printable import printable
 
 
 class NodeBase(Term):
-    """The base of all nodes: a type, and the text of the compact notation as `str`.
-
-    The type and the texts are also available by their names in TFF; `tffc.tff.building_blocks` adds
-    those that need more than a node.
-    """
+    """The base of all nodes: a type, and the text of the compact notation as `str`."""
 
     __slots__ = ()
-
-    @property
-    def type_signature(self) -> Any:
-        return cast("Node", self).type
 
     def compact_representation(self) -> str:
         return compact(self)
@@ -139,10 +131,6 @@ class Selection(NodeBase):
                 or "select by a name that it has, or by position",
             )
         return cls(source, index, name)
-
-    def as_index(self) -> int:
-        """Return the position of the element, as TFF's users ask for it."""
-        return self.index
 
     def children(self) -> tuple[Node, ...]:
         return (self.source,)
@@ -350,10 +338,6 @@ class Intrinsic(NodeBase):
 
     def __post_init__(self) -> None:
         check_instance(self.uri, self.type)
-
-    def intrinsic_def(self) -> IntrinsicDefinition | None:
-        """Return the operator, if it is one of the language."""
-        return definition_of(self.uri)
 
     def pieces(self, section_name: SectionName) -> list[Any]:
         return [printable(self.uri)]

@@ -44,11 +44,6 @@ class Term:
     def seal(self) -> None:
         """Compute what a subclass keeps beside its fields; nothing by default."""
 
-    def set_hash(self, children: tuple[Any, ...]) -> None:
-        """Hash the term; its children are hashed already."""
-        content = (type(self).__name__, self.own_label(), tuple(map(hash, children)))
-        object.__setattr__(self, "_hash", hash(content))
-
     def __hash__(self) -> int:
         # Most nodes are never hashed, so no node is hashed when it is made.
         try:
@@ -102,6 +97,12 @@ def _equal(first: Term, second: Term) -> bool:
     return True
 
 
+def set_hash(term: Term, children: tuple[Any, ...]) -> None:
+    """Hash a term whose children are hashed already."""
+    content = (type(term).__name__, term.own_label(), tuple(map(hash, children)))
+    object.__setattr__(term, "_hash", hash(content))
+
+
 def _hash_all(root: Term) -> int:
     """Hash a term and those of its subtrees that are not hashed yet."""
     stack = [root]
@@ -114,7 +115,7 @@ def _hash_all(root: Term) -> int:
             continue
         stack.pop()
         if not hasattr(term, "_hash"):
-            term.set_hash(children)
+            set_hash(term, children)
     return hash(root)
 
 

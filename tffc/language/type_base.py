@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from tffc.language.notation.pieces import Mark, expanded, layout
 from tffc.language.size import size_text, tree_size
-from tffc.language.term import Term
+from tffc.language.term import Term, set_hash
 from tffc.support.errors import LanguageTypeError
 from tffc.support.printable import printable
 
@@ -127,7 +127,7 @@ class Type(Term, metaclass=Interning):
         for flag, ask in FLAGS.items():
             object.__setattr__(self, flag, flag == self._flag or any(map(ask, children)))
         # Every type is looked up by its hash, and the types in it have theirs.
-        self.set_hash(children)
+        set_hash(self, children)
 
     def __str__(self) -> str:
         return self.compact_representation()

@@ -1,12 +1,14 @@
 """The building blocks of programs under the names of `tff.framework`.
 
-They are the nodes of `tffc.language`, which offer TFF's names for their parts beside their own.  A
-class here constructs nodes of its kind, and `isinstance` accepts them as its instances.
+They are the nodes of `tffc.language`, which this module gives TFF's names for their parts beside
+their own.  A class here constructs nodes of its kind, and `isinstance` accepts them as its
+instances.
 """
 
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn, TypeAlias, cast
 
@@ -17,6 +19,7 @@ from tffc.frontend.type_analysis import check_is_type
 from tffc.graphs.proto.computation import Computation
 from tffc.language import nodes, wire
 from tffc.language.array import to_array
+from tffc.language.intrinsics import IntrinsicDefinition, definition_of
 from tffc.language.notation.structural_text import structural
 from tffc.language.traverse import walk
 from tffc.language.types import TensorType, Type, to_type
@@ -246,6 +249,29 @@ def _message(node: nodes.Node) -> Message:
     return Computation.FromString(wire.to_bytes(node))
 
 
-# Nodes have TFF's names for their parts.  These two need packages that know nodes themselves.
-setattr(nodes.NodeBase, "proto", property(_message))  # noqa: B010  (the class does not declare it)
-setattr(nodes.NodeBase, "structural_representation", structural)  # noqa: B010  (as above)
+def _position(node: nodes.Selection) -> int:
+    return node.index
+
+
+def _operator(node: nodes.Intrinsic) -> IntrinsicDefinition | None:
+    return definition_of(node.uri)
+
+
+TFF_NAMES: dict[type, dict[str, Any]] = {
+    nodes.NodeBase: {
+        "proto": property(_message),
+        "structural_representation": structural,
+        "type_signature": property(operator.attrgetter("type")),
+    },
+    nodes.Selection: {"as_index": _position},
+    nodes.Intrinsic: {"intrinsic_def": _operator},
+    IntrinsicDefinition: {
+        "name": property(lambda definition: definition.uri.upper()),
+        "type_signature": property(operator.attrgetter("signature")),
+    },
+}
+"""TFF's names for parts of nodes and operators; with this module, these have them."""
+
+for _class, _names in TFF_NAMES.items():
+    for _name, _part in _names.items():
+        setattr(_class, _name, _part)

@@ -87,7 +87,7 @@ STAND_INS: dict[str, tuple[str, ...]] = {
     f"{_FRONTEND}.tensorflow_computation": ("tffc", "tffc.tff.tensorflow"),
     f"{_FRONTEND}.tensorflow_computation_context": ("tffc.tff.tensorflow",),
     f"{_IMPL}.compiler.building_block_factory": ("tffc.tff.building_blocks",),
-    f"{_IMPL}.compiler.intrinsic_defs": ("tffc.language.intrinsics",),
+    f"{_IMPL}.compiler.intrinsic_defs": ("tffc.tff.intrinsic_defs",),
     f"{_IMPL}.compiler.transformation_utils": ("tffc.tff.building_blocks",),
     f"{_IMPL}.compiler.transformations": ("tffc.tff.building_blocks",),
     f"{_IMPL}.computation.computation_base": (_COMPUTATION,),

@@ -1,0 +1,13 @@
+"""The operators under the names that TFF has for them, such as `FEDERATED_SUM`."""
+
+from __future__ import annotations
+
+from tffc.language.intrinsics import INTRINSICS, IntrinsicDefinition
+from tffc.language.intrinsics import definition_of as definition_of
+
+
+def __getattr__(name: str) -> IntrinsicDefinition:
+    definition = INTRINSICS.get(name.lower()) if name.isupper() else None
+    if definition is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return definition

@@ -56,12 +56,12 @@ def _former(name: str) -> Any:
     import importlib
     import importlib.util
 
-    found = None
+    value = None
     if not name.startswith("_") and importlib.util.find_spec(f"{__name__}.{name}") is None:
-        found = importlib.import_module("tffc.tff.former_names").find(name)
-    if found is None:
+        value = importlib.import_module("tffc.tff.former_names").find(name)
+    if value is None:
         raise _unknown(name)
-    return found
+    return value
 
 
 def _unknown(name: str) -> AttributeError:
@@ -77,8 +77,8 @@ def _unknown(name: str) -> AttributeError:
     from tffc.tff import types
 
     places = {"IterativeProcess": "templates.IterativeProcess"}
-    places |= {each: f"types.{each}" for each in dir(types) if not each.startswith("_")}
-    places |= {each: each for each in _homes()}
+    places |= {member: f"types.{member}" for member in dir(types) if not member.startswith("_")}
+    places |= {home: home for home in _homes()}
     help = did_you_mean_by(places, name)
     return MissingElementError("E469", message, help=help, span=user_span())
 

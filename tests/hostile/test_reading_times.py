@@ -12,6 +12,7 @@ from tests.refusals import refusal
 from tffc.assurance.audit.patterns import TOKEN, Pattern
 from tffc.cli.lexer import NotationLexer
 from tffc.graphs.operations.effects import calls_python
+from tffc.graphs.proto import GraphDef
 from tffc.language.notation import parse
 from tffc.passes.pipeline_text import parse_passes
 from tffc.passes.table import PASSES
@@ -92,7 +93,7 @@ def test_names_of_callbacks(hang: None) -> None:
 def test_messages_with_many_names_of_nodes(hang: None) -> None:
     """A message may quote what clients have."""
     message = "{{node " * 200_000
-    assert list(_failed_node(message, None)) == []
+    assert list(_failed_node(message, GraphDef())) == []
     assert _first_line(message) == message.strip()
     assert _first_line("{{node a/b}} is bad {{function_node c}}\nmore") == "is bad"
 

@@ -30,7 +30,7 @@ def test_committed_descriptors_are_those_of_the_proto_files() -> None:
 
 
 def test_declarations_for_type_checkers_are_those_of_the_descriptors() -> None:
-    declared = generate.declare(proto.DESCRIPTORS.read_bytes())
+    declared = generate.declare()
     assert generate.DECLARATIONS.read_text() == declared
     names = {node.name for node in ast.parse(declared).body if isinstance(node, ast.ClassDef)}
     assert {name.removeprefix("_") for name in names} <= set(vars(proto))

@@ -93,7 +93,7 @@ def read_section(section: Compiled, reader: Reader, *, is_of_program: bool) -> S
         types=[*map(number, kinds), STRING],
     )
     main = plan(body)
-    used = main.names.union(each for each in arguments if isinstance(each, str))
+    used = main.names.union(argument for argument in arguments if isinstance(argument, str))
     init = content.initialize_op.removeprefix("^")
     if not init:
         unused = nodes.keys() - used
@@ -102,9 +102,11 @@ def read_section(section: Compiled, reader: Reader, *, is_of_program: bool) -> S
     within = plan(_waiting(body, arguments, before, init), others=[init])
     places = {step.name: place for place, step in enumerate(within.steps)}
     beside = places.get(init)
-    given = (source_of(edge) for name in before for edge in _edges(body, name) if edge in arguments)
+    sources = (
+        source_of(edge) for name in before for edge in _edges(body, name) if edge in arguments
+    )
     first = None
-    if all(token and name == graph_edge(token).node for name in given):
+    if all(token and name == graph_edge(token).node for name in sources):
         first = reader.plan(body, {}, [], library, [init])
     unused = nodes.keys() - used - before
     beside = None if beside is not None and beside < within.extra else beside

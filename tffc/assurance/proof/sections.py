@@ -507,9 +507,9 @@ class Sections:
             function = library.functions[name]
             loading.check_function(function)
             body = library.body(name)
-            for each in body.awaited:
-                if each not in body.nodes:
-                    malformed(f"{name!r} does not have the node {each!r}")
+            for awaited in body.awaited:
+                if awaited not in body.nodes:
+                    malformed(f"{name!r} does not have the node {awaited!r}")
             arguments: dict[Edge | str, int] = {}
             for index, edge in enumerate(body.arguments):
                 arguments[edge] = arguments[edge.node] = index

@@ -43,15 +43,19 @@ class Weight(Protocol):
     shape: Iterable[int]
 
 
-class Model(Protocol):
+class Saveable(Protocol):
+    """What Keras can save, such as a model."""
+
+    def save(self, path: pathlib.Path) -> None: ...
+
+
+class Model(Saveable, Protocol):
     """What is used of a Keras model."""
 
     name: str
     weights: Sequence[Weight]
 
     def set_weights(self, weights: Sequence[Array]) -> None: ...
-
-    def save(self, path: pathlib.Path) -> None: ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -197,7 +201,7 @@ def _other_weights(part: StatePart, reason: str, weights: Sequence[_Tensor]) -> 
     )
 
 
-def save_model(model: Model) -> bytes:
+def save_model(model: Saveable) -> bytes:
     """Return the content of a model's `.keras` file.
 
     Raises:

@@ -61,8 +61,8 @@ _SHOWN = ("rounds", "min_nodes", "min_replies", "fraction", "timeout", "pause", 
 def project_name(path: pathlib.Path) -> str:
     """Return a project name for the app in a folder: the folder's name, reduced to allowed
     characters."""
-    found = re.sub(r"[^a-z0-9]+", "-", path.resolve().name.lower()).strip("-")
-    return found[:32].rstrip("-") or "tffc-app"
+    name = re.sub(r"[^a-z0-9]+", "-", path.resolve().name.lower()).strip("-")
+    return name[:32].rstrip("-") or "tffc-app"
 
 
 def export_app(bundle: Bundle, folder: pathlib.Path) -> Exported:

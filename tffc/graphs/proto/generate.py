@@ -76,10 +76,11 @@ SCALARS = {
 """The kinds of fields that each type of Python stands for."""
 
 
-def declare(descriptors: bytes) -> str:
+def declare() -> str:
     """Return the content of `__init__.pyi`, which declares the messages of graphs."""
-    files = descriptor_pb2.FileDescriptorSet.FromString(descriptors).file
-    (file,) = (file for file in files if file.package == GRAPH)
+    file = descriptor_pb2.FileDescriptorProto()
+    messages = importlib.import_module("tffc.graphs.proto")
+    messages.GraphDef.DESCRIPTOR.file.CopyToProto(file)
     lines: list[str] = [HEADER]
     for enum in file.enum_type:
         lines.append(f"class _{enum.name}(EnumTypeWrapper):")
@@ -138,4 +139,4 @@ def _name_of(field: descriptor_pb2.FieldDescriptorProto) -> str:
 
 if __name__ == "__main__":
     TARGET.write_bytes(describe())
-    DECLARATIONS.write_text(declare(TARGET.read_bytes()))
+    DECLARATIONS.write_text(declare())

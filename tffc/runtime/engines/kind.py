@@ -86,11 +86,11 @@ class EngineChoice:
             if ability.is_asked_for(self) and not ability.is_of(self.kind):
                 able = [kind.name for kind in others if ability.is_of(kind)]
                 own = self.kind.own_option(self.workers) if ability is WORKERS else None
-                found = f", found {' '.join(self.options)}" if ability is OPTIONS else ""
+                options = f", found {' '.join(self.options)}" if ability is OPTIONS else ""
                 help = f"choose the engine {' or '.join(able)}, or {ability.instead}"
                 raise LanguageValueError(
                     "E747",
-                    f"the engine {self.kind.name!r} {ability.lack}{found}",
+                    f"the engine {self.kind.name!r} {ability.lack}{options}",
                     help=f"give an option of its own, such as '{own}'" if own else help,
                 )
         self.kind.check_installed()

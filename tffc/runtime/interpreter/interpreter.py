@@ -83,8 +83,8 @@ def invoke(
     except TffcError as error:
         error.span = error.span or interpreter.span
         raise
-    found = type.result if isinstance(type, FunctionType) else type
-    return to_python(result, found, clients, sequence)
+    result_type = type.result if isinstance(type, FunctionType) else type
+    return to_python(result, result_type, clients, sequence)
 
 
 def count_clients(value: Any, type: Type, default: int = 0) -> int:

@@ -23,6 +23,7 @@ WORDS = {
 }
 
 RULES = {
+    "federated_aggregate": ("the function of your program",) * 4,
     "federated_sum": ("zeros", "total + value", "total + total", "the total"),
     "federated_mean": (
         "two totals of zeros",
@@ -49,7 +50,7 @@ RULES = {
         "the largest value",
     ),
 }
-"""Descriptions of the four steps of an operator; those of `federated_aggregate` are the user's."""
+"""Descriptions of the four steps of an operator."""
 
 
 def steps_of(program: StagedRound, staged: StagedCall, graphs: Graphs) -> list[dict[str, Any]]:
@@ -68,7 +69,7 @@ def steps_of(program: StagedRound, staged: StagedCall, graphs: Graphs) -> list[d
         _Step("merge", aggregation.merge, (total, total), total),
         _Step("report", aggregation.report, (total,), aggregation.report_type),
     )
-    rules = RULES.get(uri_of(staged.call), ("the function of your program",) * 4)
+    rules = RULES.get(uri_of(staged.call), ("as the operator defines it",) * 4)
     descriptions: list[dict[str, Any]] = []
     for rule, step in zip(rules, steps, strict=True):
         section = _section(program, aggregation, step)

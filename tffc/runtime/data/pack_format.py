@@ -7,6 +7,9 @@
 The first column holds the client's name.  Each array is a column of lists, whose items are its
 elements in row-major order; an array of more than one dimension has its shape in a further column.
 Elements of types that Arrow lacks, or keeps in another way than NumPy does, are kept as bytes.
+
+It is not Parquet, of which a client, as a row group of its own, takes two to three times as long to
+read.
 """
 
 from __future__ import annotations

@@ -159,8 +159,8 @@ PLANTED = (
     Planted(
         "graphdef",
         "functions.py",
-        "found = [node.op] if node.op in self.functions else []",
-        "found = []",
+        "names = [node.op] if node.op in self.functions else []",
+        "names = []",
         NONE,
     ),
     Planted(
@@ -197,8 +197,8 @@ PLANTED = (
     Planted(
         "graphdef",
         "canonical.py",
-        'self._token("after", *sorted(numbers[name] for name in control_inputs(node)))',
-        'self._token("after")',
+        'self._token(*parts, "after", *sorted(numbers[source] for source in node.waits))',
+        'self._token(*parts, "after")',
         NONE,
     ),
     Planted(

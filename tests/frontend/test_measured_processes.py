@@ -272,6 +272,12 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
         "expected a mapping from names to measured processes, but found an object of class 'list' "
         "[E188]" + NAMES,
     ),
+    "a process": (
+        lambda: chain(Measured(zero, add)),  # type: ignore[arg-type]  # wrong on purpose
+        "LanguageTypeError",
+        "expected a mapping from names to measured processes, but found an object of class "
+        "'MeasuredProcess' [E188]" + NAMES,
+    ),
     "a computation": (
         lambda: chain({"a": zero}),
         "LanguageTypeError",

@@ -15,7 +15,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Collection
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext, FederatedContext
@@ -428,7 +428,7 @@ def serialize_computation(computation: object) -> bytes:
 
 
 @entry_point
-def deserialize_computation(data: object, *, allow_effects: Collection[str] = ()) -> Computation:
+def deserialize_computation(data: bytes, *, allow_effects: Collection[str] = ()) -> Computation:
     """Return the computation in the bytes of a `Computation` message.
 
     The bytes may come from anybody, so side effects need consent before the computation is called
@@ -439,7 +439,7 @@ def deserialize_computation(data: object, *, allow_effects: Collection[str] = ()
       LanguageTypeError: they hold something other than a function, or are not bytes.
       LanguageValueError: there is no such kind.
     """
-    if not isinstance(data, bytes):
+    if not isinstance(cast("object", data), bytes):
         raise LanguageTypeError(
             "E198", f"a computation is read from bytes, not from {described(data)}"
         )

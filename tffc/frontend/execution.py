@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias, cast
 
 from tffc.frontend.hints import described
 from tffc.language.containers.struct import Struct
@@ -68,13 +68,13 @@ class _Interpreting:
     """Runs computations in the interpreter."""
 
     @entry_point
-    def __init__(self, default_num_clients: object = 0) -> None:
+    def __init__(self, default_num_clients: int = 0) -> None:
         """Take the number of clients for computations whose arguments hold no values of clients.
 
         Raises:
           LanguageValueError: it is not a count.
         """
-        count = default_num_clients
+        count = cast("object", default_num_clients)
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise LanguageValueError(
                 "E706",

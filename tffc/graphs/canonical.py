@@ -20,7 +20,6 @@ from tffc.graphs.node import (
     encoded,
     hash_of,
     inputs_first,
-    reached,
     tokens,
 )
 from tffc.graphs.proto import (
@@ -128,7 +127,7 @@ class ScopeNode:
         """The attributes that matter, sorted by name."""
         return [
             _Attribute(
-                name, value, None if _has_names(name, value) else [*_value_parts(value, str)]
+                name, value, None if _is_varied(name, value) else [*_value_parts(value, str)]
             )
             for name, value in lasting_attributes(self.message.attr)
         ]
@@ -150,15 +149,18 @@ class ScopeNode:
 
 
 class _Attribute(NamedTuple):
-    """An attribute of a node.  Its parts are None if names are in them, which others stand for."""
+    """An attribute of a node.  Its parts are None if they are made each time: names, for which
+    others stand, and constants, which may be large."""
 
     name: str
     value: AttrValue
     parts: list[object] | None
 
 
-def _has_names(name: str, value: AttrValue) -> bool:
-    return name in RESOURCE_NAMES or value.HasField("func") or bool(value.list.func)
+def _is_varied(name: str, value: AttrValue) -> bool:
+    if name in RESOURCE_NAMES or value.WhichOneof("value") in ("func", "tensor"):
+        return True
+    return bool(value.list.func or value.list.tensor)
 
 
 def graph_scope(
@@ -299,15 +301,24 @@ class _Canon:
 def number_nodes(scope: GraphScope, functions: NumberedFunctions) -> dict[str, int]:
     """Return the numbers of the arguments and of all nodes that are needed, in that order."""
     labels = functools.cache(lambda: _labels(scope, functions.sketch))
-
-    def asked(data: list[tuple[str, str]], waits: list[str]) -> list[str]:
-        """Return the sources of data inputs, and then the nodes waited for, sorted by label."""
-        if len(waits) > 1:  # few graphs have such nodes, and the others need no labels
-            waits = sorted(waits, key=labels().__getitem__)
-        return [*(source for source, _ in data), *waits]
-
-    met = reached(asked(scope.results, scope.controls), lambda name: asked(*scope.inputs(name)))
-    return {name: number for number, name in enumerate({**scope.arguments, **met})}
+    numbers = dict(scope.arguments)
+    # The stack has nodes and lists of nodes that are waited for.  Labels take longest, and only
+    # tell which of the latter comes first, so they are made where two are left without a number.
+    stack: list[str | list[str]] = [scope.controls]
+    stack += reversed([source for source, _ in scope.results])
+    while stack:
+        name = stack.pop()
+        if isinstance(name, list):
+            left = [wait for wait in name if wait not in numbers]
+            if len(left) > 1:
+                left.sort(key=labels().__getitem__)
+            stack += reversed(left)
+        elif name not in numbers:
+            numbers[name] = len(numbers)
+            data, waits = scope.inputs(name)
+            stack.append(waits)
+            stack += reversed([source for source, _ in data])
+    return numbers
 
 
 def _labels(scope: GraphScope, sketch: Callable[[str], str]) -> dict[str, bytes]:

@@ -116,6 +116,7 @@ class _Scope:
           GraphError: the graph is malformed.
         """
         before: dict[str, list[str]] = {}
+        is_sorted = True  # each node comes after its inputs, as in most graphs
         for name, node in self.nodes.items():
             edges = list(node.input)
             for edge in edges:
@@ -124,9 +125,10 @@ class _Scope:
             starts = [start for start in map(source, edges) if start in self.nodes]
             if node.op in LOOP_STARTS:
                 starts = [start for start in starts if self.nodes[start].op not in LOOP_ENDS]
+            is_sorted = is_sorted and all(start in before for start in starts)
             before[name] = starts
             self._check_count(node, sum(not edge.startswith("^") for edge in edges))
-        circular = _circular(before)
+        circular = None if is_sorted else _circular(before)
         if circular is not None:
             raise _malformed(f"node {circular!r} depends on itself", self.notes)
 

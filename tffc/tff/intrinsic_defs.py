@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tffc.language.intrinsics import INTRINSICS, IntrinsicDefinition
 from tffc.language.intrinsics import definition_of as definition_of
+from tffc.tff import building_blocks as building_blocks  # which gives operators TFF's names
 
 
 def __getattr__(name: str) -> IntrinsicDefinition:

@@ -111,8 +111,11 @@ def concatenate_measured_processes(
 
 
 def _checked(processes: object) -> dict[str, MeasuredProcess]:
-    named = dict(processes) if is_mapping(processes) else {"": processes}
-    wrong = [value for value in named.values() if not isinstance(value, MeasuredProcess)]
+    wrong: list[object] = [processes]
+    named: dict[object, object] = {}
+    if is_mapping(processes):
+        named = dict(processes)
+        wrong = [value for value in named.values() if not isinstance(value, MeasuredProcess)]
     if wrong or not named:
         raise LanguageTypeError(
             "E188",

@@ -146,7 +146,8 @@ def compile_command(
         from tffc.cli.prove import proved
 
         bundle = proved(bundle, program)
-    _write(bundle, out, steps, replace=force)
+    with collector_paused():
+        _write(bundle, out, steps, replace=force)
     say(f"wrote {out}: {form}, {counted(len(bundle.components), 'component')}")
     tell_effects(bundle.run_by_rounds())
 

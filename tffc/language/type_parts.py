@@ -46,7 +46,7 @@ def check_parts(root: Type) -> None:
     Raises:
       LanguageValueError: it has more parts than a type may.
     """
-    parts = tree_size(root)
+    parts = tree_size(root) if root.children() else 1
     if parts > max_size():
         raise LanguageValueError(
             "E167",

@@ -310,7 +310,7 @@ class GraphBuilder:
         """
         sharers: dict[str, list[str]] = {}
         for node in self._nodes.values():
-            if any(self._functions[name].remembers for name in node.functions):
+            if node.functions and any(self._functions[n].remembers for n in node.functions):
                 for name in reached(node.functions, lambda name: self._functions[name].calls):
                     if self._functions[name].remembers:
                         sharers.setdefault(name, []).append(node.name)

@@ -62,17 +62,7 @@ def test_every_pass_is_listed_with_its_contract(run: Run) -> None:
 
 def test_listing_as_json(run: Run) -> None:
     found = {each["name"]: each for each in json.loads(run("passes", "--json").stdout)}
-    assert list(found) == [
-        "unique-names",
-        "strip-containers",
-        "drop-identity-maps",
-        "drop-unused-bindings",
-        "call-dominant",
-        "share-equal-calls",
-        "normalize-all-equal",
-        "desugar-means",
-        "lower-select",
-    ]
+    assert list(found) == [line for line in LISTING.splitlines() if line[:1].strip()]
     assert found["unique-names"] == {
         "name": "unique-names",
         "summary": "Give every binder a unique name that is not free.",

@@ -125,12 +125,11 @@ class ScopeNode:
     @functools.cached_property
     def attributes(self) -> list[_Attribute]:
         """The attributes that matter, sorted by name."""
-        return [
-            _Attribute(
-                name, value, None if _is_varied(name, value) else [*_value_parts(value, str)]
-            )
-            for name, value in lasting_attributes(self.message.attr)
-        ]
+        attributes: list[_Attribute] = []
+        for name, value in lasting_attributes(self.message.attr):
+            parts = None if _is_varied(name, value) else list(_value_parts(value, str))
+            attributes.append(_Attribute(name, value, parts))
+        return attributes
 
     def parts(
         self, function: Callable[[str], str], resource: Callable[[bytes], Iterable[object]]

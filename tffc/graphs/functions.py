@@ -124,7 +124,7 @@ class Library:
         taken: set[str] = set()
         for name in reversed(called_first):
             if name not in taken:
-                group = reached([name], lambda name: [n for n in callers[name] if n not in taken])
+                group = reached([name], lambda f: [n for n in callers[f] if n not in taken])
                 taken.update(group)
                 groups.append(list(group))
         return groups[::-1]

@@ -6,7 +6,7 @@ import datetime
 import os
 import pathlib
 
-from tffc.api.programs import Source, bundle_of, name_of, round_of
+from tffc.api.programs import Source, name_of, opened, round_of
 from tffc.assurance.audit.audit import Audit
 from tffc.assurance.audit.audit import audit as audit_program
 from tffc.assurance.audit.bundles import (
@@ -46,11 +46,10 @@ def audit(
 
 
 def _audited(source: Source | Bundle, form: str | None) -> Report:
-    bundle = bundle_of(source, form)
-    if bundle is not None:
-        reading = read_for_audit(bundle)
-        return report_on_bundle(name_of(source), bundle, reading, audit_bundle(bundle, reading))
-    assert not isinstance(source, Bundle)
+    name, source = name_of(source), opened(source, form)
+    if isinstance(source, Bundle):
+        reading = read_for_audit(source)
+        return report_on_bundle(name, source, reading, audit_bundle(source, reading))
     program = round_of(source, form)
     round_ = program.computation
     audited = audit_program(round_, form or form_for(round_))

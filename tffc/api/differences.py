@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tffc.api.programs import Source, bundle_of, is_bundle_source, parts_of, program_of
+from tffc.api.programs import Source, is_bundle_source, opened, parts_of, program_of
 from tffc.assurance.audit.bundles import read_for_audit
 from tffc.assurance.diff.programs import ProgramDifference, differences
 from tffc.backends.bundle.bundle import Bundle
@@ -26,8 +26,7 @@ def diff(first: Source | Bundle, second: Source | Bundle) -> list[ProgramDiffere
 
 
 def _round_part(source: Source | Bundle) -> dict[str, Node]:
-    bundle = bundle_of(source)
-    if bundle is not None:
-        return {"computation": read_for_audit(bundle).program}
-    assert not isinstance(source, Bundle)
+    source = opened(source)
+    if isinstance(source, Bundle):
+        return {"computation": read_for_audit(source).program}
     return {"computation": program_of(source).computation}

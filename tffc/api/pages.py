@@ -8,7 +8,7 @@ import pathlib
 from collections.abc import Callable
 
 from tffc.api.audits import report_on_bundle, report_on_program
-from tffc.api.programs import Program, Source, bundle_of, name_of, round_of
+from tffc.api.programs import Program, Source, name_of, opened, round_of
 from tffc.assurance.audit.bundles import Reading, read_for_audit
 from tffc.assurance.audit.policy import Policy, read_policy
 from tffc.assurance.audit.report import Report, judged, source_name
@@ -43,13 +43,11 @@ def explore(
     def judge(report: Report) -> Report:
         return report if known is None else judged(report, known, as_of)
 
-    bundle = bundle_of(source, form)
-    if bundle is not None:
-        older = None if since is None else older_version(since, bundle.form)
-        reading = read_for_audit(bundle)
-        description = describe_bundle(name_of(source), bundle, reading, older, judge)
+    name, source = name_of(source), opened(source, form)
+    if isinstance(source, Bundle):
+        older = None if since is None else older_version(since, source.form)
+        description = describe_bundle(name, source, read_for_audit(source), older, judge)
     else:
-        assert not isinstance(source, Bundle)
         program = round_of(source, form)
         older = None if since is None else older_version(since, form)
         description = describe_program(name_of(source, program), program, form, older, judge)
@@ -65,10 +63,9 @@ def older_version(source: Source | Bundle, form: str | None) -> Older:
       TffcError: it cannot be read.
     """
     title = source_name(name_of(source))
-    bundle = bundle_of(source)
-    if bundle is not None:
-        return older_bundle(title, read_for_audit(bundle))
-    assert not isinstance(source, Bundle)
+    source = opened(source)
+    if isinstance(source, Bundle):
+        return older_bundle(title, read_for_audit(source))
     return Older(round_of(source, form).computation, title)
 
 

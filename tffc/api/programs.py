@@ -214,22 +214,21 @@ def is_bundle_source(source: object) -> bool:
     return is_folder or isinstance(source, Bundle)
 
 
-def bundle_of(source: object, form: str | None = None) -> Bundle | None:
-    """Return the bundle that a source is, or that is in the folder which it names; None if it is a
-    program.  `form` is what the caller asks to compile the source to.
+def opened(source: Source | Bundle, form: str | None = None) -> Source | Bundle:
+    """Return the bundle in the folder that a source names, and any other source as it is.  `form`
+    is what the caller asks to compile the source to.
 
     Raises:
       BundleError: the bundle is damaged, or there is none in the folder.
       LanguageValueError: a form is asked for, and a bundle has its own.
     """
-    bundle = source if isinstance(source, Bundle) else None
     if is_path(source) and os.path.isdir(source):
-        bundle = read_bundle(pathlib.Path(source))
-    if bundle is not None and form is not None:
+        source = read_bundle(pathlib.Path(source))
+    if isinstance(source, Bundle) and form is not None:
         raise LanguageValueError(
-            "E706", f"a bundle has its own form, {bundle.form!r}", help="leave the form out"
+            "E706", f"a bundle has its own form, {source.form!r}", help="leave the form out"
         )
-    return bundle
+    return source
 
 
 def parts_of(source: Source | Bundle) -> dict[str, Node]:
@@ -238,14 +237,13 @@ def parts_of(source: Source | Bundle) -> dict[str, Node]:
     Raises:
       TffcError: there is no such source, or it cannot be read.
     """
-    bundle = bundle_of(source)
-    if bundle is None:
-        assert not isinstance(source, Bundle)
+    source = opened(source)
+    if not isinstance(source, Bundle):
         return program_of(source).parts()
-    first = {"computation": bundle.computation}
-    if bundle.initialize is not None:
-        first["initialize"] = bundle.initialize
-    return {**first, **bundle.components}
+    first = {"computation": source.computation}
+    if source.initialize is not None:
+        first["initialize"] = source.initialize
+    return {**first, **source.components}
 
 
 def name_of(source: object, program: Program | None = None) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from tffc.api.compiling import compiled
 from tffc.api.plan import RunPlan, evaluation_of
-from tffc.api.programs import Source, bundle_of, or_missing_bundle, round_of
+from tffc.api.programs import Source, opened, or_missing_bundle, round_of
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.deploy.engines import choose_engine
 from tffc.language.types import Type, to_type
@@ -154,10 +154,9 @@ def _process(
 ) -> Process:
     if isinstance(program, Process):
         return program
-    bundle = bundle_of(program, form)
-    if bundle is not None:
-        return Process(bundle, allow_effects)
-    assert not isinstance(program, Bundle)
+    program = opened(program, form)
+    if isinstance(program, Bundle):
+        return Process(program, allow_effects)
     with or_missing_bundle(program):
         source = round_of(program, form)
     if source.allow_effects is not None:

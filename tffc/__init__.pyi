@@ -5,13 +5,17 @@ Type checkers and editors read this file, and `__init__.py` looks names up in it
 
 from tffc import backends as backends
 from tffc.api.audits import audit as audit
-from tffc.api.compiling import compile as compile
+from tffc.api.bundles import CompiledBundle as CompiledBundle
+from tffc.api.bundles import compile as compile
+from tffc.api.bundles import load as load
 from tffc.api.differences import diff as diff
+from tffc.api.exports import export as export
 from tffc.api.pages import explore as explore
 from tffc.api.proofs import prove as prove
-from tffc.api.running import load as load
 from tffc.api.running import load_state as load_state
 from tffc.api.running import run as run
+from tffc.api.runs import FinishedRound as FinishedRound
+from tffc.api.runs import Run as Run
 from tffc.api.texts import text as text
 from tffc.api.verification import verify as verify
 from tffc.frontend import templates as templates

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import pathlib
 import sys
-from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Collection, Generator, Mapping
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle
 from tffc.backends.forms.kinds import is_round
@@ -16,6 +17,8 @@ from tffc.graphs.proto.encoding import MAX_MESSAGE
 from tffc.language import wire
 from tffc.language.nodes import Node, NodeBase
 from tffc.language.notation import SectionFolder, parse
+from tffc.language.types import FunctionType
+from tffc.runtime.effects.consent import read_kinds
 from tffc.support.errors import LanguageTypeError, LanguageValueError, LoadError, WireError
 from tffc.support.files.reading import read_named
 from tffc.support.guards import is_path
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from tffc.frontend.computation import Computation
     from tffc.frontend.load import Loaded
     from tffc.frontend.templates import IterativeProcess
+    from tffc.runtime.engines.process import Process
 
 TEXTS = (".sexpr", ".txt")
 """The suffixes of files with a program in the typed notation."""
@@ -39,7 +43,8 @@ class Program:
 
     `allow_effects` are the kinds of effects that it may have when it is run; None for a program
     that the user's own module defines, which needs no consent.  `name` is its name in that module,
-    and `passed_over` are the names of those that were not chosen.
+    and `passed_over` are the names of those that were not chosen.  `signature` is its type with the
+    Python containers that its author used, if they are known.
     """
 
     computation: Node
@@ -48,6 +53,7 @@ class Program:
     allow_effects: frozenset[str] | None = frozenset()
     name: str = ""
     passed_over: tuple[str, ...] = ()
+    signature: FunctionType | None = None
 
     def parts(self) -> dict[str, Node]:
         """Return the programs by name."""
@@ -133,6 +139,7 @@ def _traced(loaded: Loaded) -> Program:
         loaded.allow_effects,
         loaded.name,
         loaded.passed_over,
+        loaded.computation.type_signature,
     )
 
 
@@ -250,6 +257,73 @@ def name_of(source: object, program: Program | None = None) -> str:
     """Return what reports call a source: the text that names it, or the name of the program."""
     if is_path(source):
         return os.fspath(source)
+    if isinstance(source, OpenedBundle) and source.name:
+        return f"the bundle of {source.name}"
     if isinstance(source, Bundle):
         return "the bundle"
     return (program and program.name) or "the program"
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class OpenedBundle(Bundle):
+    """A bundle in this process, and where it comes from.
+
+    `origin` is the program that it was compiled from in this process; it is None for a bundle that
+    `tffc.load` has read.  `allow_effects` are the side effects that it may have when it is run,
+    unless the origin is the user's own code.
+    """
+
+    origin: Program | None = None
+    allow_effects: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        bundle: Bundle,
+        origin: Program | None = None,
+        allow_effects: Collection[str] = (),
+    ) -> Self:
+        """Return a bundle with its origin.
+
+        Raises:
+          LanguageValueError: `allow_effects` names an unknown kind.
+        """
+        parts = {field.name: getattr(bundle, field.name) for field in dataclasses.fields(bundle)}
+        parts |= {"origin": origin, "allow_effects": read_kinds(allow_effects)}
+        return cls(**parts)
+
+    @property
+    def name(self) -> str:
+        """The name of the program in its module; empty if it is not known."""
+        return "" if self.origin is None else self.origin.name
+
+    def __repr__(self) -> str:
+        of = f" of {self.name}" if self.name else ""
+        return f"<bundle{of}: {self.form}, {len(self.components)} components>"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was compiled in this process from the user's own code."""
+        return self.origin is not None and self.origin.allow_effects is None
+
+    @functools.cached_property
+    def process(self) -> Process:
+        """The bundle ready to run.
+
+        Raises:
+          ConsentError: it has an effect that is not allowed.
+        """
+        # Imported late: most of what reads programs runs nothing.
+        from tffc.runtime.engines.process import Process
+
+        return Process(self, self.allow_effects, is_own=self.is_own)
+
+
+def origin_of(bundle: Bundle) -> Program:
+    """Return the program that a bundle was compiled from, with its first state only if it is known
+    from elsewhere than the bundle."""
+    if isinstance(bundle, OpenedBundle):
+        if bundle.origin is not None:
+            return bundle.origin
+        return Program(bundle.computation, allow_effects=bundle.allow_effects)
+    return Program(bundle.computation)

@@ -13,6 +13,7 @@ OPTIONS = {
     "generated arguments": "leave --data out",
     "golden file": "`tffc golden --help` shows one, and --folder names its folder",
     "impure duplicates": "--allow-impure-duplicates allows them",
+    "partial": "--partial does so",
     "program of data": "--for names it",
     "replace": "--force replaces it",
     "resume": "--resume continues it",

@@ -266,7 +266,7 @@ def loaded_object(value: object) -> Loaded | None:
     """
     if _is_candidate(value):
         named = value.next if isinstance(value, IterativeProcess) else value
-        name = getattr(named, "__name__", "")
+        name = getattr(named, "name", "")
         return _loaded(name if isinstance(name, str) else "", value)
     if _is_a(value, PolymorphicComputation):
         raise LoadError(

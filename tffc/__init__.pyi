@@ -60,6 +60,8 @@ from tffc.language.types import StructWithPythonType as StructWithPythonType
 from tffc.language.types import TensorType as TensorType
 from tffc.language.types import Type as Type
 from tffc.language.types import to_type as to_type
+from tffc.notebook.extension import load_ipython_extension as load_ipython_extension
+from tffc.notebook.extension import unload_ipython_extension as unload_ipython_extension
 from tffc.tff import framework as framework
 from tffc.tff import jax as jax
 from tffc.tff import structure as structure

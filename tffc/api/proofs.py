@@ -15,7 +15,7 @@ from tffc.support.cell import verdict_cell
 from tffc.support.errors import TffcError
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class BundleProof:
     """The proof of a bundle: that of its round, and that of its first state if both the program and
     the bundle have one.  `error` says why it is not proved; it is None if all of it is."""
@@ -37,6 +37,9 @@ class BundleProof:
         if self.first_state is None:
             return f"{proved}; its first state is not part of the proof"
         return f"{proved}, and its first state"
+
+    def __repr__(self) -> str:
+        return f"<proof: {self.sentence()}>"
 
     def __str__(self) -> str:
         return self.sentence() if self.error is None else str(self.error)

@@ -45,7 +45,7 @@ class Verdict(enum.Enum):
     NO_POLICY = "no policy"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """An audit with all that a reader needs to judge it.
 
@@ -108,6 +108,9 @@ class Report:
         spans = [violation.span for violation in self.violations]
         lines = ["" if span is None else span.source_line() for span in spans]
         return audit_page(document(self), lines)
+
+    def __repr__(self) -> str:
+        return f"<audit of {source_name(self.source)}: {self.sentence()}>"
 
     def __str__(self) -> str:
         return report_text(document(self), self.audit, report_place)

@@ -78,7 +78,7 @@ class Candidate:
     """Whether it returns a list of clients' values even if they are all equal."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """The arguments tried, the stages tried on them, and warnings: broken laws of aggregations, and
     few results."""
@@ -91,6 +91,9 @@ class Report:
     def trials(self) -> int:
         """The number of arguments tried."""
         return self.coverage.tried
+
+    def __repr__(self) -> str:
+        return f"<verification: {self.coverage}>"
 
     def __str__(self) -> str:
         same = "and the same results from" if self.stages else "and nothing changed the program"

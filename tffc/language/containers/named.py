@@ -52,8 +52,9 @@ def is_named_class(source: object) -> bool:
     """Tell whether this is itself a class of containers with named fields."""
     if not isinstance(source, type):
         return False
-    is_namedtuple = issubclass(source, tuple) and hasattr(source, "_fields")
-    return is_namedtuple or hasattr(source, "__attrs_attrs__") or is_dataclass(source)
+    kind = cast("type[Any]", source)
+    is_namedtuple = issubclass(kind, tuple) and hasattr(kind, "_fields")
+    return is_namedtuple or hasattr(kind, "__attrs_attrs__") or is_dataclass(kind)
 
 
 def is_named_container(source: Any) -> bool:

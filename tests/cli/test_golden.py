@@ -131,9 +131,9 @@ def test_no_update_where_ci_is_set(run: Run, monkeypatch: pytest.MonkeyPatch, co
 
 
 BROKEN = """
-@tff.federated_computation(tff.types.at_clients(np.int32))
-def total(data):
-    return tff.federated_sum(data)
+@tff.federated_computation(tff.types.at_server(np.int32))
+def total(state):
+    return state
 """
 
 
@@ -240,7 +240,7 @@ def test_annotations_for_github(run: Run, broken: pathlib.Path) -> None:
         "::error file=golden/old%2Cer,line=1,title=the golden file differs::"
         "golden/old,er belongs to no example",
         "::error file=total.py,line=5,title=E510::a round takes two arguments, the server state "
-        "and the clients' data; found `({int32}@CLIENTS -> int32@SERVER)`",
+        "and the clients' data; found `(int32@SERVER -> int32@SERVER)`",
     ]
 
 

@@ -31,4 +31,4 @@ def _round_part(source: Source | Bundle) -> dict[str, Node]:
     source = opened(source)
     if isinstance(source, Bundle):
         return {"computation": read_for_audit(source).program}
-    return {"computation": program_of(source).computation}
+    return {"computation": program_of(source).as_round(None).computation}

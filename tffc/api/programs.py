@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Generator, Mapping
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle
-from tffc.backends.forms.kinds import is_round
+from tffc.backends.forms.queries import as_round, rank_as_round
 from tffc.graphs.proto.encoding import MAX_MESSAGE
 from tffc.language import wire
 from tffc.language.nodes import Node, NodeBase
@@ -55,6 +55,10 @@ class Program:
     passed_over: tuple[str, ...] = ()
     signature: FunctionType | None = None
 
+    def as_round(self, form: str | None) -> Program:
+        """Return the program as the round that it means; see `tffc.backends.forms.queries`."""
+        return dataclasses.replace(self, computation=as_round(self.computation, form))
+
     def parts(self) -> dict[str, Node]:
         """Return the programs by name."""
         if self.initialize is None:
@@ -66,7 +70,7 @@ Source: TypeAlias = "str | os.PathLike[str] | Program | Node | Computation | Ite
 """What a program can come from.  A text names a module, `MODULE` or `MODULE:NAME`, a `.pb` file, or
 a `.sexpr` or `.txt` file in the typed notation."""
 
-Fits: TypeAlias = "Callable[[Computation], bool] | None"
+Fits: TypeAlias = "Callable[[Computation], int] | None"
 """Which of several computations of a module is meant; see `tffc.frontend.load.load`."""
 
 
@@ -98,12 +102,17 @@ def program_of(source: Source, fits: Fits = None) -> Program:
 
 
 def round_of(source: Source, form: str | None = None) -> Program:
-    """Return the program that a source stands for, as `program_of` does.
+    """Return the round of the form that a source stands for, or of any form if `form` is None.
 
-    If a module has several computations, takes the only one that can be a round of the form, or of
-    any form if `form` is None.
+    It reads the source as `program_of` does.  If a module has several computations, it takes the
+    only one that is a round, or else the only one that means one.
     """
-    return program_of(source, lambda candidate: is_round(candidate.node, form))
+    return program_of(source, fits_round(form)).as_round(form)
+
+
+def fits_round(form: str | None) -> Fits:
+    """Return how well a computation fits as a round of the form, or of any form if it is None."""
+    return lambda candidate: rank_as_round(candidate.node, form)
 
 
 def read_program(source: str, fits: Fits = None) -> Program:

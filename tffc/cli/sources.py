@@ -25,14 +25,12 @@ STDIN = "-"
 
 
 def read_round(source: str, form: str | None) -> Program:
-    """Read a round as `read_program` does.
+    """Read a round of the form, or of any form if `form` is None, as `read_program` does.
 
-    If a module has several computations, takes the only one that can be a round of the form, or of
-    any form if `form` is None, and reports the choice on stderr.
+    If a module has several computations, takes the only one that is a round, or else the only one
+    that means one, and reports the choice on stderr.
     """
-    from tffc.backends.forms.kinds import is_round
-
-    return read_program(source, lambda candidate: is_round(candidate.node, form))
+    return read_program(source, programs.fits_round(form)).as_round(form)
 
 
 def read_program(source: str, fits: Fits = None) -> Program:

@@ -13,6 +13,7 @@ from tffc.assurance.diff.outline.listing import section_listing
 from tffc.assurance.diff.programs import section_places
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle.bundle import Bundle, listing, text
+from tffc.backends.forms.queries import as_round
 from tffc.language.nodes import Compiled, Node
 from tffc.language.notation.labels import section_label
 from tffc.language.traverse import walk
@@ -71,9 +72,10 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Fil
     files.places = dict(itertools.chain.from_iterable(places))
     pipeline = None if recipe.pipeline is None else read_pipeline(pathlib.Path(recipe.pipeline))
     for form in recipe.forms:
+        round_ = as_round(program, form)
         if recipe.audit:
-            files[f"{form}/audit.txt"] = audit_text(audit(program, form), without_line)
-        printed = _print_form(program, first, form, pipeline, recipe.allow_impure_duplicates)
+            files[f"{form}/audit.txt"] = audit_text(audit(round_, form), without_line)
+        printed = _print_form(round_, first, form, pipeline, recipe.allow_impure_duplicates)
         files.update({f"{form}/{path}": content for path, content in printed.items()})
     return files
 

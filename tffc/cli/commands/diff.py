@@ -115,6 +115,7 @@ def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
     """
     # Imported late: programs need neither.
     from tffc.backends.bundle.bundle import read_bundle
+    from tffc.backends.forms.queries import as_round
     from tffc.cli.proving import round_of_bundle
 
     are_bundles = [pathlib.Path(source).is_dir() for source in (first, second)]
@@ -126,7 +127,7 @@ def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
         if is_bundle:
             round_of_bundle(source, read_bundle(pathlib.Path(source)))
         elif any(are_bundles):
-            parts = {"computation": parts.get("next") or parts["computation"]}
+            parts = {"computation": as_round(parts.get("next") or parts["computation"])}
         yield parts
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from tffc.cli.command_line import remember_command_line
 from tffc.cli.interrupts import begin_command, exit_code, no_substitutes, tell_interrupted
 from tffc.cli.progress import shown
 from tffc.cli.streams import READER_GONE, ReaderGone
@@ -63,12 +64,17 @@ class Application(Commands):
         with formatter.section("Commands"):
             formatter.write_dl(sorted(COMMANDS.items()))
 
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+    def make_context(
+        self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any
+    ) -> click.Context:
         begin_command()
         inputs.begin()
+        words = tuple(args)  # which parsing consumes
         try:
             with no_substitutes():
-                return super().make_context(*args, **kwargs)
+                context = super().make_context(info_name, args, *rest, **kwargs)
+            remember_command_line(context, words)
+            return context
         except click.ClickException as error:
             raise _seen(error) from None
         # click would report it differently.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 import click
@@ -81,6 +82,13 @@ class Application(Commands):
         except KeyboardInterrupt:
             tell_interrupted()
             raise click.exceptions.Exit(exit_code()) from None
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        if "_TFFC_COMPLETE" in os.environ:
+            from tffc.cli.completion import answer_shells
+
+            answer_shells()
+        return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         debug = ctx.params["debug"]

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tffc.assurance.diff.programs import ProgramDifference, differences
+from tffc.cli.completion import complete_program
 from tffc.cli.options import form_option, json_option, refuse_without_effect, size_option
 from tffc.cli.output import show_json, show_line, show_styled
 from tffc.cli.screen import GREEN, RED, colors
@@ -35,8 +36,8 @@ COLORS = {"-": RED, "+": GREEN}
 
 
 @click.command("diff", cls=DiffCommand)
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
+@click.argument("first", metavar="A", shell_complete=complete_program)
+@click.argument("second", metavar="B", shell_complete=complete_program)
 @json_option
 @click.option("--breaking", is_flag=True, help="Classify the changes by what they break.")
 @form_option("With --breaking, the form to compile the rounds to.")

@@ -16,6 +16,7 @@ from tffc.assurance.audit.report import Report, judged, source_name
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.backends.forms.kinds import form_for
 from tffc.cli.breaking import GIT, lines_at, older_round, unproved
+from tffc.cli.completion import complete_program
 from tffc.cli.options import (
     form_option,
     path_option,
@@ -34,7 +35,9 @@ from tffc.support.errors import TffcError
 
 
 @click.command("explore")
-@click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr|BUNDLE")
+@click.argument(
+    "source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr|BUNDLE", shell_complete=complete_program
+)
 @form_option("The form to compile the program to; a bundle has its own form.")
 @click.option(
     "-o",

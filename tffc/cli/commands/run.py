@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
+from tffc.cli.completion import complete_program
 from tffc.cli.options import consent_option, form_option, path_option
 from tffc.cli.usage import Choice, Member
 from tffc.deploy.engines import ENGINES
 
 
 @click.command("run")
-@click.argument("program", metavar="BUNDLE|MODULE[:NAME]|FILE.pb")
+@click.argument("program", metavar="BUNDLE|MODULE[:NAME]|FILE.pb", shell_complete=complete_program)
 @click.option(
     "--data",
     required=True,
@@ -126,6 +127,7 @@ from tffc.deploy.engines import ENGINES
 @click.option(
     "--evaluate",
     metavar="PROGRAM",
+    shell_complete=complete_program,
     help="Evaluate the state with a round of this bundle or program, after every N rounds and "
     "after the last one.",
 )

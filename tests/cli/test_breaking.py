@@ -163,7 +163,6 @@ def test_a_revision(run: Run, tmp_path: pathlib.Path) -> None:
     assert run("audit", "git:HEAD").stderr == (
         "error[E858]: git:HEAD does not say which program is meant\n"
         " = help: give git:HEAD:MODULE.py:NAME, with the path of the file of today\n"
-        " = explain: tffc explain E858\n"
     )
     ran = run("diff", "--breaking", "git:nowhere", "round.py:training")
     assert ran.code == 1

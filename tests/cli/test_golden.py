@@ -453,8 +453,18 @@ def made(number):
 steady = made(lambda: random.getrandbits(30))
 clock = made(lambda: time.time_ns() % 2**30)
 entropy = made(lambda: int(np.random.default_rng().integers(2**30)))
-hashed = made(lambda: list({"a", "b", "c", "d", "e", "f", "g"}).index("a"))
+hashed = made(lambda: int("".join(str(ord(letter) - 97) for letter in set("abcdefghi"))))
 """
+
+
+def test_an_example_without_golden_files_is_one_line(run: Run, project: pathlib.Path) -> None:
+    shutil.rmtree(project / "golden" / "count")
+    ran = run("golden", "check")
+    said = "no golden files yet: count; `tffc golden update` writes them\n"
+    assert (ran.code, ran.stdout, ran.stderr) == (1, "", said)
+    ran = run("golden", "check", "--format", "github")
+    assert ran.stdout.count("::error ") == 1
+    assert "file=golden/golden.yaml" in ran.stdout
 
 
 @pytest.mark.slow

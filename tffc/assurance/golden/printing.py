@@ -35,11 +35,13 @@ class Files(dict[str, str]):
     """The output for an example: its files, by their paths in its folder.
 
     `places` are the places in the user's source where the sections of `SECTIONS` are called.
+    `programs` are what was printed: the computation of the first state, if any, and the program.
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
         super().__init__(files)
         self.places: Mapping[str, Span] = {}
+        self.programs: tuple[Node, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Fil
         files["initialize.sexpr"] = text(initialize)
         first = compile_initialize(initialize) if recipe.forms else None
     programs = [program] if initialize is None else [program, initialize]
+    files.programs = tuple(reversed(programs))
     if sections := print_sections(programs):
         files[SECTIONS] = sections
     places = (section_places(node).items() for node in programs)

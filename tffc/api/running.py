@@ -6,30 +6,24 @@ import dataclasses
 import os
 import pathlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from tffc.api.compiling import compiled
+from tffc.api.data import Data, source_of
 from tffc.api.plan import RunPlan, evaluation_of
 from tffc.api.programs import Source, opened, or_missing_bundle, round_of
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.deploy.engines import choose_engine
 from tffc.language.types import Type, to_type
-from tffc.language.values.concrete import to_python, to_value
-from tffc.runtime.data.groups import ValuesInMemory
-from tffc.runtime.data.location import open_source
-from tffc.runtime.data.python_function import PythonValues, is_client_data
-from tffc.runtime.data.source import ClientSource, check_all
+from tffc.language.values.concrete import to_python
+from tffc.runtime.data.source import ClientSource
 from tffc.runtime.effects.consent import check_can_run
 from tffc.runtime.engines.engine import OFF, Batching
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round, Sampling
 from tffc.runtime.engines.state import State, read_state, read_type
 from tffc.runtime.runs.run_folder import find_state
-from tffc.support.errors import LanguageTypeError, LanguageValueError
-from tffc.support.guards import is_path, is_sequence
-
-Data: TypeAlias = "ClientSource | str | os.PathLike[str] | Sequence[Any]"
-"""Clients' data: a source, a location as for `tffc run --data`, a `ClientData`, or a value each."""
+from tffc.support.errors import LanguageValueError
 
 
 def load(bundle: str | os.PathLike[str], *, allow_effects: Collection[str] = ()) -> Process:
@@ -188,21 +182,4 @@ def _rounds(
 
 
 def _source(data: Any, type: Type) -> ClientSource:
-    if is_path(data):
-        source = open_source(data, type)
-        check_all(source)
-        return source
-    if is_client_data(data):
-        source = PythonValues("data", data).typed(type)
-        check_all(source)
-        return source
-    if is_sequence(data):
-        values = tuple(to_value(value, type, "a client's data") for value in data)
-        return ValuesInMemory(type, values)
-    if not (hasattr(data, "clients") and hasattr(data, "read")):
-        raise LanguageTypeError(
-            "E714",
-            f"clients' data cannot be an object of class {data.__class__.__name__!r}",
-            help="give a path, a list with the value of each client, a ClientData, or a source",
-        )
-    return data
+    return source_of(data, type)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
 
 from tffc.api.compiling import pipeline_of
+from tffc.api.data import Data, source_of
 from tffc.api.programs import Program, Source, program_of, round_of
 from tffc.assurance.validation.arguments import usual_trials
 from tffc.assurance.validation.real_data import RealData
@@ -25,7 +27,7 @@ def verify(
     passes: str | Pipeline | None = None,
     trials: int | None = None,
     seed: int = 0,
-    data: str | None = None,
+    data: Data | None = None,
     allow_impure_duplicates: bool = False,
     allow_effects: Collection[str] = (),
     progress: Progress = no_progress,
@@ -33,7 +35,7 @@ def verify(
     """Test that passes, and the form if one is named, keep what a program computes.
 
     It runs the program, the output of each pass and the form on the same arguments, which are
-    generated from its type, or begin with the clients of `data`, a location as for `tffc.run`.
+    generated from its type, or begin with the clients of `data`, which is given as to `tffc.run`.
     `trials` is the number of arguments.  A program that does not come from this process's own code
     needs `allow_effects` for its side effects.
 
@@ -64,7 +66,7 @@ def verified(
     *,
     trials: int | None = None,
     seed: int = 0,
-    data: str | None = None,
+    data: Data | None = None,
     allow_impure_duplicates: bool = False,
     progress: Progress = no_progress,
 ) -> Verification:
@@ -83,11 +85,11 @@ def verified(
     )
 
 
-def _arguments(program: Program, trials: int | None, seed: int, data: str | None) -> Arguments:
+def _arguments(program: Program, trials: int | None, seed: int, data: Data | None) -> Arguments:
     round_, type = program.computation, program.computation.type
     count = usual_trials(round_) if trials is None else trials
     if data is not None and isinstance(type, FunctionType):
-        arguments: Arguments = RealData(type, data, count, seed)
+        arguments: Arguments = RealData(type, functools.partial(source_of, data), count, seed)
     else:
         parameter = type.parameter if isinstance(type, FunctionType) else None
         arguments = Arguments(parameter, count, seed)

@@ -26,6 +26,8 @@ from tffc.runtime.data.clients import (
     rules_of,
     table_name,
 )
+from tffc.runtime.data.description import DataFigures
+from tffc.runtime.data.description import describe as figures_of
 from tffc.runtime.data.groups import ValuesInMemory
 from tffc.runtime.data.location import open_data, open_source
 from tffc.runtime.data.python_function import ClientData
@@ -80,7 +82,7 @@ def clients(
         raise LanguageValueError(
             "E706",
             "columns are chosen of one table with the rows of all clients",
-            help="name the column of clients with by='NAME'",
+            help="name the column of clients with by=NAME",
         )
     return clients_of(data, rules)
 
@@ -189,6 +191,19 @@ def _rows_for(data: Any, clients: int, each: int = 1) -> int:
             "E662", f"cannot split {rows} rows among {parts}", help="split among fewer clients"
         )
     return rows
+
+
+def describe(data: Data) -> DataFigures:
+    """Return figures about clients' data: rows, types, gaps, ranges, categories, sizes of clients.
+
+    All of it is read, once.  Printed, the figures are a text.
+
+    Raises:
+      DataError: the data cannot be read.
+      LanguageTypeError: the object has no clients.
+    """
+    opened = data_of(data)
+    return opened.describe() if isinstance(opened, Clients) else figures_of(opened)
 
 
 def data_of(data: Any) -> DataSet:

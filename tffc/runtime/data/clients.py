@@ -12,11 +12,17 @@ from tffc.language.types import Type
 from tffc.runtime.data.casts import Casts
 from tffc.runtime.data.cells import Rules
 from tffc.runtime.data.columns import Column, JoinedColumn, columns_of
+from tffc.runtime.data.description import DataFigures, describe
 from tffc.runtime.data.memory import Groups, MemoryTable, client_codes, grouped
-from tffc.runtime.data.python_function import ListedValues, PythonValues, is_client_data
+from tffc.runtime.data.python_function import (
+    ListedValues,
+    PythonValues,
+    RenamedValues,
+    is_client_data,
+)
 from tffc.runtime.data.read_once import ReadOnce
 from tffc.runtime.data.source import CheckedSource, DataSet, Origin
-from tffc.runtime.data.table import check_client_column, check_names
+from tffc.runtime.data.table import check_client_column
 from tffc.runtime.data.times import parse_times
 from tffc.runtime.data.wording import PYTHON
 from tffc.support.errors import DataError, LanguageTypeError
@@ -48,6 +54,10 @@ class Clients:
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`."""
         return self._data.kinds()
+
+    def describe(self) -> DataFigures:
+        """Return figures about the data, all of which is read; printed, they are a text."""
+        return describe(self._data)
 
     def origin(self) -> Origin:
         """See `DataSet`; it is in no file."""
@@ -116,8 +126,6 @@ def table_of(
             f"a table cannot be an object of class {data.__class__.__name__!r}",
             help="give a data frame, an Arrow table, a dataset, or a mapping of names to arrays",
         )
-    if hasattr(data, "columns") and not is_mapping(data):
-        check_names(what, [str(name) for name in data.columns])
     check_lengths(what, held)
     if by is not None:
         check_client_column(what, by, list(held), PYTHON)
@@ -270,9 +278,11 @@ def _is_integer(name: object) -> bool:
     return is_number or (isinstance(name, int) and not isinstance(name, bool))
 
 
-def _named(what: str, data: Mapping[object, object]) -> dict[Any, object]:
+def _named(what: str, data: Mapping[object, object]) -> Mapping[Any, object]:
     """Return a mapping with the names of clients that are integers as decimal text."""
-    named = {str(name) if _is_integer(name) else name: value for name, value in data.items()}
+    if not any(map(_is_integer, data)):
+        return data
+    named = {str(name) if _is_integer(name) else name: name for name in data}
     if len(named) < len(data):
         texts = collections.Counter(map(str, data))
         twice = next(name for name, count in texts.items() if count > 1)
@@ -281,4 +291,4 @@ def _named(what: str, data: Mapping[object, object]) -> dict[Any, object]:
             f"{what} has two clients called {twice!r}, for integers count as their digits",
             help="give clients different names",
         )
-    return named
+    return RenamedValues(data, named)

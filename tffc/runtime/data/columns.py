@@ -15,6 +15,7 @@ import numpy as np
 
 from tffc.runtime.data.arrays import header_text
 from tffc.runtime.data.arrow import load_arrow
+from tffc.runtime.data.table import check_names
 from tffc.support.guards import Array, ElementType, is_array, is_listing, is_mapping
 
 PURPOSE = "reading this table"
@@ -246,7 +247,9 @@ def columns_of(source: Any) -> dict[str, Column] | None:
     """
     package = type(source).__module__.partition(".")[0]
     if package == "pandas" and hasattr(source, "columns"):
-        return {str(name): _series_column(source[name]) for name in source.columns}
+        names = [str(name) for name in source.columns]
+        check_names("the data frame", names)
+        return {name: _series_column(source.iloc[:, at]) for at, name in enumerate(names)}
     if package == "datasets" and hasattr(source, "with_format"):
         # Rows that were selected, shuffled or filtered out are only so in this way.
         source = source.with_format("arrow")[:]
@@ -277,6 +280,7 @@ def _series_column(series: Any) -> Column:
 def _arrow_columns(table: Any) -> dict[str, Column]:
     if not hasattr(table, "to_batches"):
         table = load_arrow(PURPOSE).Table.from_batches([table])
+    check_names("the Arrow table", table.column_names)
     return {name: _arrow_column(table.column(name)) for name in table.column_names}
 
 
@@ -365,7 +369,7 @@ def _cells(values: Array, *, has_gaps: bool, is_python: bool) -> Cells:
     if values.dtype.kind == "M":
         gaps = np.isnat(values)
     elif values.dtype.kind == "f" and has_gaps:
-        gaps = np.isnan(values).reshape(len(values), -1).any(axis=1)
+        gaps = np.asarray(np.isnan(values).reshape(len(values), -1).any(axis=1))
     elif values.dtype.kind == "O":
         gaps = np.array([_is_gap(item) for item in values.reshape(len(values), -1)[:, :1].flat])
         gaps = gaps.astype(bool)
@@ -437,3 +441,20 @@ def _bytes_of(values: Array) -> int:
         return values.nbytes
     sizes = (len(item) if isinstance(item, (str, bytes)) else 8 for item in values.flat)
     return values.nbytes + sum(sizes)
+
+
+def cells_of_array(array: Array) -> Cells:
+    """Return an array of one client as cells of a column; a single tensor is one cell."""
+    return Cells(array if array.ndim else array.reshape(1))
+
+
+def equal_lengths(shapes: Iterable[Sequence[tuple[int, ...]]]) -> Array | None:
+    """Return for each client's arrays the length that all of them have; None if some have none, or
+    they differ."""
+    lengths: list[int] = []
+    for of_client in shapes:
+        firsts = {shape[0] if shape else -1 for shape in of_client}
+        if len(firsts) != 1 or -1 in firsts:
+            return None
+        lengths.append(firsts.pop())
+    return np.array(lengths, np.int64)

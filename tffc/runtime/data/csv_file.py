@@ -12,9 +12,12 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
+
+import numpy as np
 
 from tffc.language.dtypes import DType
 from tffc.runtime.data.cells import (
@@ -26,6 +29,7 @@ from tffc.runtime.data.cells import (
     is_empty,
     shaped,
 )
+from tffc.runtime.data.columns import Cells
 from tffc.runtime.data.compressed import bytes_text, text_file
 from tffc.runtime.data.files import changed
 from tffc.runtime.data.source import OFTEN, Indexing, no_indexing
@@ -39,6 +43,7 @@ from tffc.runtime.data.table import (
 )
 from tffc.runtime.data.times import is_time, times_help
 from tffc.support.errors import DataError, reader
+from tffc.support.guards import Array
 
 RESERVED = frozenset('"\r\n\0')
 """Characters that cannot be delimiters."""
@@ -49,6 +54,9 @@ MISSING = frozenset({"na", "n/a", "#n/a", "<na>", "none", "null", "missing", "-"
 """The words that other programs write for a missing number, in lower case."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+PART = 4096
+"""The rows that are described at once."""
 
 LONGEST_LINE = 2**26
 """The limit on the bytes of a line: a file that is not text may have no line end at all."""
@@ -110,6 +118,33 @@ class CsvFile(Table):
             self._client = self._header.index(client)
             self._hold(self._index_of(rows, lines))
         self.columns = {name: "text" for name in named if name != client}
+
+    @reader("a CSV file", DataError)
+    def row_counts(self) -> Array:
+        """See `ScannedData`; reads the file."""
+        numbers = {client: number for number, client in enumerate(self.clients)}
+        counts = np.zeros(len(numbers), np.int64)
+        for rows in self._parts():
+            for cells in rows:
+                counts[numbers[cells[self._client]]] += 1
+        return counts
+
+    def scan(self) -> Iterator[tuple[str, Cells]]:
+        """See `ScannedData`."""
+        for rows in self._parts():
+            for index, name in enumerate(self._header):
+                if name and index != self._client:
+                    texts = [cells[index] if index < len(cells) else "" for cells in rows]
+                    values: Array = np.array(texts, object)
+                    yield name, Cells(values, np.array([not text.strip() for text in texts]))
+
+    def _parts(self) -> Iterator[list[list[str]]]:
+        """Yield the rows, many at a time."""
+        with self._file.open() as file:
+            rows = (cells for _, cells in self._rows(_Lines(file, no_indexing)) if cells)
+            next(rows, None)
+            while part := list(itertools.islice(rows, PART)):
+                yield part
 
     @reader("a CSV file", DataError)
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:

@@ -32,6 +32,9 @@ from tffc.runtime.data.times import is_times, times_help
 from tffc.support.errors import DataError
 from tffc.support.guards import Array, ElementType, is_array, is_listing
 
+PART = 2**16
+"""The rows of a column that are described at once."""
+
 LONGEST = 40
 """The most characters of a cell that an error shows."""
 
@@ -65,6 +68,20 @@ class MemoryTable(Table):
     def origin(self) -> Origin:
         """See `DataSet`; it is in no file."""
         return Origin(self.kind, {}, [])
+
+    def scan(self) -> Iterator[tuple[str, Cells]]:
+        """See `ScannedData`."""
+        for name, column in self.held.items():
+            for start in range(0, len(column), PART):
+                yield name, column.take(slice(start, min(start + PART, len(column))))
+
+    def row_counts(self) -> Array:
+        """See `ScannedData`."""
+        return self.groups.counts()
+
+    def size(self) -> int | None:
+        """See `ScannedData`."""
+        return sum(column.nbytes for column in self.held.values())
 
     def rows_of(self, client: str) -> Rows:
         """Return the rows of a client."""

@@ -24,7 +24,7 @@ from tffc.runtime.data.casts import converted, first_lost, is_convertible, round
 from tffc.runtime.data.cells import Rules
 from tffc.runtime.data.columns import Column, array_column, columns_of
 from tffc.runtime.data.memory import Groups, MemoryTable
-from tffc.runtime.data.table import TableClients, check_names
+from tffc.runtime.data.table import TableClients
 from tffc.support.errors import DataError
 from tffc.support.guards import Array, is_array, is_listing, is_mapping, is_numpy
 from tffc.support.trampoline import Task, run
@@ -98,7 +98,6 @@ class ClientReader(ValueReader):
     def _table(self, columns: Mapping[str, Column], type: Type, place: AccessPath) -> Any:
         """Return the value of a part of the type that a table of the client holds."""
         what = self.data + (f" at {access_text(place)}" if place is not None else "")
-        check_names(what, list(columns))
         lengths = {name: len(column) for name, column in columns.items()}
         _check_lengths(f"{what}: client {self.client}", lengths)
         rows = next(iter(lengths.values()), 0)

@@ -15,7 +15,7 @@ import math
 import re
 import threading
 import zlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from tffc.runtime.data.cells import (
     lost_error,
     shaped,
 )
+from tffc.runtime.data.columns import ArrowColumn, Cells
 from tffc.runtime.data.compressed import bytes_text, max_bytes_of, max_rows, too_long
 from tffc.runtime.data.files import DataFile, changed, expand
 from tffc.runtime.data.source import Indexing, no_indexing
@@ -131,6 +132,22 @@ class ParquetFiles(Table):
             return None if unit else (str(kind), times_help(name, self.rules.words))
         what = f"as {type}" if scalar else f"as lists of {type.element_type}"
         return str(kind), f"name another column with columns=A,B, or write this one {what}"
+
+    def row_counts(self) -> Array:
+        """See `ScannedData`."""
+        counts = (sum(end - start for *_, start, end in self.index.runs(c)) for c in self.clients)
+        return np.fromiter(counts, np.int64)
+
+    def scan(self) -> Iterator[tuple[str, Cells]]:
+        """See `ScannedData`."""
+        for name in self._types:
+            for file in self._files:
+                with self._open(file) as opened:
+                    for group in range(opened.num_row_groups):
+                        column = self._read(opened, file, group, (name,)).column(name)
+                        with _library(file.path, column=name):
+                            cells = ArrowColumn(column).take(slice(0, len(column)))
+                        yield name, cells
 
     @reader("Parquet files", DataError)
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:

@@ -14,19 +14,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any, Protocol, TypeGuard, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar, cast
 
 from tffc.language.type_parts import leaves
 from tffc.language.types import SequenceType, Type
 from tffc.language.values.concrete import describe, flatten
 from tffc.runtime.data.cells import NO_RULES, Rules
+from tffc.runtime.data.columns import Cells, Column, array_column, columns_of, equal_lengths
 from tffc.runtime.data.natural import NaturalValues
 from tffc.runtime.data.source import Origin, TypedClients
 from tffc.runtime.user_code.modules import find_attribute, import_source, split_target
 from tffc.runtime.user_code.own_modules import namespace
 from tffc.runtime.user_code.source import is_defect, keep_users_frames, original_words
 from tffc.support.errors import DataError, LanguageTypeError
-from tffc.support.guards import is_mapping
+from tffc.support.guards import Array, is_mapping
 from tffc.support.near import did_you_mean
 
 T = TypeVar("T")
@@ -72,8 +73,11 @@ class PythonValues:
         """Whether reading a client again gives the same: not where it is a dataset or a
         function."""
         values: Any = self._values
-        if not isinstance(self._values, (dict, ListedValues)):
+        if isinstance(values, RenamedValues):
+            values = values.values_by_name
+        if not isinstance(values, (dict, ListedValues)):
             return False
+        values = cast("Mapping[str, Any]", values)
         return not any(
             callable(value) or hasattr(value, "as_numpy_iterator") for value in values.values()
         )
@@ -82,6 +86,21 @@ class PythonValues:
         """See `DataSet`; describes the value of the first client."""
         client = self.clients[0]
         return {client: _described(self.value(client), f"the data of client {client}")}
+
+    def scan(self) -> Iterator[tuple[str, Cells]]:
+        """See `ScannedData`; values that are neither tables nor arrays are left out."""
+        for client in self.clients:
+            for name, column in _parts(self.value(client)).items():
+                yield name, column.take(slice(0, len(column)))
+
+    def row_counts(self) -> Array | None:
+        """See `ScannedData`."""
+        lengths = ([(len(c),) for c in _parts(self.value(n)).values()] for n in self.clients)
+        return equal_lengths(lengths)
+
+    def size(self) -> int | None:
+        """See `ScannedData`; it is not known."""
+        return None
 
     def origin(self) -> Origin:
         """See `DataSet`; it is in no file."""
@@ -174,6 +193,23 @@ class ListedValues(Mapping[str, Any]):
         return len(self._values)
 
 
+class RenamedValues(Mapping[Any, Any]):
+    """The values of a mapping under other names."""
+
+    def __init__(self, values: Mapping[Any, Any], names: Mapping[Any, Any]) -> None:
+        self.values_by_name = values
+        self._names = names
+
+    def __getitem__(self, client: Any) -> Any:
+        return self.values_by_name[self._names[client]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 class _ClientDatasets(Mapping[str, Any]):
     """The datasets of a `ClientData`, each made on demand."""
 
@@ -227,6 +263,15 @@ class PythonClients(TypedClients[PythonValues]):
             if is_defect(error):
                 raise
             raise _raised(f"the data of client {client} of {self.data.target}", error) from error
+
+
+def _parts(value: Any) -> dict[str, Column]:
+    """Return the columns of a client's value; none if it is not a table or an array."""
+    columns = columns_of(value)
+    if columns is None:
+        column = array_column(value)
+        columns = {} if column is None else {"0": column}
+    return columns
 
 
 def _names(values: object) -> list[Any]:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from tffc.language.types import TensorType, Type
 from tffc.runtime.data.arrays import ArrayLayout, Field
 from tffc.runtime.data.cells import SKIP, Rules, Wanted
+from tffc.runtime.data.files import files_size
 from tffc.runtime.data.source import Origin, TypedClients
 from tffc.runtime.data.wording import LOCATION, Wording
 from tffc.support.errors import DataError, reader
@@ -81,6 +82,10 @@ class Table:
         """If no cell of a column can be a tensor of the type, return what the cells are and what to
         do."""
         return None
+
+    def size(self) -> int | None:
+        """See `ScannedData`."""
+        return files_size(self.files)
 
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """Return the cells of columns in the rows of a client, as tensors or `SKIP`, or without

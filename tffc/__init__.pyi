@@ -4,6 +4,7 @@ Type checkers and editors read this file, and `__init__.py` looks names up in it
 """
 
 from tffc import backends as backends
+from tffc.api import data as data
 from tffc.api.audits import audit as audit
 from tffc.api.bundles import CompiledBundle as CompiledBundle
 from tffc.api.bundles import compile as compile

@@ -21,7 +21,11 @@ def test_without_a_bundle(run: Run, write: Write) -> None:
     write("readings.csv", "client,degrees\nroof,1\n")
     ran = run("data", "describe", SOURCE)
     assert (ran.code, ran.stderr) == (0, "")
-    assert ran.stdout == f"{SOURCE}: 1 client\n  degrees  text\n"
+    assert ran.stdout == (
+        f"{SOURCE}: 1 client, 1 row, 22 bytes\n"
+        "  degrees  text    1 different: 1 1\n"
+        "  rows a client: 1\n"
+    )
 
 
 def test_all_clients_fit(run: Run, write: Write, temperature: pathlib.Path) -> None:

@@ -22,10 +22,10 @@ from tffc.api import (
     verification,
 )
 from tffc.api.boundary import public
+from tffc.api.data import Data
 from tffc.api.pages import HtmlPage
 from tffc.api.programs import OpenedBundle, Source, origin_of, program_of, round_of
 from tffc.api.proofs import BundleProof
-from tffc.api.running import Data
 from tffc.api.runs import Run, WrittenTypes
 from tffc.api.texts import Style
 from tffc.assurance.audit.policy import Policy

@@ -6,32 +6,25 @@ import dataclasses
 import os
 import pathlib
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from tffc.api.boundary import public
 from tffc.api.compiling import compiled
+from tffc.api.data import Data, source_of
 from tffc.api.plan import RunPlan, evaluation_of
 from tffc.api.programs import OpenedBundle, Source, opened, or_missing_bundle, origin_of, round_of
 from tffc.api.runs import Run, WrittenTypes, state_of
 from tffc.backends.bundle.bundle import Bundle
 from tffc.deploy.engines import choose_engine
-from tffc.language.types import Type, to_type
-from tffc.language.values.concrete import to_python, to_value
-from tffc.runtime.data.groups import ValuesInMemory
-from tffc.runtime.data.location import open_source
-from tffc.runtime.data.python_function import PythonValues, is_client_data
-from tffc.runtime.data.source import ClientSource, check_all
+from tffc.language.types import to_type
+from tffc.language.values.concrete import to_python
 from tffc.runtime.effects.consent import check_can_run, read_kinds
 from tffc.runtime.engines.engine import OFF, Batching
 from tffc.runtime.engines.process import Process, check_beginning
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.engines.state import read_state, read_type
 from tffc.runtime.runs.run_folder import RunFolder, find_state
-from tffc.support.errors import LanguageTypeError, LanguageValueError
-from tffc.support.guards import is_path, is_sequence
-
-Data: TypeAlias = "ClientSource | str | os.PathLike[str] | Sequence[Any]"
-"""Clients' data: a source, a location as for `tffc run --data`, a `ClientData`, or a value each."""
+from tffc.support.errors import LanguageValueError
 
 
 @public
@@ -140,13 +133,13 @@ def run(
     evaluation = evaluation_type = None
     if evaluate is not None:
         measuring, written = _process(evaluate, None, allow_effects)
-        measured = _source(evaluate_data, measuring.data_type)
+        measured = source_of(evaluate_data, measuring.data_type)
         evaluation = evaluation_of(measuring, choice, measured, evaluate_every, least_clients)
         evaluation.check(process.state_type)
         evaluation_type = written.output
     plan = RunPlan(
         process,
-        _source(data, process.data_type),
+        source_of(data, process.data_type),
         choice,
         Sampling(clients_per_round, seed),
         evaluation,
@@ -186,24 +179,3 @@ def _process(
     is_own = source.allow_effects is None
     process = Process(compiled(source, form), allowed, is_own=is_own)
     return process, WrittenTypes.of(process, source.signature)
-
-
-def _source(data: Any, type: Type) -> ClientSource:
-    if is_path(data):
-        source = open_source(data, type)
-        check_all(source)
-        return source
-    if is_client_data(data):
-        source = PythonValues("data", data).typed(type)
-        check_all(source)
-        return source
-    if is_sequence(data):
-        values = tuple(to_value(value, type, "a client's data") for value in data)
-        return ValuesInMemory(type, values)
-    if not (hasattr(data, "clients") and hasattr(data, "read")):
-        raise LanguageTypeError(
-            "E714",
-            f"clients' data cannot be an object of class {data.__class__.__name__!r}",
-            help="give a path, a list with the value of each client, a ClientData, or a source",
-        )
-    return data

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Collection
 from typing import Any
 
 from tffc.api.boundary import public
 from tffc.api.compiling import pipeline_of
+from tffc.api.data import Data, source_of
 from tffc.api.programs import Program, Source, opened, origin_of, program_of, round_of
 from tffc.api.progress import progress_of
 from tffc.assurance.validation.arguments import usual_trials
@@ -34,7 +36,7 @@ def verify(
     passes: str | Pipeline | None = None,
     trials: int | None = None,
     seed: int = 0,
-    data: str | None = None,
+    data: Data | None = None,
     allow_impure_duplicates: bool = False,
     allow_effects: Collection[str] = (),
     progress: Progress | None = None,
@@ -43,7 +45,7 @@ def verify(
     components of a bundle compute its program.
 
     It runs the program, the output of each pass and the form on the same arguments, which are
-    generated from its type, or begin with the clients of `data`, a location as for `tffc.run`.
+    generated from its type, or begin with the clients of `data`, which is given as to `tffc.run`.
     `trials` is the number of arguments.  A program that does not come from this process's own code
     needs `allow_effects` for its side effects.
 
@@ -89,7 +91,7 @@ def verified(
     *,
     trials: int | None = None,
     seed: int = 0,
-    data: str | None = None,
+    data: Data | None = None,
     allow_impure_duplicates: bool = False,
     progress: Progress = no_progress,
     components: Form | None = None,
@@ -116,11 +118,11 @@ def verified(
     )
 
 
-def _arguments(program: Program, trials: int | None, seed: int, data: str | None) -> Arguments:
+def _arguments(program: Program, trials: int | None, seed: int, data: Data | None) -> Arguments:
     round_, type = program.computation, program.computation.type
     count = usual_trials(round_) if trials is None else trials
     if data is not None and isinstance(type, FunctionType):
-        arguments: Arguments = RealData(type, data, count, seed)
+        arguments: Arguments = RealData(type, functools.partial(source_of, data), count, seed)
     else:
         parameter = type.parameter if isinstance(type, FunctionType) else None
         arguments = Arguments(parameter, count, seed)

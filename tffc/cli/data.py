@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +16,7 @@ from tffc.cli.progress import index_step, step
 from tffc.cli.runnable import data_type
 from tffc.language.type_parts import leaves
 from tffc.language.types import SequenceType
+from tffc.runtime.data.description import describe as describe_data
 from tffc.runtime.data.location import open_data
 from tffc.runtime.data.packing import check_pack_target, write_pack
 from tffc.runtime.data.source import DataSet, Fit, fit
@@ -27,18 +29,21 @@ MOST_ERRORS = 10
 
 
 def describe(source: str, program: str | None, as_json: bool) -> None:
-    """Show the clients of a data source; exit with 1 if their data does not fit a program."""
+    """Show figures of a data source, or with a program, whether its clients' data fits that; exit
+    with 1 if it does not."""
     data = open_data(source, index_step(source))
     found = None
     if program is not None:
         found = fit(data, data_type(program), step("checking", "clients"))
     if as_json:
         show_json(_finding(source, data, found))
+    elif found is None:
+        for line in describe_data(data).lines(source):
+            show_line(line)
     else:
         for line in _lines(source, data, found):
             show_line(line)
-        if found is not None:
-            _show_errors(found)
+        _show_errors(found)
     if found is not None and not found.is_whole:
         raise click.exceptions.Exit(DataError.exit_code)
 
@@ -53,14 +58,12 @@ def pack(source: str, out: pathlib.Path, program: str | None, force: bool) -> No
     say(f"packed {counted(len(data.clients), 'client')} into {out}")
 
 
-def _lines(source: str, data: DataSet, fit: Fit | None) -> Iterator[str]:
+def _lines(source: str, data: DataSet, fit: Fit) -> Iterator[str]:
     yield f"{source}: {counted(len(data.clients), 'client')}"
     kinds = _kinds(data, fit)
     width = max(map(len, kinds), default=0)
     for name, kind in kinds.items():
         yield f"  {name.ljust(width)}  {kind}"
-    if fit is None:
-        return
     yield from _sizes(fit)
     clients, bad = len(data.clients), len(fit.errors)
     expected = abridge(f"`{fit.type}`")
@@ -116,7 +119,10 @@ def _finding(source: str, data: DataSet, fit: Fit | None) -> dict[str, Any]:
         "clients": list(data.clients),
         "found": _kinds(data, fit),
     }
-    if fit is not None:
+    if fit is None:
+        figures = dataclasses.asdict(describe_data(data))
+        finding |= {name: figures[name] for name in ("rows", "bytes", "columns", "sizes")}
+    else:
         finding["type"] = str(fit.type)
         finding["fits"] = fit.is_whole
         finding["lengths"] = {client: list(each) for client, each in fit.lengths.items()}

@@ -214,9 +214,14 @@ def test_a_list_without_lists_has_any_length_in_it() -> None:
 )
 def test_what_is_no_number_is_not_made_one(values: Any) -> None:
     location = write_pandas(client=["ada"], x=values)
+    help = (
+        "name another column with columns=A,B, or write this one as int64"
+        if values.type == pa.string()
+        else "read times as numbers with times=x:seconds, which counts from 1970-01-01 in UTC; "
+        "days, hours and other units work the same way"
+    )
     assert refusal(location, rows_of(x=np.int64)) == (
-        f"visits.parquet: the column 'x' is {values.type}, expected int64 [E620]\n"
-        "  help: name another column with columns=A,B, or write this one as int64"
+        f"visits.parquet: the column 'x' is {values.type}, expected int64 [E620]\n  help: {help}"
     )
 
 
@@ -336,7 +341,7 @@ def test_csv_takes_no_cast() -> None:
     assert refusal(f"{write_csv()}?cast=float32", NUMBERS) == (
         "csv:visits.csv?cast=float32: 'cast=float32' is not an option [E639]\n"
         "  help: text is read as the type that the program takes; this kind of data takes client, "
-        "columns, delimiter, empty, max-bytes"
+        "columns, delimiter, empty, max-bytes, times"
     )
 
 

@@ -19,8 +19,8 @@ def data_command() -> None:
       npz:DIR[?max-bytes=NUMBER]           the same
       DIR, packed:DIR[?cast=TYPE]          a folder that tffc data pack wrote
       tfrecord:PATH[?client=FEATURE&spec=FILE.json&columns=A,B]
-      csv:FILE[?client=COLUMN&columns=A,B&delimiter=CHARACTER]
-      parquet:PATH[?client=COLUMN&columns=A,B&max-bytes=NUMBER]
+      csv:FILE[?client=COLUMN&columns=A,B&delimiter=CHARACTER&times=UNIT]
+      parquet:PATH[?client=COLUMN&columns=A,B&times=UNIT&max-bytes=NUMBER]
       python:MODULE:NAME, FILE.py:NAME     a Python function, or a ClientData
 
     PATH is a file, a folder or a pattern such as 'visits/*.parquet'. With links=follow, links in a
@@ -43,9 +43,9 @@ def data_command() -> None:
 )
 @json_option
 def describe_command(**options: Any) -> None:
-    """Show the clients of a data source and their data.
+    """Show how much data clients have and what is in it: types, gaps, ranges, categories.
 
-    With --for, checks every client, and exits with 0 if all fit and with 1 otherwise.
+    With --for, checks every client instead, and exits with 0 if all fit and with 1 otherwise.
 
     \b
     Examples:

@@ -145,10 +145,10 @@ def to_value(
     Raises:
       LanguageTypeError: the object is not a value of `type`.
     """
-    return run(_ValueReader(what, endless=endless).read(source, type, None))
+    return run(ValueReader(what, endless=endless).read(source, type, None))
 
 
-class _ValueReader:
+class ValueReader:
     """Converts one Python object to a value.
 
     `in_sequence` says that it reads an element of a sequence, `converts` that the element came in a
@@ -219,13 +219,13 @@ class _ValueReader:
         """Return the elements of a list or a dataset, converted one by one."""
         self._check_stacked(source, type, place)
         if is_listing(source) or isinstance(source, Stacked):
-            reader = _ValueReader(self.what, in_sequence=True, converts=True)
+            reader = ValueReader(self.what, in_sequence=True, converts=True)
             return (yield reader._each(source, type.element, place))
         if not hasattr(source, "as_numpy_iterator"):
             raise self._misfit(source, type, place, _listing(source))
         dataset = cast("EagerDataset", source)
         if dataset.cardinality() != INFINITE:
-            reader = _ValueReader(self.what, in_sequence=True)
+            reader = ValueReader(self.what, in_sequence=True)
             return (yield reader._each(dataset.as_numpy_iterator(), type.element, place))
         if not self.endless:
             raise LanguageTypeError(

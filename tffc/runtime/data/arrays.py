@@ -389,7 +389,7 @@ def _numbers(array: Array, field: Field, source: str, casts: Casts) -> Array:
             "E677",
             f"{source}: the array {field.name!r} of {array.dtype} has "
             f"{first_lost(array, dtype, rounded)} in it, which is not exactly one of {dtype}",
-            help=(None if rounded else rounding_help(field.name, array.dtype, dtype))
+            help=(None if rounded else rounding_help(field.name, array.dtype, dtype, casts.words))
             or f"correct the number, or let the program take {array.dtype}",
         )
     return numbers

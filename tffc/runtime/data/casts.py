@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tffc.language.dtypes import DType
+from tffc.runtime.data.wording import LOCATION, Wording
 from tffc.support.errors import DataError
 from tffc.support.guards import Array, ElementType
 
@@ -35,6 +36,7 @@ class Casts:
 
     text: str | None = None
     types: Mapping[str | None, DType] = dataclasses.field(default_factory=dict[str | None, DType])
+    words: Wording = LOCATION
 
     @classmethod
     def parse(cls, location: str, text: str | None) -> Casts:
@@ -43,17 +45,33 @@ class Casts:
         Raises:
           DataError: a type is not one that numbers can be rounded to.
         """
+        return cls.of(location, by_column(text), text, LOCATION)
+
+    @classmethod
+    def of(
+        cls,
+        location: str,
+        named: Sequence[tuple[str | None, str]],
+        text: str | None,
+        words: Wording,
+    ) -> Casts:
+        """Return the casts of columns to named types; `text` is what the user wrote.
+
+        Raises:
+          DataError: a type is not one that numbers can be rounded to.
+        """
         types: dict[str | None, DType] = {}
-        for name, said in by_column(text):
+        for name, said in named:
             if said not in ROUNDED:
                 raise DataError(
                     "E639",
                     f"{location}: cast={text} says {said!r}, expected a type to round to",
-                    help=f"write cast=TYPE or cast=COLUMN:TYPE with one of {', '.join(ROUNDED)}; "
+                    help=f"write {words.option('cast', 'TYPE')} or "
+                    f"{words.option('cast', 'TYPE', 'COLUMN')} with one of {', '.join(ROUNDED)}; "
                     "what loses nothing is converted without it",
                 )
             types[name] = ROUNDED[said]
-        return cls(text, types)
+        return cls(text, types, words)
 
     def rounds(self, name: str, dtype: DType) -> bool:
         """Return whether numbers of a column may be rounded to a type."""
@@ -106,21 +124,34 @@ def converted(stored: Array, dtype: DType, rounded: bool = False) -> Array | Non
         return stored.astype(dtype.dtype, copy=False)
     if not is_convertible(stored.dtype, dtype):
         return None
+    if stored.dtype.kind in "iu" and dtype.is_integer and stored.size:
+        # The same as below, with less work.
+        limits = np.iinfo(dtype.dtype)
+        is_inside = limits.min <= stored.min() and stored.max() <= limits.max
+        return stored.astype(dtype.dtype) if is_inside else None
     numbers, is_allowed = _cast(stored, dtype, rounded)
     return numbers if is_allowed.all() else None
 
 
 def first_lost(stored: Array, dtype: DType, rounded: bool = False) -> Any:
     """Return the first number that `converted` cannot convert."""
+    return stored[lost(stored, dtype, rounded)][0]
+
+
+def lost(stored: Array, dtype: DType, rounded: bool = False) -> Any:
+    """Return for each number whether `converted` cannot convert it."""
     _, is_allowed = _cast(stored, dtype, rounded)
-    return stored[~is_allowed][0]
+    return ~is_allowed
 
 
-def rounding_help(name: str, stored: ElementType, dtype: DType) -> str | None:
+def rounding_help(
+    name: str, stored: ElementType, dtype: DType, words: Wording = LOCATION
+) -> str | None:
     """Return the help on how to allow rounding of a column; None if rounding is never allowed."""
     if str(dtype) not in ROUNDED or not is_convertible(stored, dtype):
         return None
-    return f"round to {dtype} with cast={dtype}, or cast={name}:{dtype} for this column alone"
+    all, alone = (words.option("cast", str(dtype), column) for column in (None, name))
+    return f"round to {dtype} with {all}, or {alone} for this column alone"
 
 
 def _cast(stored: Array, dtype: DType, rounded: bool) -> tuple[Array, Any]:

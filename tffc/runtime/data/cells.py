@@ -18,10 +18,13 @@ from tffc.runtime.data.casts import (
     NO_CASTS,
     Casts,
     by_column,
+    converted,
     first_lost,
     rounding_help,
     string_array,
 )
+from tffc.runtime.data.times import TimeUnit, is_times, parse_times, times_of, unit_of
+from tffc.runtime.data.wording import LOCATION, Wording
 from tffc.support.errors import DataError
 from tffc.support.guards import Array
 from tffc.support.near import did_you_mean
@@ -47,31 +50,51 @@ class Wanted:
     """A column, and the type of the tensors in its cells.
 
     Numbers are rounded if `rounded` is true.  `empty` is the tensor that replaces an empty cell;
-    None forbids empty cells, and `SKIP` leaves their rows out.
+    None forbids empty cells, and `SKIP` leaves their rows out.  Times are read as numbers of
+    `time`; None forbids times.
     """
 
     name: str
     type: TensorType
     rounded: bool = False
     empty: Any | Literal[Skip.ROW] | None = None
+    time: TimeUnit | None = None
+    words: Wording = LOCATION
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rules:
-    """The options `cast` and `empty`, by column; the entry None is for all columns not named."""
+    """The options `cast`, `empty` and `times`, by column; the entry None is for all columns not
+    named."""
 
     casts: Casts = NO_CASTS
     text: str | None = None
     empty: Mapping[str | None, str] = dataclasses.field(default_factory=dict[str | None, str])
+    times: Mapping[str | None, TimeUnit] = dataclasses.field(
+        default_factory=dict[str | None, TimeUnit]
+    )
 
     @classmethod
-    def parse(cls, location: str, cast: str | None, empty: str | None) -> Rules:
-        """Parse the texts of the options `cast` and `empty`.
+    def parse(
+        cls, location: str, cast: str | None, empty: str | None, times: str | None = None
+    ) -> Rules:
+        """Parse the texts of the options `cast`, `empty` and `times`.
 
         Raises:
-          DataError: a type in `cast` is not one that numbers can be rounded to.
+          DataError: a type in `cast` is not one that numbers can be rounded to, or a unit in
+            `times` is unknown.
         """
-        return cls(Casts.parse(location, cast), empty, dict(by_column(empty)))
+        units = parse_times(location, by_column(times), LOCATION)
+        return cls(Casts.parse(location, cast), empty, dict(by_column(empty)), units)
+
+    @property
+    def words(self) -> Wording:
+        """The way in which the user wrote the options."""
+        return self.casts.words
+
+    def time_of(self, name: str) -> TimeUnit | None:
+        """Return the unit in which times of a column are read, if any."""
+        return unit_of(self.times, name)
 
     def apply(self, location: str, columns: Sequence[tuple[str, TensorType]]) -> list[Wanted]:
         """Apply the rules to columns.
@@ -80,11 +103,20 @@ class Rules:
           DataError: a rule names a column that is not here, or its value is not of the column's
             type.
         """
-        check_named(location, "cast", self.casts.named(), [name for name, _ in columns])
-        named = [name for name in self.empty if name is not None]
-        check_named(location, "empty", named, [name for name, _ in columns])
+        names = [name for name, _ in columns]
+        check_named(location, "cast", self.casts.named(), names, self.words)
+        for option, rules in (("empty", self.empty), ("times", self.times)):
+            named = [name for name in rules if name is not None]
+            check_named(location, option, named, names, self.words)
         wanted = [
-            Wanted(name, type, self.casts.rounds(name, type.element_type), self._empty(name, type))
+            Wanted(
+                name,
+                type,
+                self.casts.rounds(name, type.element_type),
+                self._empty(name, type),
+                self.time_of(name),
+                self.words,
+            )
             for name, type in columns
         ]
         for name, text in self.empty.items():
@@ -95,8 +127,9 @@ class Rules:
                     "E639",
                     f"{location}: empty={self.text} says {text!r} for empty cells, which is not "
                     f"a value of {types}",
-                    help="write empty=VALUE or empty=COLUMN:VALUE, or skip in the place of a value "
-                    "to leave such rows out",
+                    help=f"write {self.words.option('empty', 'VALUE')} or "
+                    f"{self.words.option('empty', 'VALUE', 'COLUMN')}, or "
+                    f"{self.words.word('skip')} in the place of a value to leave such rows out",
                 )
         return wanted
 
@@ -119,7 +152,24 @@ class Rules:
         return np.full(shape, values[0], values.dtype) if shape else values[0]
 
 
-def check_named(location: str, option: str, named: Sequence[str], known: Sequence[str]) -> None:
+NO_RULES = Rules()
+"""The rules without any option."""
+
+
+def in_units(stored: Array, wanted: Wanted) -> Array:
+    """Return times as the numbers that are wanted of them, and any other array as it is."""
+    return (
+        stored if wanted.time is None or not is_times(stored.dtype) else wanted.time.numbers(stored)
+    )
+
+
+def check_named(
+    location: str,
+    option: str,
+    named: Sequence[str],
+    known: Sequence[str],
+    words: Wording = LOCATION,
+) -> None:
     """Check that the program takes all columns that an option names.
 
     Raises:
@@ -132,8 +182,20 @@ def check_named(location: str, option: str, named: Sequence[str], known: Sequenc
                 "E657",
                 f"{location}: {option}= names the column {name!r}, which the program does not take",
                 notes=(f"it takes {', '.join(map(repr, known))}",),
-                help=near or f"name one of these, or none for all: {option}=VALUE",
+                help=near or f"name one of these, or none for all: {words.option(option, 'VALUE')}",
             )
+
+
+def cells_of(words: Sequence[str], wanted: Wanted) -> Array | None:
+    """Return the elements written in `words`, which may be times; None if one does not fit."""
+    dtype = wanted.type.element_type
+    if wanted.time is not None and words:
+        times = times_of(words)
+        if times is not None and dtype.is_numeric:
+            numbers = wanted.time.numbers(times)
+            # Text is read as the nearest number, but no whole unit is lost.
+            return converted(numbers, dtype, wanted.rounded or numbers.dtype.kind == "f")
+    return elements_of(words, dtype)
 
 
 def elements_of(words: Sequence[str], dtype: DType) -> Array | None:
@@ -219,14 +281,15 @@ def lost_error(place: str, client: str, wanted: Wanted, stored: Array) -> DataEr
     dtype = wanted.type.element_type
     number = first_lost(stored, dtype, wanted.rounded)
     content = str(number) if wanted.type.shape == () else f"a list with {number} in it"
-    help = None if wanted.rounded else rounding_help(wanted.name, stored.dtype, dtype)
+    help = None if wanted.rounded else rounding_help(wanted.name, stored.dtype, dtype, wanted.words)
     return cell_error(place, client, wanted, content, help)
 
 
 def empty_error(place: str, client: str, wanted: Wanted, content: str) -> DataError:
     """Return the error for an empty cell; `content` says in words how it is empty."""
     name = wanted.name
-    help = f"leave such rows out with empty={name}:skip"
+    help = f"leave such rows out with {wanted.words.option('empty', 'skip', name)}"
     if wanted.type.shape is not None and None not in wanted.type.shape:
-        help = f"say what stands for such cells with empty={name}:VALUE, or {help}"
+        value = wanted.words.option("empty", "VALUE", name)
+        help = f"say what stands for such cells with {value}, or {help}"
     return cell_error(place, client, wanted, content, help)

@@ -12,21 +12,24 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from tffc.language.dtypes import DType
-from tffc.language.types import TensorType
 from tffc.runtime.data.cells import (
     Rules,
     Wanted,
     cell_error,
-    elements_of,
+    cells_of,
     empty_error,
     is_empty,
     shaped,
 )
+from tffc.runtime.data.columns import Cells
 from tffc.runtime.data.compressed import bytes_text, text_file
 from tffc.runtime.data.files import changed
 from tffc.runtime.data.source import OFTEN, Indexing, no_indexing
@@ -38,7 +41,9 @@ from tffc.runtime.data.table import (
     check_names,
     no_client,
 )
+from tffc.runtime.data.times import is_time, times_help
 from tffc.support.errors import DataError, reader
+from tffc.support.guards import Array
 
 RESERVED = frozenset('"\r\n\0')
 """Characters that cannot be delimiters."""
@@ -49,6 +54,9 @@ MISSING = frozenset({"na", "n/a", "#n/a", "<na>", "none", "null", "missing", "-"
 """The words that other programs write for a missing number, in lower case."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+PART = 4096
+"""The rows that are described at once."""
 
 LONGEST_LINE = 2**26
 """The limit on the bytes of a line: a file that is not text may have no line end at all."""
@@ -79,13 +87,14 @@ class CsvFile(Table):
         columns: str | None = None,
         delimiter: str = ",",
         empty: str | None = None,
+        times: str | None = None,
         *,
         max_bytes: int | None = None,
         progress: Indexing = no_indexing,
     ) -> None:
-        super().__init__(path, columns, Rules.parse(path, None, empty))
+        super().__init__(path, columns, Rules.parse(path, None, empty, times))
         self.options = {"client": client, "columns": columns, "delimiter": delimiter}
-        self.options |= {"empty": empty, "max-bytes": bytes_text(max_bytes)}
+        self.options |= {"empty": empty, "times": times, "max-bytes": bytes_text(max_bytes)}
         self._delimiter = delimiter
         if len(delimiter) != 1 or delimiter in RESERVED:
             raise DataError(
@@ -111,6 +120,33 @@ class CsvFile(Table):
         self.columns = {name: "text" for name in named if name != client}
 
     @reader("a CSV file", DataError)
+    def row_counts(self) -> Array:
+        """See `ScannedData`; reads the file."""
+        numbers = {client: number for number, client in enumerate(self.clients)}
+        counts = np.zeros(len(numbers), np.int64)
+        for rows in self._parts():
+            for cells in rows:
+                counts[numbers[cells[self._client]]] += 1
+        return counts
+
+    def scan(self) -> Iterator[tuple[str, Cells]]:
+        """See `ScannedData`."""
+        for rows in self._parts():
+            for index, name in enumerate(self._header):
+                if name and index != self._client:
+                    texts = [cells[index] if index < len(cells) else "" for cells in rows]
+                    values: Array = np.array(texts, object)
+                    yield name, Cells(values, np.array([not text.strip() for text in texts]))
+
+    def _parts(self) -> Iterator[list[list[str]]]:
+        """Yield the rows, many at a time."""
+        with self._file.open() as file:
+            rows = (cells for _, cells in self._rows(_Lines(file, no_indexing)) if cells)
+            next(rows, None)
+            while part := list(itertools.islice(rows, PART)):
+                yield part
+
+    @reader("a CSV file", DataError)
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
         rows = list(self._rows_of(client))
@@ -130,7 +166,7 @@ class CsvFile(Table):
     def _tensors(self, client: str, rows: Sequence[_Row], wanted: Wanted) -> Sequence[Any]:
         index, type = self._header.index(wanted.name), wanted.type
         if type.shape == () and (type.element_type is not DType.STRING or wanted.empty is None):
-            whole = elements_of([cells[index] for _, cells in rows], type.element_type)
+            whole = cells_of([cells[index] for _, cells in rows], wanted)
             if whole is not None:
                 return list(whole)
         return [
@@ -143,7 +179,7 @@ class CsvFile(Table):
         empty = is_empty(cell, wanted.type.element_type)
         if empty and wanted.empty is not None:
             return wanted.empty
-        tensor = _tensor(cell, wanted.type)
+        tensor = _tensor(cell, wanted)
         if tensor is None and empty:
             raise empty_error(place, client, wanted, "empty")
         if tensor is None:
@@ -231,16 +267,21 @@ class _Lines:
             yield content.decode()
 
 
-def _tensor(cell: str, type: TensorType) -> Any:
+def _tensor(cell: str, wanted: Wanted) -> Any:
     """Return the tensor written in a cell, or None if it is not of the type."""
-    values = elements_of([cell] if type.shape == () else cell.split(), type.element_type)
-    return None if values is None else shaped(values, type.shape)
+    shape = wanted.type.shape
+    values = cells_of([cell] if shape == () else cell.split(), wanted)
+    return None if values is None else shaped(values, shape)
 
 
 def _misread(cell: str, wanted: Wanted) -> str | None:
     """Return the help for a cell with a decimal comma, or with a word for a missing value."""
     if wanted.type.element_type is DType.STRING:
         return None
+    if is_time(cell):
+        if wanted.time is None:
+            return times_help(wanted.name, wanted.words)
+        return "let the program take int64 or float64, or read times in another unit"
     if DECIMAL_COMMA.fullmatch(cell.strip()):
         return "write numbers with a point, as in 1.5, in the place of the comma"
     if cell.strip().lower() in MISSING:

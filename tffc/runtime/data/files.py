@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import glob
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import BinaryIO
 
 from tffc.support.errors import DataError
@@ -123,3 +123,8 @@ def reading(path: str) -> Generator[None]:
             f"cannot read {path or 'the empty path'}: {error.strerror or error}",
             help=near_file(path),
         ) from error
+
+
+def files_size(paths: Sequence[str]) -> int | None:
+    """Return the bytes of files, as far as they can be found; None if there are none."""
+    return sum(os.path.getsize(path) for path in paths if os.path.isfile(path)) if paths else None

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from tffc.language.types import Type
 from tffc.runtime.data.arrays import ArrayLayout, Header, headers_text
 from tffc.runtime.data.casts import Casts
 from tffc.runtime.data.cells import check_named
+from tffc.runtime.data.columns import Cells, cells_of_array, equal_lengths
 from tffc.runtime.data.compressed import bytes_text
-from tffc.runtime.data.files import reading
+from tffc.runtime.data.files import files_size, reading
 from tffc.runtime.data.npz import ArrayPlace, NpzFile, open_npz, read_places
 from tffc.runtime.data.source import Indexing, Origin, TypedClients, no_indexing
 from tffc.support.errors import DataError, reader
@@ -118,6 +119,25 @@ class NpzFolder:
             name: (field.type.element_type, np.asarray(array, field.type.element_type.dtype))
             for (name, field), array in sorted(pairs, key=lambda pair: pair[0][0])
         }
+
+    def scan(self) -> Iterator[tuple[str, Cells]]:
+        """See `ScannedData`."""
+        for client in self.clients:
+            for name, (_, array) in self.tensors(client).items():
+                yield name, cells_of_array(array)
+
+    def row_counts(self) -> Array | None:
+        """See `ScannedData`; known if the first dimensions of all arrays of a client agree."""
+        return equal_lengths(map(self.shapes, self.clients))
+
+    def shapes(self, client: str) -> list[tuple[int, ...]]:
+        """Return the shapes of a client's arrays."""
+        with self.open(client) as file:
+            return [shape for _, shape in file.headers().values()]
+
+    def size(self) -> int | None:
+        """See `ScannedData`."""
+        return files_size(self.origin().files)
 
     def origin(self) -> Origin:
         """See `DataSet`."""

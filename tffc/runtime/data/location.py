@@ -40,8 +40,8 @@ def _python(rest: str, progress: Indexing) -> PythonFunction:
 SCHEMES: dict[str, tuple[Callable[..., DataSet], frozenset[str]]] = {
     "npz": (NpzFolder, FILES | {"cast", "max-bytes"}),
     "tfrecord": (TfRecordFiles, FILES | TABLE | {"cast", "spec"}),
-    "csv": (CsvFile, TABLE | {"delimiter", "max-bytes"}),
-    "parquet": (ParquetFiles, FILES | TABLE | {"cast", "max-bytes"}),
+    "csv": (CsvFile, TABLE | {"delimiter", "max-bytes", "times"}),
+    "parquet": (ParquetFiles, FILES | TABLE | {"cast", "max-bytes", "times"}),
     "packed": (PackedFolder, frozenset({"cast"})),
     "python": (_python, frozenset()),
 }

@@ -30,7 +30,8 @@ from tffc.runtime.data.arrays import ArrayLayout, Field, Header, headers_text, t
 from tffc.runtime.data.arrow import load_arrow
 from tffc.runtime.data.casts import Casts, string_array
 from tffc.runtime.data.cells import check_named
-from tffc.runtime.data.files import DataFile, changed, reading
+from tffc.runtime.data.columns import Cells, cells_of_array, equal_lengths
+from tffc.runtime.data.files import DataFile, changed, files_size, reading
 from tffc.runtime.data.groups import ClientGroup, Grouped, by_number
 from tffc.runtime.data.pack_format import (
     ARROW_FILE,
@@ -122,6 +123,24 @@ class PackedFolder:
             ends = (sizes.min(axis=0), sizes.max(axis=0))
             kinds[array.name] = headers_text({(array.kept_as, tuple(s.tolist())) for s in ends})
         return kinds
+
+    def scan(self) -> Iterator[tuple[str, Cells]]:
+        """See `ScannedData`."""
+        for client in self.clients:
+            for name, array in self.arrays(client).items():
+                yield name, cells_of_array(array)
+
+    def row_counts(self) -> Array | None:
+        """See `ScannedData`; known if the first dimensions of all arrays of a client agree."""
+        return equal_lengths(map(self.shapes, self.clients))
+
+    def shapes(self, client: str) -> list[tuple[int, ...]]:
+        """Return the shapes of a client's arrays."""
+        return [shape for _, shape in self.headers(client).values()]
+
+    def size(self) -> int | None:
+        """See `ScannedData`."""
+        return files_size(self.origin().files)
 
     def origin(self) -> Origin:
         """See `DataSet`."""

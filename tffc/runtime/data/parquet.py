@@ -15,7 +15,7 @@ import math
 import re
 import threading
 import zlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,17 @@ from tffc.language.shapes import Shape
 from tffc.language.types import TensorType
 from tffc.runtime.data.arrow import load_arrow
 from tffc.runtime.data.casts import converted, string_array
-from tffc.runtime.data.cells import SKIP, Rules, Wanted, cell_error, empty_error, lost_error, shaped
+from tffc.runtime.data.cells import (
+    SKIP,
+    Rules,
+    Wanted,
+    cell_error,
+    empty_error,
+    in_units,
+    lost_error,
+    shaped,
+)
+from tffc.runtime.data.columns import ArrowColumn, Cells
 from tffc.runtime.data.compressed import bytes_text, max_bytes_of, max_rows, too_long
 from tffc.runtime.data.files import DataFile, changed, expand
 from tffc.runtime.data.source import Indexing, no_indexing
@@ -37,6 +47,7 @@ from tffc.runtime.data.table import (
     check_names,
     no_client,
 )
+from tffc.runtime.data.times import times_help
 from tffc.support.errors import DataError, reader
 from tffc.support.guards import Array
 
@@ -77,13 +88,15 @@ class ParquetFiles(Table):
         columns: str | None = None,
         cast: str | None = None,
         empty: str | None = None,
+        times: str | None = None,
         *,
         max_bytes: int | None = None,
         progress: Indexing = no_indexing,
         follow_links: bool = False,
     ) -> None:
-        super().__init__(path, columns, Rules.parse(path, cast, empty))
+        super().__init__(path, columns, Rules.parse(path, cast, empty, times))
         self.options = {"client": client, "columns": columns, "cast": cast, "empty": empty}
+        self.options["times"] = times
         self.options["max-bytes"] = bytes_text(max_bytes)
         self._client = client
         self._max_bytes = max_bytes
@@ -114,8 +127,27 @@ class ParquetFiles(Table):
         fits = depth == 0 if scalar else depth > 0 and depth in (1, len(type.shape or ()))
         if self._arrow.types.is_null(kind) or (fits and self._is_of(element, type.element_type)):
             return None
+        if fits and self._holds_times(element) and type.element_type.is_numeric:
+            unit = self.rules.time_of(name)
+            return None if unit else (str(kind), times_help(name, self.rules.words))
         what = f"as {type}" if scalar else f"as lists of {type.element_type}"
         return str(kind), f"name another column with columns=A,B, or write this one {what}"
+
+    def row_counts(self) -> Array:
+        """See `ScannedData`."""
+        counts = (sum(end - start for *_, start, end in self.index.runs(c)) for c in self.clients)
+        return np.fromiter(counts, np.int64)
+
+    def scan(self) -> Iterator[tuple[str, Cells]]:
+        """See `ScannedData`."""
+        for name in self._types:
+            for file in self._files:
+                with self._open(file) as opened:
+                    for group in range(opened.num_row_groups):
+                        column = self._read(opened, file, group, (name,)).column(name)
+                        with _library(file.path, column=name):
+                            cells = ArrowColumn(column).take(slice(0, len(column)))
+                        yield name, cells
 
     @reader("Parquet files", DataError)
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
@@ -198,7 +230,7 @@ class ParquetFiles(Table):
         if elements is None:
             with _library(place, client, wanted.name):
                 stored = values.to_numpy(zero_copy_only=False)
-            raise lost_error(place, client, wanted, stored)
+            raise lost_error(place, client, wanted, in_units(stored, wanted))
         shape = wanted.type.shape
         tensor = shaped(elements, shape) if len(sizes) == 1 else _nested(elements, sizes, shape)
         if tensor is None:
@@ -359,6 +391,13 @@ class ParquetFiles(Table):
         is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
         return kind.value_type if is_list else None
 
+    def _holds_times(self, kind: Any) -> bool:
+        """Return whether values of an Arrow type are times or dates."""
+        types = self._arrow.types
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+        return types.is_timestamp(kind) or types.is_date(kind)
+
     def _is_of(self, kind: Any, dtype: DType) -> bool:
         """Return whether values of an Arrow type can be elements of `dtype`, one by one."""
         types = self._arrow.types
@@ -404,7 +443,7 @@ def _elements(values: Any, wanted: Wanted) -> Array | None:
         stored = values.to_numpy(zero_copy_only=False)
         if not len(stored):
             return np.empty(0, dtype.dtype)
-        return converted(stored, dtype, wanted.rounded)
+        return converted(in_units(stored, wanted), dtype, wanted.rounded)
     return string_array(values.to_pylist())
 
 

@@ -12,19 +12,22 @@ for each client.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeGuard, TypeVar, cast
 
 from tffc.language.type_parts import leaves
 from tffc.language.types import SequenceType, Type
-from tffc.language.values.concrete import describe, flatten, to_value
+from tffc.language.values.concrete import describe, flatten
+from tffc.runtime.data.cells import NO_RULES, Rules
+from tffc.runtime.data.columns import Cells, Column, array_column, columns_of, equal_lengths
+from tffc.runtime.data.natural import NaturalValues
 from tffc.runtime.data.source import Origin, TypedClients
 from tffc.runtime.user_code.modules import find_attribute, import_source, split_target
 from tffc.runtime.user_code.own_modules import namespace
 from tffc.runtime.user_code.source import is_defect, keep_users_frames, original_words
 from tffc.support.errors import DataError, LanguageTypeError
-from tffc.support.guards import is_mapping
+from tffc.support.guards import Array, is_mapping
 from tffc.support.near import did_you_mean
 
 T = TypeVar("T")
@@ -37,8 +40,9 @@ class PythonValues:
       DataError: there are no clients, or the name of one is not a string.
     """
 
-    def __init__(self, what: str, values: Any) -> None:
+    def __init__(self, what: str, values: Any, rules: Rules = NO_RULES) -> None:
         self.target = what
+        self.rules = rules
         is_data = _call(lambda: is_client_data(values), f"the clients of {what}")
         clients = _ClientDatasets(values) if is_data else values
         names = _call(lambda: _names(clients), f"the clients of {what}")
@@ -64,10 +68,39 @@ class PythonValues:
         self.clients = tuple(sorted(names))
         self._values = clients
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether reading a client again gives the same: not where it is a dataset or a
+        function."""
+        values: Any = self._values
+        if isinstance(values, RenamedValues):
+            values = values.values_by_name
+        if not isinstance(values, (dict, ListedValues)):
+            return False
+        values = cast("Mapping[str, Any]", values)
+        return not any(
+            callable(value) or hasattr(value, "as_numpy_iterator") for value in values.values()
+        )
+
     def kinds(self) -> Mapping[str, str]:
         """See `DataSet`; describes the value of the first client."""
         client = self.clients[0]
         return {client: _described(self.value(client), f"the data of client {client}")}
+
+    def scan(self) -> Iterator[tuple[str, Cells]]:
+        """See `ScannedData`; values that are neither tables nor arrays are left out."""
+        for client in self.clients:
+            for name, column in _parts(self.value(client)).items():
+                yield name, column.take(slice(0, len(column)))
+
+    def row_counts(self) -> Array | None:
+        """See `ScannedData`."""
+        lengths = ([(len(c),) for c in _parts(self.value(n)).values()] for n in self.clients)
+        return equal_lengths(lengths)
+
+    def size(self) -> int | None:
+        """See `ScannedData`; it is not known."""
+        return None
 
     def origin(self) -> Origin:
         """See `DataSet`; it is in no file."""
@@ -75,7 +108,7 @@ class PythonValues:
 
     def typed(self, type: Type) -> PythonClients:
         """See `DataSet`."""
-        return PythonClients(self, type)
+        return PythonClients(self, NaturalValues(type, self.target, self.rules))
 
     def value(self, client: str) -> Any:
         """Return the value of a client.
@@ -123,11 +156,58 @@ class PythonFunction(PythonValues):
         return self._origin
 
 
-def is_client_data(source: Any) -> bool:
+class ClientData(Protocol):
+    """What tffc uses of a `ClientData` of `tff.simulation.datasets`."""
+
+    @property
+    def client_ids(self) -> Sequence[str]:
+        """The names of the clients."""
+        ...
+
+    def create_tf_dataset_for_client(self, client_id: str) -> Any:
+        """Return the dataset of a client."""
+        ...
+
+
+def is_client_data(source: Any) -> TypeGuard[ClientData]:
     """Return whether an object is a `ClientData` of `tff.simulation.datasets`."""
     return not isinstance(source, type) and all(
         hasattr(source, name) for name in ("client_ids", "create_tf_dataset_for_client")
     )
+
+
+class ListedValues(Mapping[str, Any]):
+    """The values of a list by their positions, as text of the same width."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+        self._width = len(str(len(values)))
+
+    def __getitem__(self, client: str) -> Any:
+        return self._values[int(client)]
+
+    def __iter__(self) -> Iterator[str]:
+        return (str(number).zfill(self._width) for number in range(len(self._values)))
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class RenamedValues(Mapping[Any, Any]):
+    """The values of a mapping under other names."""
+
+    def __init__(self, values: Mapping[Any, Any], names: Mapping[Any, Any]) -> None:
+        self.values_by_name = values
+        self._names = names
+
+    def __getitem__(self, client: Any) -> Any:
+        return self.values_by_name[self._names[client]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class _ClientDatasets(Mapping[str, Any]):
@@ -150,12 +230,12 @@ class _ClientDatasets(Mapping[str, Any]):
 class PythonClients(TypedClients[PythonValues]):
     """The clients of Python objects, each with a value of one type."""
 
-    type: Type
+    values: NaturalValues
 
     def check(self, client: str) -> tuple[int, ...]:
         """See `CheckedSource`; makes the value."""
-        parts = flatten(self.read(client), self.type)
-        kinds = leaves(self.type)
+        parts = flatten(self.read(client), self.values.type)
+        kinds = leaves(self.values.type)
         return tuple(
             len(part)
             for part, kind in zip(parts, kinds, strict=True)
@@ -166,7 +246,9 @@ class PythonClients(TypedClients[PythonValues]):
         """See `ClientSource`."""
         value = self.data.value(client)
         try:
-            return to_value(value, self.type, f"the data of client {client}")
+            return self.values.read(value, client)
+        except DataError:
+            raise
         except LanguageTypeError as error:
             raise DataError(
                 "E620",
@@ -181,6 +263,15 @@ class PythonClients(TypedClients[PythonValues]):
             if is_defect(error):
                 raise
             raise _raised(f"the data of client {client} of {self.data.target}", error) from error
+
+
+def _parts(value: Any) -> dict[str, Column]:
+    """Return the columns of a client's value; none if it is not a table or an array."""
+    columns = columns_of(value)
+    if columns is None:
+        column = array_column(value)
+        columns = {} if column is None else {"0": column}
+    return columns
 
 
 def _names(values: object) -> list[Any]:

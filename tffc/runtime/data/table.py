@@ -17,7 +17,9 @@ from typing import Any, ClassVar
 from tffc.language.types import TensorType, Type
 from tffc.runtime.data.arrays import ArrayLayout, Field
 from tffc.runtime.data.cells import SKIP, Rules, Wanted
+from tffc.runtime.data.files import files_size
 from tffc.runtime.data.source import Origin, TypedClients
+from tffc.runtime.data.wording import LOCATION, Wording
 from tffc.support.errors import DataError, reader
 from tffc.support.near import did_you_mean, near_names
 
@@ -28,8 +30,8 @@ CLIENT_COLUMN = "client"
 class Table:
     """Rows in files, grouped by client: the base of all kinds of tables.
 
-    `chosen` are the columns for a type's tensors, comma-separated, if given.  `columns` are all
-    columns with a description of their cells; None if that takes reading rows.
+    `chosen` are the columns for a type's tensors, if given.  `columns` are all columns with a
+    description of their cells; None if that takes reading rows.
     """
 
     clients: tuple[str, ...]
@@ -40,9 +42,11 @@ class Table:
     files: Sequence[str]
     """The paths of the files."""
 
-    def __init__(self, location: str, chosen: str | None, rules: Rules) -> None:
+    drops_rows: ClassVar[bool] = False
+
+    def __init__(self, location: str, chosen: str | Sequence[str] | None, rules: Rules) -> None:
         self.location = location
-        self.chosen = chosen
+        self.chosen = chosen.split(",") if isinstance(chosen, str) else chosen
         self.rules = rules
         self.options: dict[str, str | None] = {}
 
@@ -79,8 +83,13 @@ class Table:
         do."""
         return None
 
+    def size(self) -> int | None:
+        """See `ScannedData`."""
+        return files_size(self.files)
+
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
-        """Return the cells of columns in the rows of a client, as tensors or `SKIP`.
+        """Return the cells of columns in the rows of a client, as tensors or `SKIP`, or without
+        the rows that are to be skipped if the table `drops_rows`.
 
         Raises:
           DataError: the rows cannot be read, or a cell is not a tensor of its type.
@@ -138,14 +147,14 @@ class TableClients(TypedClients[Table]):
             about a column that is not needed or does not fit it.
         """
         layout = ArrayLayout(type)
-        names = None if table.chosen is None else table.chosen.split(",")
+        names = table.chosen
         if names is not None and len(names) != len(layout.fields):
             raise DataError(
                 "E622",
                 f"{table.location}: {len(names)} columns are given for the {len(layout.fields)} "
                 f"tensors of `{type}`",
-                help="name one column for each tensor, in the order of the type; a name cannot "
-                "have a comma",
+                help="name one column for each tensor, in the order of the type"
+                + ("" if table.rules.words.is_python else "; a name cannot have a comma"),
             )
         if names is None:
             names = _columns(table, layout.fields)
@@ -178,7 +187,7 @@ class TableClients(TypedClients[Table]):
 
     def _read(self, client: str) -> Sequence[Sequence[Any]]:
         columns = self.data.read(client, self.wanted)
-        if any(column.empty is SKIP for column in self.wanted):
+        if not self.data.drops_rows and any(column.empty is SKIP for column in self.wanted):
             columns = _without_skipped(columns)
         for column, field, cells in zip(self.wanted, self.layout.fields, columns, strict=True):
             if field.sequence is None and len(cells) != 1:
@@ -191,7 +200,7 @@ class TableClients(TypedClients[Table]):
         return columns
 
 
-def _columns(table: Table, fields: Sequence[Field]) -> list[str]:
+def _columns(table: Table, fields: Sequence[Field]) -> Sequence[str]:
     """Return the column of each tensor, found by name.
 
     Raises:
@@ -207,19 +216,22 @@ def _columns(table: Table, fields: Sequence[Field]) -> list[str]:
             "E622",
             f"{table.location}: there is no column {missing.name!r}, expected {missing.type}",
             notes=(f"the columns are {', '.join(map(repr, known))}",),
-            help=f"say which columns to take: columns={_likely(fields, names, known)}",
+            help="say which columns to take: "
+            f"{table.rules.words.columns(_likely(fields, names, known))}",
         )
     return [name for name in names if name is not None]
 
 
-def _likely(fields: Sequence[Field], names: Sequence[str | None], known: Iterable[str]) -> str:
+def _likely(
+    fields: Sequence[Field], names: Sequence[str | None], known: Iterable[str]
+) -> list[str]:
     """Return the columns that were probably meant, with letters for those that are not known."""
     letters = (chr(ord("A") + index % 26) for index in range(len(fields)))
     free = [name for name in known if name not in names and "," not in name]
     likely: list[str] = []
     for field, name, letter in zip(fields, names, letters, strict=True):
         likely.append(name or next(iter(near_names(field.name, free)), letter))
-    return ",".join(likely)
+    return likely
 
 
 def _check_columns(table: Table, names: Sequence[str]) -> None:
@@ -265,12 +277,12 @@ def _check(table: Table, name: str, type: TensorType) -> None:
         )
 
 
-def no_client(place: str, column: str) -> DataError:
+def no_client(place: str, column: str, words: Wording = LOCATION) -> DataError:
     """Return the error for a row that belongs to no client."""
     return DataError(
         "E694",
         f"{place}: the row has nothing in the column of clients, {column!r}",
-        help="write the client's name there, or name another column with client=NAME",
+        help=f"write the client's name there, or name another column with {words.client()}",
     )
 
 
@@ -289,7 +301,9 @@ def check_names(location: str, names: Sequence[str]) -> None:
             )
 
 
-def check_client_column(location: str, column: str, known: Sequence[str]) -> None:
+def check_client_column(
+    location: str, column: str, known: Sequence[str], words: Wording = LOCATION
+) -> None:
     """Check that the column of clients exists.
 
     Raises:
@@ -304,7 +318,9 @@ def check_client_column(location: str, column: str, known: Sequence[str]) -> Non
             f"{location}: there is no column {column!r} that says which client a row belongs to",
             notes=(f"the columns are {', '.join(map(repr, known)) or 'none'}",),
             help=_cells_apart(column, known)
-            or " ".join(filter(None, (did_you_mean(column, likely), "name it with client=NAME"))),
+            or " ".join(
+                filter(None, (did_you_mean(column, likely), f"name it with {words.client()}"))
+            ),
         )
 
 

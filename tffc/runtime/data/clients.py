@@ -1,0 +1,294 @@
+"""Clients' data from Python's objects, as `tffc.data` returns it and `tffc.run` takes it."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from tffc.language.types import Type
+from tffc.runtime.data.casts import Casts
+from tffc.runtime.data.cells import Rules
+from tffc.runtime.data.columns import Column, JoinedColumn, columns_of
+from tffc.runtime.data.description import DataFigures, describe
+from tffc.runtime.data.memory import Groups, MemoryTable, client_codes, grouped
+from tffc.runtime.data.python_function import (
+    ListedValues,
+    PythonValues,
+    RenamedValues,
+    is_client_data,
+)
+from tffc.runtime.data.read_once import ReadOnce
+from tffc.runtime.data.source import CheckedSource, DataSet, Origin
+from tffc.runtime.data.table import check_client_column
+from tffc.runtime.data.times import parse_times
+from tffc.runtime.data.wording import PYTHON
+from tffc.support.errors import DataError, LanguageTypeError
+from tffc.support.guards import Array, is_listing, is_mapping, is_scalar, is_sequence
+from tffc.support.near import did_you_mean
+
+Columns: TypeAlias = "Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]]"
+"""Columns in the order of a type's tensors, or by the tensors' names; several together are a
+vector."""
+
+
+class Clients:
+    """Clients with their data, whose values are read when they take part in a round."""
+
+    def __init__(self, data: DataSet) -> None:
+        self._data = data
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The names of all clients, sorted."""
+        return self._data.clients
+
+    def __len__(self) -> int:
+        return len(self.clients)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} clients: {', '.join(f'{n} {k}' for n, k in self.kinds().items())}>"
+
+    def kinds(self) -> Mapping[str, str]:
+        """See `DataSet`."""
+        return self._data.kinds()
+
+    def describe(self) -> DataFigures:
+        """Return figures about the data, all of which is read; printed, they are a text."""
+        return describe(self._data)
+
+    def origin(self) -> Origin:
+        """See `DataSet`; it is in no file."""
+        return self._data.origin()
+
+    def typed(self, type: Type) -> CheckedSource:
+        """See `DataSet`."""
+        source = self._data.typed(type)
+        if isinstance(self._data, PythonValues) and self._data.is_fixed:
+            return ReadOnce(source, type)
+        return source
+
+
+def rules_of(what: str, casts: Any, empty: Any, times: Any) -> Rules:
+    """Return the rules that keywords of Python give.
+
+    Raises:
+      DataError: a value is not one of those that its keyword takes.
+    """
+    types = [(name, _type_name(value)) for name, value in _by_column(casts)]
+    texts = [(name, _text(value)) for name, value in _by_column(empty)]
+    units = [(name, str(value)) for name, value in _by_column(times)]
+    return Rules(
+        Casts.of(what, types, None if casts is None else str(casts), PYTHON),
+        None if empty is None else str(empty),
+        dict(texts),
+        parse_times(what, units, PYTHON),
+    )
+
+
+def _by_column(value: Any) -> list[tuple[str | None, Any]]:
+    if value is None:
+        return []
+    return [(str(n), v) for n, v in value.items()] if is_mapping(value) else [(None, value)]
+
+
+def _type_name(value: Any) -> str:
+    """Return the name of an element type, as text or as NumPy's or TensorFlow's object."""
+    if isinstance(value, str):
+        return value
+    try:
+        return np.dtype(value).name
+    except TypeError:
+        return str(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (bytes, bytearray)):
+        return value.decode(errors="replace")
+    return str(value)
+
+
+def table_of(
+    what: str, data: Any, by: str | None, columns: Columns | None, rules: Rules
+) -> tuple[dict[str, Column], list[str] | None]:
+    """Return the columns of a table, as they are chosen and named, and their order if it matters.
+
+    Raises:
+      DataError: columns have the same name, other lengths, or are not there.
+      LanguageTypeError: the object is not a table.
+    """
+    held = columns_of(data)
+    if held is None:
+        raise LanguageTypeError(
+            "E714",
+            f"a table cannot be an object of class {data.__class__.__name__!r}",
+            help="give a data frame, an Arrow table, a dataset, or a mapping of names to arrays",
+        )
+    check_lengths(what, held)
+    if by is not None:
+        check_client_column(what, by, list(held), PYTHON)
+    if columns is None:
+        return {name: column for name, column in held.items() if name != by}, None
+    if is_mapping(columns):
+        pairs = [(str(name), chosen) for name, chosen in columns.items()]
+        return {name: _chosen(what, held, chosen) for name, chosen in pairs}, None
+    chosen_columns: dict[str, Column] = {}
+    order: list[str] = []
+    for chosen in [columns] if isinstance(columns, str) else columns:
+        name = chosen if isinstance(chosen, str) else ", ".join(map(str, chosen))
+        chosen_columns[name] = _chosen(what, held, chosen)
+        order.append(name)
+    return chosen_columns, order
+
+
+def _chosen(what: str, held: Mapping[str, Column], chosen: Any) -> Column:
+    """Return a column, or several as one."""
+    names = [str(name) for name in chosen] if is_listing(chosen) else [str(chosen)]
+    for name in names:
+        if name not in held:
+            raise DataError(
+                "E657",
+                f"{what}: columns= names {name!r}, and there is no such column",
+                notes=(f"the columns are {', '.join(map(repr, held))}",),
+                help=did_you_mean(name, held) or "name columns of the table",
+            )
+    if not is_listing(chosen):
+        return held[names[0]]
+    return JoinedColumn(tuple(names), tuple(held[name] for name in names))
+
+
+def check_lengths(what: str, columns: Mapping[str, Column]) -> None:
+    """Check that columns have the same number of rows.
+
+    Raises:
+      DataError: they do not.
+    """
+    first = next(iter(columns), "")
+    for name, column in columns.items():
+        if len(column) != len(columns[first]):
+            raise DataError(
+                "E620",
+                f"{what}: the array {name!r} has {len(column)} elements and {first!r} has "
+                f"{len(columns[first])}, expected the same number in all arrays of a sequence",
+            )
+
+
+def clients_by(data: Any, by: str, columns: Columns | None, rules: Rules) -> Clients:
+    """Return the clients of a table, named in its column `by`.
+
+    Raises:
+      DataError: a row has no client, or the columns are not there.
+      LanguageTypeError: the object is not a table.
+    """
+    what = table_name(data)
+    held, order = table_of(what, data, by, columns, rules)
+    column = (columns_of(data) or {})[by]
+    return Clients(MemoryTable(what, held, grouped(what, column, by, rules), order, rules))
+
+
+def clients_split(
+    data: Any, split: Array, names: Sequence[str], columns: Columns | None, rules: Rules
+) -> Clients:
+    """Return the clients among whom the rows of a table are split; `split` has each row's
+    number."""
+    what = table_name(data)
+    held, order = table_of(what, data, None, columns, rules)
+    return Clients(MemoryTable(what, held, Groups.of(split, names), order, rules))
+
+
+def row_count(data: Any) -> int:
+    """Return the number of rows of a table.
+
+    Raises:
+      DataError: there is none, or columns have other lengths.
+      LanguageTypeError: the object is not a table.
+    """
+    what = table_name(data)
+    held, _ = table_of(what, data, None, None, Rules())
+    count = len(next(iter(held.values()))) if held else 0
+    if not count:
+        raise DataError(
+            "E640",
+            f"{what} is without data: there is no row in it",
+            help="give a table with rows",
+        )
+    return count
+
+
+def label_codes(data: Any, label: str) -> Array:
+    """Return the number of each row's label; labels are numbered as they are sorted.
+
+    Raises:
+      DataError: there is no such column, or a row has no label.
+      LanguageTypeError: the object is not a table.
+    """
+    what = table_name(data)
+    held, _ = table_of(what, data, None, None, Rules())
+    column = _chosen(what, held, label)
+    codes, labels = client_codes(column)
+    if (codes < 0).any():
+        raise DataError(
+            "E694",
+            f"{what}, row {int(np.argmax(codes < 0))}: the row has nothing in the column of "
+            f"labels, {label!r}",
+            help="leave out rows without a label, or give them one",
+        )
+    # Not as they come, which would differ between a frame and the same rows in an array.
+    ranks = {name: rank for rank, name in enumerate(sorted(labels, key=_sort_key))}
+    return np.array([ranks[name] for name in labels], np.int64)[codes]
+
+
+def _sort_key(label: Any) -> tuple[str, Any]:
+    if isinstance(label, (bool, int, float)) or (is_scalar(label) and label.dtype.kind in "biuf"):
+        return "", float(cast("float", label))
+    return type(label).__name__, label
+
+
+def table_name(data: Any) -> str:
+    """Return what errors call a table."""
+    package = type(data).__module__.partition(".")[0]
+    names = {"pandas": "the data frame", "pyarrow": "the Arrow table", "datasets": "the dataset"}
+    return names.get(package, "the arrays" if is_mapping(data) else "the table")
+
+
+def clients_of(data: Any, rules: Rules, what: str = "data") -> Clients:
+    """Return the clients of a mapping or list of values, or of a `ClientData`.
+
+    Raises:
+      DataError: there are none, or two have the same name.
+      LanguageTypeError: the object has no clients.
+    """
+    if is_client_data(data):
+        return Clients(PythonValues(what, data, rules))
+    if is_mapping(data):
+        return Clients(PythonValues(what, _named(what, data), rules))
+    if is_sequence(data) and not isinstance(data, (str, bytes)):
+        return Clients(PythonValues(what, ListedValues(data), rules))
+    raise LanguageTypeError(
+        "E714",
+        f"clients' data cannot be an object of class {data.__class__.__name__!r}",
+        help="give a path, a list with the value of each client, a ClientData, or a source",
+    )
+
+
+def _is_integer(name: object) -> bool:
+    is_number = is_scalar(name) and name.dtype.kind in "iu"
+    return is_number or (isinstance(name, int) and not isinstance(name, bool))
+
+
+def _named(what: str, data: Mapping[object, object]) -> Mapping[Any, object]:
+    """Return a mapping with the names of clients that are integers as decimal text."""
+    if not any(map(_is_integer, data)):
+        return data
+    named = {str(name) if _is_integer(name) else name: name for name in data}
+    if len(named) < len(data):
+        texts = collections.Counter(map(str, data))
+        twice = next(name for name, count in texts.items() if count > 1)
+        raise DataError(
+            "E689",
+            f"{what} has two clients called {twice!r}, for integers count as their digits",
+            help="give clients different names",
+        )
+    return RenamedValues(data, named)

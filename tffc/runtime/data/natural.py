@@ -1,0 +1,220 @@
+"""One client's value from a Python object of any shape that people hold data in.
+
+Beside what `to_value` accepts, a sequence may be a table, a NumPy array along whose first axis its
+elements lie, a mapping from the names of an element's tensors to such arrays, or those arrays in
+the order of the type.  The whole value may be a mapping with the names that `.npz` files have.
+Numbers in arrays are converted as those of files are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tffc.language.dtypes import DType
+from tffc.language.traverse import rewrite
+from tffc.language.type_parts import leaves
+from tffc.language.types import SequenceType, StructType, TensorType, Type
+from tffc.language.values.access import AccessPath, access_text
+from tffc.language.values.concrete import INFINITE, Stacked, ValueReader, layout
+from tffc.runtime.data.arrays import ArrayLayout, stackable_layout
+from tffc.runtime.data.casts import converted, first_lost, is_convertible, rounding_help
+from tffc.runtime.data.cells import Rules
+from tffc.runtime.data.columns import Column, array_column, columns_of
+from tffc.runtime.data.memory import Groups, MemoryTable
+from tffc.runtime.data.table import TableClients
+from tffc.support.errors import DataError
+from tffc.support.guards import Array, is_array, is_listing, is_mapping, is_numpy
+from tffc.support.trampoline import Task, run
+
+BATCH = 1024
+"""The elements of a dataset that are read at once."""
+
+
+class NaturalValues:
+    """Reads clients' objects as values of one type; `what` names all the data in errors."""
+
+    def __init__(self, type: Type, what: str, rules: Rules) -> None:
+        self.type = type
+        self.what = what
+        self.rules = rules
+        self._plans: dict[Any, TableClients] = {}
+
+    def read(self, source: Any, client: str) -> Any:
+        """Return the value of a client.
+
+        Raises:
+          DataError: numbers do not fit, or a table or an array does not.
+          LanguageTypeError: the object is not a value of the type.
+        """
+        type = self.type
+        arrays = _named_arrays(source, type)
+        if arrays is not None:
+            layout, place = ArrayLayout(type, self.rules.casts), f"{self.what}: client {client}"
+            layout.check({name: (each.dtype, each.shape) for name, each in arrays.items()}, place)
+            return layout.decode(arrays, place)
+        return run(ClientReader(client, self).read(source, type, None))
+
+    def read_table(self, table: MemoryTable, type: Type, client: str) -> Any:
+        """Return the value that a table of one client holds; errors are those of
+        `TableClients`."""
+        kinds = [(name, column.__class__, column.cell_type) for name, column in table.held.items()]
+        key = type, *kinds
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = TableClients.of(table, type)
+        return TableClients(table, plan.layout, plan.wanted).read(client)
+
+
+class ClientReader(ValueReader):
+    """Converts one client's object to a value."""
+
+    def __init__(self, client: str, values: NaturalValues) -> None:
+        super().__init__(f"the data of client {client}")
+        self.client = client
+        self.data = values.what
+        self.rules = values.rules
+        self.values = values
+
+    def _sequence(self, source: Any, type: SequenceType, place: AccessPath) -> Task[Any]:
+        columns = _columns(source, type.element)
+        if columns is not None:
+            return self._table(columns, type, place)
+        if callable(getattr(source, "as_numpy_iterator", None)) and _has_shapes(source):
+            stacked = _stacked(source, type, self, place)
+            if stacked is not None:
+                return stacked
+        return (yield super()._sequence(source, type, place))
+
+    def _struct(self, source: Any, type: StructType, place: AccessPath) -> Task[tuple[object, ...]]:
+        if not is_mapping(source) and not is_array(source):
+            columns = columns_of(source)
+            if columns is not None:
+                return self._table(columns, type, place)
+        return (yield super()._struct(source, type, place))
+
+    def _table(self, columns: Mapping[str, Column], type: Type, place: AccessPath) -> Any:
+        """Return the value of a part of the type that a table of the client holds."""
+        what = self.data + (f" at {access_text(place)}" if place is not None else "")
+        lengths = {name: len(column) for name, column in columns.items()}
+        _check_lengths(f"{what}: client {self.client}", lengths)
+        rows = next(iter(lengths.values()), 0)
+        table = MemoryTable(what, columns, Groups.one(self.client, rows), None, self.rules)
+        return self.values.read_table(table, type, self.client)
+
+    def _array(self, source: object, dtype: DType) -> Array | None:
+        array = super()._array(source, dtype)
+        if array is not None or not is_numpy(source):
+            return array
+        stored = np.asarray(source)
+        if not is_convertible(stored.dtype, dtype):
+            return None
+        rounded = self.rules.casts.rounds("", dtype)
+        numbers = converted(stored, dtype, rounded)
+        if numbers is None:
+            help = None if rounded else rounding_help("0", stored.dtype, dtype, self.rules.words)
+            raise DataError(
+                "E677",
+                f"{self.data}: client {self.client}: {first_lost(stored, dtype, rounded)} of "
+                f"{stored.dtype} is not exactly one of {dtype}",
+                help=help or f"correct the number, or let the program take {stored.dtype}",
+            )
+        return numbers
+
+
+def _named_arrays(source: Any, type: Type) -> dict[str, Array] | None:
+    """Return the arrays of a mapping that has the names of an `.npz` file; None for any other
+    object."""
+    if not is_mapping(source) or isinstance(type, SequenceType):
+        return None
+    layout = stackable_layout(type)
+    names = [name for name in source if isinstance(name, str)]
+    if layout is None or len(names) < len(source):
+        return None
+    is_nested = any("/" in field.name for field in layout.fields)
+    is_alone = isinstance(type, TensorType)
+    if not (is_nested or is_alone):
+        return None
+    if not all(any(name in source for name in field.names()) for field in layout.fields):
+        return None
+    arrays: dict[str, Array] = {}
+    for name in names:
+        value = source[name]
+        if not is_numpy(value):
+            return None
+        arrays[name] = np.asarray(value)
+    return arrays
+
+
+def _columns(source: Any, element: Type) -> Mapping[str, Column] | None:
+    """Return an object as the columns of a sequence; None if its elements come one by one."""
+    if isinstance(element, StructType) or not is_listing(source):
+        columns = columns_of(source)
+        if columns is not None:
+            return columns
+    if is_array(source) and source.ndim and isinstance(element, TensorType):
+        column = array_column(source)
+        return None if column is None else {"0": column}
+    return None
+
+
+def _check_lengths(place: str, lengths: Mapping[str, int]) -> None:
+    first = next(iter(lengths), "")
+    for name, length in lengths.items():
+        if length != lengths[first]:
+            raise DataError(
+                "E620",
+                f"{place}: the array {name!r} has {length} elements and {first!r} has "
+                f"{lengths[first]}, expected the same number in all arrays of a sequence",
+            )
+
+
+def _has_shapes(dataset: Any) -> bool:
+    """Return whether a dataset ends, and its elements are tensors whose shapes are known."""
+    specs: list[Any] = [getattr(dataset, "element_spec", None)]
+    while specs:
+        spec = specs.pop()
+        if is_mapping(spec):
+            specs.extend(spec.values())
+        elif is_listing(spec):
+            specs.extend(spec)
+        else:
+            shape = getattr(spec, "shape", None)
+            if shape is None or not hasattr(shape, "is_fully_defined"):
+                return False
+            if not shape.is_fully_defined():
+                return False
+    return dataset.cardinality() != INFINITE
+
+
+def _stacked(
+    dataset: Any, type: SequenceType, reader: ClientReader, place: AccessPath
+) -> Stacked | None:
+    """Return a dataset's elements, read many at once; None if they must be read one by one."""
+    tensors = leaves(type.element)
+    if not all(isinstance(t, TensorType) and t.shape is not None for t in tensors) or not tensors:
+        return None
+    batched = _batched(type.element)
+    parts: list[Sequence[Any]] = []
+    for batch in dataset.batch(BATCH).as_numpy_iterator():
+        value = run(reader.read(batch, batched, (place, len(parts) * BATCH)))
+        parts.append(layout(batched).flatten(value))
+    if not parts:
+        return None
+    columns = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    whole = ArrayLayout(type).assemble(columns)
+    return whole if isinstance(whole, Stacked) else None
+
+
+def _batched(element: Type) -> Type:
+    """Return the type of many elements at once: each tensor has one more dimension."""
+    return rewrite(
+        element,
+        lambda t: (
+            TensorType(t.element_type, [None, *(t.shape or ())])
+            if isinstance(t, TensorType)
+            else None
+        ),
+    )

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from tffc.language.nodes import Binding, Block, Lambda, Node, Reference
 from tffc.language.types import Type
-from tffc.runtime.user_code.source import user_span
+from tffc.runtime.user_code.source import building_span
 from tffc.support.errors import ContextError, Span
 
 P = ParamSpec("P")
@@ -70,7 +70,7 @@ class FederatedContext(abc.ABC):
         """Bind `value` to the next symbol, with the source line of the user's code that caused
         it."""
         name = f"fc_{self.name}_symbol_{len(self.bindings)}"
-        self.bindings.append(Binding(name, value, user_span()))
+        self.bindings.append(Binding(name, value, building_span()))
         return Reference(name, value.type)
 
     @abc.abstractmethod

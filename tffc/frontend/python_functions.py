@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tffc.language.wire.python_functions import FUNCTIONS, CalledFunction, unknown_calls
-from tffc.runtime.user_code.source import is_users_file
+from tffc.runtime.user_code.source import nearest_line
 from tffc.support.errors import LanguageValueError, Span
 
 if TYPE_CHECKING:
@@ -79,7 +79,4 @@ def _registry() -> Any:
 def _user_span() -> Span | None:
     """Return the user's innermost line on the stack, also where AutoGraph has rewritten it."""
     stack = importlib.import_module("tensorflow.python.util.tf_stack").extract_stack()
-    for frame in reversed(stack):
-        if is_users_file(frame.filename):
-            return Span(frame.filename, frame.lineno)
-    return None
+    return nearest_line((frame.filename, frame.lineno) for frame in reversed(stack))

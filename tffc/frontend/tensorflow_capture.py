@@ -32,7 +32,6 @@ from tffc.frontend.tensorflow_values import (
     placeholders,
     tensor_names,
 )
-from tffc.graphs.node import all_nodes
 from tffc.language.nodes import Compiled
 from tffc.language.type_parts import without_containers
 from tffc.language.types import FunctionType, Type
@@ -118,7 +117,7 @@ def _run(
         if type(error).__module__.startswith("tensorflow.") and isinstance(replaced, TffcError):
             raise replaced from None
         if is_about_outside(error):
-            refused = made_outside(raised_span(error))
+            refused = made_outside(raised_span(error), error)
             raise refused.with_traceback(error.__traceback__) from None
         raise
 
@@ -146,14 +145,17 @@ def _taken(tf: TensorFlow, function: Callable[..., object], returned: Any) -> Ca
 
 
 def _check_seeds(graph_def: GraphDef) -> None:
-    """Refuse the traces of `tf.random.set_seed`: every run would draw the same numbers."""
-    for node in all_nodes(graph_def):
+    """Refuse the traces of `tf.random.set_seed`: every run would draw the same numbers.
+
+    As in TFF, functions may have them, such as those in which Keras makes its layers.
+    """
+    for node in graph_def.node:
         if "seed" in node.attr and node.attr["seed"].i not in (0, UNSET_GRAPH_SEED):
             raise LanguageValueError(
                 "E451",
                 f"the operation {node.name!r} draws from a seed set for the whole graph",
-                help="in place of tf.random.set_seed, give a seed to the operation, or use "
-                "tf.random.stateless_uniform and its like",
+                help="leave out tf.random.set_seed: an operation or layer with a seed of its own, "
+                "as in tf.random.uniform([], seed=4) or Dropout(0.5, seed=4), needs no other",
             )
 
 

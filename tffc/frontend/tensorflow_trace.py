@@ -10,7 +10,12 @@ from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
 from tffc.frontend.eager_semantics import create_variable
 from tffc.runtime.user_code.exception_hints import MAKE_OUTSIDE
-from tffc.runtime.user_code.source import entry_point, exception_text, user_span
+from tffc.runtime.user_code.source import (
+    entry_point,
+    exception_text,
+    is_in_library_of_tff,
+    user_span,
+)
 from tffc.support.errors import ContextError, Span
 
 if TYPE_CHECKING:
@@ -30,6 +35,12 @@ INSIDE_OF_FUNCTION = (
 """TensorFlow's messages about a tf.function that would create a variable at every call."""
 
 
+MAKE_IN_MODEL_FN = (
+    "tff.learning calls model_fn anew in each of its computations: make the model, with its "
+    "layers, losses and metrics, inside of model_fn"
+)
+
+
 def is_about_outside(error: Exception) -> bool:
     """Return whether TensorFlow refused a tensor, variable, table or dataset from outside the
     graph."""
@@ -38,13 +49,16 @@ def is_about_outside(error: Exception) -> bool:
     )
 
 
-def made_outside(span: Span | None = None) -> ContextError:
-    """Return the error for a tensor that cannot be used in the graph being built."""
+def made_outside(span: Span | None = None, error: Exception | None = None) -> ContextError:
+    """Return the error for a tensor that cannot be used in the graph being built; `error` is that
+    of TensorFlow, if it says so."""
     return ContextError(
         "E458",
         "a TensorFlow computation uses a tensor, variable, table or dataset that was made outside "
         "of it",
-        help="make it inside, or make it an argument; a constant can be a NumPy array",
+        help=MAKE_IN_MODEL_FN
+        if is_in_library_of_tff(error)
+        else "make it inside, or make it an argument; a constant can be a NumPy array",
         span=span,
     )
 

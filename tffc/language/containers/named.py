@@ -53,7 +53,7 @@ def is_named_class(source: object) -> bool:
     if not isinstance(source, type):
         return False
     kind = cast("type[Any]", source)
-    is_namedtuple = issubclass(kind, tuple) and hasattr(kind, "_fields")
+    is_namedtuple = tuple in kind.__mro__ and hasattr(kind, "_fields")
     return is_namedtuple or hasattr(kind, "__attrs_attrs__") or is_dataclass(kind)
 
 

@@ -1,5 +1,9 @@
 """Finding the user's code on the stack, and cleaning tracebacks of all other frames.
 
+An error points at the innermost line of the user's own code.  Code of packages that they installed
+may lie between that line and ours, above all that of TFF's libraries, which build programs; it is
+pointed at only if nothing else is there.
+
 Tracing runs user functions inside ours.  Every public function of the front end is an
 `entry_point`: an exception that leaves it, ours or the user's, shows no frames of this package, so
 it reads as if the user's functions had called each other.  Frames of TensorFlow, JAX and NumPy are
@@ -10,9 +14,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
@@ -31,6 +36,12 @@ LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
 FRAMEWORKS = frozenset({"absl", "jax", "jaxlib", "keras", "numpy", "tensorflow", "tf_keras"})
 """Packages that call the user's functions, as we do, or are called by them."""
 
+INSTALLED = ("site-packages", "dist-packages")
+"""The folders of installed packages."""
+
+LIBRARIES_OF_TFF = ("tensorflow_federated", "python")
+"""The folders, one in the other, of TFF's libraries, wherever their wheel is."""
+
 AUTOGRAPH = "__autograph_generated_file"
 """The prefix of files in which TensorFlow rewrites the user's functions."""
 
@@ -40,15 +51,40 @@ AUTOGRAPH_METADATA = "ag_error_metadata"
 
 
 def user_span() -> Span | None:
-    """Return the call in the user's source that is being executed: their innermost frame."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not _is_place(frame):
-        frame = frame.f_back
+    """Return the call in the user's source that is being executed: the innermost frame of theirs,
+    and not of a package, if there is one."""
+    own = min(_places(), key=lambda frame: distance(frame.f_code.co_filename), default=None)
+    return None if own is None else _span(own.f_code, own.f_lasti)
+
+
+def building_span() -> Span | None:
+    """Return the call that is being executed outside of this package and of frameworks, which may
+    be in a package that builds programs."""
+    frame = next(_places(), None)
     return None if frame is None else _span(frame.f_code, frame.f_lasti)
 
 
+def _places() -> Iterator[FrameType]:
+    """Yield the frames above the caller that are places of user code, innermost first."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if _is_place(frame):
+            yield frame
+        frame = frame.f_back
+
+
+def distance(file: str) -> int:
+    """Return how far a file that is not ours is from the user's own: 0 if it is theirs, 1 in an
+    installed package, and 2 in TFF's libraries."""
+    folders = file.split(os.sep)[:-1]
+    if LIBRARIES_OF_TFF in itertools.pairwise(folders):
+        return 2
+    return int(not set(folders).isdisjoint(INSTALLED))
+
+
 def is_users_file(file: str) -> bool:
-    """Return whether the user wrote a file: it is not ours, a framework's or the library's."""
+    """Return whether the user wrote a file, or installed it with a package that is no framework:
+    it is not ours or the library's."""
     if file.startswith((PACKAGE, "<frozen")) or not os.path.isabs(file):
         return False
     if os.path.basename(file).startswith(AUTOGRAPH):
@@ -60,6 +96,13 @@ def is_users_file(file: str) -> bool:
     return not file.startswith(LIBRARY)
 
 
+def nearest_line(lines: Iterable[tuple[str, int]]) -> Span | None:
+    """Return the user's innermost line of a stack of files and lines, the innermost first; as for
+    `user_span`, one of an installed package only if there is no other."""
+    own = [(file, line) for file, line in lines if is_users_file(file)]
+    return Span(*min(own, key=lambda place: distance(place[0]))) if own else None
+
+
 def raised_span(error: BaseException) -> Span | None:
     """Return where in the user's source an exception was raised: their innermost frame that it
     passed.
@@ -67,17 +110,40 @@ def raised_span(error: BaseException) -> Span | None:
     If AutoGraph rewrote that code, the line it was rewritten from.
     """
     metadata = getattr(error, AUTOGRAPH_METADATA, None)
-    for frame in () if metadata is None else metadata.translated_stack:
-        if frame.is_converted:
+    stack = () if metadata is None else metadata.translated_stack
+    rewritten = [frame for frame in stack if frame.is_converted]
+    passed = _passed(error)
+    if rewritten:
+        frame = min(rewritten, key=lambda frame: distance(frame.filename))
+        if passed is None or distance(frame.filename) <= distance(_file(passed)):
             return Span(frame.filename, frame.lineno)
-    passed = [link for link in _frames(error.__traceback__) if _is_place(link.tb_frame)]
-    return _span(passed[-1].tb_frame.f_code, passed[-1].tb_lasti) if passed else None
+    return None if passed is None else _span(passed.tb_frame.f_code, passed.tb_lasti)
+
+
+def _passed(error: BaseException) -> TracebackType | None:
+    """Return the innermost link of an exception's traceback that is in the user's source."""
+    places = [link for link in _frames(error.__traceback__) if _is_place(link.tb_frame)]
+    return min(reversed(places), key=lambda link: distance(_file(link)), default=None)
+
+
+def _file(link: TracebackType) -> str:
+    return link.tb_frame.f_code.co_filename
+
+
+def is_in_library_of_tff(error: BaseException | None = None) -> bool:
+    """Return whether TFF's libraries raised an exception, or are what is being executed."""
+    if error is None:
+        innermost = next((frame.f_code.co_filename for frame in _places()), "")
+    else:
+        files = [_file(link) for link in _frames(error.__traceback__) if _is_place(link.tb_frame)]
+        innermost = files[-1] if files else ""
+    return distance(innermost) == 2
 
 
 def raised_names(error: BaseException) -> set[str]:
     """Return the names defined where an exception was raised in the user's source."""
-    passed = [link.tb_frame for link in _frames(error.__traceback__) if _is_place(link.tb_frame)]
-    return {*passed[-1].f_locals, *passed[-1].f_globals} if passed else set()
+    passed = _passed(error)
+    return set() if passed is None else {*passed.tb_frame.f_locals, *passed.tb_frame.f_globals}
 
 
 def exception_text(error: BaseException) -> str:
@@ -108,9 +174,9 @@ def original_words(error: BaseException) -> tuple[str, str]:
 def entry_point(function: Callable[P, T]) -> Callable[P, T]:
     """Make `function` a boundary: exceptions leave it with the user's frames only.
 
-    An error of ours without a place gets the user's line that led to it: inside of `function` if
-    that ran user code, or else the line of its caller.  Errors about a file that could not be
-    loaded get none.
+    An error of ours without a place, or with one in an installed package, gets the user's line that
+    led to it: inside of `function` if that ran user code, or else the line of its caller.  Errors
+    about a file that could not be loaded get none.
     """
 
     @functools.wraps(function)
@@ -118,17 +184,19 @@ def entry_point(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*args, **kwargs)
         except BaseException as error:
-            if (
-                isinstance(error, TffcError)
-                and error.span is None
-                and not isinstance(error, LoadError)
-            ):
-                error.span = raised_span(error) or user_span()
+            if isinstance(error, TffcError) and not isinstance(error, LoadError):
+                error.span = _nearest(error.span, raised_span(error), user_span())
             keep_users_frames(error)
             # A bare raise adds no frame, so the traceback stays as it was set.
             raise
 
     return boundary
+
+
+def _nearest(*spans: Span | None) -> Span | None:
+    """Return the first of the places that are nearest to the user's own code."""
+    known = [span for span in spans if span is not None]
+    return min(known, key=lambda span: distance(span.file), default=None)
 
 
 def call_theirs(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -8,8 +8,10 @@ import json
 import pytest
 
 from tests.cli.conftest import Run
+from tffc.cli.commands import doctor
 from tffc.cli.commands.doctor import Needed, packages
 from tffc.support.version import VERSION
+from tffc.tff import finder
 
 
 def test_requirements_are_compared_with_what_is_installed() -> None:
@@ -37,6 +39,81 @@ def test_all_that_tffc_needs_is_told(run: Run) -> None:
     assert "\nneeded\n" in ran.stdout
     assert "\ntffc[beam]\n" in ran.stdout
     assert "tffc[test]" not in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("legacy", "installed", "finding"),
+    [
+        (
+            None,
+            {"keras": "3.12.0"},
+            "Keras 3, keras 3.12.0; TF_USE_LEGACY_KERAS=1 makes it Keras 2, which needs tf_keras",
+        ),
+        (
+            "0",
+            {"keras": "3.12.0", "tf_keras": "2.20.1"},
+            "Keras 3, keras 3.12.0; TF_USE_LEGACY_KERAS=1 makes it Keras 2, tf_keras 2.20.1",
+        ),
+        (
+            "1",
+            {"keras": "3.12.0", "tf_keras": "2.20.1"},
+            "Keras 2, tf_keras 2.20.1, because TF_USE_LEGACY_KERAS is set",
+        ),
+        (
+            "true",
+            {"keras": "3.12.0"},
+            "missing: it needs tf_keras, because TF_USE_LEGACY_KERAS is set",
+        ),
+        (None, {}, "missing: it needs keras"),
+    ],
+)
+def test_which_keras_a_program_gets(
+    monkeypatch: pytest.MonkeyPatch, legacy: str | None, installed: dict[str, str], finding: str
+) -> None:
+    monkeypatch.setattr(doctor, "_version", installed.get)
+    monkeypatch.delenv("TF_USE_LEGACY_KERAS", raising=False)
+    if legacy is not None:
+        monkeypatch.setenv("TF_USE_LEGACY_KERAS", legacy)
+    assert doctor.keras()["finding"] == finding
+
+
+@pytest.mark.parametrize(
+    ("folders", "version", "finding", "elsewhere"),
+    [
+        (
+            [],
+            None,
+            "not installed: tff.learning and others need 0.87; tffc explain E181",
+            "elsewhere nothing",
+        ),
+        (
+            ["there"],
+            "0.87.0",
+            "0.87.0: its libraries, such as tff.learning, run on tffc",
+            "elsewhere the installed package",
+        ),
+        (
+            ["there"],
+            "0.86.0",
+            "0.86.0: tffc runs the libraries of 0.87 only; tffc explain E181",
+            "elsewhere the installed package",
+        ),
+    ],
+)
+def test_what_the_name_of_tff_gives(
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    folders: list[str],
+    version: str | None,
+    finding: str,
+    elsewhere: str,
+) -> None:
+    monkeypatch.setattr(finder, "wheel_folders", lambda: folders)
+    monkeypatch.setattr(finder, "installed_version", lambda: version)
+    shown = run("doctor").stdout
+    assert f"\n  tensorflow-federated        {finding}\n" in shown
+    assert f"\n  import tensorflow_federated tffc in what tffc loads; {elsewhere}, unless " in shown
+    assert json.loads(run("doctor", "--json").stdout)["tensorflow_federated"]["version"] == version
 
 
 def test_findings_as_json(run: Run) -> None:

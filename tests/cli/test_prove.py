@@ -137,7 +137,8 @@ def test_three_arguments(run: Run) -> None:
 
 def test_compiled_and_proved(run: Run, tmp_path: pathlib.Path) -> None:
     run("compile", "round.py", "--form", "mapreduce", "--out", "plain")
-    assert run("compile", "round.py", "--form", "mapreduce", "--out", "out", "--prove").code == 0
+    ran = run("compile", "round.py", "--form", "mapreduce", "--out", "out", "--prove")
+    assert (ran.code, ran.stderr) == (0, "wrote out: mapreduce, 10 components, proved\n")
     manifests = (tmp_path / name / "manifest.json" for name in ("plain", "out"))
     plain, proved = (json.loads(path.read_text()) for path in manifests)
     recorded = proved.pop("proof")
@@ -154,8 +155,20 @@ def test_a_first_state_that_is_given_is_proved(run: Run, tmp_path: pathlib.Path)
     given = ("--initialize", "other.pb", "--prove")
     ran = run("compile", "process.py:process", "--form", "mapreduce", "--out", "out", *given)
     assert (ran.code, "wrote out" in ran.stderr) == (0, True)
+    assert ran.stderr.endswith("wrote out: mapreduce, 10 components, proved\n")
+    unsaid = "  except the first state: "
     assert run("prove", "out").stdout.endswith(
-        "  except the first state: the program does not say how it is made\n"
+        f"{unsaid}the bundle does not hold the program of it; to prove it too, name the process: "
+        "tffc prove MODULE.py:NAME out\n"
+    )
+    run("trace", "process.py:process", "-o", "round.pb")
+    assert run("prove", "round.pb", "out").stdout.endswith(
+        f"{unsaid}round.pb holds only the round; to prove it too, name the module of the process: "
+        "tffc prove MODULE.py:NAME out\n"
+    )
+    assert run("prove", "process.py:process.next", "out").stdout.endswith(
+        f"{unsaid}process.py:process.next is only the round; to prove it too, name the iterative "
+        "process\n"
     )
     ran = run("prove", "process.py:process", "out")
     assert ran.code == 1

@@ -28,8 +28,19 @@ def test_columns_are_aligned_below_their_names() -> None:
     ) == [
         "round      loss  examples  model.bias",
         "    1     2.500       120  -1.234e-05",
-        "    2    0.2500         7       1.000",
+        "    2    0.2500         7   1.000e+00",
     ]
+
+
+def test_numbers_in_a_column_are_written_alike() -> None:
+    numbers = [0.0, 871.44, 8714.4, 10840.2, 0.00012345, 9999999.0]
+    *fixed, _ = (line.split()[1] for line in shown(np.float32, *map(np.float32, [*numbers, 0]))[1:])
+    assert fixed == ["0.000", "871.4", "8714", "10840", "0.0001234", "9999999"]
+    numbers = [1e7, 5.0, 0.0, float("nan")]
+    texts = [line.split()[1] for line in shown(np.float32, *map(np.float32, numbers))[1:]]
+    assert texts == ["1.000e+07", "5.000e+00", "0.000e+00", "nan"]
+    array = np.array([1.0, 1e-9], np.float32)
+    assert shown((np.float32, [2]), array)[1].split("  ")[-1] == "[1.000e+00, 1.000e-09]"
 
 
 def test_a_column_gets_wider_for_a_value_that_needs_it() -> None:

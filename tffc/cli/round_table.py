@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tffc.language.values.concrete import flatten
 from tffc.runtime.data.json_values import paths
 from tffc.runtime.engines.rounds import Round
 from tffc.runtime.runs.metrics import EVALUATION, OutputTensor, named_outputs
+from tffc.runtime.runs.number_column import NumberColumn
 from tffc.support.printable import counted, printable
 
 FLOAT_WIDTH = 8
@@ -42,6 +44,7 @@ class RoundTable:
         self._evaluation = evaluation
         self._last = last
         self._widths: list[int] = []
+        self._columns: defaultdict[str, NumberColumn] = defaultdict(NumberColumn)
         self.room = width_of(sys.stdout)
         """The width that a line may take; None for any."""
         self.shortened: dict[str, None] = {}
@@ -102,7 +105,7 @@ class RoundTable:
     def _text(self, title: str, output: OutputTensor) -> str:
         if output.value is None:
             return ""
-        text = _short(output)
+        text = _short(output, self._columns[title])
         if text is None:
             self.shortened[title] = None
             text = _long(output)
@@ -127,25 +130,27 @@ def _least_width(output: OutputTensor) -> int:
     return FLOAT_WIDTH if is_float and getattr(output.value, "shape", ()) == () else 0
 
 
-def _short(output: OutputTensor) -> str | None:
-    """Return a tensor or sequence as short text, floats with four digits; None if it is long."""
+def _short(output: OutputTensor, column: NumberColumn) -> str | None:
+    """Return a tensor or sequence as short text, floats as in the column; None if it is long."""
     if isinstance(output.type, TensorType):
-        return short_text(output.value, output.type.element_type, _digits)
+        if output.type.element_type.is_floating and np.size(output.value) <= LONGEST:
+            column.see(np.ravel(output.value).astype(float).tolist())
+        return short_text(output.value, output.type.element_type, _digits_in(column))
     assert isinstance(output.type, SequenceType)
     if len(output.value) > LONGEST:
         return None
-    texts = [_element(each, output.type.element) for each in output.value]
+    texts = [_element(each, output.type.element, _digits_in(column)) for each in output.value]
     return None if None in texts else "[" + ", ".join(filter(None, texts)) + "]"
 
 
-def _element(value: Any, type: Type) -> str | None:
+def _element(value: Any, type: Type, digits: Callable[[Any], str]) -> str | None:
     """Return an element of a sequence, a struct as `<a=1, b=2>`; None if it is long."""
     if isinstance(type, TensorType):
-        return short_text(value, type.element_type, _digits)
+        return short_text(value, type.element_type, digits)
     parts: list[str] = []
     for name, part, inner in zip(paths(type), flatten(value, type), leaves(type), strict=True):
         text = (
-            short_text(part, inner.element_type, _digits) if isinstance(inner, TensorType) else None
+            short_text(part, inner.element_type, digits) if isinstance(inner, TensorType) else None
         )
         if text is None:
             return None
@@ -153,8 +158,8 @@ def _element(value: Any, type: Type) -> str | None:
     return f"<{', '.join(parts)}>"
 
 
-def _digits(number: Any) -> str:
-    return f"{float(number):#.4g}"
+def _digits_in(column: NumberColumn) -> Callable[[Any], str]:
+    return lambda number: column.text(float(number))
 
 
 def _long(output: OutputTensor) -> str:

@@ -29,6 +29,20 @@ def test_axes_have_names_and_ticks_at_nice_numbers() -> None:
     assert found == ["Metrics by round", "x", *up, *across, "round", "x"]
 
 
+def test_ticks_of_an_axis_are_written_alike() -> None:
+    assert numbers([7000.0, 12000.0])[:-2] == ["7000", "8000", "9000", "10000", "11000", "12000"]
+    assert numbers([0.0, 5e-6])[:-2] == ["0", "2e-06", "4e-06", "6e-06"]
+
+
+def test_an_evaluation_shares_the_panel_of_its_name() -> None:
+    rows = [MetricsRow(n, 1, 0, {"loss": 1.0}, {"loss": 0.5, "other": 1.0}) for n in (1, 2)]
+    picture = plot(rows)
+    assert picture.count('"curve curve-1"') == 1
+    for text in ("rounds", "evaluation", "evaluation.other"):
+        assert f">{text}<" in picture
+    assert ">evaluation.loss<" not in picture
+
+
 def test_rounds_are_whole() -> None:
     assert numbers([1.0, 2.0] * 20, first=11)[-4:] == ["20", "30", "40", "50"]
 

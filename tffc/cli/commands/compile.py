@@ -151,7 +151,8 @@ def compile_command(
         bundle = proved(bundle, program)
     with collector_paused():
         _write(bundle, out, steps, replace=force)
-    say(f"wrote {out}: {form}, {counted(len(bundle.components), 'component')}")
+    proof = ", proved" if bundle.prover is not None else ""
+    say(f"wrote {out}: {form}, {counted(len(bundle.components), 'component')}{proof}")
     tell_effects(bundle.run_by_rounds())
 
 

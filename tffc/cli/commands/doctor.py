@@ -22,6 +22,10 @@ FOR_DEVELOPERS = frozenset({"all", "benchmarks", "dev", "docs", "test"})
 """Extras for developers of tffc, and the one that combines several others."""
 
 
+LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
+"""The variable of the environment by which TensorFlow takes Keras 2."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Needed:
     """A package that tffc or an extra needs, the releases that fit, and the installed one."""
@@ -42,7 +46,7 @@ class Needed:
 @json_option
 def doctor_command(as_json: bool) -> None:
     """Show which packages are installed, whether their versions fit, and what to install for each
-    extra.
+    extra; which Keras a program gets, and what the name tensorflow_federated stands for.
 
     Imports nothing, not even TensorFlow. Exits with 1 if a package that tffc itself needs is
     missing or does not fit.
@@ -56,6 +60,54 @@ def doctor_command(as_json: bool) -> None:
     click.echo(_json(found) if as_json else "\n".join(_lines(found)))
     if any(each.extra is None and each.finding != "ok" for each in found):
         raise click.exceptions.Exit(1)
+
+
+def _version(name: str) -> str | None:
+    """Return the version of an installed distribution, or None if there is none."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def keras() -> dict[str, str | bool | None]:
+    """Return which Keras `tf.keras` is, and why: the switch of TensorFlow, and the packages."""
+    is_legacy = os.environ.get(LEGACY_KERAS) in ("1", "true", "True")
+    new, old = _version("keras"), _version("tf_keras")
+    if is_legacy:
+        finding = f"Keras 2, tf_keras {old}" if old else "missing: it needs tf_keras"
+        finding += f", because {LEGACY_KERAS} is set"
+    elif new is None:
+        finding = "missing: it needs keras"
+    else:
+        finding = f"Keras {new.partition('.')[0]}, keras {new}"
+        finding += f"; {LEGACY_KERAS}=1 makes it Keras 2, " + (
+            f"tf_keras {old}" if old else "which needs tf_keras"
+        )
+    return {"keras": new, "tf_keras": old, "legacy": is_legacy, "finding": finding}
+
+
+def federated() -> dict[str, str | bool | None]:
+    """Return the release of TensorFlow Federated's wheel, whether its libraries run on tffc, and
+    what its name gives."""
+    # Imported late: with it come the names of TFF.
+    from tffc.tff.finder import installed_version, wheel_folders
+    from tffc.tff.names import RELEASE
+
+    version, is_installed = installed_version(), bool(wheel_folders())
+    fits = is_installed and (version is None or f"{version}.".startswith(f"{RELEASE}."))
+    if not is_installed:
+        libraries = f"not installed: tff.learning and others need {RELEASE}; tffc explain E181"
+    elif fits:
+        libraries = f"{version or RELEASE}: its libraries, such as tff.learning, run on tffc"
+    else:
+        libraries = f"{version}: tffc runs the libraries of {RELEASE} only; tffc explain E181"
+    elsewhere = "the installed package" if is_installed else "nothing"
+    name = (
+        f"tffc in what tffc loads; elsewhere {elsewhere}, unless "
+        "tffc.install_as_tensorflow_federated() is called first"
+    )
+    return {"version": version, "installed": is_installed, "finding": libraries, "name": name}
 
 
 def _requirements() -> list[str]:
@@ -77,10 +129,7 @@ def packages(requirements: Iterable[str]) -> list[Needed]:
         extra = rest.strip("\"' ") if is_extra else None
         if extra in FOR_DEVELOPERS:
             continue
-        try:
-            installed = importlib.metadata.version(requirement.name)
-        except importlib.metadata.PackageNotFoundError:
-            installed = None
+        installed = _version(requirement.name)
         fits = installed is not None and requirement.specifier.contains(installed, prereleases=True)
         fitting = str(requirement.specifier)
         found.append(Needed(requirement.name, fitting, installed, fits, extra))
@@ -89,7 +138,8 @@ def packages(requirements: Iterable[str]) -> list[Needed]:
 
 def _json(found: list[Needed]) -> str:
     rows = [{**dataclasses.asdict(each), "finding": each.finding} for each in found]
-    return json_text({**_system(), "packages": rows}, indent=2)
+    more = {"keras": keras(), "tensorflow_federated": federated()}
+    return json_text({**_system(), **more, "packages": rows}, indent=2)
 
 
 def _system() -> dict[str, str | int]:
@@ -104,6 +154,12 @@ def _system() -> dict[str, str | int]:
 def _lines(found: list[Needed]) -> Iterable[str]:
     for name, value in _system().items():
         yield f"{name:<11} {value}"
+    wheel = federated()
+    yield ""
+    yield "frameworks"
+    yield f"  {'tf.keras':<27} {keras()['finding']}"
+    yield f"  {'tensorflow-federated':<27} {wheel['finding']}"
+    yield f"  {'import tensorflow_federated':<27} {wheel['name']}"
     for extra in dict.fromkeys(each.extra for each in found):
         rows = [each for each in found if each.extra == extra]
         yield ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from tffc.api.programs import Program
+from tffc.api.programs import TEXTS, Program
 from tffc.api.proofs import BundleProof, proof_of
 from tffc.assurance.proof.prove import VERSION, Proof, refusal
 from tffc.backends.bundle.bundle import Bundle, read_bundle
@@ -30,7 +31,8 @@ def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
     """Prove that a bundle computes what a program does, for all arguments.
 
     PROGRAM is a module, a .pb file or a typed text; by default, it is the program in the bundle.
-    Runs nothing, and does not load TensorFlow.
+    The first state is proved too if PROGRAM names the process in its module. Runs nothing, and does
+    not load TensorFlow, unless a module is traced.
 
     Exits with 0 if it is proved, with 1 if the two differ, and with 3 if it is undecided, because
     no rule of the prover covers something in the program.
@@ -52,7 +54,7 @@ def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
     elif proof.is_proved:
         show_line(f"{path}: proved, {proof.round.operations} operations")
         if proof.first_state is None and bundle.initialize is not None:
-            show_line("  except the first state: the program does not say how it is made")
+            show_line(f"  except the first state: {_without_first(path, given)}")
         if program.initialize is not None and bundle.initialize is None:
             show_line("  except the first state: the bundle does not make it")
     if as_json and proof.error is not None:
@@ -60,7 +62,22 @@ def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
     proof.check()
 
 
-def _read(path: str, given: list[str]) -> tuple[Bundle, Program]:
+def _without_first(path: str, given: Sequence[str]) -> str:
+    """Return why the first state of a bundle is not proved, and what would prove it."""
+    if not given:
+        return (
+            "the bundle does not hold the program of it; to prove it too, name the process: tffc "
+            f"prove MODULE.py:NAME {path}"
+        )
+    if given[0].endswith((".pb", *TEXTS)):
+        return (
+            f"{given[0]} holds only the round; to prove it too, name the module of the process: "
+            f"tffc prove MODULE.py:NAME {path}"
+        )
+    return f"{given[0]} is only the round; to prove it too, name the iterative process"
+
+
+def _read(path: str, given: Sequence[str]) -> tuple[Bundle, Program]:
     step(f"reading {path}")
     bundle = read_bundle(pathlib.Path(path))
     program = Program(bundle.computation)

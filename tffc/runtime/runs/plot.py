@@ -6,10 +6,12 @@ import dataclasses
 import math
 import pathlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from typing import NamedTuple
 
-from tffc.runtime.runs.metrics import MetricsRow, curves
+from tffc.runtime.runs.metrics import EVALUATION, MetricsRow, curves
+from tffc.runtime.runs.number_column import NumberColumn
 from tffc.support.printable import printable
 
 TITLE = 30
@@ -17,6 +19,9 @@ TITLE = 30
 
 TICKS = 5
 """About how many ticks an axis has."""
+
+KEY = 22
+"""The height of the key of a panel with two curves."""
 
 MOST_DOTS = 50
 """With more points than this, only the line is drawn."""
@@ -36,6 +41,8 @@ class PlotArea:
     right: int = 20
     above: int = 30
     below: int = 44
+    names_axis: bool = True
+    """Whether the name of a metric stands beside its axis too."""
 
     @property
     def outer_width(self) -> int:
@@ -51,11 +58,40 @@ class PlotArea:
 WIDE = PlotArea()
 
 
+class Panel(NamedTuple):
+    """The curve of a metric, and that of the evaluation's result of the same name, if any."""
+
+    name: str
+    points: Points
+    evaluated: Points = ()
+
+    @property
+    def series(self) -> list[Points]:
+        """The curves."""
+        return [self.points, *([self.evaluated] if self.evaluated else [])]
+
+    def height(self, area: PlotArea) -> int:
+        """Return the height of the panel, with the key of two curves."""
+        return area.outer_height + (KEY if self.evaluated else 0)
+
+
+def panels_of(rows: Iterable[MetricsRow]) -> list[Panel]:
+    """Return the panels of the metrics in some rows; results of evaluations that are no metrics too
+    have their own."""
+    metrics = curves(rows)
+    panels: list[Panel] = []
+    for name, points in metrics.items():
+        inner = name.removeprefix(EVALUATION)
+        if not name.startswith(EVALUATION) or inner not in metrics:
+            panels.append(Panel(name, points, metrics.get(EVALUATION + name, ())))
+    return panels
+
+
 def plot(rows: Iterable[MetricsRow]) -> str:
     """Return the picture of the metrics in some rows, the first metric at the top."""
-    panels = list(curves(rows).items())
-    width, panel = WIDE.outer_width, WIDE.outer_height
-    height = TITLE + panel * max(1, len(panels))
+    panels = panels_of(rows)
+    width = WIDE.outer_width
+    height = TITLE + (sum(panel.height(WIDE) for panel in panels) or WIDE.outer_height)
     title = "Metrics by round" if panels else "No round has put out a number"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -64,8 +100,10 @@ def plot(rows: Iterable[MetricsRow]) -> str:
         f'<text x="{WIDE.left + WIDE.width / 2:g}" y="22" text-anchor="middle" font-size="16" '
         f'fill="currentColor">{title}</text>',
     ]
-    for index, (name, points) in enumerate(panels):
-        parts += draw_panel(name, [points], WIDE, TITLE + index * panel)
+    top = TITLE
+    for panel in panels:
+        parts += draw_panel(panel.name, panel.series, WIDE, top)
+        top += panel.height(WIDE)
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -101,11 +139,23 @@ def draw_panel(name: str, series: Sequence[Points], area: PlotArea, top: int = 0
         parts.append(_text(x, bottom + 18, label, 'text-anchor="middle"'))
     middle = top + area.height / 2
     parts.append(_text(area.left + area.width / 2, bottom + 34, "round", 'text-anchor="middle"'))
-    turned = f'text-anchor="middle" transform="rotate(-90 16 {middle:g})"'
-    parts.append(_text(16, middle, _abridged(name), turned))
+    if area.names_axis:
+        turned = f'text-anchor="middle" transform="rotate(-90 16 {middle:g})"'
+        parts.append(_text(16, middle, _abridged(name), turned))
     for index, points in enumerate(series):
         parts += _curve([(x_of(number), y_of(value)) for number, value in points], index)
-    return parts
+    return parts if len(series) < 2 else [*parts, *_key(area, bottom + area.below)]
+
+
+def _key(area: PlotArea, top: int) -> Iterator[str]:
+    """Yield the names of two curves, below a panel."""
+    middle = area.left + area.width // 2
+    for index, (label, x) in enumerate((("rounds", area.left), ("evaluation", middle))):
+        yield (
+            f'<line class="key key-{index}" stroke-width="2" x1="{x}" y1="{top + 8}" '
+            f'x2="{x + 24}" y2="{top + 8}"/>'
+        )
+        yield _text(x + 30, top + 12, label, "")
 
 
 def _curve(places: Sequence[tuple[float, float]], index: int) -> list[str]:
@@ -129,7 +179,9 @@ def _line(x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def _text(x: float, y: float, text: str, more: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="currentColor" {more}>{text}</text>'
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" fill="currentColor"{" " * bool(more)}{more}>{text}</text>'
+    )
 
 
 def _extent(values: Sequence[float]) -> tuple[float, float]:
@@ -159,8 +211,22 @@ def _ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
 
 def _labels(ticks: Sequence[float]) -> list[str]:
     """Return numbers as texts, with as many digits as needed to tell them apart."""
+    column = NumberColumn()
+    column.see(ticks)
     for digits in range(4, 18):
-        labels = [f"{tick + 0.0:.{digits}g}" for tick in ticks]
+        labels = [_label(tick + 0.0, digits, column.has_exponents) for tick in ticks]
         if len(set(labels)) == len(set(ticks)):
             return labels
     return [repr(tick) for tick in ticks]
+
+
+def _label(tick: float, digits: int, has_exponent: bool) -> str:
+    """Return a tick as a text without zeros at its end."""
+    if tick == 0:
+        return "0"
+    if has_exponent:
+        mantissa, _, power = f"{tick:.{digits - 1}e}".partition("e")
+        return f"{mantissa.rstrip('0').rstrip('.')}e{power}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(tick))))
+    text = f"{tick:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if decimals else text

@@ -10,13 +10,14 @@ import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from tffc.runtime.engines.speed import PARTS, REST
-from tffc.runtime.runs.metrics import EVALUATION, MetricsRow, curves
-from tffc.runtime.runs.plot import PlotArea, Points, draw_panel
+from tffc.runtime.runs.metrics import MetricsRow, curves
+from tffc.runtime.runs.number_column import NumberColumn
+from tffc.runtime.runs.plot import Panel, PlotArea, Points, draw_panel, panels_of
 from tffc.runtime.runs.report import RunReport
 from tffc.support.printable import printable
 from tffc.support.web_page import web_page
 
-NARROW = PlotArea(width=290, height=150, left=74, right=16)
+NARROW = PlotArea(width=290, height=150, left=74, right=16, names_axis=False)
 """The size of a panel that fits a phone."""
 
 MOST_PANELS = 200
@@ -87,41 +88,26 @@ def _facts(report: RunReport) -> list[str]:
 
 def _metrics(rows: Sequence[MetricsRow]) -> list[str]:
     """Return the plots of metrics; one that is also in evaluations has both curves in one panel."""
-    metrics = curves(rows)
-    panels: list[tuple[str, Points, Points]] = []
-    for name, points in metrics.items():
-        inner = name.removeprefix(EVALUATION)
-        if name.startswith(EVALUATION) and inner in metrics and inner != name:
-            continue
-        panels.append((name, points, metrics.get(EVALUATION + name, ())))
+    panels = panels_of(rows)
     lines = ["<h2>Metrics</h2>"]
     if not panels:
         return [*lines, "<p>No round has put out a number.</p>"]
-    lines += ['<ul class="panels">', *(_panel(*panel) for panel in panels[:MOST_PANELS]), "</ul>"]
+    lines += ['<ul class="panels">', *map(_panel, panels[:MOST_PANELS]), "</ul>"]
     if len(panels) > MOST_PANELS:
         lines.append(f"<p>{len(panels) - MOST_PANELS} more are in the table of the run.</p>")
     return lines
 
 
-def _panel(name: str, points: Points, evaluated: Points = ()) -> str:
-    series = [_thinned(points), *([_thinned(evaluated)] if evaluated else [])]
-    shown = _text(name)
-    first, last = points[0], points[-1]
+def _panel(panel: Panel) -> str:
+    shown = _text(panel.name)
+    first, last = panel.points[0], panel.points[-1]
     about = f"{shown}, from {first[1]:.4g} in round {first[0]} to {last[1]:.4g} in round {last[0]}"
-    height = NARROW.outer_height + (22 if evaluated else 0)
+    size = f"0 0 {NARROW.outer_width} {panel.height(NARROW)}"
     parts = [
-        f'<li><svg viewBox="0 0 {NARROW.outer_width} {height}" role="img" aria-label="{about}">',
+        f'<li><svg viewBox="{size}" role="img" aria-label="{about}">',
         f"<title>{about}</title>",
-        *draw_panel(_abridged(name, 40), series, NARROW),
+        *draw_panel(_abridged(panel.name, 40), list(map(_thinned, panel.series)), NARROW),
     ]
-    if evaluated:
-        for index, (label, x) in enumerate((("rounds", NARROW.left), ("evaluation", 190))):
-            y = NARROW.outer_height + 8
-            parts.append(
-                f'<line class="key key-{index}" stroke-width="2" x1="{x}" y1="{y}" '
-                f'x2="{x + 24}" y2="{y}"/><text x="{x + 30}" y="{y + 4}" '
-                f'fill="currentColor">{label}</text>'
-            )
     return "".join([*parts, "</svg></li>"])
 
 
@@ -159,7 +145,7 @@ def _times(report: RunReport) -> list[str]:
         "seconds a round": took,
         "seconds an evaluation": measured,
     }
-    drawn = [_panel(name, points) for name, points in panels.items() if points]
+    drawn = [_panel(Panel(name, points)) for name, points in panels.items() if points]
     lines += ['<ul class="panels">', *drawn, "</ul>"]
     known = [observed for _, observed in seen if observed.parts and observed.workers is not None]
     if not known:
@@ -310,6 +296,9 @@ def _rounds(report: RunReport) -> list[str]:
     if not rows:
         return []
     names = list(dict.fromkeys(name for row in rows for name in _numbers_of(row)))[:MOST_PANELS]
+    columns = {name: NumberColumn(5) for name in names}
+    for name, column in columns.items():
+        column.see(values[name] for row in rows if name in (values := _numbers_of(row)))
     lines: list[tuple[str, ...]] = []
     for row in rows:
         seen, values = report.observed.get(row.round), _numbers_of(row)
@@ -319,7 +308,7 @@ def _rounds(report: RunReport) -> list[str]:
                 f"{row.clients:,}",
                 f"{row.skipped:,}",
                 _time(seen.seconds) if seen else "",
-                *(f"{values[name]:.5g}" if name in values else "" for name in names),
+                *(columns[name].text(values[name]) if name in values else "" for name in names),
             )
         )
     head = ("round", "clients", "left out", "time", *map(_text, names))

@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from tffc.api.compiling import compiled
-from tffc.api.data import Data, source_of
 from tffc.api.plan import RunPlan, evaluation_of
 from tffc.api.programs import Source, opened, or_missing_bundle, round_of
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.deploy.engines import choose_engine
 from tffc.language.types import Type, to_type
 from tffc.language.values.concrete import to_python
+from tffc.runtime.data.clients import Data, source_of
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.effects.consent import check_can_run
 from tffc.runtime.engines.engine import OFF, Batching

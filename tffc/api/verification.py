@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection
 
 from tffc.api.compiling import pipeline_of
-from tffc.api.data import Data, source_of
 from tffc.api.programs import Program, Source, program_of, round_of
 from tffc.assurance.validation.arguments import usual_trials
 from tffc.assurance.validation.real_data import RealData
@@ -16,6 +14,7 @@ from tffc.assurance.validation.validate import validate
 from tffc.language.types import FunctionType
 from tffc.passes import Pipeline
 from tffc.passes.table import default_pipeline
+from tffc.runtime.data.clients import Data
 from tffc.runtime.data.source import Progress, no_progress
 from tffc.runtime.effects.consent import check_consent, read_kinds
 
@@ -89,7 +88,7 @@ def _arguments(program: Program, trials: int | None, seed: int, data: Data | Non
     round_, type = program.computation, program.computation.type
     count = usual_trials(round_) if trials is None else trials
     if data is not None and isinstance(type, FunctionType):
-        arguments: Arguments = RealData(type, functools.partial(source_of, data), count, seed)
+        arguments: Arguments = RealData(type, data, count, seed)
     else:
         parameter = type.parameter if isinstance(type, FunctionType) else None
         arguments = Arguments(parameter, count, seed)

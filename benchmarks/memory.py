@@ -25,7 +25,7 @@ import numpy as np
 
 import tffc as tff
 from benchmarks.averaging import FEATURES, SHAPES, build
-from tffc.api.data import source_of
+from tffc.runtime.data.clients import source_of
 from tffc.runtime.data.packed import PackedFolder
 from tffc.runtime.data.packing import write_pack
 from tffc.runtime.data.source import ClientSource

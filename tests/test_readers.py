@@ -42,6 +42,7 @@ MEMORY = "what the node remembers of a sum, which only its own process writes"
 PART = "a part of what a reader in another module reads"
 ELSEWHERE: Mapping[str, str] = {
     "runtime/batching/retrace.py": OWN,
+    "runtime/data/arrow_messages.py": PART,
     "deploy/beam/shipment.py": PEER,
     "runtime/engines/encoding.py": PEER,
     "runtime/runs/metrics.py": PART,

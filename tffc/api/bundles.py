@@ -22,7 +22,6 @@ from tffc.api import (
     verification,
 )
 from tffc.api.boundary import public
-from tffc.api.data import Data
 from tffc.api.pages import HtmlPage
 from tffc.api.programs import OpenedBundle, Source, origin_of, program_of, round_of
 from tffc.api.proofs import BundleProof
@@ -37,6 +36,7 @@ from tffc.backends.bundle.cell import bundle_cell
 from tffc.deploy.export.kind import Exported
 from tffc.language.values.concrete import to_python
 from tffc.passes import Pipeline
+from tffc.runtime.data.clients import Data
 from tffc.runtime.effects.consent import check_can_run
 
 

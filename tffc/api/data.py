@@ -9,18 +9,18 @@ What these return can be given to `tffc.run`, `tffc.verify` and `describe`.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from tffc.language.types import Type
 from tffc.runtime.data import splits
+from tffc.runtime.data.clients import Clients as Clients
 from tffc.runtime.data.clients import (
-    Clients,
     Columns,
+    Data,
     clients_by,
     clients_of,
     clients_split,
+    data_of,
     label_codes,
     row_count,
     rules_of,
@@ -28,22 +28,10 @@ from tffc.runtime.data.clients import (
 )
 from tffc.runtime.data.description import DataFigures
 from tffc.runtime.data.description import describe as figures_of
-from tffc.runtime.data.groups import ValuesInMemory
-from tffc.runtime.data.location import open_data, open_source
-from tffc.runtime.data.python_function import ClientData
-from tffc.runtime.data.source import ClientSource, DataSet, check_all
 from tffc.support.errors import DataError, LanguageValueError
-from tffc.support.guards import is_path, is_sequence
 
 PerColumn: TypeAlias = "Any | Mapping[str, Any]"
 """A value for all columns, or one for each named column."""
-
-
-ClientValues: TypeAlias = "Sequence[Any] | Mapping[Any, Any] | ClientData"
-
-Data: TypeAlias = "ClientSource | DataSet | str | os.PathLike[str] | ClientValues"
-"""Clients' data: what `clients` and the splits return, a location as for `tffc run --data`, a list
-or mapping with a value for each client, a `ClientData`, or a source."""
 
 
 def clients(
@@ -204,35 +192,3 @@ def describe(data: Data) -> DataFigures:
     """
     opened = data_of(data)
     return opened.describe() if isinstance(opened, Clients) else figures_of(opened)
-
-
-def data_of(data: Any) -> DataSet:
-    """Return the clients of a location, of what `clients` takes, or of what it returns.
-
-    Raises:
-      DataError: there are no clients.
-      LanguageTypeError: the object has none.
-    """
-    if is_path(data):
-        return open_data(data)
-    if hasattr(data, "typed") and hasattr(data, "kinds"):
-        return data
-    return clients_of(data, rules_of("data", None, None, None))
-
-
-def source_of(data: Any, type: Type) -> ClientSource:
-    """Return clients' data as a source of values of a type; files are checked.
-
-    Raises:
-      DataError: it cannot be read, or does not fit.
-      LanguageTypeError: the object has no clients.
-    """
-    if is_path(data):
-        source = open_source(os.fspath(data), type)
-        check_all(source)
-        return source
-    if hasattr(data, "clients") and hasattr(data, "read"):
-        return data
-    if is_sequence(data) and not data:
-        return ValuesInMemory(type, ())
-    return data_of(data).typed(type)

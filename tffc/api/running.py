@@ -10,7 +10,6 @@ from typing import Any
 
 from tffc.api.boundary import public
 from tffc.api.compiling import compiled
-from tffc.api.data import Data, source_of
 from tffc.api.plan import RunPlan, evaluation_of
 from tffc.api.programs import OpenedBundle, Source, opened, or_missing_bundle, origin_of, round_of
 from tffc.api.runs import Run, WrittenTypes, state_of
@@ -18,6 +17,7 @@ from tffc.backends.bundle.bundle import Bundle
 from tffc.deploy.engines import choose_engine
 from tffc.language.types import to_type
 from tffc.language.values.concrete import to_python
+from tffc.runtime.data.clients import Data, source_of
 from tffc.runtime.effects.consent import check_can_run, read_kinds
 from tffc.runtime.engines.engine import OFF, Batching
 from tffc.runtime.engines.process import Process, check_beginning

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Collection
 from typing import Any
 
 from tffc.api.boundary import public
 from tffc.api.compiling import pipeline_of
-from tffc.api.data import Data, source_of
 from tffc.api.programs import Program, Source, opened, origin_of, program_of, round_of
 from tffc.api.progress import progress_of
 from tffc.assurance.validation.arguments import usual_trials
@@ -23,6 +21,7 @@ from tffc.backends.forms.form import Form
 from tffc.language.types import FunctionType
 from tffc.passes import Pipeline
 from tffc.passes.table import default_pipeline
+from tffc.runtime.data.clients import Data
 from tffc.runtime.data.source import Progress, no_progress
 from tffc.runtime.effects.consent import check_consent, read_kinds
 from tffc.support.errors import LanguageValueError
@@ -122,7 +121,7 @@ def _arguments(program: Program, trials: int | None, seed: int, data: Data | Non
     round_, type = program.computation, program.computation.type
     count = usual_trials(round_) if trials is None else trials
     if data is not None and isinstance(type, FunctionType):
-        arguments: Arguments = RealData(type, functools.partial(source_of, data), count, seed)
+        arguments: Arguments = RealData(type, data, count, seed)
     else:
         parameter = type.parameter if isinstance(type, FunctionType) else None
         arguments = Arguments(parameter, count, seed)

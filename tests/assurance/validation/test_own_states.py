@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import pathlib
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +12,6 @@ import tensorflow as tf
 
 import tffc as tff
 from tests.assurance.validation.parts import required, section
-from tffc.api.data import source_of
 from tffc.assurance.validation import validate
 from tffc.assurance.validation.coverage import NothingCompared
 from tffc.assurance.validation.real_data import RealData
@@ -50,7 +48,7 @@ class Process:
         others = (
             Arguments(type.parameter, count, seed=0)
             if location is None
-            else RealData(type, functools.partial(source_of, location), count, seed=0)
+            else RealData(type, location, count, seed=0)
         )
         others.constants = text_constants(self.round.node)
         return OwnStates(self.round.node, self.initialize.node, others)

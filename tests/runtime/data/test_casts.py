@@ -456,3 +456,30 @@ def test_a_path_to_a_compressed_file_says_of_which_kind_it_is() -> None:
     with pytest.raises(DataError) as caught:
         open_data("visits.csv.gz")
     assert caught.value.help == "say of which kind it is: csv:visits.csv.gz"
+
+
+TIMES = {
+    "date32": pa.array([19844, 19845], pa.date32()),
+    "seconds": pa.array([19844 * 86400, 19845 * 86400], pa.timestamp("s", "Europe/Rome")),
+    "nanoseconds": pa.array([19844 * 86400 * 10**9, 19845 * 86400 * 10**9], pa.timestamp("ns")),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_times_in_parquet_are_numbers_in_the_unit_that_is_named(kind: str) -> None:
+    location = write_pandas(client=["ada", "ada"], x=TIMES[kind])
+    days = open_source(f"{location}?times=days", rows_of(x=np.int32))
+    assert [int(x) for (x,) in days.read("ada")] == [19844, 19845]
+    since = open_source(f"{location}?times=x:hours since 2024-05-01", rows_of(x=np.float32))
+    assert [float(x) for (x,) in since.read("ada")] == [0.0, 24.0]
+    assert "does not say a unit of time [E639]" in refusal(
+        f"{location}?times=x:day", rows_of(x=np.int32)
+    )
+
+
+def test_times_in_csv_are_numbers_in_the_unit_that_is_named(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "at.csv"
+    path.write_text("client,x\nada,2024-05-01\nada,2024-05-01 12:30:00.5+02:00\n")
+    seconds = open_source(f"csv:{path}?times=seconds since 2024-05-01", rows_of(x=np.float64))
+    assert [float(x) for (x,) in seconds.read("ada")] == [0.0, 37800.5]
+    assert "expected int32" in refusal(f"csv:{path}?times=days", rows_of(x=np.int32))

@@ -6,7 +6,7 @@ The server state is the program's own where it has one, and is generated from it
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from tffc.assurance.validation.arguments import (
     FIRST,
@@ -20,30 +20,22 @@ from tffc.assurance.validation.arguments import (
 from tffc.assurance.validation.sources import Arguments
 from tffc.language.type_parts import local_type
 from tffc.language.types import CLIENTS, FederatedType, FunctionType, StructType, Type
-from tffc.runtime.data.source import ClientSource
+from tffc.runtime.data.clients import Data, source_of
 from tffc.support.errors import ValidationError
 
 
 class RealData(Arguments):
     """Arguments of up to `MAX_CLIENTS` clients drawn from a data set by a seed.
 
-    `open_source` returns the clients, given the type of the value that each holds.
-
     Raises:
       ValidationError: the program does not take a state and clients' data.
       DataError: the clients' data cannot be read, or does not fit its type.
     """
 
-    def __init__(
-        self,
-        type: FunctionType,
-        open_source: Callable[[Type], ClientSource],
-        count: int,
-        seed: int,
-    ) -> None:
+    def __init__(self, type: FunctionType, held: Data, count: int, seed: int) -> None:
         super().__init__(type.parameter, count, seed)
         self._state, data = _parts(type)
-        self._source = open_source(local_type(data))
+        self._source = source_of(held, local_type(data))
 
     def __iter__(self) -> Iterator[ArgumentCase]:
         for index in range(self.count):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
@@ -13,25 +14,35 @@ from tffc.runtime.data.casts import Casts
 from tffc.runtime.data.cells import Rules
 from tffc.runtime.data.columns import Column, JoinedColumn, columns_of
 from tffc.runtime.data.description import DataFigures, describe
+from tffc.runtime.data.groups import ValuesInMemory
+from tffc.runtime.data.location import open_data, open_source
 from tffc.runtime.data.memory import Groups, MemoryTable, client_codes, grouped
 from tffc.runtime.data.python_function import (
+    ClientData,
     ListedValues,
     PythonValues,
     RenamedValues,
     is_client_data,
 )
 from tffc.runtime.data.read_once import ReadOnce
-from tffc.runtime.data.source import CheckedSource, DataSet, Origin
+from tffc.runtime.data.source import CheckedSource, ClientSource, DataSet, Origin, check_all
 from tffc.runtime.data.table import check_client_column
 from tffc.runtime.data.times import parse_times
 from tffc.runtime.data.wording import PYTHON
 from tffc.support.errors import DataError, LanguageTypeError
-from tffc.support.guards import Array, is_listing, is_mapping, is_scalar, is_sequence
+from tffc.support.guards import Array, is_listing, is_mapping, is_path, is_scalar, is_sequence
 from tffc.support.near import did_you_mean
 
 Columns: TypeAlias = "Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]]"
 """Columns in the order of a type's tensors, or by the tensors' names; several together are a
 vector."""
+
+
+ClientValues: TypeAlias = "Sequence[Any] | Mapping[Any, Any] | ClientData"
+
+Data: TypeAlias = "ClientSource | DataSet | str | os.PathLike[str] | ClientValues"
+"""Clients' data: what `clients` and the splits return, a location as for `tffc run --data`, a list
+or mapping with a value for each client, a `ClientData`, or a source."""
 
 
 class Clients:
@@ -292,3 +303,35 @@ def _named(what: str, data: Mapping[object, object]) -> Mapping[Any, object]:
             help="give clients different names",
         )
     return RenamedValues(data, named)
+
+
+def data_of(data: Any) -> DataSet:
+    """Return the clients of a location, of what `clients` takes, or of what it returns.
+
+    Raises:
+      DataError: there are no clients.
+      LanguageTypeError: the object has none.
+    """
+    if is_path(data):
+        return open_data(data)
+    if hasattr(data, "typed") and hasattr(data, "kinds"):
+        return data
+    return clients_of(data, rules_of("data", None, None, None))
+
+
+def source_of(data: Any, type: Type) -> ClientSource:
+    """Return clients' data as a source of values of a type; files are checked.
+
+    Raises:
+      DataError: it cannot be read, or does not fit.
+      LanguageTypeError: the object has no clients.
+    """
+    if is_path(data):
+        source = open_source(data, type)
+        check_all(source)
+        return source
+    if hasattr(data, "clients") and hasattr(data, "read"):
+        return data
+    if is_sequence(data) and not data:
+        return ValuesInMemory(type, ())
+    return data_of(data).typed(type)

@@ -129,6 +129,7 @@ class CsvFile(Table):
                 counts[numbers[cells[self._client]]] += 1
         return counts
 
+    @reader("a CSV file", DataError)
     def scan(self) -> Iterator[tuple[str, Cells]]:
         """See `ScannedData`."""
         for rows in self._parts():

@@ -120,6 +120,7 @@ class NpzFolder:
             for (name, field), array in sorted(pairs, key=lambda pair: pair[0][0])
         }
 
+    @reader("a folder of .npz files", DataError)
     def scan(self) -> Iterator[tuple[str, Cells]]:
         """See `ScannedData`."""
         for client in self.clients:

@@ -188,6 +188,7 @@ class MemoryTable(Table):
                 "E628",
                 f"{self.location}: client {client}: the column {wanted.name!r} has a string that "
                 f"is not Unicode text: {error}",
+                help="correct the text, or give bytes",
             ) from error
         if wanted.type.shape is not None and not shape_is_assignable(
             wanted.type.shape, strings.shape[1:]

@@ -111,7 +111,7 @@ class ClientReader(ValueReader):
         stored = np.asarray(source)
         if not is_convertible(stored.dtype, dtype):
             return None
-        rounded = self.rules.casts.rounds("", dtype)
+        rounded = self.rules.casts.rounds("0", dtype)
         numbers = converted(stored, dtype, rounded)
         if numbers is None:
             help = None if rounded else rounding_help("0", stored.dtype, dtype, self.rules.words)

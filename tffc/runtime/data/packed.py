@@ -28,6 +28,7 @@ from tffc.language.dtypes import DType
 from tffc.language.types import Type
 from tffc.runtime.data.arrays import ArrayLayout, Field, Header, headers_text, to_memory
 from tffc.runtime.data.arrow import load_arrow
+from tffc.runtime.data.arrow_messages import is_compressed, next_message
 from tffc.runtime.data.casts import Casts, string_array
 from tffc.runtime.data.cells import check_named
 from tffc.runtime.data.columns import Cells, cells_of_array, equal_lengths
@@ -124,6 +125,7 @@ class PackedFolder:
             kinds[array.name] = headers_text({(array.kept_as, tuple(s.tolist())) for s in ends})
         return kinds
 
+    @reader("a pack", DataError)
     def scan(self) -> Iterator[tuple[str, Cells]]:
         """See `ScannedData`."""
         for client in self.clients:
@@ -279,7 +281,7 @@ class PackedFolder:
         try:
             stream = arrow.PythonFile(content, "r")
             messages = arrow.ipc.MessageReader.open_stream(stream)
-            message = _next_message(messages)
+            message = next_message(messages)
             # Arrow does not check that the message it is given is a schema.
             if message is None or message.type != "schema":
                 raise ValueError("it does not begin with a schema")
@@ -288,8 +290,8 @@ class PackedFolder:
                 raise ValueError("its columns are not those that the manifest says")
             if schema.metadata != expected.metadata:
                 raise ValueError(f"its {MANIFEST} is that of another pack")
-            while (message := _next_message(messages)) is not None:
-                if message.type != "record batch" or _is_compressed(message.metadata):
+            while (message := next_message(messages)) is not None:
+                if message.type != "record batch" or is_compressed(message.metadata):
                     raise ValueError(f"it has a {message.type} that is compressed or not expected")
                 batch = arrow.ipc.read_record_batch(message, schema)
                 content.fill(_described(batch))
@@ -581,38 +583,3 @@ class PackedClients(TypedClients[PackedFolder]):
 
     def _named(self, client: str) -> str:
         return f"{self.data.path}: client {client}"
-
-
-def _next_message(messages: Any) -> Any:
-    """Return the next message of an Arrow stream, or None at its end."""
-    try:
-        return messages.read_next_message()
-    except StopIteration:
-        return None
-
-
-def _is_compressed(metadata: Any) -> bool:
-    """Return whether an Arrow message, already verified, says that its buffers are compressed.
-
-    Arrow would allocate whatever decompressed size they claim.  The message is a FlatBuffers table:
-    its third field is the record batch, whose fourth field says how the buffers are compressed
-    (https://github.com/apache/arrow/blob/main/format/Message.fbs).
-    """
-    content = metadata.to_pybytes()
-    (root,) = struct.unpack_from("<I", content)
-    header = _field(content, root, 2)
-    if header is None:
-        return False
-    (distance,) = struct.unpack_from("<I", content, header)
-    return _field(content, header + distance, 3) is not None
-
-
-def _field(content: bytes, table: int, number: int) -> int | None:
-    """Return the offset of a field of a FlatBuffers table, or None if the table does not have
-    it."""
-    (back,) = struct.unpack_from("<i", content, table)
-    (size,) = struct.unpack_from("<H", content, table - back)
-    if 4 + 2 * number >= size:
-        return None
-    (offset,) = struct.unpack_from("<H", content, table - back + 4 + 2 * number)
-    return table + offset if offset else None

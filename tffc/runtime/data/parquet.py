@@ -138,6 +138,7 @@ class ParquetFiles(Table):
         counts = (sum(end - start for *_, start, end in self.index.runs(c)) for c in self.clients)
         return np.fromiter(counts, np.int64)
 
+    @reader("Parquet files", DataError)
     def scan(self) -> Iterator[tuple[str, Cells]]:
         """See `ScannedData`."""
         for name in self._types:

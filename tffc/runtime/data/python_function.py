@@ -90,13 +90,17 @@ class PythonValues:
     def scan(self) -> Iterator[tuple[str, Cells]]:
         """See `ScannedData`; values that are neither tables nor arrays are left out."""
         for client in self.clients:
-            for name, column in _parts(self.value(client)).items():
+            for name, column in self._columns(client).items():
                 yield name, column.take(slice(0, len(column)))
 
     def row_counts(self) -> Array | None:
         """See `ScannedData`."""
-        lengths = ([(len(c),) for c in _parts(self.value(n)).values()] for n in self.clients)
+        lengths = ([(len(c),) for c in self._columns(n).values()] for n in self.clients)
         return equal_lengths(lengths)
+
+    def _columns(self, client: str) -> dict[str, Column]:
+        value = self.value(client)
+        return _call(lambda: _parts(value), f"the data of client {client} of {self.target}")
 
     def size(self) -> int | None:
         """See `ScannedData`; it is not known."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
+from tffc.runtime.user_code.import_failures import import_failure
 from tffc.runtime.user_code.source import distance
 from tffc.support.errors import TffcError
 
@@ -54,6 +55,32 @@ def test_the_line_that_the_package_calls(build: Any) -> None:
     assert caught.value.span.source_line().strip() == "return tff.federated_mean(x)"
 
 
+FORMER = [
+    ("function", "initialize", "build_sgdm"),
+    ("SGD", "initialize", "build_sgdm"),
+    ("Sequential", "_is_compiled", "TF_USE_LEGACY_KERAS=1"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "named"), FORMER)
+def test_what_the_libraries_took_in_older_releases(
+    kind: str, name: str, named: str, tmp_path: pathlib.Path
+) -> None:
+    words = f"{kind!r} object has no attribute {name!r}"
+    for place, helps in (("tensorflow_federated/python/learning", True), ("mine", False)):
+        path = tmp_path / place / "a.py"
+        defined: dict[str, Any] = {}
+        text = f"def build():\n    raise AttributeError({words!r})\n"
+        exec(compile(text, str(path), "exec"), defined)
+        with pytest.raises(AttributeError) as caught:
+            defined["build"]()
+        error = import_failure("old.py", caught.value)
+        assert (named in (error.help or "")) is helps
+        if helps:
+            assert error.span is not None
+            assert error.span.file == __file__
+
+
 def test_distances() -> None:
     wheel = "/v/lib/site-packages/tensorflow_federated/python/learning/model.py"
     files = ["/home/me/a.py", "a.py", "/v/lib/python3/site-packages/optax/a.py", wheel]
@@ -73,4 +100,4 @@ def test_a_seed_of_the_graph_in_a_function_is_accepted_as_in_tff() -> None:
         return drawn()
 
     computation = tff.tf_computation(seeded)
-    assert isinstance(computation(), np.float32)
+    assert type(computation()) is np.float32

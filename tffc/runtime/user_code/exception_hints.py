@@ -39,6 +39,17 @@ KEEP_A_TENSOR = (
     "type with tf.cast(x, tf.float32) or the like"
 )
 
+USE_KERAS_2 = (
+    "tff.learning 0.87 takes models, losses and metrics of Keras 2: pip install tf_keras, and set "
+    "the environment variable TF_USE_LEGACY_KERAS=1 before TensorFlow is imported"
+)
+
+USE_AN_OPTIMIZER = (
+    "tff.learning 0.87 takes an optimizer of tff.learning.optimizers where older releases took a "
+    "function that makes one of Keras: in place of lambda: tf.keras.optimizers.SGD(0.02), give "
+    "tff.learning.optimizers.build_sgdm(0.02), or build_adam, build_adagrad, build_rmsprop"
+)
+
 LONGEST_WORDS = 1000
 """The most characters of a message that are searched, some patterns in the square of their number.
 """
@@ -86,6 +97,14 @@ def likely_mistake(words: str, line: str) -> str | None:
     return None
 
 
+def library_mistake(words: str) -> str | None:
+    """Return the fix for an exception with this message that one of TFF's libraries raised, or
+    None."""
+    words = words[:LONGEST_WORDS]
+    fixes = (fix for pattern, fix in _LIBRARY_MISTAKES.items() if re.search(pattern, words))
+    return next(fixes, None)
+
+
 def _use_tensorflow(line: str) -> str:
     """Return the TensorFlow call to write instead of a NumPy function that was given a tensor."""
     called = NUMPY_CALL.search(line)
@@ -108,6 +127,14 @@ def _tensorflow_name(name: str) -> str:
             return f"tf.{place}{name}"
     return "a function of TensorFlow"
 
+
+_LIBRARY_MISTAKES = {
+    "object has no attribute '_is_compiled'": USE_KERAS_2,
+    "'(function|type|SGD|Adam|Adagrad|RMSprop)' object has no attribute 'initialize'": (
+        USE_AN_OPTIMIZER
+    ),
+}
+"""Message patterns of exceptions from TFF's libraries for programs of older releases."""
 
 _MISTAKES: dict[str, str | Callable[[str], str]] = {
     "Using a symbolic `tf.Tensor` as a Python `bool`": USE_FUNCTION,

@@ -13,11 +13,12 @@ import sys
 from collections.abc import Iterable
 from types import ModuleType
 
-from tffc.runtime.user_code.exception_hints import likely_mistake
+from tffc.runtime.user_code.exception_hints import library_mistake, likely_mistake
 from tffc.runtime.user_code.own_modules import folder_of
 from tffc.runtime.user_code.source import (
     class_name,
     exception_text,
+    is_in_library_of_tff,
     original_words,
     raised_names,
     raised_span,
@@ -91,6 +92,8 @@ def _cause(words: str) -> str | None:
 
 def _help(source: str, error: BaseException, words: str, line: str) -> str | None:
     mistake = likely_mistake(words, line)
+    if mistake is None and is_in_library_of_tff(error):
+        mistake = library_mistake(words)
     if mistake is not None:
         return mistake
     if isinstance(error, ImportError):

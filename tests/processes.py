@@ -10,8 +10,9 @@ from typing import Any
 
 ROOT = pathlib.Path(__file__).parents[1]
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-"""With this, a new interpreter finds this checkout from any folder."""
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "TFFC_PROGRESS": "off"}
+"""With this, a new interpreter finds this checkout from any folder, and commands say no more where
+they are slow."""
 
 
 def run_python(

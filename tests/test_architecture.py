@@ -171,7 +171,6 @@ def test_libraries_stay_where_they_belong(library: str, homes: str) -> None:
 OPTIONS_OF_OTHERS = {
     "assurance/audit/policy.py": "a whole command, tffc audit --help",
     "tff/finder.py": "pip's options",
-    "deploy/export/keras.py": "still an option of tffc export",
     "deploy/beam/__init__.py": "Beam's options",
     "deploy/beam/engine.py": "Beam's options",
     "deploy/beam/transforms.py": "Beam's options",

@@ -34,7 +34,7 @@ def compile_to(folder: pathlib.Path, name: str, form: str) -> Process:
     subprocess.run(
         [sys.executable, "-m", "tffc", "compile", target, "--form", form, "--out", out], check=True
     )
-    return tffc.load(out)
+    return tffc.load(out).process
 
 
 def main() -> None:

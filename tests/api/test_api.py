@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tests.refusals import refusal
+from tests.refusals import error_without_place, refusal
 from tffc.api.programs import program_of
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.language import wire
@@ -113,7 +113,7 @@ def test_passes_may_be_given() -> None:
 
 
 def test_what_is_no_program_is_refused() -> None:
-    assert refusal(LanguageTypeError, tff.compile, 3) == (
+    assert str(error_without_place(LanguageTypeError, lambda: tff.compile(THREE))) == (
         "a program cannot be an object of class 'int' [E417]\n"
         "  help: give a computation, a process, a module, or the path of a .pb file"
     )
@@ -150,7 +150,10 @@ def test_bundles_run_as_objects_and_from_folders(tmp_path: pathlib.Path) -> None
 
 def test_a_run_is_refused_in_one_place() -> None:
     def run(**options: Any) -> str:
-        return refusal(LanguageValueError, list, tff.run(PROCESS, [1], 1, **options))
+        misused = error_without_place(
+            LanguageValueError, lambda: tff.run(PROCESS, [1], 1, **options)
+        )
+        return str(misused)
 
     assert run(engine="spark").startswith("there is no engine 'spark' [E706]")
     assert run(engine="beam", workers=2) == (
@@ -181,8 +184,14 @@ def test_effects_of_bundles_need_consent(tmp_path: pathlib.Path) -> None:
     (outcome,) = tff.run(process, [1], 1)
     assert outcome.output == 5, "one's own program needs no consent"
     bundle = tff.compile(process)
-    assert "E705" in refusal(ConsentError, list, tff.run(bundle, [1], 1))
-    (outcome,) = tff.run(bundle, [1], 1, allow_effects=("files",))
+    (outcome,) = tff.run(bundle, [1], 1)
+    assert outcome.output == 5, "nor does the bundle that this process has compiled"
+    bundle.save(tmp_path / "b")
+    stranger = tff.load(tmp_path / "b")
+    assert "E705" in refusal(ConsentError, tff.run, stranger, [1], 1)
+    (outcome,) = tff.run(stranger, [1], 1, allow_effects=("files",))
+    assert outcome.output == 5
+    (outcome,) = tff.load(tmp_path / "b", allow_effects=("files",)).run([1])
     assert outcome.output == 5
     node = wire.from_bytes(wire.to_bytes(process.next.node))
     assert "E705" in refusal(ConsentError, tff.verify, node, "mapreduce")
@@ -210,10 +219,10 @@ def reading(tmp_path: pathlib.Path) -> Any:
 def test_a_process_needs_the_consent_of_both_its_computations(reading: Any) -> None:
     sent = tff.framework.deserialize_computation(reading)
     process = tff.templates.IterativeProcess(sent, total)
-    assert "E705" in refusal(ConsentError, list, tff.run(process, [1], 1))
+    assert "E705" in refusal(ConsentError, tff.run, process, [1], 1)
     assert "E705" in refusal(ConsentError, tff.verify, process, "mapreduce")
     (outcome,) = tff.run(process, [1], 1, allow_effects=("files",))
-    assert outcome.state.value == 4
+    assert outcome.state == 4
     trusted = tff.framework.deserialize_computation(reading, allow_effects=("files",))
     process = tff.templates.IterativeProcess(trusted, total)
     assert tff.verify(process, "mapreduce", trials=2).coverage.compared == 2
@@ -227,8 +236,9 @@ NICE: Any = "nice"
 @pytest.mark.parametrize(
     ("misuse", "message"),
     [
-        (lambda b: tff.prove(total), "a bundle cannot be an object of class 'Computation' [E714]"),
-        (lambda b: tff.verify(b), "a program cannot be an object of class 'Bundle' [E417]"),
+        (lambda b: tff.prove(THREE), "a program cannot be an object of class 'int' [E417]"),
+        (lambda b: tff.verify(b, passes="call-dominant"), "passes do not run on a bundle [E706]"),
+        (lambda b: b.run([1], resume=True), "a run is continued from the state in its folder"),
         (lambda b: tff.compile(total, passes=THREE), "passes cannot be an object of class 'int'"),
         (lambda b: tff.compile(total, THREE), "there is no form 3 [E500]"),
         (lambda b: tff.compile(total, initialize=THREE), "a program cannot be an object of class"),

@@ -230,8 +230,8 @@ def test_dead_aggregation_is_forgiven() -> None:
 
 
 TWO_ARGUMENTS = (
-    "join several values in a struct; a round without state takes an empty one, "
-    "tff.types.at_server(())"
+    "join several server values in a struct; the clients' data may be several arguments, and "
+    "alone, if there is no state"
 )
 TWO_RESULTS = "return both; an empty struct stands for no output"
 AT_SERVER = "aggregate what is at the clients, and place what is nowhere with tff.federated_value"

@@ -53,6 +53,7 @@ PAGES = (
     "explore.md",
     "export.md",
     "flower.md",
+    "forms.md",
     "getting-started.md",
     "goldens.md",
     "keras.md",

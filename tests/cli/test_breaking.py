@@ -111,19 +111,59 @@ def test_formats(run: Run, tmp_path: pathlib.Path) -> None:
     assert (result["ruleId"], result["level"]) == ("WIRE", "error")
 
 
+PROCESS = """\
+import numpy as np
+import tffc as tff
+
+
+@tff.federated_computation
+def first():
+    return tff.federated_value(np.int32(0), tff.SERVER)
+
+
+@tff.federated_computation(tff.types.at_server(np.int32), tff.types.at_clients(np.int32))
+def count(state, data):
+    return tff.federated_sum(data), state
+
+
+process = tff.templates.IterativeProcess(first, count)
+"""
+
+
 @pytest.mark.slow
 def test_a_revision(run: Run, tmp_path: pathlib.Path) -> None:
     def git(*args: str) -> None:
         identity = ("-c", "user.name=a", "-c", "user.email=a@b")
         subprocess.run(("git", *identity, *args), check=True, cwd=tmp_path, capture_output=True)
 
+    (tmp_path / "process.py").write_text(PROCESS)
     git("init", "-q")
     git("add", "-A")
     git("commit", "-qm", "first")
+    (tmp_path / "process.py").unlink()
     (tmp_path / "round.py").write_text(ROUND.replace("bitwidth=10", "bitwidth=12"))
     ran = run("diff", "--breaking", "git:HEAD", "round.py:training")
     assert ran.code == 2
     assert ran.stdout.startswith("WIRE: round.py:27: count was ")
+    ran = run("diff", "git:HEAD", "round.py:training")
+    assert ran.code == 2
+    assert "initialize" not in ran.stdout
+    assert ran.stdout.startswith("computation: changed\n")
+    # Anywhere else, the source is named too.
+    before = run("print", "git:HEAD:round.py:training")
+    assert before.stdout == run("print", "old/before.py:training").stdout
+    ran = run("compile", "git:HEAD:round.py:training", "--form", "mapreduce", "-o", "before")
+    assert ran.code == 0, ran.stderr
+    assert run("prove", "git:HEAD:round.py:training", "before").code == 0
+    compiled = ("--form", "mapreduce", "-o", "process")
+    assert run("compile", "git:HEAD:process.py:process", *compiled).code == 0
+    assert (tmp_path / "process" / "initialize.pb").is_file(), "the first state is there too"
+    ran = run("prove", "round.py:training", "before")
+    assert ran.code == 1
+    assert run("audit", "git:HEAD").stderr == (
+        "error[E858]: git:HEAD does not say which program is meant\n"
+        " = help: give git:HEAD:MODULE.py:NAME, with the path of the file of today\n"
+    )
     ran = run("diff", "--breaking", "git:nowhere", "round.py:training")
     assert ran.code == 1
     assert "error[E858]: cannot read nowhere from git: " in ran.stderr

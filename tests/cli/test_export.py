@@ -105,7 +105,7 @@ def test_what_leaves_components_out_is_refused(run: Run, tmp_path: pathlib.Path)
         f" = note: client_work: {why}\n"
         f" = note: client_to_server_aggregation: {why}\n"
         f" = note: server_result: {why}\n"
-        " = help: write the other with --partial\n"
+        " = help: write only the other; --partial does so\n"
     )
     assert not (tmp_path / "m").exists()
     ran = run("export", "b", "--to", "saved_model", "-o", "m", "--partial")

@@ -131,9 +131,9 @@ def test_no_update_where_ci_is_set(run: Run, monkeypatch: pytest.MonkeyPatch, co
 
 
 BROKEN = """
-@tff.federated_computation(tff.types.at_clients(np.int32))
-def total(data):
-    return tff.federated_sum(data)
+@tff.federated_computation(tff.types.at_server(np.int32))
+def total(state):
+    return state
 """
 
 
@@ -240,7 +240,7 @@ def test_annotations_for_github(run: Run, broken: pathlib.Path) -> None:
         "::error file=golden/old%2Cer,line=1,title=the golden file differs::"
         "golden/old,er belongs to no example",
         "::error file=total.py,line=5,title=E510::a round takes two arguments, the server state "
-        "and the clients' data; found `({int32}@CLIENTS -> int32@SERVER)`",
+        "and the clients' data; found `(int32@SERVER -> int32@SERVER)`",
     ]
 
 
@@ -453,8 +453,18 @@ def made(number):
 steady = made(lambda: random.getrandbits(30))
 clock = made(lambda: time.time_ns() % 2**30)
 entropy = made(lambda: int(np.random.default_rng().integers(2**30)))
-hashed = made(lambda: list({"a", "b", "c", "d", "e", "f", "g"}).index("a"))
+hashed = made(lambda: int("".join(str(ord(letter) - 97) for letter in set("abcdefghi"))))
 """
+
+
+def test_an_example_without_golden_files_is_one_line(run: Run, project: pathlib.Path) -> None:
+    shutil.rmtree(project / "golden" / "count")
+    ran = run("golden", "check")
+    said = "no golden files yet: count; `tffc golden update` writes them\n"
+    assert (ran.code, ran.stdout, ran.stderr) == (1, "", said)
+    ran = run("golden", "check", "--format", "github")
+    assert ran.stdout.count("::error ") == 1
+    assert "file=golden/golden.yaml" in ran.stdout
 
 
 @pytest.mark.slow

@@ -7,7 +7,9 @@ import pathlib
 import pytest
 
 from tests.cli.conftest import Run
-from tffc.cli.commands import help as help_module
+from tests.cli.terminal import on_terminal, seen
+from tffc.cli import page, topics
+from tffc.cli.page import without_comments
 from tffc.support.explanations import read_page
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
@@ -17,18 +19,56 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 def test_a_page(run: Run, topic: str) -> None:
     ran = run("help", topic)
     assert (ran.code, ran.stderr) == (0, "")
-    assert ran.stdout == (DOCS / "forms.md").read_text(encoding="utf-8")
+    assert ran.stdout == without_comments((DOCS / "forms.md").read_text(encoding="utf-8"))
 
 
 def test_all_pages_are_listed_with_their_titles(run: Run) -> None:
-    topics, _, commands = run("help").stdout.partition("\n\n")
-    lines = topics.splitlines()
-    assert lines[0] == "Topics"
-    assert [line.split()[0] for line in lines[1:]] == sorted(
-        path.stem for path in DOCS.glob("*.md")
-    )
-    assert any(line.split() == ["forms", "The", "three", "forms"] for line in lines)
-    assert commands.startswith("Commands: audit, check, ")
+    *groups, end = run("help").stdout.split("\n\n")
+    for listed, title, folder in zip(
+        groups, ("Topics", "Tutorials", "Examples"), (".", "tutorials", "examples"), strict=True
+    ):
+        heading, *lines = listed.splitlines()
+        assert heading == title
+        assert [line.split()[0] for line in lines] == sorted(
+            path.stem for path in (DOCS / folder).glob("*.md")
+        )
+    assert "forms                  The three forms" in groups[0]
+    assert end.startswith("Commands: audit, check, ")
+
+
+def test_no_page_hides_another() -> None:
+    pages = list(DOCS.rglob("*.md"))
+    assert sorted(topics.topics().values()) == sorted(pages)
+
+
+@pytest.mark.parametrize("topic", ["averaging-by-hand", "kmeans"])
+def test_comments_are_for_tools(run: Run, topic: str) -> None:
+    ran = run("help", topic)
+    assert ran.stdout.startswith("# ")
+    assert "<!--" not in ran.stdout
+
+
+def test_a_comment_in_code_is_code() -> None:
+    text = "a <!-- b\nc -->d\n<!-- e -->\n```html\n<!-- f -->\n```\n<!-- g -->\nh\n"
+    assert without_comments(text) == "a d\n```html\n<!-- f -->\n```\nh\n"
+
+
+def test_on_a_terminal_pages_are_formatted(tmp_path: pathlib.Path) -> None:
+    written = on_terminal("help", "examples", folder=tmp_path, columns=60)
+    assert "Examples to copy" in written
+    assert "# Examples" not in written
+    assert "](" not in written, "links are text"
+    assert max(map(len, seen(written))) <= 60
+
+
+def test_long_pages_are_paged(monkeypatch: pytest.MonkeyPatch) -> None:
+    paged: list[str] = []
+    monkeypatch.setattr(page.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(page.click, "echo_via_pager", paged.append)
+    page.show_page("# Title\n\nshort\n")
+    assert paged == []
+    page.show_page("# Title\n\n" + "a paragraph\n\n" * 100)
+    assert paged[0].count("a paragraph") == 100
 
 
 @pytest.mark.parametrize("words", [("run",), ("data", "pack"), ("golden", "review")])
@@ -57,7 +97,7 @@ def test_an_unknown_topic(run: Run, words: tuple[str, ...], said: str) -> None:
 def test_without_the_pages_commands_have_their_help(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
-    monkeypatch.setattr(help_module, "PLACES", (tmp_path / "docs",))
-    assert run("help").stdout.startswith("Topics\n\nCommands: audit, ")
+    monkeypatch.setattr(topics, "PLACES", (tmp_path / "docs",))
+    assert run("help").stdout.startswith("Commands: audit, ")
     assert run("help", "run").code == 0
     assert run("help", "forms").code == 2

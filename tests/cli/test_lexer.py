@@ -13,9 +13,10 @@ from pygments.token import Token
 from tests.cli import textmate
 from tests.cli.terminal import COLOR, on_terminal, seen
 from tests.processes import ROOT
-from tffc.cli.lexer import NotationLexer, colored
+from tffc.cli.colors import colored
 from tffc.language.nodes import Node
 from tffc.language.notation import compact, formatted, parse, structural, typed
+from tffc.language.notation.pygments_lexer import NotationLexer
 
 GOLDENS = sorted((ROOT / "golden").rglob("*.sexpr"))
 NOTATION = (ROOT / "docs" / "notation.md").read_text()

@@ -241,6 +241,12 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             f"{RUN} --out o --resume --state-in s.npz": "--resume continues from the state in "
             "the run folder: omit --state-in"
         },
+        "continue_from": {
+            f"{RUN} --out o --resume --continue-from r": "--resume continues from the state in the "
+            "run folder: omit --continue-from",
+            f"{RUN} --state-in s.npz --continue-from r": "--state-in and --continue-from exclude "
+            "each other",
+        },
         "state_out": ALWAYS,
         "batching": ALWAYS,
         "device": {

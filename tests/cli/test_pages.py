@@ -121,15 +121,53 @@ def test_a_command_that_fails_unshown_is_found(tmp_path: pathlib.Path) -> None:
         rendered("```sh\ntffc explain E000\n```\n", shell)
 
 
+MODULE = "module.py"
+
+NOT_IMPORTED = """\
+raise SystemExit("imported")
+LIMIT = float("1")
+number = 1
+
+@computation
+def count(state, data): ...
+
+def helper(): ...
+
+temperature = make()
+added = federated_computation(lambda state: state)
+"""
+
+
 @pytest.mark.parametrize(
     ("words", "position", "expected"),
     [
         ("tffc ver", 1, ["verify"]),
         ("tffc compile --form m", 3, ["mapreduce"]),
         ("tffc explain --", 2, ["--help"]),
+        ("tffc explain e92", 2, ["E920", "E921", "E922"]),
+        ("tffc help tutorials", 2, [""]),
+        ("tffc help avera", 2, ["averaging-by-hand"]),
+        ("tffc help E92", 2, ["E920", "E921", "E922"]),
+        ("tffc passes low", 2, ["lower-select"]),
+        ("tffc opt x.pb --passes lower-select,call", 4, ["lower-select,call-dominant"]),
+        ("tffc opt x.pb --print-after cha", 4, ["change"]),
+        ("tffc pipelines show b", 3, ["broadcast"]),
+        # Bash takes a colon as a word.
+        (f"tffc print {MODULE} : tem", 4, ["temperature"]),
+        (f"tffc print {MODULE} :", 3, ["count", "temperature", "added"]),
+        (f"tffc run {MODULE} : temperature.", 4, ["temperature.initialize", "temperature.next"]),
+        ("tffc run x --evaluate missing.py : x", 6, [""]),
     ],
 )
-def test_completion(words: str, position: int, expected: list[str]) -> None:
+def test_completion(
+    words: str,
+    position: int,
+    expected: list[str],
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / MODULE).write_text(NOT_IMPORTED)
     environment = {"_TFFC_COMPLETE": "bash_complete", "COMP_WORDS": words}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {**environment, "COMP_CWORD": str(position)}.items():

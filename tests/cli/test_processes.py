@@ -93,3 +93,42 @@ def test_rounds_of_aggregations(run: Run) -> None:
     assert ran.stdout.splitlines()[1] == "1,2,0,3,30"
     ran = run("verify", "sums.py:weighted", "--form", "mapreduce")
     assert ran.code == 0
+
+
+QUERIES = """\
+import numpy as np
+import tffc as tff
+
+
+@tff.federated_computation(
+    tff.types.at_clients(np.float32), tff.types.at_clients(np.float32)
+)
+def query(values, weights):
+    return tff.federated_mean(values, weights)
+
+
+def data():
+    return {
+        "roof": {"values": np.float32(1), "weights": np.float32(1)},
+        "wall": {"values": np.float32(5), "weights": np.float32(3)},
+    }
+"""
+
+
+@pytest.mark.tensorflow
+def test_every_command_takes_a_query(run: Run, tmp_path: pathlib.Path) -> None:
+    """A query of two arguments is a round without state of clients that hold a struct."""
+    (tmp_path / "query.py").write_text(QUERIES)
+    data = ("--data", "python:query.py:data")
+    ran = run("compile", "query.py", "--form", "mapreduce", "--out", "query", "--verify", "--prove")
+    assert ran.code == 0, ran.stderr
+    for source in ("query.py", "query"):
+        ran = run("run", source, *data, "--rounds", "1", "--log", "csv")
+        assert ran.stdout.splitlines()[1] == "1,2,0,4.0", ran.stderr
+        ran = run("audit", source)
+        assert "\nclients' data: data.values, data.weights\n" in ran.stdout
+        assert run("explore", source, "-o", "page.html").code == 0
+    assert run("verify", "query.py", "--form", "distribute-aggregate").code == 0
+    assert run("prove", "query.py", "query").code == 0
+    assert run("diff", "query.py", "query").code == 0
+    assert run("check", "query.py", "--form", "broadcast").code == 1

@@ -6,6 +6,7 @@ import gzip
 import importlib
 import pathlib
 import re
+import threading
 from collections import Counter
 from collections.abc import Callable
 
@@ -14,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import ROUND, Run
 from tests.cli.terminal import on_terminal, seen
+from tests.processes import ENVIRONMENT, run_python
 from tests.records import write_records
 from tffc.cli import step_line
 from tffc.cli.status_line import DRAW, ERASE, StatusLine
@@ -108,6 +110,52 @@ def test_nothing_is_told_where_nobody_looks(run: Run, write: Write) -> None:
     write("count.py", ROUND)
     ran = run("compile", "count.py", "--form", "mapreduce", "--out", "count")
     assert ran.stderr == "wrote count: mapreduce, 10 components\n"
+
+
+class Ticks(threading.Event):
+    """Time that passes at once, until so many waits have ended."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.waits: list[float | None] = []
+        self._count = count
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits.append(timeout)
+        return len(self.waits) > self._count
+
+
+def test_in_a_log_a_line_is_told_ever_more_rarely(capsys: pytest.CaptureFixture[str]) -> None:
+    lines, ticks = step_line.SeldomLines(), Ticks(9)
+    tell = lines.show_step("verifying", "runs")
+    tell(3, 4)
+    lines.print_steps(ticks)
+    assert ticks.waits == [10, 20, 40, 80, 160, 320, 600, 600, 600, 600]
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == "verifying: 3 of 4 runs · 0:00:00 left\n" * 9
+    lines.show_nothing()
+    lines.print_steps(Ticks(9))
+    assert capsys.readouterr().err == ""
+
+
+LOGGED = """\
+import sys
+from tffc.cli import main, step_line
+step_line.FIRST_LINE = 0.001
+main()
+"""
+
+
+@pytest.mark.slow
+def test_a_log_tells_steps_beside_the_data(write: Write, tmp_path: pathlib.Path) -> None:
+    write("count.py", ROUND)
+    words = ("-c", LOGGED, "print", "count.py")
+    ran = run_python(*words, cwd=tmp_path, env={**ENVIRONMENT, "TFFC_PROGRESS": "on"}, check=True)
+    quiet = run_python(*words, cwd=tmp_path, env=ENVIRONMENT, check=True)
+    assert ran.stdout == quiet.stdout
+    assert re.search(r"^(loading|tracing count.py) · 0:00:\d\d$", ran.stderr, re.MULTILINE)
+    assert quiet.stderr == ""
 
 
 def test_the_time_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

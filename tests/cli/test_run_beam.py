@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.conftest import ROUND, Run
 from tests.deploy.test_beam import needs_beam
+from tffc.runtime.runs.command_record import COMMANDS
 from tffc.runtime.runs.observed import OBSERVED
 
 PERSONAL = """
@@ -22,8 +23,12 @@ pytestmark = [needs_beam, pytest.mark.slow]
 
 
 def kept(folder: pathlib.Path) -> dict[str, bytes]:
-    """Return the files of a run, except the times of rounds, which differ."""
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name != OBSERVED)
+    """Return the files of a run, except commands and times, which differ."""
+    files = (
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and path.name not in (OBSERVED, COMMANDS)
+    )
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 

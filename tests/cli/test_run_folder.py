@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from click.testing import CliRunner
 from tests.cli.conftest import Run
 from tests.processes import ENVIRONMENT, ROOT, run_python
 from tffc.cli.application import application
+from tffc.runtime.runs.command_record import COMMANDS
 from tffc.runtime.runs.observed import OBSERVED
 
 pytestmark = pytest.mark.slow
@@ -85,14 +87,24 @@ SAMPLED = ("run", "bundle", "--data", "data", "--clients-per-round", "50")
 
 
 def contents(folder: pathlib.Path) -> dict[str, bytes]:
-    """Return the files of a folder, except the times of rounds, which always differ."""
-    files = (each for each in folder.rglob("*") if each.is_file() and each.name != OBSERVED)
+    """Return the files of a folder, except commands and times, which differ."""
+    files = (
+        each
+        for each in folder.rglob("*")
+        if each.is_file() and each.name not in (OBSERVED, COMMANDS)
+    )
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def test_what_is_in_the_folder(here: Run, tmp_path: pathlib.Path) -> None:
     ran = here(*SAMPLED, "--rounds", "2", "--out", str(tmp_path / "kept"))
     assert ran.code == 0, ran.stderr
+    commands = (tmp_path / "kept" / COMMANDS).read_text().splitlines()
+    (command,) = (json.loads(line) for line in commands)
+    assert command["program"] == "bundle"
+    assert command["command"] == shlex.join(
+        ["tffc", *SAMPLED, "--rounds", "2", "--out", str(tmp_path / "kept")]
+    )
     assert sorted(contents(tmp_path / "kept")) == [
         "metrics.jsonl",
         "outputs/round-1.npz",
@@ -223,7 +235,9 @@ def test_a_full_disk_keeps_the_rounds_before(place: pathlib.Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
     command = ("-m", "tffc", *SAMPLED, "--rounds", "6", "--out", "full", "--resume")
-    ran = run_python(*command, cwd=place, preexec_fn=no_room)
+    # What Python compiles would be cut off too, and spoil later processes.
+    environment = {**ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": "1"}
+    ran = run_python(*command, cwd=place, env=environment, preexec_fn=no_room)
     assert ran.returncode == 1
     assert ran.stderr.startswith("error[E922]: cannot write full/")
     assert "make space on the disk, or let the folder be written; then --resume" in ran.stderr
@@ -241,6 +255,43 @@ def test_a_run_is_not_begun_twice(here: Run) -> None:
     )
     again = here(*SAMPLED, "--rounds", "1", "--out", "twice", "--resume", "--seed", "1")
     assert again.stderr.startswith("error[E921]: the run in twice is another one\n")
+
+
+def test_another_program_continues_from_a_run(here: Run, place: pathlib.Path) -> None:
+    """With the same state, the rounds go on being counted, and other clients are drawn."""
+    other = ROUND.format(pause="").replace("state * 0.5", "state * 0.25")
+    (place / "other.py").write_text(other)
+    sampled = ("--data", "data", "--clients-per-round", "50")
+    assert here(*SAMPLED, "--rounds", "2", "--out", "earlier").code == 0
+    whole = here(*SAMPLED, "--rounds", "3").stdout.splitlines()
+    resumed = here(
+        "run", "other.py:process", *sampled, "--rounds", "3", "--out", "earlier", "--resume"
+    )
+    assert resumed.stderr.startswith("error[E921]: the run in earlier is another one\n")
+    assert "; --continue-from names this one there, to go on" in resumed.stderr
+    words = ("run", "other.py:process", *sampled, "--rounds", "1")
+    counted = here(*words, "--state-in", "earlier")
+    assert counted.stdout.splitlines()[1:] == whole[1:2], "the first round's clients"
+    assert "rounds count from 1; --continue-from counts on from round 2\n" in counted.stderr
+    later = here(*words, "--continue-from", "earlier", "--out", "later", "--report", "later.html")
+    assert (later.code, later.stdout.splitlines()) == (0, [whole[0], whole[3]])
+    record = json.loads((place / "later" / "run.json").read_text())
+    assert (record["rounds"], record["origin"]["rounds"]) == (3, 2)
+    assert "of another program after round 2" in (place / "later.html").read_text()
+    resume = ("--rounds", "4", "--out", "later", "--resume")
+    assert here("run", "other.py:process", *sampled, *resume).stdout.split()[2] == "4"
+
+
+def test_what_does_not_say_its_round_is_not_continued(here: Run, place: pathlib.Path) -> None:
+    np.savez(place / "plain.npz", np.float32(0.0))
+    ran = here(*SAMPLED, "--rounds", "1", "--continue-from", "plain.npz")
+    assert (ran.code, ran.stderr) == (
+        1,
+        "error[E871]: plain.npz does not say after which round its state is\n"
+        " = note: states that a run saves say it\n"
+        " = help: give a run or a state that a run has saved; --state-in takes this one, and "
+        "counts rounds from 1\n",
+    )
 
 
 def test_a_run_that_could_not_begin_leaves_its_folder_free(here: Run) -> None:

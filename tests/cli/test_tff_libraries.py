@@ -13,7 +13,6 @@ import pytest
 import tffc as tff
 from tests.cli.conftest import Run
 from tests.tff.wheel import needs_wheel
-from tffc.runtime.engines.process import Process
 
 pytestmark = [
     pytest.mark.slow,
@@ -88,7 +87,7 @@ def test_a_client_data_feeds_rounds(run: Run, module: None) -> None:
 def test_programs_managers_keep_rounds(run: Run, module: None, tmp_path: pathlib.Path) -> None:
     assert run("compile", "program.py:total", "--form", "mapreduce", "--out", "b").code == 0
     library: Any = tff
-    process: Process = tff.load(tmp_path / "b")
+    bundle = tff.load(tmp_path / "b")
     data = library.simulation.datasets.TestClientData(
         {"ada": collections.OrderedDict(x=np.array([1, 2], np.float32))}
     )
@@ -96,11 +95,10 @@ def test_programs_managers_keep_rounds(run: Run, module: None, tmp_path: pathlib
     async def train() -> Any:
         states = library.program.FileProgramStateManager(str(tmp_path / "states"))
         metrics = library.program.MemoryReleaseManager()
-        for each in tff.run(process, data, 2):
-            await states.save(process.state_to_python(each.state), each.number)
+        for each in tff.run(bundle, data, 2):
+            await states.save(each.state, each.number)
             await metrics.release(each.output, key=each.number)
-        structure = process.state_to_python(process.first_state())
-        return await states.load_latest(structure), metrics.values()
+        return await states.load_latest(bundle.first_state()), metrics.values()
 
     (state, number), released = asyncio.run(train())
     assert (state, number) == ((), 2)

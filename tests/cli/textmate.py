@@ -10,7 +10,7 @@ from typing import Any
 
 from pygments.token import Token, is_token_subtype
 
-from tffc.cli.lexer import NotationLexer
+from tffc.language.notation.pygments_lexer import NotationLexer
 
 SCOPES = {
     Token.Comment: "comment.line",

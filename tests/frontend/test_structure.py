@@ -115,7 +115,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: s.from_container(3),
         TypeError,
         "an object of class 'int' is not a container of elements [E159]\n"
-        "  help: give a list, tuple, mapping, namedtuple or attrs object",
+        "  help: give a list, tuple, mapping, namedtuple, attrs object or dataclass",
     ),
     "no names for a dictionary": (
         lambda: s.to_odict(s.Struct([(None, 1)])),
@@ -132,7 +132,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: s.update_struct([1], a=2),
         TypeError,
         "an object of class 'list' has no elements with names to be changed [E159]\n"
-        "  help: give a struct, mapping, namedtuple or attrs object",
+        "  help: give a struct, mapping, namedtuple, attrs object or dataclass",
     ),
     "nothing to change": (
         lambda: s.update_struct({"step": 1}, steps=2),

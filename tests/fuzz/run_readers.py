@@ -15,6 +15,7 @@ from tests.fuzz.reader import (
 from tests.hostile.killed_runs import Runs
 from tffc.language import TensorType
 from tffc.runtime.engines.state import read_state, read_type
+from tffc.runtime.runs.command_record import COMMANDS, read_commands
 from tffc.runtime.runs.metrics_file import read_rows
 from tffc.runtime.runs.observed import OBSERVED, read_observed
 from tffc.runtime.runs.report import read_report
@@ -23,10 +24,10 @@ from tffc.runtime.runs.run_record import BATCHING, RUN, SOURCE, read_batching, r
 from tffc.support.errors import TffcError
 
 STATE = "state.npz"
-FILES = (RUN, SOURCE, BATCHING, OBSERVED, METRICS, STATE)
+FILES = (RUN, SOURCE, BATCHING, OBSERVED, COMMANDS, METRICS, STATE)
 """The first byte of an input is the position of the file that the rest replaces."""
 
-READ_BY = {OBSERVED: 2, METRICS: 2, STATE: 3}
+READ_BY = {OBSERVED: 2, COMMANDS: 2, METRICS: 2, STATE: 3}
 """The step below that reads a file, where it is not the first."""
 
 
@@ -67,6 +68,7 @@ def _is_read(place: pathlib.Path, what: int) -> bool:
             case 2:
                 read_rows(place / METRICS, (place / METRICS).read_bytes())
                 read_observed(place)
+                read_commands(place)
             case 3:
                 read_state(place / STATE, TensorType("int32"), "")
             case _:
@@ -85,6 +87,7 @@ READERS = {
             "the record of a run",
             "a state",
             "the observations of a run",
+            "the commands of a run",
             "the metrics of a run",
         ),
     )

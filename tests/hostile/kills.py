@@ -17,6 +17,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tffc.runtime.runs.command_record import COMMANDS
 from tffc.runtime.runs.observed import OBSERVED
 
 CHANGES = frozenset(
@@ -90,5 +91,5 @@ def contents(folder: pathlib.Path) -> dict[str, bytes | None]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
-        if path.name != OBSERVED
+        if path.name not in (OBSERVED, COMMANDS)
     }

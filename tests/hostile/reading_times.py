@@ -19,10 +19,10 @@ import yaml
 
 from tffc.assurance.audit.patterns import Pattern
 from tffc.assurance.golden.cases import read_cases
-from tffc.cli.lexer import NotationLexer
 from tffc.cli.screen import wrapped
 from tffc.graphs.operations.effects import calls_python
 from tffc.language.notation import parse
+from tffc.language.notation.pygments_lexer import NotationLexer
 from tffc.passes.pipeline_text import parse_passes, parse_pipeline
 from tffc.passes.table import PASSES
 from tffc.runtime.data.location import open_data

@@ -612,7 +612,8 @@ def test_with_consent_it_runs(run: Run) -> None:
 def test_engines_refuse(run: Run) -> None:
     message = "`update` reads or writes files, and nobody has consented to that: ReadFile 'secret'"
     for start in (
-        lambda: tff.load("b"),
+        lambda: tff.load("b").first_state(),
+        lambda: next(tff.run(tff.load("b"), [np.int32(3)], 1)),
         lambda: next(tff.run("b", [np.int32(3)], 1)),
         lambda: next(tff.run("b", [np.int32(3)], 1, allow_effects={"network", "python"})),
         lambda: Process(read_bundle(pathlib.Path("b"))),
@@ -624,7 +625,7 @@ def test_engines_refuse(run: Run) -> None:
         assert caught.value.help == (
             "if you trust whoever made the program, consent: allow_effects=('files',)"
         )
-    process = tff.load("b", allow_effects=("files",))
+    process = tff.load("b", allow_effects=("files",)).process
     assert make_engine("local", process).process is process
 
 

@@ -10,10 +10,10 @@ import pytest
 from tests.hostile import reading_times
 from tests.refusals import refusal
 from tffc.assurance.audit.patterns import TOKEN, Pattern
-from tffc.cli.lexer import NotationLexer
 from tffc.graphs.operations.effects import calls_python
 from tffc.graphs.proto import GraphDef
 from tffc.language.notation import parse
+from tffc.language.notation.pygments_lexer import NotationLexer
 from tffc.passes.pipeline_text import parse_passes
 from tffc.passes.table import PASSES
 from tffc.runtime.frameworks.tensorflow.runner import _failed_node, _first_line

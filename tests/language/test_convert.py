@@ -128,7 +128,7 @@ def test_no_type_says_what_to_give() -> None:
     assert refusal(to_type, None) == (
         "None is not a type, nor can it be read as one [E110]\n"
         "  help: give a NumPy or TensorFlow dtype, a (dtype, shape) pair, a TensorSpec, "
-        "a tff type, or a list, tuple or mapping of these"
+        "a tff type, or a list, tuple, mapping, namedtuple, attrs object or dataclass of these"
     )
 
 

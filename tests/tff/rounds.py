@@ -15,7 +15,6 @@ from tffc.assurance.validation.arguments import cases
 from tffc.backends.bundle.bundle import write_bundle
 from tffc.backends.compiler import compile_bundle
 from tffc.language.types import CLIENTS, SERVER, FederatedType, StructType, Type
-from tffc.language.values.concrete import to_python
 from tffc.passes.table import default_pipeline
 
 FORMS = ("mapreduce", "distribute-aggregate")
@@ -65,14 +64,14 @@ def as_bundles(program: Any) -> dict[str, list[dict[str, Any]]] | None:
 
 def run(path: pathlib.Path, round_: ProgramRound) -> list[dict[str, Any]]:
     """The tensors that each round of a bundle gives on the local engine."""
-    process = tff.load(path)
+    bundle = tff.load(path)
     state, given = None, []
     for data in round_.data:
-        (done,) = tff.run(process, data, 1, state=state)
-        state = done.state
+        (done,) = tff.run(bundle, data, 1, state=state)
+        state = done
         values = {path: done.output[name] for name, path in round_.outputs.items()}
         if round_.state is not None:
-            values[round_.state] = to_python(state.value, process.state_type)
+            values[round_.state] = done.state
         given.append(
             {
                 f"{place}.{path}".strip("."): leaf

@@ -6,6 +6,7 @@ import datetime
 import os
 import pathlib
 
+from tffc.api.boundary import public
 from tffc.api.programs import Source, name_of, opened, round_of
 from tffc.assurance.audit.audit import Audit
 from tffc.assurance.audit.audit import audit as audit_program
@@ -22,6 +23,7 @@ from tffc.backends.forms.kinds import form_for
 from tffc.language.nodes import Node
 
 
+@public
 def audit(
     source: Source | Bundle,
     form: str | None = None,

@@ -2,51 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-from tffc.api.programs import Program, Source, program_of, round_of
+from tffc.api.programs import Program
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_bundle
 from tffc.backends.forms.kinds import form_for
 from tffc.passes import Pipeline, parse_passes
 from tffc.passes.table import all_passes
-from tffc.runtime.effects.consent import check_can_run
 from tffc.support.errors import LanguageTypeError
-
-
-def compile(  # the name of the command, and of `tffc.compile`
-    source: Source,
-    form: str | None = None,
-    *,
-    passes: str | Pipeline | None = None,
-    initialize: Source | None = None,
-    allow_impure_duplicates: bool = False,
-) -> Bundle:
-    """Compile a round to a bundle; `Bundle.save` writes it as a folder.
-
-    `source` is a computation, an iterative process, a module `MODULE.py:NAME`, or a file with a
-    serialized computation.  `form` is `mapreduce`, `broadcast`, `distribute-aggregate` or that of
-    an installed package; by default, the output's placement decides.  `passes` are those to run
-    instead of the default ones, as a pipeline or in a text as for `tffc compile --passes`.
-    `initialize` computes the first state, which an iterative process has itself.  With
-    `allow_impure_duplicates`, random or effectful work may run in several components where the form
-    requires it.
-
-    Raises:
-      FormError: the form cannot express the round.
-      TffcError: there is no such program, or it is not sound; see `tffc.support.errors`.
-    """
-    program = round_of(source, form)
-    if initialize is not None:
-        first = program_of(initialize)
-        if first.allow_effects is not None:
-            check_can_run(first.parts())
-        program = dataclasses.replace(program, initialize=first.computation)
-    if program.allow_effects is not None:
-        check_can_run(program.parts())
-    return compiled(
-        program, form, pipeline_of(passes), allow_impure_duplicates=allow_impure_duplicates
-    )
 
 
 def compiled(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tffc.api.boundary import public
 from tffc.api.programs import Source, is_bundle_source, opened, parts_of, program_of
 from tffc.assurance.audit.bundles import read_for_audit
 from tffc.assurance.diff.programs import ProgramDifference, differences
@@ -9,6 +10,7 @@ from tffc.backends.bundle.bundle import Bundle
 from tffc.language.nodes import Node
 
 
+@public
 def diff(first: Source | Bundle, second: Source | Bundle) -> list[ProgramDifference]:
     """Return the differences of two programs or two bundles, part by part; none if they are
     the same.
@@ -29,4 +31,4 @@ def _round_part(source: Source | Bundle) -> dict[str, Node]:
     source = opened(source)
     if isinstance(source, Bundle):
         return {"computation": read_for_audit(source).program}
-    return {"computation": program_of(source).computation}
+    return {"computation": program_of(source).as_round(None).computation}

@@ -8,6 +8,7 @@ import pathlib
 from collections.abc import Callable
 
 from tffc.api.audits import report_on_bundle, report_on_program
+from tffc.api.boundary import public
 from tffc.api.programs import Program, Source, name_of, opened, round_of
 from tffc.assurance.audit.bundles import Reading, read_for_audit
 from tffc.assurance.audit.policy import Policy, read_policy
@@ -17,8 +18,37 @@ from tffc.backends.compiler import compile_initialize
 from tffc.backends.forms.kinds import form_for
 from tffc.explorer.description import Description, Older, describe
 from tffc.explorer.page import page
+from tffc.support.cell import framed
+from tffc.support.errors import LoadError
+from tffc.support.files import atomic
 
 
+class HtmlPage(str):
+    """A self-contained HTML page, which a notebook shows in a frame of its own."""
+
+    __slots__ = ()
+
+    @public
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file.
+
+        Raises:
+          LoadError: it cannot be written.
+        """
+        try:
+            atomic.write_file(pathlib.Path(path), self.encode())
+        except OSError as error:
+            raise LoadError(
+                "E851",
+                f"cannot write {os.fspath(path)}: {error.strerror}",
+                help="give the path of a file in a folder that exists and can be written",
+            ) from error
+
+    def _repr_html_(self) -> str:
+        return framed(self)
+
+
+@public
 def explore(
     source: Source | Bundle,
     form: str | None = None,
@@ -26,12 +56,12 @@ def explore(
     since: Source | Bundle | None = None,
     policy: Policy | str | os.PathLike[str] | None = None,
     as_of: datetime.date | None = None,
-) -> str:
+) -> HtmlPage:
     """Return an HTML page about a round: its stages, your source, passes, graphs and audit.
 
-    The page is a single file that needs no network.  `since` is an older version to show changes
-    from; `policy` and `as_of` are as for `tffc.audit`.  A bundle whose components are not proved to
-    compute its program is shown from its components.
+    The page is a single file that needs no network; a notebook shows it in the cell.  `since` is an
+    older version to show changes from; `policy` and `as_of` are as for `tffc.audit`.  A bundle
+    whose components are not proved to compute its program is shown from its components.
 
     Raises:
       TffcError: the program cannot be read or compiled, or the policy is not one.
@@ -53,7 +83,7 @@ def explore(
         description = describe_program(name_of(source, program), program, form, older, judge)
     if description.error is not None:
         raise description.error
-    return page(description.plain)
+    return HtmlPage(page(description.plain))
 
 
 def older_version(source: Source | Bundle, form: str | None) -> Older:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import pathlib
 import sys
-from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Collection, Generator, Mapping
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle
-from tffc.backends.forms.kinds import is_round
+from tffc.backends.forms.queries import as_round, rank_as_round
 from tffc.graphs.proto.encoding import MAX_MESSAGE
 from tffc.language import wire
 from tffc.language.nodes import Node, NodeBase
 from tffc.language.notation import SectionFolder, parse
+from tffc.language.types import FunctionType
+from tffc.runtime.effects.consent import read_kinds
 from tffc.support.errors import LanguageTypeError, LanguageValueError, LoadError, WireError
 from tffc.support.files.reading import read_named
 from tffc.support.guards import is_path
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from tffc.frontend.computation import Computation
     from tffc.frontend.load import Loaded
     from tffc.frontend.templates import IterativeProcess
+    from tffc.runtime.engines.process import Process
 
 TEXTS = (".sexpr", ".txt")
 """The suffixes of files with a program in the typed notation."""
@@ -39,7 +43,8 @@ class Program:
 
     `allow_effects` are the kinds of effects that it may have when it is run; None for a program
     that the user's own module defines, which needs no consent.  `name` is its name in that module,
-    and `passed_over` are the names of those that were not chosen.
+    and `passed_over` are the names of those that were not chosen.  `signature` is its type with the
+    Python containers that its author used, if they are known.
     """
 
     computation: Node
@@ -48,6 +53,11 @@ class Program:
     allow_effects: frozenset[str] | None = frozenset()
     name: str = ""
     passed_over: tuple[str, ...] = ()
+    signature: FunctionType | None = None
+
+    def as_round(self, form: str | None) -> Program:
+        """Return the program as the round that it means; see `tffc.backends.forms.queries`."""
+        return dataclasses.replace(self, computation=as_round(self.computation, form))
 
     def parts(self) -> dict[str, Node]:
         """Return the programs by name."""
@@ -60,7 +70,7 @@ Source: TypeAlias = "str | os.PathLike[str] | Program | Node | Computation | Ite
 """What a program can come from.  A text names a module, `MODULE` or `MODULE:NAME`, a `.pb` file, or
 a `.sexpr` or `.txt` file in the typed notation."""
 
-Fits: TypeAlias = "Callable[[Computation], bool] | None"
+Fits: TypeAlias = "Callable[[Computation], int] | None"
 """Which of several computations of a module is meant; see `tffc.frontend.load.load`."""
 
 
@@ -92,12 +102,17 @@ def program_of(source: Source, fits: Fits = None) -> Program:
 
 
 def round_of(source: Source, form: str | None = None) -> Program:
-    """Return the program that a source stands for, as `program_of` does.
+    """Return the round of the form that a source stands for, or of any form if `form` is None.
 
-    If a module has several computations, takes the only one that can be a round of the form, or of
-    any form if `form` is None.
+    It reads the source as `program_of` does.  If a module has several computations, it takes the
+    only one that is a round, or else the only one that means one.
     """
-    return program_of(source, lambda candidate: is_round(candidate.node, form))
+    return program_of(source, fits_round(form)).as_round(form)
+
+
+def fits_round(form: str | None) -> Fits:
+    """Return how well a computation fits as a round of the form, or of any form if it is None."""
+    return lambda candidate: rank_as_round(candidate.node, form)
 
 
 def read_program(source: str, fits: Fits = None) -> Program:
@@ -133,6 +148,7 @@ def _traced(loaded: Loaded) -> Program:
         loaded.allow_effects,
         loaded.name,
         loaded.passed_over,
+        loaded.computation.type_signature,
     )
 
 
@@ -250,6 +266,73 @@ def name_of(source: object, program: Program | None = None) -> str:
     """Return what reports call a source: the text that names it, or the name of the program."""
     if is_path(source):
         return os.fspath(source)
+    if isinstance(source, OpenedBundle) and source.name:
+        return f"the bundle of {source.name}"
     if isinstance(source, Bundle):
         return "the bundle"
     return (program and program.name) or "the program"
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class OpenedBundle(Bundle):
+    """A bundle in this process, and where it comes from.
+
+    `origin` is the program that it was compiled from in this process; it is None for a bundle that
+    `tffc.load` has read.  `allow_effects` are the side effects that it may have when it is run,
+    unless the origin is the user's own code.
+    """
+
+    origin: Program | None = None
+    allow_effects: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        bundle: Bundle,
+        origin: Program | None = None,
+        allow_effects: Collection[str] = (),
+    ) -> Self:
+        """Return a bundle with its origin.
+
+        Raises:
+          LanguageValueError: `allow_effects` names an unknown kind.
+        """
+        parts = {field.name: getattr(bundle, field.name) for field in dataclasses.fields(bundle)}
+        parts |= {"origin": origin, "allow_effects": read_kinds(allow_effects)}
+        return cls(**parts)
+
+    @property
+    def name(self) -> str:
+        """The name of the program in its module; empty if it is not known."""
+        return "" if self.origin is None else self.origin.name
+
+    def __repr__(self) -> str:
+        of = f" of {self.name}" if self.name else ""
+        return f"<bundle{of}: {self.form}, {len(self.components)} components>"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was compiled in this process from the user's own code."""
+        return self.origin is not None and self.origin.allow_effects is None
+
+    @functools.cached_property
+    def process(self) -> Process:
+        """The bundle ready to run.
+
+        Raises:
+          ConsentError: it has an effect that is not allowed.
+        """
+        # Imported late: most of what reads programs runs nothing.
+        from tffc.runtime.engines.process import Process
+
+        return Process(self, self.allow_effects, is_own=self.is_own)
+
+
+def origin_of(bundle: Bundle) -> Program:
+    """Return the program that a bundle was compiled from, with its first state only if it is known
+    from elsewhere than the bundle."""
+    if isinstance(bundle, OpenedBundle):
+        if bundle.origin is not None:
+            return bundle.origin
+        return Program(bundle.computation, allow_effects=bundle.allow_effects)
+    return Program(bundle.computation)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import pathlib
 
-from tffc.api.programs import Program, Source, round_of
-from tffc.assurance.proof.prove import Proof, prove_first_state, refusal
+from tffc.api.boundary import public
+from tffc.api.compiling import compiled
+from tffc.api.programs import Program, Source, opened, or_missing_bundle, origin_of, round_of
+from tffc.assurance.proof.prove import Answer, Proof, prove_first_state, refusal
 from tffc.assurance.proof.prove import prove as prove_round
-from tffc.backends.bundle.bundle import Bundle, read_bundle
+from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.kinds import assemble
-from tffc.support.errors import LanguageTypeError, TffcError
-from tffc.support.guards import is_path
+from tffc.support.cell import verdict_cell
+from tffc.support.errors import TffcError
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class BundleProof:
     """The proof of a bundle: that of its round, and that of its first state if both the program and
     the bundle have one.  `error` says why it is not proved; it is None if all of it is."""
@@ -29,6 +29,27 @@ class BundleProof:
         """Whether the bundle computes what the program does, for all arguments."""
         return self.error is None
 
+    def sentence(self) -> str:
+        """Return the answer as a sentence."""
+        if self.error is not None:
+            return self.error.message
+        proved = "proved: the bundle computes what the program does, for all arguments"
+        if self.first_state is None:
+            return f"{proved}; its first state is not part of the proof"
+        return f"{proved}, and its first state"
+
+    def __repr__(self) -> str:
+        return f"<proof: {self.sentence()}>"
+
+    def __str__(self) -> str:
+        return self.sentence() if self.error is None else str(self.error)
+
+    def _repr_html_(self) -> str:
+        kinds = {Answer.PROVED: "good", Answer.DIFFERENT: "bad", Answer.UNDECIDED: "doubtful"}
+        answers = [proof.answer for proof in (self.round, self.first_state) if proof is not None]
+        answer = next((answer for answer in answers if answer is not Answer.PROVED), Answer.PROVED)
+        return verdict_cell("Proof", answer.value, kinds[answer], str(self))
+
     def check(self) -> None:
         """Check that the bundle is proved.
 
@@ -39,29 +60,28 @@ class BundleProof:
             raise self.error
 
 
-def prove(bundle: Bundle | str | os.PathLike[str], program: Source | None = None) -> BundleProof:
-    """Attempt to prove that a bundle computes what a program does, by default the one in it.
+@public
+def prove(
+    source: Source | Bundle, program: Source | None = None, form: str | None = None
+) -> BundleProof:
+    """Attempt to prove that a bundle computes what a program does, by default the one that it was
+    compiled from, or that is in it.
 
-    Nothing runs.
+    A program, given as `source`, is compiled first, and its own bundle is proved.  Nothing runs.
+    The first state is part of the proof if the program has one; see `BundleProof`.
 
     Raises:
       TffcError: the bundle or the program cannot be read, or does not fit the form.
-      LanguageTypeError: `bundle` is neither a bundle nor a path.
     """
-    if not isinstance(bundle, Bundle) and not is_path(bundle):
-        raise LanguageTypeError(
-            "E714",
-            f"a bundle cannot be an object of class {type(bundle).__name__!r}",
-            help="compile the program first: tffc.compile(program)",
-        )
-    compiled_bundle = bundle if isinstance(bundle, Bundle) else read_bundle(pathlib.Path(bundle))
-    if program is None:
-        proved = Program(compiled_bundle.computation)
-    else:
-        proved = round_of(program, compiled_bundle.form)
-    components = compiled_bundle.components
-    assemble(compiled_bundle.form, proved.computation.type, components)
-    return proof_of(proved, compiled_bundle)
+    source = opened(source, form)
+    if not isinstance(source, Bundle):
+        with or_missing_bundle(source):
+            compiled_from = round_of(source, form)
+        bundle = compiled(compiled_from, form)
+        return proof_of(compiled_from if program is None else round_of(program, form), bundle)
+    proved = origin_of(source) if program is None else round_of(program, source.form)
+    assemble(source.form, proved.computation.type, source.components)
+    return proof_of(proved, source)
 
 
 def proof_of(program: Program, bundle: Bundle) -> BundleProof:

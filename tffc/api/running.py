@@ -1,45 +1,33 @@
-"""Running programs and bundles from Python: `tffc.load` and `tffc.run`."""
+"""Running programs and bundles from Python."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 import pathlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from tffc.api.boundary import public
 from tffc.api.compiling import compiled
 from tffc.api.plan import RunPlan, evaluation_of
-from tffc.api.programs import Source, opened, or_missing_bundle, round_of
-from tffc.backends.bundle.bundle import Bundle, read_bundle
+from tffc.api.programs import OpenedBundle, Source, opened, or_missing_bundle, origin_of, round_of
+from tffc.api.runs import Run, WrittenTypes, state_of
+from tffc.backends.bundle.bundle import Bundle
 from tffc.deploy.engines import choose_engine
-from tffc.language.types import Type, to_type
+from tffc.language.types import to_type
 from tffc.language.values.concrete import to_python
 from tffc.runtime.data.clients import Data, source_of
-from tffc.runtime.data.source import ClientSource
-from tffc.runtime.effects.consent import check_can_run
+from tffc.runtime.effects.consent import check_can_run, read_kinds
 from tffc.runtime.engines.engine import OFF, Batching
-from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Round, Sampling
-from tffc.runtime.engines.state import State, read_state, read_type
-from tffc.runtime.runs.run_folder import find_state
+from tffc.runtime.engines.process import Process, check_beginning
+from tffc.runtime.engines.rounds import Sampling
+from tffc.runtime.engines.state import read_state, read_type
+from tffc.runtime.runs.run_folder import RunFolder, find_state
 from tffc.support.errors import LanguageValueError
 
 
-def load(bundle: str | os.PathLike[str], *, allow_effects: Collection[str] = ()) -> Process:
-    """Return a process that runs the bundle in a folder; nothing in it is run as Python.
-
-    `allow_effects` are the kinds of side effects that the bundle may have: "files", "network",
-    "python", "unknown".
-
-    Raises:
-      BundleError: there is no bundle, or it is damaged or of a newer format.
-      ConsentError: the bundle has an effect that is not allowed.
-      LanguageValueError: `allow_effects` names an unknown kind.
-    """
-    return Process(read_bundle(pathlib.Path(bundle)), allow_effects)
-
-
+@public
 def load_state(path: str | os.PathLike[str], type: Any = None) -> Any:
     """Return the server state that a run has saved, in Python containers, with NumPy tensors.
 
@@ -57,10 +45,11 @@ def load_state(path: str | os.PathLike[str], type: Any = None) -> Any:
     return to_python(read_state(file, wanted, "").value, wanted)
 
 
+@public
 def run(
     program: Process | Bundle | Source,
     data: Data,
-    rounds: int,
+    rounds: int = 1,
     *,
     form: str | None = None,
     engine: str = "local",
@@ -70,7 +59,10 @@ def run(
     device: str = "",
     clients_per_round: int | None = None,
     seed: int = 0,
-    state: State | None = None,
+    state: Any = None,
+    after_round: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     skip_bad_clients: bool = False,
     deliver: Callable[[str, Any], None] = lambda client, output: None,
     evaluate: Process | Bundle | Source | None = None,
@@ -79,20 +71,26 @@ def run(
     allow_effects: Collection[str] = (),
     least_clients: int = 0,
     show_clients: bool = False,
-) -> Iterator[Round]:
-    """Run rounds of a program or a bundle and yield each when it is finished; its output is in
-    Python containers.
+) -> Run:
+    """Return a run of a program or a bundle: an iterator that runs each round when it is asked for
+    it, and keeps what was finished if it is interrupted.
 
-    `program` is a bundle or its folder, a process that `load` returned, or a computation, an
-    iterative process, or a module or file that has one; these are compiled first, to `form` or by
-    default to the form that fits their output.
+    `program` is a bundle or its folder, a computation, an iterative process, or a module or file
+    that has one; programs are compiled first, to `form` or by default to the form that fits their
+    output.
 
     `data` is a location as for `tffc run --data`, a source, a `ClientData` of
     `tff.simulation.datasets`, or a list with one value for each client.  `engine_options` are the
-    engine's command-line options, split into words.  Rounds continue from `state`, by default the
-    initial one.  `batching` is how many clients are computed in one call: "off" for one, "auto" to
-    decide by measuring, or a number.  `device` is the one that TensorFlow computes batches on, such
-    as "GPU:0".
+    engine's command-line options, split into words.  `batching` is how many clients are computed in
+    one call: "off" for one, "auto" to decide by measuring, or a number.  `device` is the one that
+    TensorFlow computes batches on, such as "GPU:0".
+
+    Rounds continue from `state`, by default the initial one: a state in the program's own
+    structures; a run or one of its rounds, whose numbers go on; or the path of a saved state or of
+    a run folder, whose numbers go on if this program has made it.  `after_round` is the number of
+    the round before, if the numbers are to go on from another one.  `out` is a folder that keeps
+    state, outputs and metrics after every round, as `tffc run --out` does; with `resume`, the run
+    in it is continued up to `rounds` in total.
 
     `deliver` is called with the name and final value of each client after a round of a
     BroadcastForm.  The state after every `evaluate_every` rounds, and after the last one, is
@@ -112,7 +110,13 @@ def run(
         raise LanguageValueError(
             "E706", f"cannot run {rounds!r} rounds", help="give a whole number from 0 on"
         )
-    process = _process(program, form, allow_effects)
+    if resume and (out is None or state is not None):
+        raise LanguageValueError(
+            "E706",
+            "a run is continued from the state in its folder",
+            help="give out=... with the folder, and no state, or leave resume out",
+        )
+    process, types = _process(program, form, allow_effects)
     choice = choose_engine(
         engine,
         workers,
@@ -126,60 +130,52 @@ def run(
             "an evaluation needs both a program and clients' data",
             help="give evaluate and evaluate_data, or neither",
         )
-    evaluation = None
+    evaluation = evaluation_type = None
     if evaluate is not None:
-        measuring = _process(evaluate, None, allow_effects)
-        measured = _source(evaluate_data, measuring.data_type)
+        measuring, written = _process(evaluate, None, allow_effects)
+        measured = source_of(evaluate_data, measuring.data_type)
         evaluation = evaluation_of(measuring, choice, measured, evaluate_every, least_clients)
+        evaluation.check(process.state_type)
+        evaluation_type = written.output
     plan = RunPlan(
         process,
-        _source(data, process.data_type),
+        source_of(data, process.data_type),
         choice,
         Sampling(clients_per_round, seed),
         evaluation,
         skip_bad_clients=skip_bad_clients,
         least_clients=least_clients,
     )
-    yield from _rounds(plan, state or process.first_state(), rounds, deliver)
+    first = state_of(process, state)
+    if after_round is not None:
+        first = dataclasses.replace(first or process.first_state(), rounds=after_round)
+    if first is None and not resume:
+        check_beginning(process.bundle)
+    folder = None if out is None else RunFolder(pathlib.Path(out), process, evaluation_type)
+    return Run(plan, first, rounds, types, evaluation_type, deliver, folder, resume=resume)
 
 
 def _process(
     program: Process | Bundle | Source, form: str | None, allow_effects: Collection[str]
-) -> Process:
+) -> tuple[Process, WrittenTypes]:
+    """Return the process of a program, and the types as its author wrote them."""
     if isinstance(program, Process):
-        return program
+        return program, WrittenTypes.of(program, None)
     program = opened(program, form)
+    allowed = read_kinds(allow_effects)
+    if isinstance(program, OpenedBundle):
+        if not allowed <= program.allow_effects:
+            program = dataclasses.replace(program, allow_effects=allowed | program.allow_effects)
+        process = program.process
+        return process, WrittenTypes.of(process, origin_of(program).signature)
     if isinstance(program, Bundle):
-        return Process(program, allow_effects)
+        process = Process(program, allowed)
+        return process, WrittenTypes.of(process, None)
     with or_missing_bundle(program):
         source = round_of(program, form)
     if source.allow_effects is not None:
         check_can_run(source.parts())
+        allowed |= source.allow_effects
     is_own = source.allow_effects is None
-    return Process(compiled(source, form), allow_effects, is_own=is_own)
-
-
-def _rounds(
-    plan: RunPlan, state: State, rounds: int, deliver: Callable[[str, Any], None]
-) -> Iterator[Round]:
-    """Run the rounds of a plan, with their outputs in Python containers."""
-    process, evaluation = plan.process, plan.evaluation
-    output_type = process.client_output_type
-
-    def in_python(client: str, value: Any) -> None:
-        deliver(client, value if output_type is None else to_python(value, output_type))
-
-    finished = plan.run(plan.engine.engine(process), state, rounds, in_python)
-    for outcome in finished:
-        measured = outcome.evaluation
-        if measured is not None and evaluation is not None:
-            measured = to_python(measured, evaluation.output_type)
-        yield dataclasses.replace(
-            outcome,
-            output=to_python(outcome.output, process.output_type),
-            evaluation=measured,
-        )
-
-
-def _source(data: Any, type: Type) -> ClientSource:
-    return source_of(data, type)
+    process = Process(compiled(source, form), allowed, is_own=is_own)
+    return process, WrittenTypes.of(process, source.signature)

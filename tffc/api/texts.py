@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
+from tffc.api.boundary import public
 from tffc.api.programs import Source, parts_of
 from tffc.backends.bundle.bundle import Bundle, listing
 from tffc.language.nodes import Node
@@ -23,6 +24,7 @@ STYLES: dict[Style, Callable[[Node], str]] = {
 }
 
 
+@public
 def text(source: Source | Bundle, style: Style = "formatted") -> str:
     """Return the text of a program, or of all parts of a process or bundle, each below a line with
     its name and type.

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import load_form
+from tffc.backends.forms.queries import as_round
 from tffc.backends.forms.signatures import is_placed
 from tffc.backends.forms.stages import assign_stages
 from tffc.language.assignability import difference_notes
@@ -39,6 +40,8 @@ def compile_bundle(
 ) -> Bundle:
     """Compile a program of one round, and the computation of its first state, to a bundle.
 
+    A program that means a round becomes one first; see `tffc.backends.forms.queries`.
+
     `versions` are those of the packages that traced the program.  Other arguments are those of
     `compile_form`.
 
@@ -47,6 +50,7 @@ def compile_bundle(
         does not take its first state.
       TffcError: as `compile_form` and `compile_initialize` do.
     """
+    program = as_round(program, form)
     compiled = compile_form(
         program,
         form,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 import click
 
+from tffc.cli.command_line import remember_command_line
 from tffc.cli.interrupts import begin_command, exit_code, no_substitutes, tell_interrupted
 from tffc.cli.progress import shown
 from tffc.cli.streams import READER_GONE, ReaderGone
@@ -63,18 +65,30 @@ class Application(Commands):
         with formatter.section("Commands"):
             formatter.write_dl(sorted(COMMANDS.items()))
 
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+    def make_context(
+        self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any
+    ) -> click.Context:
         begin_command()
         inputs.begin()
+        words = tuple(args)  # which parsing consumes
         try:
             with no_substitutes():
-                return super().make_context(*args, **kwargs)
+                context = super().make_context(info_name, args, *rest, **kwargs)
+            remember_command_line(context, words)
+            return context
         except click.ClickException as error:
             raise _seen(error) from None
         # click would report it differently.
         except KeyboardInterrupt:
             tell_interrupted()
             raise click.exceptions.Exit(exit_code()) from None
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        if "_TFFC_COMPLETE" in os.environ:
+            from tffc.cli.completion import answer_shells
+
+            answer_shells()
+        return super().main(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         debug = ctx.params["debug"]

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
-import sys
-import tarfile
-import tempfile
 from collections.abc import Iterator, Sequence
 
 import click
 
-from tffc.api.programs import TEXTS
 from tffc.assurance.audit.breaking import Breaks, Change, changes
 from tffc.assurance.audit.bundles import read_for_audit
 from tffc.assurance.audit.report import source_name
@@ -22,15 +17,11 @@ from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.annotations import annotation
 from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
-from tffc.cli.sources import read_computation, read_round_or_bundle
-from tffc.language.nodes import Node
-from tffc.support.errors import LoadError, shown_path
+from tffc.cli.sources import read_older, read_round_or_bundle
+from tffc.support.errors import shown_path
 
 BROKEN = 2
 """The exit code if a change breaks something in `--fail-on`."""
-
-GIT = "git:"
-"""The prefix of a revision in the history of a repository."""
 
 
 def show_changes(
@@ -40,7 +31,7 @@ def show_changes(
     `fail_on`."""
     failing = _kinds(fail_on)
     new, form = read_round_or_bundle(second, form)
-    old = older_round(first, second, form)
+    old = read_older(first, second, form)
     step(f"comparing {first} with {second}")
     shown = [*changes(old, new, form), *unproved(second)]
     _show(shown, failing, format, second)
@@ -68,107 +59,6 @@ def _kinds(given: str | None) -> frozenset[Breaks]:
             known = ", ".join(each.lower() for each in Breaks.__members__)
             raise click.UsageError(f"'--fail-on' takes {known}, not {name.lower()!r}")
     return frozenset(Breaks[name] for name in names)
-
-
-# Older versions.
-
-
-def older_round(older: str, source: str, form: str) -> Node:
-    """Return an older version of the round in a source: that in another one, or of a revision."""
-    if older.startswith(GIT):
-        return _at_revision(older.removeprefix(GIT), source, form)
-    return read_round_or_bundle(older, form)[0]
-
-
-def lines_at(revision: str, path: str) -> list[str]:
-    """Return the lines of a file at a revision of its repository; those of today if it was not
-    there."""
-    file = pathlib.Path(path).resolve()
-    try:
-        commit = _commit(file.parent, revision)
-        shown = _git(path, file.parent, "show", f"{commit}:./{file.name}")
-        return shown.decode().splitlines()
-    except (LoadError, UnicodeDecodeError):
-        return file.read_text(errors="replace").splitlines() if file.is_file() else []
-
-
-def _at_revision(revision: str, source: str, form: str) -> Node:
-    """Return a round at a revision of its repository.
-
-    A module is traced in a separate process, because its modules have the same names as the current
-    ones.
-    """
-    path, _, name = source.partition(":")
-    folder = pathlib.Path(path).resolve()
-    top = _git("the repository", folder.parent, "rev-parse", "--show-toplevel")
-    root = top.decode().strip()
-    commit = _commit(folder.parent, revision)
-    with tempfile.TemporaryDirectory() as scratch:
-        archive = pathlib.Path(scratch, "archive.tar")
-        archive.write_bytes(_git(revision, pathlib.Path(root), "archive", "--format=tar", commit))
-        tree = pathlib.Path(scratch, "tree")
-        with tarfile.open(archive) as tar:
-            entries = [each for entry in tar if (each := _inside(entry, str(tree)))]
-            tar.extraction_filter = lambda entry, _: entry  # they are filtered already
-            tar.extractall(tree, entries)
-        old = tree / folder.relative_to(root)
-        if old.is_dir() or path.endswith((".pb", *TEXTS)):
-            return read_round_or_bundle(str(old), form)[0]
-        traced = pathlib.Path(scratch, "old.pb")
-        module = str(old.relative_to(tree))
-        _trace(f"{module}:{name}" if name else module, tree, traced)
-        return read_computation(traced)
-
-
-def _commit(folder: pathlib.Path, revision: str) -> str:
-    """Return the digest of a revision, which no other command of git takes for an option."""
-    named = f"{revision}^{{commit}}"
-    command = ("rev-parse", "--verify", "--end-of-options", named)
-    return _git(revision, folder, *command).decode().strip()
-
-
-def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    """Return an entry of an archive as it is unpacked; None for one that leads out of the folder,
-    such as an absolute link, or is a device.
-
-    Python before 3.11.4 cannot tell where links lead: there, none is unpacked.
-    """
-    if not hasattr(tarfile, "data_filter"):
-        path = pathlib.PurePath(member.name)
-        is_inside = not path.is_absolute() and ".." not in path.parts
-        return member if is_inside and (member.isfile() or member.isdir()) else None
-    try:
-        return tarfile.data_filter(member, folder)
-    except tarfile.FilterError:
-        return None
-
-
-def _git(what: str, folder: pathlib.Path, *args: str) -> bytes:
-    """Return what git prints; errors say that `what` cannot be read."""
-    try:
-        return subprocess.run(
-            ("git", "-C", str(folder), *args), capture_output=True, check=True
-        ).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
-        said = getattr(error, "stderr", b"") or str(error).encode()
-        raise LoadError(
-            "E858",
-            f"cannot read {what} from git: {said.decode(errors='replace').strip()}",
-            help="give git:REF with a revision of the repository that B is in",
-        ) from None
-
-
-def _trace(target: str, tree: pathlib.Path, traced: pathlib.Path) -> None:
-    # With -P, Python does not take a package `tffc` of the tree for this one.
-    command = (sys.executable, "-P", "-m", "tffc", "trace", "-o", str(traced), "--", target)
-    ran = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
-    if ran.returncode:
-        raise LoadError(
-            "E858",
-            f"the old version of {target} cannot be traced",
-            notes=tuple(ran.stderr.strip().splitlines()[:5]),
-            help="compile it with the tffc version of that revision, and give the bundle",
-        )
 
 
 # Output.

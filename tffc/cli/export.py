@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import click
 
+from tffc.api.exports import check_file, models, read_whole
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.cli.consent import check_consent, tell_effects
 from tffc.cli.options import refuse_without_effect
@@ -19,14 +20,10 @@ from tffc.cli.proving import refuse_forged
 from tffc.cli.sources import read_program
 from tffc.cli.verify import ask_to_run
 from tffc.deploy.export.kind import Exported, Exporter, OfBundle, OfComponents, OfState
-from tffc.deploy.export.signatures import missing
 from tffc.deploy.export.target import check_target, write_exported
-from tffc.deploy.export.trained import StatePart, bind_part, find_part
+from tffc.deploy.export.trained import bind_part, find_part
 from tffc.deploy.exports import EXPORTS
 from tffc.language.nodes import Node
-from tffc.runtime.engines.state import read_state, read_type
-from tffc.runtime.runs.run_folder import find_state
-from tffc.support.errors import ExportError
 
 
 def export(
@@ -133,7 +130,7 @@ def _bound(
     Raises:
       TffcError: the computation or the state is refused.
     """
-    whole = _read_state(state)
+    whole = read_whole(state)
     weights = find_part(whole, part)
     program = read_program(source)
     ask_to_run(program, allow_effects)
@@ -159,31 +156,14 @@ def _export_state(
         raise click.UsageError(
             f"a Keras model is a file whose name ends in {exporter.suffix}, not {out}"
         )
-    if out.exists() and not replace:
-        raise ExportError(
-            "E956",
-            f"{out} already exists",
-            help="replace it, or name another file",
-            remedy="replace",
-        )
-    weights = find_part(_read_state(state), part)
+    check_file(out, exporter, replace=replace)
+    weights = find_part(read_whole(state), part)
     start_tensorflow()
     # Output of the user's code and of Keras must not mix with data on stdout.
     with contextlib.redirect_stdout(sys.stderr):
         exported = of_state(target, weights)
     write_output(out, exported.files[""])
     _tell(exported, out)
-
-
-def _read_state(path: pathlib.Path) -> StatePart:
-    """Return the whole state in a file or in the folder of a run.
-
-    Raises:
-      DataError: there is none.
-    """
-    file = find_state(path)
-    type = read_type(file)
-    return StatePart("", "", type, read_state(file, type, "").value)
 
 
 def _write_models(
@@ -205,9 +185,7 @@ def _write_models(
     """
     start_tensorflow()
     step(f"exporting to {kind}")
-    exported = of_components(components, bare_names)
-    if not partial:
-        _check_complete(exported.left_out, len(exported.lines))
+    exported = models(components, of_components, partial=partial, bare_names=bare_names)
     write_exported(out, exported.files)
     _tell(exported, out)
     tell_effects(components)
@@ -218,20 +196,3 @@ def _tell(exported: Exported, out: pathlib.Path) -> None:
     omitted = (f"left out {name}: {reason}" for name, reason in exported.left_out.items())
     for line in (*exported.lines, *omitted):
         say(f"  {line}")
-
-
-def _check_complete(left_out: Mapping[str, str], written: int) -> None:
-    """Check that the export leaves out no component that has results.
-
-    Raises:
-      ExportError: it does.
-    """
-    lost = missing(left_out)
-    if lost:
-        raise ExportError(
-            "E870",
-            f"{len(lost)} of {len(lost) + written} components cannot be exported, and nothing was "
-            "written",
-            notes=tuple(f"{name}: {reason}" for name, reason in lost.items()),
-            help="write the other" + ("" if written == 1 else f" {written}") + " with --partial",
-        )

@@ -8,11 +8,14 @@ from __future__ import annotations
 from tffc.support.errors import Span, TffcError
 
 OPTIONS = {
+    "another run": "--continue-from names this one there, to go on from its state and its rounds",
     "first state": "--state-in FILE gives a state, and tffc compile --initialize FILE.pb the "
     "computation",
     "generated arguments": "leave --data out",
     "golden file": "`tffc golden --help` shows one, and --folder names its folder",
     "impure duplicates": "--allow-impure-duplicates allows them",
+    "partial": "--partial does so",
+    "plain state": "--state-in takes this one, and counts rounds from 1",
     "program of data": "--for names it",
     "replace": "--force replaces it",
     "resume": "--resume continues it",

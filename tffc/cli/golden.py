@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import pathlib
@@ -10,16 +11,17 @@ from collections.abc import Iterator
 
 import click
 
-from tffc.assurance.golden.examples import print_example, read_examples
+from tffc.assurance.golden.examples import LIST, print_example, read_examples
 from tffc.assurance.golden.folder import (
     Change,
-    Files,
+    FileDifference,
     Orphan,
     differences,
     orphans,
     refuse_in_ci,
     write,
 )
+from tffc.assurance.golden.printing import Files
 from tffc.cli.annotations import annotation
 from tffc.cli.diagnostics import report
 from tffc.cli.output import say, show_styled
@@ -31,6 +33,8 @@ from tffc.support.printable import counted
 ACCEPT, WHOLE, REJECT, LEFT, QUIT = "a", "e", "r", "s", "q"
 COLORS = {"+": GREEN, "-": RED, "@": BLUE}
 
+NONE_YET = "no golden files yet: {}; `tffc golden update` writes them"
+
 LONGEST_ANNOTATION = 40
 """The most lines of a diff in an annotation; the log has all of them."""
 
@@ -39,14 +43,17 @@ def check(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> None:
     """Print the differences from the golden files; exit with 1 if there are any."""
     examined = _examine(folder, names)
     for change in examined.changes:
-        _show(change)
+        if not examined.is_new(change):
+            _show(change)
     if style == "github":
-        for annotation in _annotations(examined):
+        for annotation in _annotations(examined, folder):
             click.echo(annotation)
-    if examined.changes:
-        count = counted(len(examined.changes), "change")
-        say(f"{count}; review them with `tffc golden review`")
-        _name_unsteady(examined, folder)
+    changes = [change for change in examined.changes if not examined.is_new(change)]
+    if changes:
+        say(f"{counted(len(changes), 'change')}; review them with `tffc golden review`")
+        _name_unsteady(examined, changes, folder)
+    if examined.new:
+        say(NONE_YET.format(", ".join(examined.new)))
     if examined.changes or examined.failures:
         raise click.exceptions.Exit(1)
     say(f"{counted(len(examined.printed), 'example')} as before")
@@ -117,6 +124,20 @@ class _Examined:
     changes: list[Change]
     failures: list[TffcError]
 
+    @property
+    def new(self) -> list[str]:
+        """The examples that have no golden files yet."""
+        added = collections.Counter(
+            change.folder.name
+            for change in self.changes
+            if isinstance(change, FileDifference) and change.golden is None
+        )
+        return [name for name, files in self.printed.items() if added[name] == len(files)]
+
+    def is_new(self, change: Change) -> bool:
+        """Return whether a change belongs to an example that has no golden files yet."""
+        return isinstance(change, FileDifference) and change.folder.name in self.new
+
 
 def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = False) -> _Examined:
     """Print the named examples, or all; report the error of each that fails."""
@@ -141,14 +162,17 @@ def _examine(folder: pathlib.Path, names: tuple[str, ...], *, complete: bool = F
     return _Examined(targets, printed, changes, failures)
 
 
-def _name_unsteady(examined: _Examined, folder: pathlib.Path) -> None:
+def _name_unsteady(examined: _Examined, changes: list[Change], folder: pathlib.Path) -> None:
     """Report which of the changed examples vary from trace to trace, and where."""
     from tffc.assurance.golden.steadiness import unsteady
 
-    step("tracing what differs again")
-    changed = {_top(change, folder).name for change in examined.changes}
-    targets = {name: target for name, target in examined.targets.items() if name in changed}
-    found = unsteady(targets, folder.resolve().parent)
+    changed = {_top(change, folder).name for change in changes}
+    traced = {name: files.programs for name, files in examined.printed.items() if name in changed}
+    if not traced:
+        return
+    step(f"tracing {counted(len(traced), 'example')} once more, to see whether they vary")
+    targets = {name: examined.targets[name] for name in traced}
+    found = unsteady(targets, traced, folder.resolve().parent)
     no_step()
     for name, place in found.items():
         say(f"{name} is a different program each time it is traced" + (place and f": {place}"))
@@ -165,8 +189,13 @@ def _show(change: Change) -> None:
         show_styled(line, fg=None if line.startswith(("---", "+++")) else COLORS.get(line[:1]))
 
 
-def _annotations(examined: _Examined) -> Iterator[str]:
+def _annotations(examined: _Examined, folder: pathlib.Path) -> Iterator[str]:
+    if examined.new:
+        text = NONE_YET.format(", ".join(examined.new))
+        yield annotation(folder / LIST, 1, "there are no golden files yet", text)
     for change in examined.changes:
+        if examined.is_new(change):
+            continue
         lines = str(change).split("\n")
         if len(lines) > LONGEST_ANNOTATION:
             lines = [*lines[:LONGEST_ANNOTATION], "..."]

@@ -9,6 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from tffc.cli.completion import complete_pass, complete_printed
 from tffc.cli.usage import Choice, Member
 from tffc.support.errors import LanguageValueError
 
@@ -59,6 +60,7 @@ def pipeline_options(instead: str) -> Decorator:
         ),
         click.option(
             "--passes",
+            shell_complete=complete_pass,
             metavar="'A,B{OPTION=VALUE},C'",
             help="The passes to run. `tffc passes` lists them.",
         ),
@@ -79,12 +81,19 @@ def together(*options: Decorator) -> Decorator:
 _INSTRUMENTATION = (
     click.option(
         "--start-from",
+        shell_complete=complete_pass,
         metavar="PASS",
         help="Start with this pass; the program must be ready for it.",
     ),
-    click.option("--stop-after", metavar="PASS", help="Stop after this pass."),
+    click.option(
+        "--stop-after",
+        metavar="PASS",
+        shell_complete=complete_pass,
+        help="Stop after this pass.",
+    ),
     click.option(
         "--print-after",
+        shell_complete=complete_printed,
         multiple=True,
         metavar="PASS|all|change",
         help="Print the program to stderr after this pass, after all passes, or after those that "

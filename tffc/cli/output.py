@@ -53,7 +53,7 @@ def show_program(text: str) -> None:
     """Print the text of a program to stdout, coloured if that is a terminal with colours."""
     lines = "\n".join(wrapped_lines(text, width_of(sys.stdout)))
     if has_colors(sys.stdout):
-        from tffc.cli.lexer import colored
+        from tffc.cli.colors import colored
 
         lines = colored(lines)
     click.echo(lines, color=colors())

@@ -1,11 +1,12 @@
-"""Progress of a command, shown on terminals if the command takes a while.
+"""Progress of a command, shown if the command takes a while.
 
     with shown():
         step("tracing mean.py")
         progress = step("verifying", "arguments")
         progress(3, 12)
 
-If stderr is not a terminal, nothing is shown, and the code that shows progress is not loaded.
+On a terminal, a line below all other output changes all the time.  Elsewhere a line is printed
+after ten seconds, and then ever more rarely, so that a log shows that the command still works.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import contextlib
 import os
 import sys
 from collections.abc import Generator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tffc.cli.step_line import StepLine, Tell
+
+SWITCH, OFF = "TFFC_PROGRESS", "off"
+"""The environment variable that turns progress off where stderr is no terminal, and its value."""
 
 _line: StepLine | None = None
 """The line that shows steps now, if any."""
@@ -25,19 +29,29 @@ _line: StepLine | None = None
 
 @contextlib.contextmanager
 def shown() -> Generator[None]:
-    """Show steps on the terminal of stderr, below other output, while the block runs."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    """Show steps on stderr while the block runs."""
+    is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    if not is_terminal and (os.environ.get(SWITCH) == OFF or not _has_file(sys.stderr)):
         yield
         return
-    from tffc.cli.step_line import StepLine
+    from tffc.cli.step_line import SeldomLines, StepLine
 
     global _line
-    _line = StepLine()
+    _line = StepLine() if is_terminal else SeldomLines()
     try:
         with _line.open():
             yield
     finally:
         _line = None
+
+
+def _has_file(stream: Any) -> bool:
+    """Return whether a stream is one of the process, and not only in Python's memory."""
+    try:
+        stream.fileno()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def start_tensorflow() -> None:
@@ -50,7 +64,7 @@ def start_tensorflow() -> None:
 
     step("starting TensorFlow")
     quiet_start()
-    if _line is not None and sys.stdout.isatty():
+    if _line is not None and _line.is_on_terminal and sys.stdout.isatty():
         hear_prints(sys.stderr.write)
 
 

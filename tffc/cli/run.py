@@ -85,7 +85,7 @@ def run(
         for prefix, source_of in (("", program), ("evaluation.", evaluate)):
             if source_of is not None:
                 check_proof(source_of, runnables[prefix].bundle)
-    begins = None if saving.state_in is not None or saving.resume else runnables[""].bundle
+    begins = None if saving.first_state is not None or saving.resume else runnables[""].bundle
     check_needs(runnables, allow_effects, begins=begins)
     process = runnables[""].process(allow_effects)
     _check_aggregates(process, evaluate)
@@ -116,7 +116,7 @@ def run(
         skip_bad_clients=skip_bad_clients,
         least_clients=least_clients,
     )
-    outputs = RunOutputs(program, process, evaluation and evaluation.output_type, saving)
+    outputs = RunOutputs(runnables[""].name, process, evaluation and evaluation.output_type, saving)
     with _telling_how_it_ended(outputs, kind):
         state = outputs.begin(source, plan.sampling, skip_bad_clients=skip_bad_clients)
         rounds = max(0, rounds - state.rounds) if saving.resume else rounds

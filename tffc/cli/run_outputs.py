@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from tffc.cli.command_line import command_line
 from tffc.cli.output import say
 from tffc.cli.progress import start_tensorflow
 from tffc.language.type_parts import leaves
@@ -22,14 +23,16 @@ from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import Batching
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round, Sampling
-from tffc.runtime.engines.state import State, read_state, write_state
+from tffc.runtime.engines.state import State, write_state
 from tffc.runtime.runs import metrics
+from tffc.runtime.runs.command_record import CommandRecord
+from tffc.runtime.runs.first_state import FirstState, read_first_state
 from tffc.runtime.runs.metrics import Log, MetricsRow, row_of
 from tffc.runtime.runs.observed import Observed
 from tffc.runtime.runs.plot import plot
 from tffc.runtime.runs.report import RunReport, read_report
 from tffc.runtime.runs.report_page import report_page
-from tffc.runtime.runs.run_folder import TENSORBOARD, RunFolder, find_state
+from tffc.runtime.runs.run_folder import TENSORBOARD, RunFolder
 from tffc.runtime.runs.run_identity import RunIdentity
 from tffc.support.errors import DataError
 from tffc.support.files import atomic
@@ -50,6 +53,7 @@ class OutputOptions:
     resume: bool
     state_out: pathlib.Path | None
     state_in: pathlib.Path | None
+    continue_from: pathlib.Path | None
     log: str
     plot: pathlib.Path | None
     report: pathlib.Path | None
@@ -62,9 +66,12 @@ class OutputOptions:
         ):
             if needs_folder and out is None:
                 raise click.UsageError(f"{name} needs --out DIR, the run folder")
-        if self.resume and self.state_in is not None:
+        if self.state_in is not None and self.continue_from is not None:
+            raise click.UsageError("--state-in and --continue-from exclude each other")
+        if self.resume and self.first_state is not None:
+            option = "--state-in" if self.continue_from is None else "--continue-from"
             raise click.UsageError(
-                "--resume continues from the state in the run folder: omit --state-in"
+                f"--resume continues from the state in the run folder: omit {option}"
             )
         state_out = self.state_out
         if (
@@ -86,6 +93,11 @@ class OutputOptions:
             _check_folder(path)
 
     @property
+    def first_state(self) -> pathlib.Path | None:
+        """The file or the folder with the state to start from."""
+        return self.state_in or self.continue_from
+
+    @property
     def files(self) -> list[pathlib.Path]:
         """The files outside of the folder of the run."""
         return [path for path in (self.state_out, self.plot, self.report) if path is not None]
@@ -94,7 +106,7 @@ class OutputOptions:
 class RunOutputs:
     """Writes the files that the options of the command ask for.
 
-    `name` is the run's name in a report if it has no folder.  `evaluation` is the type of
+    `name` names the program.  `evaluation` is the type of
     evaluations' results, if there are any.
 
     Raises:
@@ -116,14 +128,7 @@ class RunOutputs:
         self.has_begun = False
         self._last: State | None = None
         self._begun_with = b""
-        self._given: State | None = None
-        if options.state_in is not None:
-            file = find_state(options.state_in)
-            if file != options.state_in:
-                say(f"starts from {file}, the state of that run")
-            goes_on = options.state_out == options.state_in
-            with replaceable() if goes_on else contextlib.nullcontext():
-                self._given = read_state(file, process.state_type, process.program)
+        self._first = None if options.first_state is None else self._read(options.first_state)
         for path in options.files:
             check_no_input(path)
         self._folder = None
@@ -131,6 +136,7 @@ class RunOutputs:
             self._folder = RunFolder(options.out, process, evaluation)
         self._log: Log | None = None
         self._name = name
+        self._command = CommandRecord.of_now(name, command_line())
         self._identity: RunIdentity | None = None
         self._rows: list[MetricsRow] = []
         self._observed: list[Observed] = []
@@ -142,13 +148,21 @@ class RunOutputs:
           DataError: the folder of the run cannot be locked, read or written.
           TffcError: the first state cannot be made.
         """
-        state = self._given
+        state = origin = None
+        if self._first is not None:
+            state, origin = self._first.state, self._first.origin
         if self._folder is not None or self._options.report is not None:
             self._identity = RunIdentity.of(
                 self.process, sampling, source_identity(source), skip_bad_clients=skip_bad_clients
             )
         if self._folder is not None and self._identity is not None:
-            state = self._folder.begin(self._identity, self._given, resume=self._options.resume)
+            state = self._folder.begin(
+                self._identity,
+                state,
+                resume=self._options.resume,
+                origin=origin,
+                command=self._command,
+            )
         self._log = _open_log(self._options.log, self._options.out)
         start_tensorflow()
         state = state or self.process.first_state()
@@ -157,6 +171,21 @@ class RunOutputs:
             self._begun_with = _digest(state)
         self.has_begun = True
         return state
+
+    def _read(self, path: pathlib.Path) -> FirstState:
+        """Return the state at a path, and say what it is."""
+        continues = self._options.continue_from is not None
+        goes_on = self._options.state_out == path
+        with replaceable() if goes_on else contextlib.nullcontext():
+            first = read_first_state(path, self.process, continues=continues)
+        if first.file != path:
+            say(f"starts from {first.file}, the state of that run")
+        if first.is_of_another_program and not continues and first.origin.rounds:
+            say(
+                "that state is of another program, so rounds count from 1; --continue-from counts "
+                f"on from round {first.origin.rounds}"
+            )
+        return first
 
     def with_known(self, batching: Batching) -> Batching:
         """Return a choice of batching with the measurements stored in the run's folder."""
@@ -210,7 +239,14 @@ class RunOutputs:
             if self._folder is not None:
                 report = read_report(self._folder.path)
             else:
-                report = RunReport.in_memory(self._name, self._identity, self._rows, self._observed)
+                report = RunReport.in_memory(
+                    self._name,
+                    self._identity,
+                    self._rows,
+                    self._observed,
+                    self._command,
+                    self._first and self._first.origin,
+                )
             _write(self._options.report, report_page(report))
 
     def end_of_run(self) -> Iterator[str]:

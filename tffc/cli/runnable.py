@@ -53,11 +53,13 @@ NAME = re.compile(r"[0-9a-f]{64}")
 class Runnable:
     """A bundle that may be run after consent to its side effects.
 
-    `is_own` is true if the user's own module defines it, which needs no consent.
+    `is_own` is true if the user's own module defines it, which needs no consent.  `name` is that of
+    the bundle's folder, or of the program with its file.
     """
 
     bundle: Bundle
     is_own: bool
+    name: str
 
     def process(self, allow_effects: frozenset[str]) -> Process:
         """Return the process of the bundle.
@@ -82,13 +84,14 @@ def read_runnable(source: str, form: str | None) -> Runnable:
     refuse_form_of_bundle(source, form)
     if os.path.isdir(source):
         step(f"reading {source}")
-        return Runnable(read_bundle(pathlib.Path(source)), is_own=False)
+        return Runnable(read_bundle(pathlib.Path(source)), is_own=False, name=source)
     with or_missing_bundle(source):
         program = read_round(source, form)
     if program.allow_effects is not None:
         check_can_run(program.parts())
     bundle = _compiled(program, form or form_for(program.computation))
-    return Runnable(bundle, is_own=program.allow_effects is None)
+    name = f"{source}:{program.name}" if program.passed_over else source
+    return Runnable(bundle, is_own=program.allow_effects is None, name=name)
 
 
 def data_type(source: str) -> Type:

@@ -1,6 +1,6 @@
 """Reading the argument of a command, with progress: a module, a serialized computation or a bundle.
 
-Beside what the library reads, `-` is stdin.
+Beside what the library reads, `-` is stdin, and `git:REF:SOURCE` a source at a revision.
 """
 
 from __future__ import annotations
@@ -16,6 +16,14 @@ from tffc.api import programs
 from tffc.api.programs import MAX_TEXT_BYTES, TEXTS, Fits, Program, decode
 from tffc.cli.output import say
 from tffc.cli.progress import step
+from tffc.cli.revisions import (
+    at_revision,
+    checked_out,
+    is_revision,
+    read_at_revision,
+    read_checked_out,
+    revision_of,
+)
 from tffc.cli.streams import read_stdin
 from tffc.graphs.proto.encoding import MAX_MESSAGE
 from tffc.language.nodes import Node
@@ -25,24 +33,29 @@ STDIN = "-"
 
 
 def read_round(source: str, form: str | None) -> Program:
-    """Read a round as `read_program` does.
+    """Read a round of the form, or of any form if `form` is None, as `read_program` does.
 
-    If a module has several computations, takes the only one that can be a round of the form, or of
-    any form if `form` is None, and reports the choice on stderr.
+    If a module has several computations, takes the only one that is a round, or else the only one
+    that means one, and reports the choice on stderr.
     """
-    from tffc.backends.forms.kinds import is_round
-
-    return read_program(source, lambda candidate: is_round(candidate.node, form))
+    if is_revision(source):
+        step(f"tracing {source}")
+        return read_at_revision(revision_of(source), form, is_round=True).as_round(form)
+    return read_program(source, programs.fits_round(form)).as_round(form)
 
 
 def read_program(source: str, fits: Fits = None) -> Program:
-    """Return the program in a `.pb` file, a typed text, or a module; `-` is stdin.
+    """Return the program in a `.pb` file, a typed text, or a module, perhaps at a revision; `-` is
+    stdin.
 
     Raises:
       TffcError: there is no such file or module, or it does not hold a program.
     """
     if source == STDIN:
         return Program(decode(read_stdin(MAX_MESSAGE), "stdin"))
+    if is_revision(source):
+        step(f"tracing {source}")
+        return read_at_revision(revision_of(source), None, is_round=False)
     is_file = source.endswith((".pb", *TEXTS))
     if is_file or not os.path.isdir(source):
         step(f"{'reading' if is_file else 'tracing'} {source}")
@@ -83,6 +96,25 @@ def read_round_or_bundle(source: str, form: str | None) -> tuple[Node, str]:
         return round_of_bundle(source, bundle), form or bundle.form
     program = read_round(source, form).computation
     return program, form or form_for(program)
+
+
+def read_older(older: str, source: str, form: str) -> Node:
+    """Return an older version of the round in a source: that in another one, or of a revision.
+
+    `git:REF` is the source itself at that revision, which may also be a bundle.
+
+    Raises:
+      TffcError: there is none, or it cannot be read.
+    """
+    older = at_revision(older, source)
+    if is_revision(older):
+        revision = revision_of(older)
+        with checked_out(revision) as old:
+            if old.file.is_dir():
+                return read_round_or_bundle(str(old.file), form)[0]
+            step(f"tracing {older}")
+            return read_checked_out(old, form, is_round=True).as_round(form).computation
+    return read_round_or_bundle(older, form)[0]
 
 
 def read_computation(path: pathlib.Path) -> Node:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator
 from typing import Protocol
 
+from tffc.cli.output import say
 from tffc.cli.status_line import status_line
 from tffc.support.printable import printable
 
@@ -17,6 +18,9 @@ DELAY = 0.7
 
 INTERVAL = 0.2
 """The seconds between updates of the time shown."""
+
+FIRST_LINE, LONGEST_WAIT = 10.0, 600.0
+"""The seconds before the first line where stderr is no terminal, and the most before another."""
 
 SELDOM = 0.1
 """The least seconds between updates of a count shown."""
@@ -31,7 +35,9 @@ class Tell(Protocol):
 
 
 class StepLine:
-    """Draws the current step of a command repeatedly."""
+    """Draws the current step of a command repeatedly, on a terminal."""
+
+    is_on_terminal = True
 
     def __init__(self) -> None:
         self._step: CountedStep | None = None
@@ -44,7 +50,7 @@ class StepLine:
         """Show steps while the block runs."""
         ended = threading.Event()
         thread = threading.Thread(target=self._run, args=(ended,), name="progress", daemon=True)
-        with status_line.on(sys.stderr.fileno()):
+        with self._place():
             self._since = time.monotonic()
             thread.start()
             try:
@@ -68,6 +74,10 @@ class StepLine:
         """Show nothing until the next step."""
         self._step = None
         status_line.erase()
+
+    def _place(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which steps can be drawn."""
+        return status_line.on(sys.stderr.fileno())
 
     def _show(self, step: CountedStep) -> Tell:
         self._step = step
@@ -96,6 +106,37 @@ class StepLine:
     def _run(self, ended: threading.Event) -> None:
         while not ended.wait(INTERVAL):
             self._refresh()
+
+
+class SeldomLines(StepLine):
+    """Prints the current step of a command now and then, where stderr is no terminal."""
+
+    is_on_terminal = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._step = CountedStep("loading", "")
+
+    def _place(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def show_nothing(self) -> None:
+        """Print nothing until the next step."""
+        self._step = None
+
+    def _refresh(self) -> None:
+        """Do nothing: steps are printed by the clock alone."""
+
+    def _run(self, ended: threading.Event) -> None:
+        self.print_steps(ended)
+
+    def print_steps(self, ended: threading.Event) -> None:
+        """Print the current step again and again until the command has ended."""
+        wait = FIRST_LINE
+        while not ended.wait(wait):
+            if (step := self._step) is not None:
+                say("".join(step.parts()))
+            wait = min(2 * wait, LONGEST_WAIT)
 
 
 class CountedStep:

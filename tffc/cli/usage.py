@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from tffc.support.errors import TffcError
 from tffc.support.near import did_you_mean, did_you_mean_by
@@ -50,6 +51,13 @@ class Member(Choice):
         if value not in self.choices:
             self._look_for_packages()
         return super().convert(value, param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        with contextlib.suppress(TffcError):
+            self._look_for_packages()
+        return super().shell_complete(ctx, param, incomplete)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
         with contextlib.suppress(TffcError):  # help is help, whatever a package offers

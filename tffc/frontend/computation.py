@@ -35,6 +35,8 @@ from tffc.frontend.signature import (
 from tffc.frontend.value import Value
 from tffc.language.containers.struct import Struct
 from tffc.language.nodes import Call, Compiled, Node, Reference
+from tffc.language.notation import formatted
+from tffc.language.notation.cell import notation_cell
 from tffc.language.traverse import walk
 from tffc.language.type_parts import without_containers
 from tffc.language.types import FunctionType, StructType, Type, to_type
@@ -51,6 +53,8 @@ from tffc.support.errors import (
 
 class Computation(Convertible):
     """A program: a function of at most one parameter, closed unless it was traced inside another.
+
+    `name` is that of the Python function that it was traced from; it is empty if there is none.
 
     Two computations are equal if their nodes are: they print and compute the same.  A computation
     that was read from a file may be anybody's, so `allow_effects` are the kinds of effects that it
@@ -75,6 +79,7 @@ class Computation(Convertible):
         if function is not None:
             self.__doc__ = getattr(function, "__doc__", None)
             self.__module__ = getattr(function, "__module__", self.__module__)
+        self.name = (function and function_name(function)) or ""
 
     @classmethod
     def from_node(cls, node: Node, allow_effects: frozenset[str] | None = None) -> Computation:
@@ -211,6 +216,9 @@ class Computation(Convertible):
 
     def __repr__(self) -> str:
         return f"<computation of type {self._type}>"
+
+    def _repr_html_(self) -> str:
+        return notation_cell("Computation", formatted(self._node), str(self._type))
 
 
 Tracer: TypeAlias = Callable[[Callable[..., object], Type | None, bool], Computation]

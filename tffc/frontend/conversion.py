@@ -3,7 +3,8 @@
 traced values, nodes                                  themselves
 tff.CLIENTS, tff.SERVER                               placements
 computations                                          functions
-tff.structure.Struct, mappings, namedtuples, attrs    structs with names
+tff.structure.Struct, mappings, namedtuples, objects  structs with names
+  of attrs classes and dataclasses
 lists and tuples                                      structs without names
 bool, int, float, complex, str, bytes, NumPy values   constants
 """
@@ -221,7 +222,7 @@ def _leaf(item: object, wanted: Type | None, context: FederatedContext | None) -
         f"{described(item)} cannot be a value of a program",
         notes=(
             "values are computations, constants of Python and NumPy, placements, and lists, "
-            "tuples, mappings, namedtuples and attrs objects of these",
+            "tuples, mappings, namedtuples, attrs objects and dataclasses of these",
         ),
         help=alternative(item),
     )

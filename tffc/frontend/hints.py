@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from types import FunctionType as PythonFunction
 from typing import Any
@@ -192,8 +191,6 @@ def alternative(item: object) -> str | None:
         )
     if isinstance(item, (set, frozenset, range)) or hasattr(item, "__next__"):
         return "give a list or tuple"
-    if dataclasses.is_dataclass(item) and not isinstance(item, type):
-        return "give a namedtuple, or the dictionary of its fields"
     if module.partition(".")[0] in ("tensorflow", "keras"):
         return "make it inside a TensorFlow computation; a constant can be given as NumPy array"
     return None

@@ -64,11 +64,11 @@ Candidate: TypeAlias = Computation | IterativeProcess
 
 
 @entry_point
-def load(target: str, fits: Callable[[Computation], bool] | None = None) -> Loaded:
+def load(target: str, fits: Callable[[Computation], int] | None = None) -> Loaded:
     """Import the module of `target` and return the computation or process that it names.
 
-    If several are possible, return the only one that `fits`: a computation, or the round of a
-    process.
+    If several are possible, return the only one that `fits` best: a computation, or the round of a
+    process.  What it gives 0 for does not fit.
 
     Raises:
       LoadError: there is no such module, it is not valid Python, it raised an exception (which is
@@ -85,7 +85,9 @@ def load(target: str, fits: Callable[[Computation], bool] | None = None) -> Load
         return _loaded(*next(iter(candidates.items())))
     if not candidates:
         raise _no_candidate(module, source)
-    fitting = {n: c for n, c in candidates.items() if fits and fits(_loaded(n, c).computation)}
+    ranks = {n: fits(_loaded(n, c).computation) if fits else 0 for n, c in candidates.items()}
+    best = max(ranks.values())
+    fitting = {n: c for n, c in candidates.items() if best and ranks[n] == best}
     if len(fitting) == 1:
         ((name, candidate),) = fitting.items()
         passed_over = tuple(other for other in candidates if other != name)
@@ -266,7 +268,7 @@ def loaded_object(value: object) -> Loaded | None:
     """
     if _is_candidate(value):
         named = value.next if isinstance(value, IterativeProcess) else value
-        name = getattr(named, "__name__", "")
+        name = getattr(named, "name", "")
         return _loaded(name if isinstance(name, str) else "", value)
     if _is_a(value, PolymorphicComputation):
         raise LoadError(

@@ -59,6 +59,11 @@ class NodeBase(Term):
         # The repr of all fields would recurse as deep as the program.
         return f"<{type(self).__name__} {self}>"
 
+    def _repr_html_(self) -> str:
+        from tffc.language.notation.cell import notation_cell
+
+        return notation_cell(type(self).__name__, formatted(self), str(self.type))
+
 
 _set = object.__setattr__
 """Sets a field of a node that is being made."""

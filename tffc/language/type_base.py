@@ -144,6 +144,11 @@ class Type(Term, metaclass=Interning):
         """Return the type with the elements of every struct on lines of their own."""
         return layout(_cut(self, expanded([self], PIECES)))
 
+    def _repr_html_(self) -> str:
+        from tffc.language.notation.cell import notation_cell
+
+        return notation_cell("Type", self.formatted_representation())
+
     def is_assignable_from(self, source: Type) -> bool:
         """Tell whether a value of type `source` can stand where this type is needed.
 

@@ -12,6 +12,7 @@ assignability.  Nesting is not limited.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import json
 import operator
@@ -21,6 +22,9 @@ from typing import Any, cast
 
 from tffc.language.containers.named import (
     class_of,
+    field_names,
+    is_dataclass,
+    is_named_class,
     is_named_container,
     is_pair,
     lists_names,
@@ -235,7 +239,7 @@ class SequenceType(Type):
                 notes=(f"`{banned}` is federated, a function or itself a sequence",),
                 help=_instead_of_element(banned),
             )
-        object.__setattr__(self, "element", _lists_to_tuples(element))
+        object.__setattr__(self, "element", _as_elements(element))
 
     def children(self) -> tuple[Type, ...]:
         return (self.element,)
@@ -398,13 +402,18 @@ def _instead_of_member(banned: Type) -> str:
     return "call the function first, and place its result"
 
 
-def _lists_to_tuples(root: Type) -> Type:
-    """Return the type with tuples in place of lists, because elements of datasets cannot be
-    lists."""
+def _as_elements(root: Type) -> Type:
+    """Return the type with tuples in place of lists and OrderedDicts in place of dataclasses,
+    because elements of datasets cannot be those."""
 
     def rule(node: Type) -> Type | None:
-        if isinstance(node, StructType) and node.container is list:
+        if not isinstance(node, StructType) or node.container is None:
+            return None
+        if node.container is list:
             return StructWithPythonType.with_container(node.names, node.types, tuple)
+        if is_dataclass(node.container):
+            ordered = collections.OrderedDict
+            return StructWithPythonType.with_container(node.names, node.types, ordered)
         return None
 
     return rewrite(root, rule)
@@ -436,15 +445,24 @@ def _converted(source: Any, around: set[int]) -> Task[Type]:
     if not (isinstance(source, (list, tuple, Struct)) or is_named_container(source)):
         raise LanguageTypeError(
             "E110",
-            f"{source!r} is not a type, nor can it be read as one",
-            help="give a NumPy or TensorFlow dtype, a (dtype, shape) pair, a TensorSpec, a tff "
-            "type, or a list, tuple or mapping of these",
+            f"the class {source.__name__!r} is not a type, nor can it be read as one"
+            if is_named_class(source)
+            else f"{source!r} is not a type, nor can it be read as one",
+            help=f"give an object of the class that holds types, such as {_example(source)}"
+            if is_named_class(source)
+            else "give a NumPy or TensorFlow dtype, a (dtype, shape) pair, a TensorSpec, a tff "
+            "type, or a list, tuple, mapping, namedtuple, attrs object or dataclass of these",
         )
     pairs = yield _elements(source, around)
     names, types = tuple(name for name, _ in pairs), tuple(type for _, type in pairs)
     is_plain = isinstance(source, Struct) or lists_names(source)
     container = None if is_plain else kind
     return Interning.interned(StructWithPythonType.with_container(names, types, container))
+
+
+def _example(kind: type[Any]) -> str:
+    """Return the text of an object of a class with named fields, whose values are types."""
+    return f"{kind.__name__}({', '.join(f'{name}=np.float32' for name in field_names(kind))})"
 
 
 def _elements(source: Any, around: set[int]) -> Task[list[tuple[str | None, Type]]]:

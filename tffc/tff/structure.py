@@ -1,8 +1,8 @@
 """The module `tff.structure`: the struct container, and functions on nested structures.
 
-A structure is a Struct, list, tuple, mapping, namedtuple or attrs object, whose elements may be
-structures again; everything else in it is a leaf.  Elements of mappings are ordered by key, not by
-insertion.
+A structure is a Struct, list, tuple, mapping, namedtuple, attrs object or dataclass, whose elements
+may be structures again; everything else in it is a leaf.  Elements of mappings are ordered by key,
+not by insertion.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _like(part: Any, elements: list[tuple[Any, object]]) -> Any:
 
 
 def from_container(value: object, recursive: bool = False) -> Struct:
-    """Convert a list, tuple, mapping, namedtuple or attrs object to a struct.
+    """Convert a list, tuple, mapping, namedtuple, attrs object or dataclass to a struct.
 
     With `recursive`, containers in it become structs as well.
 
@@ -194,7 +194,7 @@ def from_container(value: object, recursive: bool = False) -> Struct:
         raise LanguageTypeError(
             "E159",
             f"{described(value)} is not a container of elements",
-            help="give a list, tuple, mapping, namedtuple or attrs object",
+            help="give a list, tuple, mapping, namedtuple, attrs object or dataclass",
         )
     return struct
 
@@ -227,7 +227,8 @@ def to_odict_or_tuple(
 
 
 def update_struct(structure: Any, **changes: object) -> Any:
-    """Return a copy of a struct, mapping, namedtuple or attrs object with some fields changed.
+    """Return a copy of a struct, mapping, namedtuple, attrs object or dataclass with some fields
+    changed.
 
     Raises:
       LanguageTypeError: its elements have no names.
@@ -238,7 +239,7 @@ def update_struct(structure: Any, **changes: object) -> Any:
         raise LanguageTypeError(
             "E159",
             f"{described(structure)} has no elements with names to be changed",
-            help="give a struct, mapping, namedtuple or attrs object",
+            help="give a struct, mapping, namedtuple, attrs object or dataclass",
         )
     names = [name for name, _ in items if name is not None]
     for name in changes:

@@ -180,7 +180,7 @@ def module(tmp_path: pathlib.Path) -> Callable[[str], str]:
         ("unbuilt", "its model has no weights yet"),
         ("other", "it returns 3"),
         ("broken", "it raised ValueError: no such luck"),
-        ("computed", "it is a computation, for --to saved_model"),
+        ("computed", "it is a computation, which is exported as a SavedModel"),
     ],
 )
 def test_what_makes_no_model(module: Callable[[str], str], name: str, reason: str) -> None:

@@ -12,7 +12,7 @@ from tffc.runtime.engines.state import State
 from tffc.runtime.runs.observed import MOST_NAMES, OBSERVED, Observed, add_observed, read_observed
 from tffc.support.errors import DataError
 
-FIRST = Observed(1, 0.25, None, 2, {"reading data": 0.125}, ("eve",))
+FIRST = Observed(1, 0.25, None, 2, {"reading data": 0.125}, ("eve",), "2026-11-28T09:30:00Z")
 SECOND = Observed(2, 0.5, 0.0625, None, {}, ())
 
 
@@ -23,8 +23,16 @@ def test_what_is_added_is_read(tmp_path: pathlib.Path) -> None:
     assert read_observed(tmp_path) == {1: FIRST, 2: SECOND}
     assert (tmp_path / OBSERVED).read_text().splitlines()[0] == (
         '{"round": 1, "seconds": 0.25, "evaluation": null, "workers": 2, '
-        '"parts": {"reading data": 0.125}, "skipped": ["eve"]}'
+        '"parts": {"reading data": 0.125}, "skipped": ["eve"], '
+        '"at": "2026-11-28T09:30:00Z"}'
     )
+
+
+def test_a_line_of_an_earlier_version_does_not_say_when(tmp_path: pathlib.Path) -> None:
+    line = SECOND.to_json().replace(', "at": null', "")
+    assert '"at"' not in line
+    (tmp_path / OBSERVED).write_text(line)
+    assert read_observed(tmp_path) == {2: SECOND}
 
 
 def test_of_a_round_that_was_begun_again_the_last_line_counts(tmp_path: pathlib.Path) -> None:
@@ -57,6 +65,7 @@ def test_a_line_that_was_cut_off_spoils_no_other(tmp_path: pathlib.Path) -> None
         FIRST.to_json().replace("0.125", '"x"'),
         FIRST.to_json().replace('"workers": 2', '"workers": 0'),
         FIRST.to_json().replace('["eve"]', "[1]"),
+        FIRST.to_json().replace('"2026-11-28T09:30:00Z"', '"<b>"'),
         FIRST.to_json().replace('"round": 1', '"round": -1'),
         FIRST.to_json().replace('{"round"', '{"more": 1, "round"'),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html.parser
 import math
 import pathlib
@@ -13,11 +14,13 @@ import pytest
 from tests.browser import needs_chromium, opened
 from tffc.runtime.data.identity import SourceIdentity
 from tffc.runtime.engines.rounds import Sampling
+from tffc.runtime.runs.command_record import CommandRecord
 from tffc.runtime.runs.metrics import MetricsRow
 from tffc.runtime.runs.observed import Observed
 from tffc.runtime.runs.report import RunReport
 from tffc.runtime.runs.report_page import MOST_PANELS, MOST_POINTS, MOST_ROWS, report_page
 from tffc.runtime.runs.run_identity import RunIdentity
+from tffc.runtime.runs.run_record import StateOrigin
 
 HOSTILE = (
     "<script>alert(1)</script>\"' onload='alert(2)' &lt; javascript:alert(3) </title>\u202e\x1b[m"
@@ -111,6 +114,53 @@ def test_it_says_what_the_run_is() -> None:
     ]
 
 
+COMMAND = CommandRecord(
+    "2026-11-28T09:30:00Z", "0.1.0", "line.py:training", "tffc run line.py:training --out '<b>'"
+)
+
+
+def test_it_says_how_it_was_run() -> None:
+    rows = [MetricsRow(1, 1, 0, {}), MetricsRow(2, 1, 0, {})]
+    ended = [dataclasses.replace(seen(n), at=f"2026-11-28T10:0{n}:00Z") for n in (1, 2)]
+    report = a_report(rows, ended)
+    again = dataclasses.replace(COMMAND, at="2026-11-29T00:00:00Z", command="tffc run --resume")
+    words = said(dataclasses.replace(report, commands=(COMMAND, again)))
+    assert "line.py:training: mapreduce, on data of 2 clients." in words
+    assert after(words, "How it was run", 14) == [
+        *("program", "line.py:training"),
+        *("command", "tffc run line.py:training --out '<b>'"),
+        *("begun", "2026-11-28 09:30:00 UTC"),
+        *("resumed", "once, last on 2026-11-29 00:00:00 UTC"),
+        *("last command", "tffc run --resume"),
+        *("round 2 finished", "2026-11-28 10:02:00 UTC"),
+        *("tffc", "0.1.0"),
+    ]
+
+
+def test_a_folder_of_an_earlier_version_does_not_say_how_it_was_run() -> None:
+    words = said(a_report([MetricsRow(1, 1, 0, {})], [seen(1)]))
+    assert after(words, "How it was run", 10) == [
+        *("program", "not known", "command", "not known", "begun", "not known"),
+        *("round 1 finished", "not known", "tffc", "not known"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("program", "whose"),
+    [
+        ("1" * 64, "of this program after round 3"),
+        ("2" * 64, "of another program after round 3"),
+        (None, "from a file"),
+    ],
+)
+def test_it_says_where_the_first_state_is_from(program: str | None, whose: str) -> None:
+    report = a_report([MetricsRow(4, 1, 0, {}), MetricsRow(5, 1, 0, {})])
+    record = dataclasses.replace(report.record, origin=StateOrigin(program, 3, "3" * 64))
+    words = said(dataclasses.replace(report, record=record))
+    assert after(words, "first state", 3) == [whose, "SHA-256 of the first state's file", "3" * 64]
+    assert after(words, "rounds") == ["4 to 5"]
+
+
 def test_an_evaluation_shares_the_panel_of_its_name() -> None:
     measured = {"loss": 0.5, "other": 1.0}
     rows = [MetricsRow(n, 1, 0, {"loss": 1.0, "evaluation.odd": 2.0}, measured) for n in (1, 2)]
@@ -126,7 +176,7 @@ def test_an_evaluation_shares_the_panel_of_its_name() -> None:
 
 def test_a_run_without_a_round_says_so() -> None:
     words = said(a_report([]))
-    assert "mapreduce. No round is finished." in words
+    assert "mapreduce, on data of 2 clients. No round is finished." in words
     assert "No round has put out a number." in words
 
 

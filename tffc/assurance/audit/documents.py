@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import pathlib
 
-from tffc.assurance.audit.page import audit_page
 from tffc.assurance.audit.policy import RULES
 from tffc.assurance.audit.report import Report, document, source_name
 from tffc.assurance.audit.sarif import CONFIGURING, Finding, Input, Run, analyzed, sarif
-from tffc.assurance.audit.text import report_place, report_text
 from tffc.support.printable import json_text
 
 
 def audit_text(report: Report) -> str:
     """Return a report as lines for people."""
-    return report_text(document(report), report.audit, report_place)
+    return str(report)
 
 
 def audit_json(report: Report) -> str:
@@ -24,9 +22,7 @@ def audit_json(report: Report) -> str:
 
 def audit_html(report: Report) -> str:
     """Return a report as one self-contained page without scripts."""
-    spans = [violation.span for violation in report.violations]
-    lines = ["" if span is None else span.source_line() for span in spans]
-    return audit_page(document(report), lines)
+    return report.page()
 
 
 def audit_sarif(report: Report) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tffc.assurance.audit.audit import Audit, Depends
+from tffc.assurance.audit.cell import audit_cell
+from tffc.assurance.audit.page import audit_page
 from tffc.assurance.audit.policy import (
     DESCRIPTIONS,
     Policy,
@@ -21,7 +23,7 @@ from tffc.assurance.audit.policy import (
     requirements,
     violations,
 )
-from tffc.assurance.audit.text import report_path, report_place, violation_text
+from tffc.assurance.audit.text import report_path, report_place, report_text, violation_text
 from tffc.assurance.audit.tool import tool_digest
 from tffc.support.errors import Span
 from tffc.support.guards import is_dict, is_tuple
@@ -43,7 +45,7 @@ class Verdict(enum.Enum):
     NO_POLICY = "no policy"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """An audit with all that a reader needs to judge it.
 
@@ -100,6 +102,21 @@ class Report:
             case Verdict.PASSES:
                 until = f" until {self.until}" if self.until is not None else ""
                 return f"passes the policy{with_exceptions}{until}"
+
+    def page(self) -> str:
+        """Return the report as one self-contained HTML page without scripts."""
+        spans = [violation.span for violation in self.violations]
+        lines = ["" if span is None else span.source_line() for span in spans]
+        return audit_page(document(self), lines)
+
+    def __repr__(self) -> str:
+        return f"<audit of {source_name(self.source)}: {self.sentence()}>"
+
+    def __str__(self) -> str:
+        return report_text(document(self), self.audit, report_place)
+
+    def _repr_html_(self) -> str:
+        return audit_cell(document(self), self.page())
 
     def what_was_read(self) -> str:
         """Return a sentence about what the audit was made from."""

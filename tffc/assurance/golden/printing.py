@@ -13,6 +13,7 @@ from tffc.assurance.diff.outline.listing import section_listing
 from tffc.assurance.diff.programs import section_places
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle.bundle import Bundle, listing, text
+from tffc.backends.forms.queries import as_round
 from tffc.language.nodes import Compiled, Node
 from tffc.language.notation.labels import section_label
 from tffc.language.traverse import walk
@@ -34,11 +35,13 @@ class Files(dict[str, str]):
     """The output for an example: its files, by their paths in its folder.
 
     `places` are the places in the user's source where the sections of `SECTIONS` are called.
+    `programs` are what was printed: the computation of the first state, if any, and the program.
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
         super().__init__(files)
         self.places: Mapping[str, Span] = {}
+        self.programs: tuple[Node, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,15 +68,17 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Fil
         files["initialize.sexpr"] = text(initialize)
         first = compile_initialize(initialize) if recipe.forms else None
     programs = [program] if initialize is None else [program, initialize]
+    files.programs = tuple(reversed(programs))
     if sections := print_sections(programs):
         files[SECTIONS] = sections
     places = (section_places(node).items() for node in programs)
     files.places = dict(itertools.chain.from_iterable(places))
     pipeline = None if recipe.pipeline is None else read_pipeline(pathlib.Path(recipe.pipeline))
     for form in recipe.forms:
+        round_ = as_round(program, form)
         if recipe.audit:
-            files[f"{form}/audit.txt"] = audit_text(audit(program, form), without_line)
-        printed = _print_form(program, first, form, pipeline, recipe.allow_impure_duplicates)
+            files[f"{form}/audit.txt"] = audit_text(audit(round_, form), without_line)
+        printed = _print_form(round_, first, form, pipeline, recipe.allow_impure_duplicates)
         files.update({f"{form}/{path}": content for path, content in printed.items()})
     return files
 

@@ -1,4 +1,4 @@
-"""Checking whether tracing is deterministic, by tracing a module in two more processes.
+"""Checking whether tracing is deterministic, by tracing a module again in another process.
 
 A module that reads the clock, draws from the system's entropy, or iterates over a set of strings
 during import or tracing gives another program each time, which no golden file can match.
@@ -13,7 +13,7 @@ import pathlib
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from tffc.assurance.diff.programs import called_at
@@ -25,34 +25,38 @@ from tffc.language.notation.labels import section_label
 from tffc.support.errors import Span, TffcError
 
 HASH_SEEDS = ("1", "2")
-"""The seeds of string hashing in the two processes, which change the order of sets."""
+"""The seeds of string hashing in the process, which change the order of sets; the second is for
+those who run tffc with the first."""
 
 Outline: TypeAlias = list[list[str]]
 """The constants and sections of a program in order, each with the line that uses it."""
 
 
-def unsteady(targets: Mapping[str, str], root: pathlib.Path) -> dict[str, str]:
-    """Return, for each target that varies between traces, the first line that differs.
+def unsteady(
+    targets: Mapping[str, str], traced: Mapping[str, Sequence[Node]], root: pathlib.Path
+) -> dict[str, str]:
+    """Return, for each target that is traced differently now, the first line that differs.
 
-    The line is empty if it is unknown.  A target that cannot be traced in another process is left
-    out.
+    `traced` are its programs in the order of `Files.programs`.  The line is empty if it is unknown.
+    A target that cannot be traced in another process is left out.
     """
     with contextlib.ExitStack() as running:
-        # After an interruption none of them goes on.
-        processes = [running.enter_context(_start(targets, root, seed)) for seed in HASH_SEEDS]
-        for process in processes:
-            running.callback(process.kill)
-        first, second = map(_outlines, processes)
+        process = running.enter_context(_start(targets, root))
+        # After an interruption it does not go on.
+        running.callback(process.kill)
+        again = _outlines(process)
     varying: dict[str, str] = {}
-    for name in targets:
-        one, other = first.get(name), second.get(name)
-        if one is not None and other is not None and one != other:
-            lines = zip(one, other, strict=False)
+    for name in targets.keys() & again.keys():
+        with contextlib.chdir(root):
+            before = [line for program in traced[name] for line in outline(program)]
+        if [text for text, _ in before] != [text for text, _ in again[name]]:
+            lines = zip(before, again[name], strict=False)
             varying[name] = next((here[1] for here, there in lines if here[0] != there[0]), "")
-    return varying
+    return {name: varying[name] for name in targets if name in varying}
 
 
-def _start(targets: Mapping[str, str], root: pathlib.Path, seed: str) -> subprocess.Popen[str]:
+def _start(targets: Mapping[str, str], root: pathlib.Path) -> subprocess.Popen[str]:
+    seed = next(seed for seed in HASH_SEEDS if seed != os.environ.get("PYTHONHASHSEED"))
     return subprocess.Popen(
         [sys.executable, "-m", __name__, json.dumps(dict(targets))],
         cwd=root,

@@ -31,6 +31,7 @@ from tffc.passes.pipeline import Finished
 from tffc.runtime.data.source import Progress, no_progress
 from tffc.runtime.interpreter.interpreter import count_clients, invoke
 from tffc.runtime.interpreter.operators import SUMS
+from tffc.support.cell import verdict_cell
 from tffc.support.errors import ExecutionError, ValidationError
 
 GROUPED = frozenset({AGGREGATE, *SUMS})
@@ -77,7 +78,7 @@ class Candidate:
     """Whether it returns a list of clients' values even if they are all equal."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """The arguments tried, the stages tried on them, and warnings: broken laws of aggregations, and
     few results."""
@@ -90,6 +91,19 @@ class Report:
     def trials(self) -> int:
         """The number of arguments tried."""
         return self.coverage.tried
+
+    def __repr__(self) -> str:
+        return f"<verification: {self.coverage}>"
+
+    def __str__(self) -> str:
+        same = "and the same results from" if self.stages else "and nothing changed the program"
+        warned = [f"warning: {warning}" for warning in self.warnings]
+        stages = [f"  {stage}" for stage in self.stages]
+        return "\n".join([f"{self.coverage}, {same}", *stages, *self.coverage.notes(), *warned])
+
+    def _repr_html_(self) -> str:
+        verdict, kind = ("few results", "doubtful") if self.warnings else ("same results", "good")
+        return verdict_cell("Verification", verdict, kind, str(self))
 
 
 def validate(

@@ -71,8 +71,8 @@ def check_parameters(program: Node, expected: str) -> FunctionType:
             "a round takes two arguments, the server state and the clients' data",
             program,
             expected,
-            "join several values in a struct; a round without state takes an empty one, "
-            "tff.types.at_server(())",
+            "join several server values in a struct; the clients' data may be several arguments, "
+            "and alone, if there is no state",
         )
     ordinals = ("first", "second")
     for ordinal, element, placement in zip(ordinals, parameter, (SERVER, CLIENTS), strict=True):

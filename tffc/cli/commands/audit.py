@@ -16,6 +16,7 @@ from tffc.assurance.audit.policy import read_policy
 from tffc.assurance.audit.report import Report, Verdict, judged
 from tffc.assurance.audit.text import violation_text
 from tffc.backends.bundle.bundle import read_bundle
+from tffc.cli.completion import complete_program
 from tffc.cli.options import form_option, path_option, refuse_without_effect, size_option
 from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
@@ -24,7 +25,9 @@ from tffc.cli.sources import read_round_or_bundle, refuse_form_of_bundle
 
 
 @click.command("audit")
-@click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr|BUNDLE")
+@click.argument(
+    "source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr|BUNDLE", shell_complete=complete_program
+)
 @form_option("The form to compile the program to; a bundle has its own form.")
 @path_option("--policy", metavar="FILE.yaml", help="Fail if the round violates this policy.")
 @click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tffc.backends import compile_form
+from tffc.cli.completion import complete_program
 from tffc.cli.consent import tell_effects
 from tffc.cli.flags import facts_of, place_of
 from tffc.cli.options import form_option, json_option, show_repeatedly, size_option, watch_option
@@ -15,7 +16,9 @@ from tffc.support.errors import FormError, GraphError, VerificationError
 
 
 @click.command("check")
-@click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
+@click.argument(
+    "source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr", shell_complete=complete_program
+)
 @form_option("The form to compile to.", required=True)
 @click.option("--allow-impure-duplicates", is_flag=True, help="As for tffc compile.")
 @json_option

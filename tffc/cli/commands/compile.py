@@ -11,6 +11,7 @@ import click
 from tffc.backends import compile_bundle
 from tffc.backends.bundle.bundle import MANIFEST, Bundle, check_target, write_bundle
 from tffc.cli.collector import collector_paused
+from tffc.cli.completion import complete_program
 from tffc.cli.consent import tell_effects
 from tffc.cli.options import (
     consent_option,
@@ -37,7 +38,9 @@ from tffc.support.printable import counted
 
 
 @click.command("compile")
-@click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
+@click.argument(
+    "source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr", shell_complete=complete_program
+)
 @form_option("The form to compile to.", required=True)
 @path_option(
     "-o",

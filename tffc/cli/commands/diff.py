@@ -10,8 +10,10 @@ from typing import Any
 import click
 
 from tffc.assurance.diff.programs import ProgramDifference, differences
+from tffc.cli.completion import complete_program
 from tffc.cli.options import form_option, json_option, refuse_without_effect, size_option
 from tffc.cli.output import show_json, show_line, show_styled
+from tffc.cli.revisions import at_revision
 from tffc.cli.screen import GREEN, RED, colors
 from tffc.cli.sources import read_parts, read_round_or_bundle
 from tffc.cli.usage import all_missing
@@ -35,8 +37,8 @@ COLORS = {"-": RED, "+": GREEN}
 
 
 @click.command("diff", cls=DiffCommand)
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
+@click.argument("first", metavar="A", shell_complete=complete_program)
+@click.argument("second", metavar="B", shell_complete=complete_program)
 @json_option
 @click.option("--breaking", is_flag=True, help="Classify the changes by what they break.")
 @form_option("With --breaking, the form to compile the rounds to.")
@@ -64,6 +66,8 @@ def diff_command(
 ) -> None:
     """Compare two programs, each a module, a .pb file, a typed text or a bundle.
 
+    A may be git:REF, which is B at that revision.
+
     For two bundles, compares all components. For a bundle and anything else, compares the round
     that the bundle was compiled from.
 
@@ -77,8 +81,7 @@ def diff_command(
     With --breaking, classifies each change of a round by what it breaks: STATE, a run cannot resume
     from a saved state; DATA, clients' data has to change; WIRE, clients and servers of the two
     versions cannot work together; PRIVACY, more leaves the clients, or with less protection;
-    RESULT, the server's output changes; INSIDE, nothing. A may be git:REF, which is B at that
-    revision.
+    RESULT, the server's output changes; INSIDE, nothing.
 
     Exits with 0 if both are the same, with 1 on an error, and with 2 if they differ or if a change
     is of a kind in --fail-on.
@@ -98,7 +101,7 @@ def diff_command(
         show_changes(first, second, form, fail_on, "json" if as_json else format or "text")
         return
     refuse_without_effect("add --breaking", "form", "fail_on", "format")
-    found = list(differences(*_comparable(first, second)))
+    found = list(differences(*_comparable(at_revision(first, second), second)))
     if as_json:
         show_json([dataclasses.asdict(each) for each in found])
     else:
@@ -115,6 +118,7 @@ def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
     """
     # Imported late: programs need neither.
     from tffc.backends.bundle.bundle import read_bundle
+    from tffc.backends.forms.queries import as_round
     from tffc.cli.proving import round_of_bundle
 
     are_bundles = [pathlib.Path(source).is_dir() for source in (first, second)]
@@ -126,7 +130,7 @@ def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
         if is_bundle:
             round_of_bundle(source, read_bundle(pathlib.Path(source)))
         elif any(are_bundles):
-            parts = {"computation": parts.get("next") or parts["computation"]}
+            parts = {"computation": as_round(parts.get("next") or parts["computation"])}
         yield parts
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import click
 
+from tffc.cli.completion import complete_code
 from tffc.cli.page import show_page
 from tffc.support.explanations import SUBJECTS, codes, read_page
 from tffc.support.near import near_names
@@ -15,7 +16,7 @@ CODE = re.compile(r"E\d{3}")
 
 
 @click.command("explain")
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=complete_code)
 def explain_command(code: str | None) -> None:
     """Print the page about an error: what it means, what causes it, and how to fix it.
 

@@ -15,7 +15,8 @@ from tffc.assurance.audit.policy import Policy, read_policy
 from tffc.assurance.audit.report import Report, judged, source_name
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.backends.forms.kinds import form_for
-from tffc.cli.breaking import GIT, lines_at, older_round, unproved
+from tffc.cli.breaking import unproved
+from tffc.cli.completion import complete_program
 from tffc.cli.options import (
     form_option,
     path_option,
@@ -27,14 +28,17 @@ from tffc.cli.options import (
 from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
 from tffc.cli.proving import read_proved
-from tffc.cli.sources import read_round, refuse_form_of_bundle
+from tffc.cli.revisions import at_revision, is_revision, lines_at, revision_of
+from tffc.cli.sources import read_older, read_round, refuse_form_of_bundle
 from tffc.explorer.description import Description, Older, refusal
 from tffc.explorer.page import page
 from tffc.support.errors import TffcError
 
 
 @click.command("explore")
-@click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr|BUNDLE")
+@click.argument(
+    "source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr|BUNDLE", shell_complete=complete_program
+)
 @form_option("The form to compile the program to; a bundle has its own form.")
 @click.option(
     "-o",
@@ -141,10 +145,10 @@ class _Asked:
             reading = read_proved(self.since, read_bundle(pathlib.Path(self.since)))
             older = older_bundle(source_name(self.since), reading)
             return dataclasses.replace(older, more=more)
-        program = older_round(self.since, self.source, form)
-        if not self.since.startswith(GIT):
+        program = read_older(self.since, self.source, form)
+        if not is_revision(self.since):
             return Older(program, source_name(self.since), more=more)
-        revision = self.since.removeprefix(GIT)
+        revision = revision_of(at_revision(self.since, self.source)).name
         return Older(program, self.since, functools.partial(lines_at, revision), more=more)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from tffc.cli.completion import complete_program
 from tffc.cli.options import consent_option, path_option
 from tffc.cli.usage import Member
 from tffc.deploy.exports import EXPORTS
@@ -19,7 +20,7 @@ def _listed() -> str:
 
 
 @click.command("export")
-@click.argument("source", metavar="BUNDLE|MODULE:NAME|FILE.pb")
+@click.argument("source", metavar="BUNDLE|MODULE:NAME|FILE.pb", shell_complete=complete_program)
 @click.option(
     "--to",
     "kind",

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import pathlib
+import itertools
 from typing import TYPE_CHECKING
 
 import click
 
 from tffc.cli.application import COMMANDS
+from tffc.cli.completion import complete_topic
 from tffc.cli.page import show_page
+from tffc.cli.topics import group, title, topics
 from tffc.support.explanations import has_page, read_page
 from tffc.support.near import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PACKAGE = pathlib.Path(__file__).parents[2]
-
-PLACES = (PACKAGE / "docs", PACKAGE.parent / "docs")
-"""The folders of the pages, in an installed package and in a checkout."""
-
 
 @click.command("help")
-@click.argument("words", metavar="[TOPIC|COMMAND|CODE]", nargs=-1)
+@click.argument("words", metavar="[TOPIC|COMMAND|CODE]", nargs=-1, shell_complete=complete_topic)
 @click.pass_context
 def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
     """Print a page of the documentation, the help of a command, or the page about an error code.
@@ -48,12 +45,6 @@ def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
         raise click.UsageError(_unknown(words))
 
 
-def topics() -> dict[str, pathlib.Path]:
-    """Return the pages of the documentation by name; none if they are not installed."""
-    folder = next((place for place in PLACES if place.is_dir()), None)
-    return {} if folder is None else {path.stem: path for path in sorted(folder.glob("*.md"))}
-
-
 def _page(topic: str) -> str | None:
     """Return the text of a page of the documentation or about an error."""
     if has_page(code := topic.upper()):
@@ -75,12 +66,13 @@ def _command(ctx: click.Context, words: tuple[str, ...]) -> click.Context | None
 
 
 def _listing() -> Iterator[str]:
-    width = max(map(len, topics()), default=0)
-    yield "Topics"
-    for name, path in topics().items():
-        with path.open(encoding="utf-8") as lines:
-            yield f"  {name:<{width}}  {next(lines, '').removeprefix('# ').strip()}"
-    yield ""
+    pages = topics()
+    width = max(map(len, pages), default=0)
+    for heading, names in itertools.groupby(pages, key=lambda name: group(pages[name])):
+        yield heading
+        for name in names:
+            yield f"  {name:<{width}}  {title(pages[name])}"
+        yield ""
     yield "Commands: " + ", ".join(sorted(COMMANDS))
     yield "Error codes: `tffc explain` lists them"
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tffc.api.programs import TEXTS, sections_beside
+from tffc.cli.completion import complete_program
 from tffc.cli.options import (
     instrumentation_options,
     path_option,
@@ -29,7 +30,12 @@ from tffc.passes.table import all_passes
 
 
 @click.command("opt")
-@click.argument("source", metavar="FILE.sexpr|FILE.pb|MODULE[:NAME]", required=False)
+@click.argument(
+    "source",
+    metavar="FILE.sexpr|FILE.pb|MODULE[:NAME]",
+    required=False,
+    shell_complete=complete_program,
+)
 @pipeline_options(instead="")
 @path_option(
     "--sections",

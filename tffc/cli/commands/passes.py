@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tffc.assurance.golden.cases import read_cases
+from tffc.cli.completion import complete_pass
 from tffc.cli.options import json_option
 from tffc.cli.output import show_json
 from tffc.passes import Pass
@@ -17,7 +18,7 @@ from tffc.support.printable import json_text
 
 
 @click.command("passes")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_pass)
 @json_option
 def passes_command(name: str | None, as_json: bool) -> None:
     """List all passes, including those of installed packages.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tffc.backends.forms.kinds import FORMS
+from tffc.cli.completion import complete_form
 from tffc.cli.usage import Commands
 from tffc.passes.pipeline_text import default_text
 from tffc.passes.table import default_pipeline
@@ -35,7 +36,7 @@ def pipelines_command(ctx: click.Context) -> None:
 
 
 @pipelines_command.command("show", short_help="Print the pipeline of a form as YAML.")
-@click.argument("form")
+@click.argument("form", shell_complete=complete_form)
 def show_command(form: str) -> None:
     """Print the pipeline of a form as YAML, for a file to edit and pass to --pipeline.
 

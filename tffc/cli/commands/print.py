@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tffc.cli.completion import complete_program
 from tffc.cli.options import path_option, show_repeatedly, size_option, watch_option
 from tffc.cli.output import show_program
 from tffc.cli.usage import Choice
@@ -18,7 +19,7 @@ STYLES = ("compact", "formatted", "structural", "typed")
 
 
 @click.command("print")
-@click.argument("source", metavar="FILE.pb|BUNDLE|MODULE[:NAME]")
+@click.argument("source", metavar="FILE.pb|BUNDLE|MODULE[:NAME]", shell_complete=complete_program)
 @click.option(
     "--sexpr", is_flag=True, help="Accepted for clarity: S-expressions are the only notation."
 )

@@ -12,6 +12,7 @@ from tffc.api.proofs import BundleProof, proof_of
 from tffc.assurance.proof.prove import VERSION, Proof, refusal
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.backends.forms.kinds import assemble
+from tffc.cli.completion import complete_program
 from tffc.cli.flags import help_of, place_of
 from tffc.cli.options import json_option, size_option
 from tffc.cli.output import show_json, show_line
@@ -20,7 +21,9 @@ from tffc.cli.sources import read_round
 
 
 @click.command("prove")
-@click.argument("sources", metavar="[PROGRAM] BUNDLE", nargs=-1, required=True)
+@click.argument(
+    "sources", metavar="[PROGRAM] BUNDLE", nargs=-1, required=True, shell_complete=complete_program
+)
 @json_option
 @size_option
 def prove_command(sources: tuple[str, ...], as_json: bool) -> None:

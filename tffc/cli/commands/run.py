@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
+from tffc.cli.completion import complete_program
 from tffc.cli.options import consent_option, form_option, path_option
 from tffc.cli.usage import Choice, Member
 from tffc.deploy.engines import ENGINES
 
 
 @click.command("run")
-@click.argument("program", metavar="BUNDLE|MODULE[:NAME]|FILE.pb")
+@click.argument("program", metavar="BUNDLE|MODULE[:NAME]|FILE.pb", shell_complete=complete_program)
 @click.option(
     "--data",
     required=True,
@@ -52,7 +53,14 @@ from tffc.deploy.engines import ENGINES
 @path_option(
     "--state-in",
     metavar="FILE|RUNFOLDER",
-    help="Start from the state in this file, or from the last state of that run.",
+    help="Start from the state in this file, or from the last state of that run. Of another "
+    "program, rounds count from 1.",
+)
+@path_option(
+    "--continue-from",
+    metavar="RUNFOLDER|FILE",
+    help="As --state-in, but count on from the rounds of that run, whose program, data or options "
+    "may have been others.",
 )
 @click.option(
     "--engine",
@@ -119,6 +127,7 @@ from tffc.deploy.engines import ENGINES
 @click.option(
     "--evaluate",
     metavar="PROGRAM",
+    shell_complete=complete_program,
     help="Evaluate the state with a round of this bundle or program, after every N rounds and "
     "after the last one.",
 )
@@ -148,8 +157,9 @@ def run_command(**options: Any) -> None:
 
     A program in a module or a message is compiled first, and cached until it changes.
 
-    Rounds that start from a saved state continue its run: they have the same numbers and, with the
-    same seed, the same clients as the next rounds of that run.
+    Rounds that start from a saved state of the program continue its run: they have the same numbers
+    and, with the same seed, the same clients as the next rounds of that run. With --continue-from,
+    they do so for a state of another program too, for example with another learning rate.
 
     \b
     Examples:
@@ -161,6 +171,10 @@ def run_command(**options: Any) -> None:
       # Run seven more rounds, from the state of the third round.
       tffc run build/training --data examples/digits/train --rounds 10 \\
           --clients-per-round 20 --out build/run --resume
+      # Go on from there in another run, which may have another learning rate, data or seed.
+      tffc run examples/digits/federated_averaging.py:training \\
+          --data examples/digits/train --rounds 2 --clients-per-round 30 \\
+          --continue-from build/run --out build/second
       # Evaluate every five rounds on images that no client has trained on.
       tffc run examples/digits/federated_averaging.py:training \\
           --data examples/digits/train --rounds 10 --clients-per-round 20 \\

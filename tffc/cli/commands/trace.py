@@ -6,13 +6,14 @@ import sys
 
 import click
 
+from tffc.cli.completion import complete_program
 from tffc.cli.options import size_option
 from tffc.cli.output import write_computation
 from tffc.cli.sources import read_program
 
 
 @click.command("trace")
-@click.argument("target", metavar="MODULE[:NAME]")
+@click.argument("target", metavar="MODULE[:NAME]", shell_complete=complete_program)
 @click.option(
     "-o", "--out", default="-", metavar="FILE.pb", help="Where to write; - is stdout, the default."
 )

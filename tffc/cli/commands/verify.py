@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from tffc.cli.completion import complete_program
 from tffc.cli.options import (
     consent_option,
     form_option,
@@ -17,7 +18,9 @@ from tffc.cli.options import (
 
 
 @click.command("verify")
-@click.argument("source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr")
+@click.argument(
+    "source", metavar="MODULE[:NAME]|FILE.pb|FILE.sexpr", shell_complete=complete_program
+)
 @form_option("The form to compile to and test.")
 @pipeline_options(instead=" instead of the default passes")
 @path_option(

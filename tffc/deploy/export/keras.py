@@ -12,7 +12,7 @@ import dataclasses
 import pathlib
 import tempfile
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeGuard
 
 import numpy as np
@@ -66,35 +66,41 @@ class Placed:
     by_name: bool
 
 
-def make_model(target: str) -> Model:
-    """Return the Keras model made by the function `target`, written `MODULE:NAME`.
+def make_model(target: str | Callable[[], object]) -> Model:
+    """Return the Keras model that a function makes, given itself or as `MODULE:NAME`.
 
     Raises:
       ExportError: there is no such function, or it does not return a model with weights.
       LoadError: the module cannot be imported.
     """
-    source, name = split_target(target)
-    module = import_source(source)
-    try:
-        function = find_attribute(module, name or "")
-    except AttributeError:
-        function = None
+    function, name = target, getattr(target, "__name__", "the source")
+    if isinstance(target, str):
+        function, name = _function_at(target), target
     if isinstance(function, (Computation, PolymorphicComputation)):
-        raise _no_model(target, "it is a computation, for --to saved_model")
+        raise _no_model(name, "it is a computation, which is exported as a SavedModel")
     if not callable(function):
-        raise _no_model(target, "there is no such function")
+        raise _no_model(name, "there is no such function")
     try:
-        model: object = function()
+        model = function()
     except TffcError:
         raise
     except Exception as error:
         keep_users_frames(error)
-        raise _no_model(target, f"it raised {type(error).__name__}: {error}") from error
+        raise _no_model(name, f"it raised {type(error).__name__}: {error}") from error
     if not _is_model(model):
-        raise _no_model(target, f"it returns {describe(model)}")
+        raise _no_model(name, f"it returns {describe(model)}")
     if not model.weights:
-        raise _no_model(target, "its model has no weights yet")
+        raise _no_model(name, "its model has no weights yet")
     return model
+
+
+def _function_at(target: str) -> object:
+    """Return what `MODULE:NAME` names; None if there is nothing of that name."""
+    source, name = split_target(target)
+    try:
+        return find_attribute(import_source(source), name or "")
+    except AttributeError:
+        return None
 
 
 def _is_model(value: object) -> TypeGuard[Model]:
@@ -223,7 +229,7 @@ def save_model(model: Saveable) -> bytes:
         return path.read_bytes()
 
 
-def export_keras(target: str, part: StatePart) -> Exported:
+def export_keras(target: str | Callable[[], object], part: StatePart) -> Exported:
     """Return the Keras model that a function makes, with the weights of a part of a state.
 
     Raises:

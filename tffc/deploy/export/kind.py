@@ -37,8 +37,9 @@ argument is true."""
 OfBundle: TypeAlias = "Callable[[Bundle, pathlib.Path], Exported]"
 """Exports a bundle to a folder, which gives the app its name."""
 
-OfState: TypeAlias = "Callable[[str, StatePart], Exported]"
-"""Exports a part of a trained state as the model that a function makes, `MODULE:NAME`."""
+OfState: TypeAlias = "Callable[[str | Callable[[], object], StatePart], Exported]"
+"""Exports a part of a trained state as the model that a function makes, which is given itself or as
+`MODULE:NAME`."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from tffc.frontend.templates.errors import (
 )
 from tffc.frontend.type_queries import contains_only
 from tffc.language.assignability import difference_notes
+from tffc.language.notation import formatted
+from tffc.language.notation.cell import notation_cell
 from tffc.language.types import FederatedType, StructType, Type
 from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import LanguageTypeError
@@ -66,6 +68,13 @@ class IterativeProcess:
             )
         _check_given_state(state, next_.result)
         self._state_type = state
+
+    def _repr_html_(self) -> str:
+        parts = (("initialize", self.initialize), ("next", self.next))
+        return "".join(
+            notation_cell(name, formatted(part.node), str(part.type_signature))
+            for name, part in parts
+        )
 
     @property
     def initialize(self) -> Computation:

@@ -7,11 +7,16 @@ import collections
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from tffc.language.containers.named import dataclass_of, is_dataclass
 from tffc.language.containers.struct import Struct
 from tffc.language.types import StructType
 
 Container: TypeAlias = Any
 """A container of a class that the user chose."""
+
+
+WRAPPED: tuple[type, ...] = (list, tuple, dict)
+"""The classes that the wrappers of Keras and TensorFlow stand for."""
 
 
 def build_container(type: StructType, values: Iterable[object]) -> Container:
@@ -27,6 +32,8 @@ def build_container(type: StructType, values: Iterable[object]) -> Container:
         return composite(values)
     if hasattr(container, "_fields") or hasattr(container, "__attrs_attrs__"):
         return container(*values)
+    if is_dataclass(kind):
+        return dataclass_of(kind, values)
     if issubclass(kind, Mapping) and len(type.fields()) == len(values):
         # Mappings are made from pairs.
         return container(zip(type.names, values, strict=True))
@@ -59,7 +66,7 @@ def container_class(value: object) -> type | None:
     if isinstance(value, Struct):
         return None
     if package_of(type(value)) in ("tensorflow", "keras"):
-        return next(base for base in (list, tuple, dict) if isinstance(value, base))
+        return next((base for base in WRAPPED if isinstance(value, base)), type(value))
     return type(value)
 
 

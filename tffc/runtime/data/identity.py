@@ -9,9 +9,9 @@ import dataclasses
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from tffc.runtime.data.source import CheckedSource, DataSet
+from tffc.runtime.data.source import ClientSource, DataSet, Origin
 from tffc.support.files.reading import open_regular
 
 MOST_NAMES = 5
@@ -36,11 +36,22 @@ class SourceIdentity:
         return dataclasses.asdict(self)
 
 
-def source_identity(source: CheckedSource | DataSet) -> SourceIdentity:
-    """Return the identity of a source, reading all its files once."""
-    origin = source.origin()
+@runtime_checkable
+class HasOrigin(Protocol):
+    """Data that says where it comes from."""
+
+    def origin(self) -> Origin: ...
+
+
+def source_identity(source: ClientSource | DataSet) -> SourceIdentity:
+    """Return the identity of a source, reading all its files once.
+
+    Of data that is in no file, or does not say where it comes from, only the clients are known.
+    """
+    origin = source.origin() if isinstance(source, HasOrigin) else Origin("python", {}, [])
     options = {name: value for name, value in origin.options.items() if value is not None}
-    folder = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in origin.files])
+    folders = [os.path.dirname(os.path.abspath(path)) for path in origin.files]
+    folder = os.path.commonpath(folders) if folders else os.curdir
     files = {os.path.relpath(path, folder): _digest(path) for path in origin.files}
     return SourceIdentity(origin.kind, options, source.clients, files)
 

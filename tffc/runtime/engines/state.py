@@ -77,6 +77,23 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
     Raises:
       DataError: the file cannot be read or does not hold a state of this type.
     """
+    return read_saved_state(path, type, program).state
+
+
+class SavedState(NamedTuple):
+    """A state as a program takes it, and what its file says about it, if anything."""
+
+    state: State
+    about: About | None
+
+
+@reader("a state", DataError)
+def read_saved_state(path: pathlib.Path, type: Type, program: str) -> SavedState:
+    """Return the state in the file at `path` as `read_state` does, with the file's header.
+
+    Raises:
+      DataError: the file cannot be read or does not hold a state of this type.
+    """
     text = read_text(path, MEMBER)
     said = _stated_type(path, text)
     if said is not None and said != type_text(type):
@@ -89,7 +106,8 @@ def read_state(path: pathlib.Path, type: Type, program: str) -> State:
     about = about_state(path, text)
     rounds = about.rounds if about is not None and about.program == program else 0
     layout = ArrayLayout(type)
-    return State(layout.decode(read_arrays(path, layout), str(path)), program, rounds)
+    value = layout.decode(read_arrays(path, layout), str(path))
+    return SavedState(State(value, program, rounds), about)
 
 
 @reader("a state", DataError)

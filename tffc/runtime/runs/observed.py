@@ -3,7 +3,7 @@
 A file with one JSON object on each line, appended after each round:
 
     {"round": 3, "seconds": 0.25, "evaluation": null, "workers": 2,
-     "parts": {"reading data": 0.01}, "skipped": ["eve"]}
+     "parts": {"reading data": 0.01}, "skipped": ["eve"], "at": "2026-11-28T09:30:00Z"}
 
 Only reports read it.  Damaged lines are ignored.  If a round was repeated, it has two lines, and
 the last one counts.
@@ -13,22 +13,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from tffc.runtime.engines.rounds import Round
+from tffc.runtime.runs.command_record import is_time, time_now
+from tffc.runtime.runs.json_lines import append_line, read_lines
 from tffc.support.errors import DataError, reader
-from tffc.support.files.reading import read_regular
-from tffc.support.files.strict_json import (
-    NotJsonError,
-    is_count,
-    is_object,
-    is_table,
-    is_text,
-    read_json,
-)
+from tffc.support.files.strict_json import is_count, is_table, is_text
 from tffc.support.guards import is_list
 from tffc.support.printable import json_text
 
@@ -46,8 +39,8 @@ class Observed:
     """The observations of a round.
 
     These are the seconds that it took, and those of its evaluation, if any; the number of workers
-    and the seconds that they spent in each part, if known; and the first `MOST_NAMES` clients that
-    were left out.
+    and the seconds that they spent in each part, if known; the first `MOST_NAMES` clients that were
+    left out; and when the round was finished, if known.
     """
 
     round: int
@@ -56,6 +49,7 @@ class Observed:
     workers: int | None
     parts: Mapping[str, float]
     skipped: tuple[str, ...]
+    at: str | None = None
 
     @classmethod
     def of(cls, finished: Round) -> Observed:
@@ -68,6 +62,7 @@ class Observed:
             spent.workers,
             {part: round(seconds, 6) for part, seconds in spent.parts.items()},
             finished.skipped[:MOST_NAMES],
+            time_now(),
         )
 
     def to_json(self) -> str:
@@ -81,15 +76,7 @@ def add_observed(folder: pathlib.Path, seen: Observed) -> None:
     Raises:
       OSError: it cannot be written.
     """
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(folder / OBSERVED, flags, 0o666)
-    try:
-        size = os.fstat(descriptor).st_size
-        # End a line that was cut off, so that only that one is damaged.
-        is_cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-        os.write(descriptor, (is_cut * "\n" + seen.to_json()).encode())
-    finally:
-        os.close(descriptor)
+    append_line(folder / OBSERVED, seen.to_json())
 
 
 @reader("the observations of a run", DataError)
@@ -99,27 +86,15 @@ def read_observed(folder: pathlib.Path) -> dict[int, Observed]:
     Raises:
       DataError: the file cannot be read.
     """
-    file = folder / OBSERVED
-    try:
-        content = read_regular(file, LONGEST)
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise DataError(
-            "E850",
-            f"cannot read {file}: {error.strerror or error}",
-            help="let it be read, or remove it: the report then says nothing of times",
-        ) from error
-    lines = (_parsed(line) for line in content.splitlines())
-    return {line.round: line for line in lines if line is not None}
+    lines = read_lines(folder / OBSERVED, LONGEST, "the report then says nothing of times")
+    seen = (_parsed(fields) for fields in lines)
+    return {round.round: round for round in seen if round is not None}
 
 
-def _parsed(line: bytes) -> Observed | None:
-    try:
-        fields = read_json(line)
-    except NotJsonError:
-        return None
-    if not is_object(fields) or fields.keys() != SHAPES.keys():
+def _parsed(fields: dict[str, Any]) -> Observed | None:
+    # Lines of earlier versions do not say when the round ended.
+    fields = {"at": None, **fields}
+    if fields.keys() != SHAPES.keys():
         return None
     if not all(is_right(fields[name]) for name, is_right in SHAPES.items()):
         return None
@@ -140,5 +115,6 @@ SHAPES: Mapping[str, Callable[[Any], bool]] = {
     "workers": lambda value: value is None or (is_count(value) and value > 0),
     "parts": lambda value: is_table(value, _is_time),
     "skipped": lambda value: is_list(value) and all(map(is_text, value)),
+    "at": lambda value: value is None or is_time(value),
 }
 """The keys of a line, and the check of each value."""

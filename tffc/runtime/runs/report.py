@@ -6,6 +6,7 @@ import dataclasses
 import pathlib
 from collections.abc import Mapping, Sequence
 
+from tffc.runtime.runs.command_record import CommandRecord, read_commands
 from tffc.runtime.runs.metrics import MetricsRow
 from tffc.runtime.runs.metrics_file import Extent, read_rows
 from tffc.runtime.runs.observed import Observed, read_observed
@@ -14,6 +15,7 @@ from tffc.runtime.runs.run_identity import RunIdentity
 from tffc.runtime.runs.run_record import (
     RUN,
     RunRecord,
+    StateOrigin,
     altered,
     encode_source,
     read_record,
@@ -30,12 +32,14 @@ LONGEST_METRICS = 2**31
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunReport:
-    """A named run: its record, the rows of its finished rounds, and the observations there are."""
+    """A named run: its record, the rows of its finished rounds, and the observations and commands
+    there are."""
 
     name: str
     record: RunRecord
     rows: Sequence[MetricsRow]
     observed: Mapping[int, Observed]
+    commands: Sequence[CommandRecord] = ()
 
     @classmethod
     def in_memory(
@@ -44,12 +48,15 @@ class RunReport:
         identity: RunIdentity,
         rows: Sequence[MetricsRow],
         observed: Sequence[Observed],
+        command: CommandRecord | None = None,
+        origin: StateOrigin | None = None,
     ) -> RunReport:
         """Return the report of a run that kept no folder."""
         rounds = rows[-1].round if rows else 0
         source = sha256(encode_source(identity.source))
-        record = RunRecord(identity, source, rounds, None, Extent(0, sha256(b"")))
-        return cls(name, record, rows, {observation.round: observation for observation in observed})
+        record = RunRecord(identity, source, rounds, None, Extent(0, sha256(b"")), origin)
+        seen = {observation.round: observation for observation in observed}
+        return cls(name, record, rows, seen, () if command is None else (command,))
 
 
 @reader("the metrics of a run", DataError)
@@ -82,4 +89,4 @@ def read_report(folder: pathlib.Path) -> RunReport:
     seen = read_observed(folder)
     rows = read_rows(file, content)
     known = {row.round: seen[row.round] for row in rows if row.round in seen}
-    return RunReport(folder.resolve().name, record, rows, known)
+    return RunReport(folder.resolve().name, record, rows, known, read_commands(folder))

@@ -37,6 +37,11 @@ TALL = 24
 LONGEST_NAME = 200
 """The most characters of a name that are shown."""
 
+LONGEST_LINE = 2000
+"""The most characters of a command line that are shown."""
+
+UNKNOWN = "not known"
+
 STYLE = pathlib.Path(__file__).with_suffix(".css").read_text()
 
 
@@ -50,6 +55,7 @@ def report_page(report: RunReport) -> str:
         *_metrics(report.rows),
         *_times(report),
         *_left_out(report),
+        *_commands(report),
         *_identity(report),
         *_rounds(report),
         "</main>",
@@ -60,21 +66,23 @@ def report_page(report: RunReport) -> str:
 def _facts(report: RunReport) -> list[str]:
     """Return the first lines: the kind of run, and its totals."""
     identity, rows = report.record.identity, report.rows
+    about = f"{identity.form}, on data of {len(identity.source.clients):,} clients"
+    if report.commands:
+        about = f"{_abridged(report.commands[-1].program)}: {about}"
     if not rows:
-        return [f"<p>{_text(identity.form)}. No round is finished.</p>"]
+        return [f"<p>{_text(about, LONGEST_LINE)}. No round is finished.</p>"]
     seen = report.observed
     seconds = sum(observed.seconds for observed in seen.values())
     clients = sum(row.clients for row in rows if row.round in seen)
     facts = {
-        "rounds": f"{report.record.rounds:,}",
+        "rounds": f"{len(rows):,}" if rows[0].round == 1 else _range([row.round for row in rows]),
         "clients a round": _range([row.clients for row in rows]),
         "left out": f"{sum(row.skipped for row in rows):,}",
-        "time in all": _time(seconds) if seen else "not known",
-        "clients a second": f"{clients / seconds:.3g}" if seconds else "not known",
+        "time in all": _time(seconds) if seen else UNKNOWN,
+        "clients a second": f"{clients / seconds:.3g}" if seconds else UNKNOWN,
     }
     parts = [f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts.items()]
-    about = f"{identity.form}, on data of {len(identity.source.clients):,} clients."
-    return [f"<p>{_text(about)}</p>", '<dl class="facts">', *parts, "</dl>"]
+    return [f"<p>{_text(about, LONGEST_LINE)}.</p>", '<dl class="facts">', *parts, "</dl>"]
 
 
 def _metrics(rows: Sequence[MetricsRow]) -> list[str]:
@@ -222,6 +230,36 @@ def _numbers(rounds: Sequence[int]) -> str:
     return shown + (" …" if len(rounds) > MOST_ROUNDS else "")
 
 
+def _commands(report: RunReport) -> list[str]:
+    """Return what ran, how and when; nothing of it identifies the run."""
+    commands, ended = report.commands, [seen.at for seen in report.observed.values() if seen.at]
+    first, last = (commands[0], commands[-1]) if commands else (None, None)
+    rows = {
+        "program": UNKNOWN if last is None else _text(last.program, LONGEST_LINE),
+        "command": UNKNOWN if first is None else _code(first.command, LONGEST_LINE),
+        "begun": UNKNOWN if first is None else _moment(first.at),
+    }
+    if first is not None and last is not None and len(commands) > 1:
+        resumed = "once" if len(commands) == 2 else f"{len(commands) - 1:,} times"
+        rows["resumed"] = f"{resumed}, last on {_moment(last.at)}"
+        if last.command != first.command:
+            rows["last command"] = _code(last.command, LONGEST_LINE)
+    if report.rows:
+        rows[f"round {report.rows[-1].round:,} finished"] = (
+            _moment(max(ended)) if ended else UNKNOWN
+        )
+    rows["tffc"] = UNKNOWN
+    if commands:
+        rows["tffc"] = _text(", then ".join(dict.fromkeys(each.version for each in commands)))
+    about = "How it was run"
+    return [f"<h2>{about}</h2>", *_table(about, ("", ""), rows.items(), ("", ""))]
+
+
+def _moment(at: str) -> str:
+    """Return a time of a record for people."""
+    return f"{at[:10]} {at[11:19]} UTC"
+
+
 def _identity(report: RunReport) -> list[str]:
     """Return what identifies the run, which is needed to continue it."""
     record = report.record
@@ -233,6 +271,7 @@ def _identity(report: RunReport) -> list[str]:
     options = ", ".join(f"{name}={value}" for name, value in source.options.items())
     rows = {
         "form": _text(identity.form),
+        **_origin(report),
         "clients a round": drawn,
         "data that cannot be read": "is left out"
         if identity.skip_bad_clients
@@ -249,6 +288,20 @@ def _identity(report: RunReport) -> list[str]:
         rows["SHA-256 of the metrics"] = _code(record.metrics.digest)
     about = "What the run is"
     return [f"<h2>{about}</h2>", *_table(about, ("", ""), rows.items(), ("", ""))]
+
+
+def _origin(report: RunReport) -> dict[str, str]:
+    """Return where the first state came from, if that is known."""
+    origin = report.record.origin
+    if origin is None:
+        return {"first state": "the program's own"} if report.commands else {}
+    if origin.program is None:
+        whose = "from a file"
+    elif origin.program == report.record.identity.programs["computation"]:
+        whose = f"of this program after round {origin.rounds:,}"
+    else:
+        whose = f"of another program after round {origin.rounds:,}"
+    return {"first state": whose, "SHA-256 of the first state's file": _code(origin.sha256)}
 
 
 def _rounds(report: RunReport) -> list[str]:
@@ -324,9 +377,9 @@ def _abridged(text: str, longest: int = LONGEST_NAME) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def _text(text: str) -> str:
-    return html.escape(printable(_abridged(text)))
+def _text(text: str, longest: int = LONGEST_NAME) -> str:
+    return html.escape(printable(_abridged(text, longest)))
 
 
-def _code(text: str) -> str:
-    return f"<code>{_text(text)}</code>"
+def _code(text: str, longest: int = LONGEST_NAME) -> str:
+    return f"<code>{_text(text, longest)}</code>"

@@ -8,13 +8,14 @@
     clients/round-N/*.npz  each client's value after round N, if the form does not aggregate
     metrics.jsonl          a line for each round: its number, the clients, the server output
     observed.jsonl         a line for each round: how long it took, which clients were left out
+    commands.jsonl         a line for each command that finished rounds, with its date
     run.lock               exists while a process writes to the folder
 
 The `.json` and `.npz` files are written atomically; the `.jsonl` files are appended to.  The files
 of a round are written first, its state beside that of the round before.  Then `run.json` is
 replaced, which commits the round.  Last, the new state replaces the old one.  Continuing a run
 completes that last step if necessary, and removes the files of an unfinished round.
-`observed.jsonl` is written after the commit, on a best-effort basis.
+`observed.jsonl` is written after the commit, on a best-effort basis, as is `commands.jsonl`.
 
 Somebody may have changed the folder meanwhile.  Nothing is written outside of it: none of its files
 and folders may be a link, and only the folders of a run's rounds are written to.
@@ -40,6 +41,7 @@ from tffc.runtime.data.npz import encode_npz
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round
 from tffc.runtime.engines.state import State, encode_state, read_state
+from tffc.runtime.runs.command_record import COMMANDS, CommandRecord, add_command
 from tffc.runtime.runs.metrics import MetricsRow, row_of
 from tffc.runtime.runs.metrics_file import MetricsFile
 from tffc.runtime.runs.observed import OBSERVED, Observed, add_observed
@@ -49,6 +51,7 @@ from tffc.runtime.runs.run_record import (
     RUN,
     SOURCE,
     RunRecord,
+    StateOrigin,
     altered,
     digest_of,
     encode_batching,
@@ -66,7 +69,7 @@ STATE, METRICS, LOCK = "state.npz", "metrics.jsonl", "run.lock"
 OUTPUTS, EVALUATIONS, CLIENTS = "outputs", "evaluations", "clients"
 TENSORBOARD = "tensorboard"
 
-FILES = (RUN, SOURCE, STATE, METRICS, OBSERVED, BATCHING)
+FILES = (RUN, SOURCE, STATE, METRICS, OBSERVED, BATCHING, COMMANDS)
 FOLDERS = (OUTPUTS, EVALUATIONS, CLIENTS, TENSORBOARD)
 
 ROUND = re.compile(r"round-([0-9]+)(\.npz)?")
@@ -98,24 +101,35 @@ class RunFolder:
         self._lock: locks.Lock | None = None
         self._record: RunRecord | None = None
         self._is_new = False
+        self._command: CommandRecord | None = None
         self.batching: Mapping[str, bool] = {}
         """What the run has measured about batches; see `Batching`."""
 
-    def begin(self, identity: RunIdentity, first: State | None, *, resume: bool) -> State | None:
+    def begin(
+        self,
+        identity: RunIdentity,
+        first: State | None,
+        *,
+        resume: bool,
+        origin: StateOrigin | None = None,
+        command: CommandRecord | None = None,
+    ) -> State | None:
         """Lock the folder, and return the state to continue from; None before the first round.
 
-        A new run begins with the state `first`, if there is one.
+        A new run begins with the state `first`, if there is one, and records its origin.  The
+        command is recorded with its first finished round, if it is given.
 
         Raises:
           DataError: the folder holds a run and `resume` is not set, or it holds another run;
             another process writes to it; its files were changed; or it cannot be read or written.
         """
         self._take()
+        self._command = command
         try:
             self._check_kinds()
             record = read_record(self.path)
             if record is None:
-                return self._begin_new(identity, first)
+                return self._begin_new(identity, first, origin)
             if not resume:
                 raise DataError(
                     "E920",
@@ -174,6 +188,9 @@ class RunFolder:
         self._is_new = False
         with contextlib.suppress(OSError):
             add_observed(self.path, Observed.of(finished))
+            if self._command is not None:
+                add_command(self.path, self._command)
+                self._command = None
 
     def save_client(self, number: int, client: str, value: Any) -> None:
         """Write a client's value after a round; raises the same errors as `save`."""
@@ -214,8 +231,10 @@ class RunFolder:
                     expected = "folder" if name in FOLDERS else "file"
                     raise altered(path, f"is {kind_of(mode)}, expected a {expected}")
 
-    def _begin_new(self, identity: RunIdentity, first: State | None) -> State | None:
-        for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, OBSERVED, BATCHING):
+    def _begin_new(
+        self, identity: RunIdentity, first: State | None, origin: StateOrigin | None
+    ) -> State | None:
+        for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, OBSERVED, BATCHING, COMMANDS):
             if os.path.lexists(self.path / name):
                 raise DataError(
                     "E861",
@@ -227,7 +246,7 @@ class RunFolder:
             atomic.remove_leftovers(self.path)
         self._write(self.path / SOURCE, source)
         self._is_new = True
-        self._record = RunRecord(identity, sha256(source), 0, None, self._metrics.extent)
+        self._record = RunRecord(identity, sha256(source), 0, None, self._metrics.extent, origin)
         if first is None:
             self._write(self.path / RUN, self._record.encode())
         else:
@@ -242,6 +261,7 @@ class RunFolder:
                 f"the run in {self.path} is another one",
                 notes=tuple(changes),
                 help="go on with what it was begun with, or begin another run in a new folder",
+                remedy="another run",
             )
         self._check_rounds(record.rounds + 1)
         self._record = record

@@ -36,6 +36,9 @@ RUN, SOURCE, BATCHING = "run.json", "source.json", "batching.json"
 
 FORMAT = "1.0"
 
+ORIGIN = "origin"
+"""The key of the origin of the first state, which runs without one lack."""
+
 LONGEST_RUN, LONGEST_SOURCE = 2**24, 2**32
 """The limits on the bytes of the files."""
 
@@ -43,12 +46,22 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class StateOrigin:
+    """Where the first state of a run comes from: the program that saved it, if known, after which
+    round, and the SHA-256 of the file."""
+
+    program: str | None
+    rounds: int
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class RunRecord:
     """The identity and progress of a run: its finished rounds, the SHA-256 of its state, and its
     metrics.
 
-    The state is None before the first round of a run that began without a given state.  `source` is
-    the SHA-256 of the content of `source.json`.
+    The state is None before the first round of a run that began without a given state, whose
+    `origin` is None too.  `source` is the SHA-256 of the content of `source.json`.
     """
 
     identity: RunIdentity
@@ -56,6 +69,7 @@ class RunRecord:
     rounds: int
     state: str | None
     metrics: Extent
+    origin: StateOrigin | None = None
 
     def encode(self) -> bytes:
         """Return the content of `run.json`."""
@@ -72,6 +86,7 @@ class RunRecord:
                 "rounds": self.rounds,
                 "state": None if self.state is None else {"sha256": self.state},
                 "metrics": {"bytes": self.metrics.bytes, "sha256": self.metrics.digest},
+                **({} if self.origin is None else {ORIGIN: dataclasses.asdict(self.origin)}),
             }
         )
 
@@ -96,7 +111,7 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
         return None
     record = _object(file, content)
     _check_format(file, record)
-    _check(file, record, _RUN)
+    _check(file, record, _RUN if ORIGIN not in record else {**_RUN, ORIGIN: _is_origin})
     about = _read(folder / SOURCE, LONGEST_SOURCE)
     if about is None or sha256(about) != record["source"]["sha256"]:
         raise altered(folder / SOURCE, "is gone" if about is None else "was changed")
@@ -114,7 +129,9 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
     )
     metrics = Extent(record["metrics"]["bytes"], record["metrics"]["sha256"])
     state = record["state"] and record["state"]["sha256"]
-    return RunRecord(identity, record["source"]["sha256"], record["rounds"], state, metrics)
+    origin = StateOrigin(**record[ORIGIN]) if ORIGIN in record else None
+    digest = record["source"]["sha256"]
+    return RunRecord(identity, digest, record["rounds"], state, metrics, origin)
 
 
 def encode_batching(known: Mapping[str, bool]) -> bytes:
@@ -242,6 +259,17 @@ def _is_object(value: object, shapes: _Shapes) -> bool:
         is_object(value)
         and value.keys() == shapes.keys()
         and all(is_right(value[key]) for key, is_right in shapes.items())
+    )
+
+
+def _is_origin(value: object) -> bool:
+    return _is_object(
+        value,
+        {
+            "program": lambda program: program is None or is_text(program),
+            "rounds": is_count,
+            "sha256": _is_digest,
+        },
     )
 
 

@@ -1,4 +1,4 @@
-"""A Pygments lexer for the notation of programs, used on terminals and in pages.
+"""A Pygments lexer for the notation of programs, used on terminals and in notebooks.
 
 `pygmentize -l tffc` finds it by its entry point.
 """
@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pygments import highlight
-from pygments.formatters.terminal256 import Terminal256Formatter
 from pygments.lexer import RegexLexer, words
-from pygments.style import Style
 from pygments.token import (
     Comment,
     Keyword,
@@ -24,9 +21,6 @@ from pygments.token import (
 )
 
 from tffc.language.dtypes import DType
-
-LARGEST = 1_000_000
-"""Longer texts are not coloured, because that would take more than a second."""
 
 
 class NotationLexer(RegexLexer):
@@ -59,24 +53,3 @@ class NotationLexer(RegexLexer):
             (r".", Token.Text),
         ]
     }
-
-
-class _OnTerminals(Style):
-    """A few colours of the 256-colour palette that are readable on white and on black."""
-
-    styles: ClassVar = {
-        Comment: "#767676",
-        Keyword: "#0087d7",
-        Keyword.Namespace: "#d70000",
-        Name.Builtin: "#008700",
-        Name.Label: "#af5f00",
-        String: "#af5f00",
-    }
-
-
-def colored(text: str) -> str:
-    """Return a text of the notation, coloured for a terminal."""
-    if len(text) > LARGEST:
-        return text
-    lexer = NotationLexer(stripnl=False, ensurenl=False)
-    return highlight(text, lexer, Terminal256Formatter(style=_OnTerminals))

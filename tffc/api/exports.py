@@ -1,0 +1,203 @@
+"""Exporting bundles and trained models."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from tffc.api.boundary import public
+from tffc.api.programs import Source, opened, program_of
+from tffc.api.runs import FinishedRound, Run
+from tffc.assurance.audit.bundles import read_for_audit
+from tffc.assurance.proof.prove import Answer
+from tffc.backends.bundle.bundle import Bundle
+from tffc.deploy.export.kind import Exported, Exporter, OfComponents
+from tffc.deploy.export.signatures import missing
+from tffc.deploy.export.target import check_target, write_exported
+from tffc.deploy.export.trained import StatePart, bind_part, find_part
+from tffc.deploy.exports import EXPORTS
+from tffc.frontend.conversion import infer_type
+from tffc.language.nodes import Node
+from tffc.language.values.concrete import to_value
+from tffc.runtime.effects.consent import check_consent, read_kinds
+from tffc.runtime.engines.state import read_state, read_type
+from tffc.runtime.runs.run_folder import find_state
+from tffc.support.errors import ExportError, LanguageTypeError, LanguageValueError
+from tffc.support.files import atomic
+from tffc.support.guards import is_path
+
+
+@public
+def export(
+    source: Bundle | Source | Callable[[], Any],
+    to: str,
+    out: str | os.PathLike[str],
+    *,
+    state: Any = None,
+    part: str = "",
+    partial: bool = False,
+    replace: bool = False,
+    allow_effects: Collection[str] = (),
+) -> Exported:
+    """Write the components of a bundle as models, a bundle as an app, or a trained model.
+
+    `to` is "saved_model", "tflite", "keras", "flower" or an export of an installed package, and
+    `out` the new folder, or the `.keras` file.  Without `state`, `source` is a bundle or its
+    folder.  With one, it is a TensorFlow computation whose first argument is the state or its
+    `part`, such as "model" or "0/weights"; for "keras", it is a function that makes the model,
+    which gets the weights.  `state` is a run, one of its rounds, a state, or the path of one.
+
+    Nothing is written if a component that has a result cannot be exported, unless `partial` is set.
+
+    Raises:
+      ExportError: there is no such export, or it refuses the source, the state or the folder.
+      TffcError: the source or the state cannot be read.
+    """
+    exporter = EXPORTS.find(to, "E706").load()
+    path = pathlib.Path(out)
+    if state is not None:
+        return _export_trained(
+            source, exporter, _whole(state), part, path, allow_effects, replace=replace
+        )
+    bundle = opened(source) if is_path(source) else source
+    if not isinstance(bundle, Bundle):
+        raise LanguageTypeError(
+            "E714",
+            f"an object of class {type(source).__name__!r} is exported with a trained state",
+            help="give state=..., or compile the program and export its bundle",
+        )
+    check_target(path, replace=replace, own=exporter.own, holding=exporter.holding)
+    refuse_forged(bundle)
+    if exporter.of_components is not None:
+        components = bundle.run_by_rounds()
+        check_consent(components, read_kinds(allow_effects))
+        exported = models(components, exporter.of_components, partial=partial)
+    elif exporter.of_bundle is not None:
+        exported = exporter.of_bundle(bundle, path)
+    else:
+        raise LanguageValueError(
+            "E706", f"{to} takes the weights of a state", help="give the trained state: state=..."
+        )
+    write_exported(path, exported.files)
+    return exported
+
+
+def _export_trained(
+    source: Any,
+    exporter: Exporter,
+    whole: StatePart,
+    part: str,
+    out: pathlib.Path,
+    allow_effects: Collection[str],
+    *,
+    replace: bool,
+) -> Exported:
+    weights = find_part(whole, part)
+    if exporter.of_components is not None:
+        check_target(out, replace=replace, own=exporter.own, holding=exporter.holding)
+        program = program_of(source)
+        if program.allow_effects is not None:
+            allowed = program.allow_effects | read_kinds(allow_effects)
+            check_consent(program.parts(), allowed)
+        bound = {exporter.component: bind_part(program.computation, weights, whole)}
+        exported = models(bound, exporter.of_components, partial=True, bare_names=True)
+        write_exported(out, exported.files)
+        return exported
+    if exporter.of_state is None:
+        raise LanguageValueError(
+            "E706", f"{exporter.holding} starts from the first state", help="leave the state out"
+        )
+    check_file(out, exporter, replace=replace)
+    exported = exporter.of_state(source, weights)
+    try:
+        atomic.write_file(out, exported.files[""])
+    except OSError as error:
+        raise ExportError(
+            "E851",
+            f"cannot write {out}: {error.strerror}",
+            help="give the path of a file in a folder that exists and can be written",
+        ) from error
+    return exported
+
+
+def check_file(out: pathlib.Path, exporter: Exporter, *, replace: bool) -> None:
+    """Check that an export may be written as the file `out`.
+
+    Raises:
+      ExportError: its name has another suffix, or it exists and `replace` is not set.
+    """
+    if out.suffix != exporter.suffix:
+        raise ExportError(
+            "E861",
+            f"the name of the file ends in {exporter.suffix}, not {out}",
+            help=f"give the file a name that ends in {exporter.suffix}",
+        )
+    if out.exists() and not replace:
+        raise ExportError(
+            "E956",
+            f"{out} already exists",
+            help="replace it, or name another file",
+            remedy="replace",
+        )
+
+
+def models(
+    components: Mapping[str, Node],
+    of_components: OfComponents,
+    *,
+    partial: bool,
+    bare_names: bool = False,
+) -> Exported:
+    """Return components as models; `tffc.deploy.export.signatures` describes `bare_names`.
+
+    Raises:
+      ExportError: no component can be exported or, unless `partial`, one that has results cannot.
+      GraphError: a component is malformed.
+    """
+    exported = of_components(components, bare_names)
+    lost = {} if partial else missing(exported.left_out)
+    if lost:
+        written = len(exported.lines)
+        raise ExportError(
+            "E870",
+            f"{len(lost)} of {len(lost) + written} components cannot be exported, and nothing was "
+            "written",
+            notes=tuple(f"{name}: {reason}" for name, reason in lost.items()),
+            help="write only the other" + ("" if written == 1 else f" {written}"),
+            remedy="partial",
+        )
+    return exported
+
+
+def refuse_forged(bundle: Bundle) -> None:
+    """Check that the components of a bundle do not compute something else than its program.
+
+    Raises:
+      ValidationError: they do.
+      FormError: they are not those of the form.
+    """
+    reading = read_for_audit(bundle)
+    if reading.error is not None and reading.proof.answer is Answer.DIFFERENT:
+        raise reading.error
+
+
+def read_whole(path: pathlib.Path) -> StatePart:
+    """Return the whole state in a file or in the folder of a run.
+
+    Raises:
+      DataError: there is none.
+    """
+    file = find_state(path)
+    type = read_type(file)
+    return StatePart("", "", type, read_state(file, type, "").value)
+
+
+def _whole(state: Any) -> StatePart:
+    """Return a state as the whole of its parts."""
+    if is_path(state):
+        return read_whole(pathlib.Path(state))
+    value = state.state if isinstance(state, (Run, FinishedRound)) else state
+    type = infer_type(value)
+    return StatePart("", "", type, to_value(value, type, "the state"))

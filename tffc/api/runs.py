@@ -1,0 +1,298 @@
+"""Runs in Python: rounds that are run as they are asked for, and what is known of finished ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self
+
+from tffc.api.boundary import public
+from tffc.api.pages import HtmlPage
+from tffc.api.plan import RunPlan
+from tffc.api.progress import progress_of
+from tffc.api.run_cell import round_cell, run_cell
+from tffc.language.type_parts import local_type, without_containers
+from tffc.language.types import FunctionType, StructType, Type
+from tffc.language.values.concrete import to_python
+from tffc.runtime.data.identity import source_identity
+from tffc.runtime.engines import rounds as engine_rounds
+from tffc.runtime.engines.process import Process
+from tffc.runtime.engines.rounds import Spent
+from tffc.runtime.engines.state import State, read_state, write_state
+from tffc.runtime.runs.metrics import MetricsRow, curves, row_of
+from tffc.runtime.runs.observed import Observed
+from tffc.runtime.runs.report import RunReport
+from tffc.runtime.runs.report_page import report_page
+from tffc.runtime.runs.run_folder import RunFolder, find_state
+from tffc.runtime.runs.run_identity import RunIdentity
+from tffc.support.guards import is_path
+from tffc.support.printable import counted
+
+LONG = ("the output of the round", "the result of the evaluation")
+"""Where a value is that is too long for the rows of a run."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FinishedRound:
+    """A finished round.
+
+    It has its number, the clients that took part and those left out, the state after the round, the
+    server output, the result of an evaluation if there was one, and the time that was spent.  State
+    and results are in the containers that the program's author used.
+    """
+
+    number: int
+    clients: tuple[str, ...]
+    state: Any
+    output: Any
+    skipped: tuple[str, ...] = ()
+    evaluation: Any = None
+    spent: Spent = dataclasses.field(default_factory=Spent, compare=False)
+
+    def _repr_html_(self) -> str:
+        about = f"{counted(len(self.clients), 'client')}, {self.spent.seconds:.2f} s"
+        if self.skipped:
+            about += f"; {counted(len(self.skipped), 'client')} left out"
+        values = {"output": self.output, "evaluation": self.evaluation, "state": self.state}
+        if self.evaluation is None:
+            del values["evaluation"]
+        return round_cell(self.number, about, values)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WrittenTypes:
+    """The types of a round's state and outputs with the containers that the program's author used,
+    as far as they are known."""
+
+    state: Type
+    output: Type
+    client_output: Type | None
+
+    @classmethod
+    def of(cls, process: Process, signature: FunctionType | None) -> WrittenTypes:
+        """Return those of a process whose round was written with a type."""
+        if signature is None:
+            return cls(process.state_type, process.output_type, process.client_output_type)
+        taken, returned = _parts(signature.parameter), _parts(signature.result)[::-1]
+        output = process.client_output_type
+        return cls(
+            _written(process.state_type, taken),
+            _written(process.output_type, returned),
+            None if output is None else _written(output, returned),
+        )
+
+
+def _parts(type: Type | None) -> list[Type]:
+    """Return the elements of a type and the type itself, without placements."""
+    if type is None:
+        return []
+    elements = type.types if isinstance(type, StructType) else ()
+    return [local_type(part) for part in (*elements, type)]
+
+
+def _written(plain: Type, candidates: Sequence[Type]) -> Type:
+    """Return the first candidate that differs from a type in its containers only, or the type."""
+    same = (type for type in candidates if without_containers(type) == without_containers(plain))
+    return next(same, plain)
+
+
+class Run(Iterator[FinishedRound]):
+    """A run: an iterator of its rounds, each of which is run when it is asked for.
+
+    A run that was interrupted, or failed, goes on after the last finished round when it is asked
+    again.  It keeps the last round, and of all rounds the metrics.
+    """
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        first: State | None,
+        rounds: int,
+        types: WrittenTypes,
+        evaluation_type: Type | None,
+        deliver: Callable[[str, Any], None],
+        folder: RunFolder | None,
+        *,
+        resume: bool,
+    ) -> None:
+        self.rows: list[MetricsRow] = []
+        """The number of each finished round, its clients and its metrics."""
+        self.observed: list[Observed] = []
+        """The times of each finished round."""
+        self.last: FinishedRound | None = None
+        """The last finished round."""
+        self.rounds = rounds
+        """The number of rounds that were asked for."""
+        self._plan, self._types, self._evaluation_type = plan, types, evaluation_type
+        self._deliver, self._folder, self._resume = deliver, folder, resume
+        self._state = first
+        self._left = rounds
+        self._running: Iterator[engine_rounds.Round] | None = None
+
+    @property
+    def state(self) -> Any:
+        """The state after the last finished round, or the one that the run begins with."""
+        if self.last is not None:
+            return self.last.state
+        return to_python(self.engine_state().value, self._types.state)
+
+    @property
+    def output(self) -> Any:
+        """The server output of the last finished round; None before the first."""
+        return None if self.last is None else self.last.output
+
+    @property
+    def metrics(self) -> Mapping[str, Sequence[tuple[int, float]]]:
+        """The numbers that rounds have put out, by name: pairs of a round and its number.
+
+        Names of evaluations' results begin with "evaluation."; numbers that are not finite are left
+        out.
+        """
+        return curves(self.rows)
+
+    def __iter__(self) -> Self:
+        return self
+
+    @public
+    def __next__(self) -> FinishedRound:
+        if self._running is None:
+            self._running = self._finished_rounds()
+        try:
+            outcome = next(self._running)
+        except BaseException:
+            # It has ended, also where it was interrupted: the next one begins after the last round.
+            self._running = None
+            raise
+        return self._add(outcome)
+
+    def finish(self) -> Self:
+        """Run all rounds that are left, and return the run.
+
+        An interruption leaves it with the rounds that were finished; it can be asked again.
+
+        Raises:
+          TffcError: a round fails.
+        """
+        for _ in self:
+            pass
+        return self
+
+    def engine_state(self) -> State:
+        """Return the state to go on from, as engines have it."""
+        if self._state is None:
+            self._state = self._plan.process.first_state()
+        return self._state
+
+    @public
+    def save_state(self, path: str | os.PathLike[str]) -> None:
+        """Write the last state to a file, for `tffc.run(..., state=path)` and `tffc.load_state`.
+
+        Raises:
+          DataError: the file cannot be written.
+        """
+        write_state(pathlib.Path(path), self.engine_state(), self._plan.process.state_type)
+
+    @public
+    def report(self, name: str = "in Python") -> HtmlPage:
+        """Return the HTML page about the run, as `tffc report` writes it.
+
+        Raises:
+          DataError: the clients' data cannot be read.
+        """
+        identity = self._identity()
+        return HtmlPage(report_page(RunReport.in_memory(name, identity, self.rows, self.observed)))
+
+    def _identity(self) -> RunIdentity:
+        plan = self._plan
+        return RunIdentity.of(
+            plan.process,
+            plan.sampling,
+            source_identity(plan.source),
+            skip_bad_clients=plan.skip_bad_clients,
+        )
+
+    def _finished_rounds(self) -> Iterator[engine_rounds.Round]:
+        """Run the rounds that are left; the folder of the run is locked meanwhile."""
+        if not self._left:
+            return
+        begins = self._state
+        if self._folder is not None:
+            resume = self._resume or self.last is not None
+            begins = self._folder.begin(self._identity(), begins, resume=resume) or begins
+            if self._resume and self.last is None and begins is not None:
+                self._left = max(0, self.rounds - begins.rounds)
+        self._state = begins or self._plan.process.first_state()
+        try:
+            engine = self._plan.engine.engine(self._plan.process)
+            number, last = self._state.rounds, self._state.rounds + self._left
+            with progress_of(f"rounds {number + 1} to {last}") as progress:
+                progress(0, self._left)
+                finished = self._plan.run(engine, self._state, self._left, self._deliver_client)
+                for done, outcome in enumerate(finished, start=1):
+                    if self._folder is not None:
+                        self._folder.save(outcome)
+                    progress(done, last - number)
+                    yield outcome
+        finally:
+            if self._folder is not None:
+                self._folder.close()
+
+    def _deliver_client(self, client: str, value: Any) -> None:
+        if self._folder is not None:
+            self._folder.save_client(self.engine_state().rounds + 1, client, value)
+        type = self._types.client_output
+        self._deliver(client, value if type is None else to_python(value, type))
+
+    def _add(self, outcome: engine_rounds.Round) -> FinishedRound:
+        """Count a round as finished, and return it in the author's containers."""
+        self._state = outcome.state
+        self._left -= 1
+        measured, evaluation = outcome.evaluation, self._evaluation_type
+        self.rows.append(row_of(outcome, self._plan.process.output_type, evaluation, LONG))
+        self.observed.append(Observed.of(outcome))
+        if measured is not None and evaluation is not None:
+            measured = to_python(measured, evaluation)
+        self.last = FinishedRound(
+            outcome.number,
+            outcome.clients,
+            to_python(outcome.state.value, self._types.state),
+            to_python(outcome.output, self._types.output),
+            outcome.skipped,
+            measured,
+            outcome.spent,
+        )
+        return self.last
+
+    def __repr__(self) -> str:
+        done = len(self.rows)
+        return f"<run of {self.rounds} rounds, {done} of them finished>"
+
+    def _repr_html_(self) -> str:
+        state = None if self.last is None else self.last.state
+        return run_cell(self.rows, self.observed, self.rounds, state)
+
+
+def state_of(process: Process, state: object) -> State | None:
+    """Return the state that a run begins with, from what a user has; None for the first state.
+
+    A run, a round of one, and a file continue the numbers of their rounds; any other value is
+    a state before the first round.
+
+    Raises:
+      DataError: a file cannot be read, or holds a state of another type.
+      LanguageTypeError: the value is not of the type of the state.
+    """
+    match state:
+        case None | State():
+            return state
+        case Run():
+            return process.state_from_python(state.state, state.engine_state().rounds)
+        case FinishedRound():
+            return process.state_from_python(state.state, state.number)
+        case _ if is_path(state):
+            file = find_state(pathlib.Path(state))
+            return read_state(file, process.state_type, process.program)
+        case _:
+            return process.state_from_python(state)

@@ -1,0 +1,29 @@
+"""Errors as text that names the cell of a notebook."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tffc.support.errors import Span, TffcError
+
+RED, PLAIN = "\x1b[1;31m", "\x1b[0m"
+
+
+def error_text(error: TffcError, compiler: Any = None) -> str:
+    """Return an error as lines; `compiler` is IPython's, which names the cell of a file."""
+    span = error.span
+    if span is not None:
+        error.span = in_cell(span, compiler)
+    try:
+        title, *lines = str(error).split("\n")
+    finally:
+        error.span = span
+    return "\n".join([f"{RED}error:{PLAIN} {title}", *lines, ""])
+
+
+def in_cell(span: Span, compiler: Any) -> Span:
+    """Return a place with the name of its cell, such as `Cell In[3]`, instead of its file."""
+    name = getattr(compiler, "format_code_name", lambda file: None)(span.file)
+    if name is None:
+        return span
+    return span._replace(file=" ".join(name), text=span.source_line())

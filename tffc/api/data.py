@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from tffc.api.boundary import public
 from tffc.runtime.data import splits
 from tffc.runtime.data.clients import Clients as Clients
 from tffc.runtime.data.clients import (
@@ -34,6 +35,7 @@ PerColumn: TypeAlias = "Any | Mapping[str, Any]"
 """A value for all columns, or one for each named column."""
 
 
+@public
 def clients(
     data: Any,
     by: str | None = None,
@@ -75,6 +77,7 @@ def clients(
     return clients_of(data, rules)
 
 
+@public
 def split_iid(
     data: Any,
     clients: int,
@@ -101,6 +104,7 @@ def split_iid(
     return clients_split(data, split, splits.names_of(clients), columns, rules)
 
 
+@public
 def split_dirichlet(
     data: Any,
     clients: int,
@@ -137,6 +141,7 @@ def split_dirichlet(
     return clients_split(data, split, splits.names_of(clients), columns, rules)
 
 
+@public
 def split_shards(
     data: Any,
     clients: int,
@@ -181,6 +186,7 @@ def _rows_for(data: Any, clients: int, each: int = 1) -> int:
     return rows
 
 
+@public
 def describe(data: Data) -> DataFigures:
     """Return figures about clients' data: rows, types, gaps, ranges, categories, sizes of clients.
 

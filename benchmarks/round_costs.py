@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 
-from tffc.api.running import load
+from tffc.api.bundles import load
 from tffc.backends.forms.steps import TupleAggregation
 from tffc.deploy.beam.engine import BeamEngine
 from tffc.deploy.beam.shipment import ROUND, Shipment, write_file
@@ -201,7 +201,7 @@ def _shown(value: float, units: Sequence[tuple[str, float]]) -> str:
 @click.option("--workers", default=1000, show_default=True)
 def main(bundle: pathlib.Path, data: str, clients: int, workers: int) -> None:
     """Measure the costs of a round and extrapolate them."""
-    process = load(bundle)
+    process = load(bundle).process
     costs = measure(process, open_source(data, process.data_type))
     tables = (
         _table(("measured per unit", ""), _measured(costs)),

@@ -65,6 +65,7 @@ ELSEWHERE: Mapping[str, str] = {
     "linking/function_builder.py": OWN,
     "linking/iterations.py": OWN,
     "runtime/masking/participant.py": MEMORY,
+    "runtime/runs/json_lines.py": PART,
     "assurance/proof/attributes.py": OWN,
     "assurance/proof/passes.py": OWN,
     "graphs/proto/__init__.py": "a table of tffc's own",

@@ -57,7 +57,7 @@ def main() -> None:
         state = training.first_state()
         for _ in range(rounds):
             (trained,) = tffc.run(training, clients(earlier), 1, state=state)
-            state = trained.state
+            state = trained
             list(tffc.run(adapting, clients(earlier), 1, state=state, deliver=keep))
             (measured,) = tffc.run(evaluation, clients(later), 1, state=state)
             print(

@@ -61,6 +61,7 @@ PAGES = (
     "life-of-a-computation.md",
     "migrate-from-tff.md",
     "notation.md",
+    "notebooks.md",
     "passes.md",
     "proof.md",
     "python.md",

@@ -15,6 +15,8 @@ CONTEXT_ERROR = {"refused": "RuntimeError"}
 
 LATE = "TFF looks at the operand before it finds that the operator has no meaning there"
 
+DATACLASS = "a dataclass has named fields, as a NamedTuple and an attrs class have"
+
 DANGLING = "TFF writes a graph whose result is in another graph, so the program cannot run"
 
 DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
@@ -94,7 +96,14 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
         "a size computed by NumPy is a size, as in `tff.TensorType`",
     ),
     "constants: a queue": (TYPE_ERROR, ORDINARY_CLASS),
-    "constants: a dataclass": (TYPE_ERROR, ORDINARY_CLASS),
+    "constants: a dataclass": (
+        {"text": "( -> <value=1,weight=2.0>)", "type": "( -> <value=int32,weight=float32>)"},
+        DATACLASS,
+    ),
+    "types: a dataclass": (
+        {"type": "(<value=int32,weight=float32> -> <value=int32,weight=float32>)"},
+        DATACLASS,
+    ),
     "constants: an integer of another class": (
         {"text": "( -> 1)", "type": "( -> int32)"},
         "TFF takes strings of other classes, and asks NumPy about integers of other classes",

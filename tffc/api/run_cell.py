@@ -14,9 +14,9 @@ from tffc.language.type_parts import leaves
 from tffc.language.types import TensorType
 from tffc.language.values.concrete import flatten, to_value
 from tffc.runtime.data.json_values import paths
-from tffc.runtime.runs.metrics import EVALUATION, MetricsRow, curves
+from tffc.runtime.runs.metrics import EVALUATION, MetricsRow
 from tffc.runtime.runs.observed import Observed
-from tffc.runtime.runs.plot import PlotArea, draw_panel
+from tffc.runtime.runs.plot import PlotArea, draw_panel, panels_of
 from tffc.support.cell import cell
 from tffc.support.errors import TffcError
 from tffc.support.printable import counted
@@ -33,7 +33,7 @@ LONGEST = 40
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Panel:
+class MetricPlot:
     """A plot of a metric, as SVG elements."""
 
     name: str
@@ -67,7 +67,7 @@ def run_cell(
         TEMPLATE,
         title="Run",
         about=about,
-        panels=_panels(rows),
+        panels=_plots(rows),
         width=AREA.outer_width,
         height=AREA.outer_height,
         names=names,
@@ -149,17 +149,12 @@ def _figure(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def _panels(rows: Sequence[MetricsRow]) -> Sequence[Panel]:
+def _plots(rows: Sequence[MetricsRow]) -> Sequence[MetricPlot]:
     from markupsafe import Markup
 
     if len(rows) < 2:
         return []
-    metrics = curves(rows)
-    panels: list[Panel] = []
-    for name, points in metrics.items():
-        if name.startswith(EVALUATION) and name.removeprefix(EVALUATION) in metrics:
-            continue
-        evaluated = metrics.get(EVALUATION + name)
-        series = [points] if evaluated is None else [points, evaluated]
-        panels.append(Panel(name, Markup("".join(draw_panel(name, series, AREA)))))
-    return panels[:MOST_PANELS]
+    return [
+        MetricPlot(panel.name, Markup("".join(draw_panel(panel.name, panel.series, AREA))))
+        for panel in panels_of(rows)[:MOST_PANELS]
+    ]

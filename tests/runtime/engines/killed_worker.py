@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tests.runtime.engines.sources import Values
-from tffc.api.running import load
+from tffc.api.bundles import load
 from tffc.deploy.engines import make_engine
 from tffc.runtime.engines.engine import Cohort
 
@@ -47,7 +47,7 @@ class KillsOnce(Values):
 def main(bundle: str, marker: str) -> None:
     values = [np.int32(number) for number in range(CLIENTS)]
     source = KillsOnce(values, os.getpid(), pathlib.Path(marker))
-    engine = make_engine("beam", load(bundle), options=OPTIONS)
+    engine = make_engine("beam", load(bundle).process, options=OPTIONS)
     # What the script is for.
     print(engine.run_round((), Cohort(source, source.clients)).output)
 

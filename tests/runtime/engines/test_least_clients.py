@@ -106,7 +106,8 @@ def test_numbers_that_are_none(least: Any) -> None:
 
 def test_the_other_engines_do_not_show_clients() -> None:
     for engine in ("ray", "beam"):
-        rounds = tff.run(
-            process_of(every_aggregation), Values(PAIRS), 1, engine=engine, show_clients=True
+        options = {"engine": engine, "show_clients": True}
+        said = refusal(
+            LanguageValueError, tff.run, process_of(every_aggregation), Values(PAIRS), 1, **options
         )
-        assert "E747" in refusal(LanguageValueError, next, rounds)
+        assert "E747" in said

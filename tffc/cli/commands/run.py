@@ -171,7 +171,7 @@ def run_command(**options: Any) -> None:
       # Run seven more rounds, from the state of the third round.
       tffc run build/training --data examples/digits/train --rounds 10 \\
           --clients-per-round 20 --out build/run --resume
-      # Go on from there in another run, which may have another learning rate, data or seed.
+      # Go on from there with another learning rate, data or seed.
       tffc run examples/digits/federated_averaging.py:training \\
           --data examples/digits/train --rounds 2 --clients-per-round 30 \\
           --continue-from build/run --out build/second

@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 from tests.cli.conftest import Run
+from tests.processes import run_python
 from tffc.cli.commands.init import PLACES, TEMPLATE
 
 
@@ -27,11 +28,12 @@ def test_the_template_is_what_is_written() -> None:
 def test_what_comes_next_is_said(run: Run) -> None:
     ran = run("init", "a line")
     assert ran.stderr == (
-        "wrote a line: 7 files; next:\n"
+        "wrote a line: 9 files; next:\n"
         "  cd 'a line'\n"
         "  tffc run line.py:training --data 'csv:points.csv?client=client' --rounds 20\n"
         "  tffc golden update\n"
         "  tffc audit line.py:training --policy policy.yaml\n"
+        "  pytest\n"
     )
 
 
@@ -58,6 +60,18 @@ def test_goldens_and_the_policy_hold(run: Run, project: pathlib.Path) -> None:
     ran = run("audit", "line.py:training", "--policy", "policy.yaml")
     assert ran.code == 1
     assert "federated_sum is used; allowed: federated_mean" in ran.stderr
+
+
+@pytest.mark.slow
+def test_the_tests_of_the_project_see_what_breaks(project: pathlib.Path) -> None:
+    own = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_line.py")
+    ran = run_python(*own, cwd=project)
+    assert ran.returncode == 0, ran.stdout
+    program = project / "line.py"
+    program.write_text(program.read_text().replace("federated_mean(lines)", "federated_sum(lines)"))
+    ran = run_python(*own, cwd=project)
+    assert ran.returncode == 1
+    assert "federated_sum is used; allowed: federated_mean" in ran.stdout
 
 
 def test_what_is_there_stays(run: Run, project: pathlib.Path) -> None:

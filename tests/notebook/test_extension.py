@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,12 +34,20 @@ def shell() -> Iterator[Any]:
     InteractiveShell.clear_instance()
 
 
-def run(shell: Any, cell: str) -> Any:
+@dataclasses.dataclass(frozen=True)
+class RanCell:
     """The result of a cell, with what it has written and displayed."""
+
+    result: Any
+    stdout: str
+    stderr: str
+    outputs: list[Any]
+
+
+def run(shell: Any, cell: str) -> RanCell:
     with capture_output() as captured:
-        result = shell.run_cell(cell)
-    captured.result = result.result
-    return captured
+        result = shell.run_cell(cell).result
+    return RanCell(result, captured.stdout, captured.stderr, list(captured.outputs))
 
 
 def test_a_cell_becomes_a_bundle(shell: Any) -> None:

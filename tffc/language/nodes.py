@@ -62,7 +62,7 @@ class NodeBase(Term):
     def _repr_html_(self) -> str:
         from tffc.language.notation.cell import notation_cell
 
-        return notation_cell(type(self).__name__, formatted(self), str(self.type))
+        return notation_cell(type(self).__name__, formatted(self))
 
 
 _set = object.__setattr__

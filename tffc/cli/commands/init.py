@@ -17,6 +17,8 @@ TEMPLATE = pathlib.Path(__file__).parents[1] / "project"
 PLACES = {
     "README.md": "README.md",
     "line.py.in": "line.py",
+    "test_line.py.in": "test_line.py",
+    "gitignore": ".gitignore",
     "points.csv": "points.csv",
     "policy.yaml": "policy.yaml",
     "golden.yaml": "golden/golden.yaml",
@@ -29,8 +31,8 @@ PLACES = {
 @click.command("init")
 @click.argument("folder", metavar="DIR", type=PATH)
 def init_command(folder: pathlib.Path) -> None:
-    """Write a small starter project: a program, clients' data, goldens, a policy, and checks for
-    commits and pull requests.
+    """Write a small starter project: a program, its tests, clients' data, goldens, a policy, and
+    checks for commits and pull requests.
 
     DIR must be a new folder.
 

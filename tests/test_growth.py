@@ -248,11 +248,14 @@ def test_no_module_depends_on_the_size(
     commands = {name.removeprefix("tffc.cli.") for name in loaded[0] if "tffc.cli." in name}
     shared = {
         "application",
+        "command_line",
         "commands",
+        "completion",
         "consent",
         "interrupts",
         "output",
         "progress",
+        "revisions",
         "screen",
         "usage",
     }

@@ -19,7 +19,6 @@ from tffc.api.runs import FinishedRound as FinishedRound
 from tffc.api.runs import Run as Run
 from tffc.api.texts import text as text
 from tffc.api.verification import verify as verify
-from tffc.assurance.audit.report import Verdict as Verdict
 from tffc.frontend import templates as templates
 from tffc.frontend.aggregations import federated_aggregate as federated_aggregate
 from tffc.frontend.aggregations import federated_max as federated_max

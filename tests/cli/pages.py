@@ -215,6 +215,8 @@ def render_in(folder: pathlib.Path, name: str) -> str:
     before, path, ci = pathlib.Path.cwd(), list(sys.path), os.environ.pop("CI", None)
     os.chdir(work)
     sys.path.insert(0, str(work))
+    # What is said of work that takes long depends on the machine.
+    os.environ["TFFC_PROGRESS"] = "off"
     try:
         return rendered((DOCS / name).read_text(encoding="utf-8"), shell)
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.util
 import os
 import pathlib
@@ -17,7 +18,7 @@ from click.testing import CliRunner
 
 import tffc as tff
 from tests.processes import ROOT, run_python
-from tests.refusals import refusal
+from tests.refusals import error_without_place, refusal
 from tests.runtime.engines import killed_worker
 from tests.runtime.engines.batches import descending, numbers_to, round_of, source_of
 from tests.runtime.engines.programs import (
@@ -448,9 +449,9 @@ def test_beam_may_be_missing(package: str, name: str, monkeypatch: pytest.Monkey
 
 
 def refused(**options: Any) -> str:
-    with pytest.raises(LanguageValueError) as caught:
-        next(tff.run(process_of(bounded, "mapreduce"), [np.int32(1)], 1, **options))
-    return str(caught.value)
+    process = process_of(bounded, "mapreduce")
+    run = functools.partial(tff.run, process, [np.int32(1)], 1, **options)
+    return str(error_without_place(LanguageValueError, run))
 
 
 def test_options_are_for_beam() -> None:

@@ -29,6 +29,9 @@ settings.load_profile("quick")
 # Processes that tests start keep what Python made of our modules, for the others.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# What is said of work that takes long depends on the machine.
+os.environ.setdefault("TFFC_PROGRESS", "off")
+
 # A shell that starts the tests in the background has Ctrl-C ignored, by all that they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -208,6 +208,8 @@ def _is_excerpt(content: str) -> bool:
 
 def render_in(folder: pathlib.Path, name: str) -> str:
     """Return a page with the output of its commands, which run in a new folder in `folder`."""
+    # What is said of work that takes long depends on the machine.
+    os.environ["TFFC_PROGRESS"] = "off"
     shell = Shell(folder / "home")
     work = folder / "work"
     work.mkdir()
@@ -215,8 +217,6 @@ def render_in(folder: pathlib.Path, name: str) -> str:
     before, path, ci = pathlib.Path.cwd(), list(sys.path), os.environ.pop("CI", None)
     os.chdir(work)
     sys.path.insert(0, str(work))
-    # What is said of work that takes long depends on the machine.
-    os.environ["TFFC_PROGRESS"] = "off"
     try:
         return rendered((DOCS / name).read_text(encoding="utf-8"), shell)
     finally:

@@ -223,6 +223,9 @@ def test_a_process_needs_the_consent_of_both_its_computations(reading: Any) -> N
     assert "E705" in refusal(ConsentError, tff.verify, process, "mapreduce")
     (outcome,) = tff.run(process, [1], 1, allow_effects=("files",))
     assert outcome.state == 4
+    bundle = tff.compile(total, initialize=sent)
+    assert "E705" in refusal(ConsentError, bundle.first_state)
+    assert "E705" in refusal(ConsentError, tff.run, bundle, [1], 1)
     trusted = tff.framework.deserialize_computation(reading, allow_effects=("files",))
     process = tff.templates.IterativeProcess(trusted, total)
     assert tff.verify(process, "mapreduce", trials=2).coverage.compared == 2

@@ -60,6 +60,19 @@ def test_an_interrupted_run_goes_on_after_the_last_finished_round(bundle: Any) -
     assert run.state == Count(3, 2.0)
 
 
+def test_a_run_that_fails_before_its_first_round_goes_on_in_its_folder(
+    bundle: Any, tmp_path: pathlib.Path
+) -> None:
+    values = Interrupting()
+    values.interrupts = True
+    run = bundle.run(values, 2, out=tmp_path / "run")
+    with pytest.raises(KeyboardInterrupt):
+        run.finish()
+    values.interrupts = False
+    assert [outcome.number for outcome in run] == [1, 2]
+    assert tff.load_state(tmp_path / "run") == {"rounds": 2, "mean": 2.0}
+
+
 class Interrupting:
     """Clients whose reading may be interrupted."""
 
@@ -98,6 +111,7 @@ def test_a_run_is_kept_in_a_folder_and_resumed(bundle: Any, tmp_path: pathlib.Pa
     assert "resume=True continues it" in said
     resumed = bundle.run(DATA, 3, out=out, resume=True)
     assert [outcome.number for outcome in resumed] == [3]
+    assert "<dt>rounds</dt><dd>3</dd>" in resumed.report()
     assert tff.load_state(out) == {"rounds": 3, "mean": 2.0}
     assert list(bundle.run(DATA, 3, out=out, resume=True)) == []
     assert sorted(path.name for path in (out / "outputs").iterdir()) == [

@@ -149,9 +149,11 @@ def compile(  # the name of the command, and of `tffc.compile`
     program = round_of(source, form)
     if initialize is not None:
         first = program_of(initialize)
-        if first.allow_effects is not None:
-            check_can_run(first.parts())
-        program = dataclasses.replace(program, initialize=first.computation)
+        program = dataclasses.replace(
+            program,
+            initialize=first.computation,
+            allow_effects=_allowed_by_both(program.allow_effects, first.allow_effects),
+        )
     if program.allow_effects is not None:
         check_can_run(program.parts())
     bundle = compiling.compiled(
@@ -161,6 +163,15 @@ def compile(  # the name of the command, and of `tffc.compile`
         allow_impure_duplicates=allow_impure_duplicates,
     )
     return CompiledBundle.of(bundle, program, program.allow_effects or ())
+
+
+def _allowed_by_both(
+    one: frozenset[str] | None, other: frozenset[str] | None
+) -> frozenset[str] | None:
+    """Return the effects that two programs may both have; None only if both are the user's own."""
+    if one is None or other is None:
+        return one if other is None else other
+    return one & other
 
 
 @public

@@ -15,6 +15,7 @@ from tffc.language.types import TensorType
 from tffc.language.values.concrete import flatten, to_value
 from tffc.runtime.data.json_values import paths
 from tffc.runtime.runs.metrics import EVALUATION, MetricsRow
+from tffc.runtime.runs.number_column import NumberColumn
 from tffc.runtime.runs.observed import Observed
 from tffc.runtime.runs.plot import PlotArea, draw_panel, panels_of
 from tffc.support.cell import cell
@@ -132,19 +133,26 @@ def _metrics(row: MetricsRow) -> dict[str, Any]:
 def _table(
     rows: Sequence[MetricsRow], observed: Sequence[Observed], names: Sequence[str]
 ) -> list[list[str]]:
+    columns = {name: NumberColumn() for name in names}
+    for row in rows:
+        for name, value in _metrics(row).items():
+            if name in columns and isinstance(value, float):
+                columns[name].see([value])
     table: list[list[str]] = []
     for row, seen in zip(rows, observed, strict=True):
         known = _metrics(row)
         counts = (f"{count:,}" for count in (row.round, row.clients, row.skipped))
-        table.append([*counts, *(_figure(known.get(n)) for n in names), f"{seen.seconds:.2f}"])
+        table.append(
+            [*counts, *(_figure(known.get(n), columns[n]) for n in names), f"{seen.seconds:.2f}"]
+        )
     return table
 
 
-def _figure(value: Any) -> str:
+def _figure(value: Any, column: NumberColumn) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return column.text(value)
     text = str(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 

@@ -23,7 +23,7 @@ from tffc.runtime.engines.rounds import Spent
 from tffc.runtime.engines.state import State, read_state, write_state
 from tffc.runtime.runs.metrics import MetricsRow, curves, row_of
 from tffc.runtime.runs.observed import Observed
-from tffc.runtime.runs.report import RunReport
+from tffc.runtime.runs.report import RunReport, read_report
 from tffc.runtime.runs.report_page import report_page
 from tffc.runtime.runs.run_folder import RunFolder, find_state
 from tffc.runtime.runs.run_identity import RunIdentity
@@ -128,7 +128,7 @@ class Run(Iterator[FinishedRound]):
         self._plan, self._types, self._evaluation_type = plan, types, evaluation_type
         self._deliver, self._folder, self._resume = deliver, folder, resume
         self._state = first
-        self._left = rounds
+        self._ends_after: int | None = None
         self._running: Iterator[engine_rounds.Round] | None = None
 
     @property
@@ -196,11 +196,14 @@ class Run(Iterator[FinishedRound]):
 
     @public
     def report(self, name: str = "in Python") -> HtmlPage:
-        """Return the HTML page about the run, as `tffc report` writes it.
+        """Return the HTML page about the run, as `tffc report` writes it: of all that is in its
+        folder, or if it has none, of the rounds that this object has run under a name.
 
         Raises:
           DataError: the clients' data cannot be read.
         """
+        if self._folder is not None:
+            return HtmlPage(report_page(read_report(self._folder.path)))
         identity = self._identity()
         return HtmlPage(report_page(RunReport.in_memory(name, identity, self.rows, self.observed)))
 
@@ -215,29 +218,32 @@ class Run(Iterator[FinishedRound]):
 
     def _finished_rounds(self) -> Iterator[engine_rounds.Round]:
         """Run the rounds that are left; the folder of the run is locked meanwhile."""
-        if not self._left:
-            return
-        begins = self._state
-        if self._folder is not None:
-            resume = self._resume or self.last is not None
-            begins = self._folder.begin(self._identity(), begins, resume=resume) or begins
-            if self._resume and self.last is None and begins is not None:
-                self._left = max(0, self.rounds - begins.rounds)
-        self._state = begins or self._plan.process.first_state()
+        folder, process = self._folder, self._plan.process
         try:
-            engine = self._plan.engine.engine(self._plan.process)
-            number, last = self._state.rounds, self._state.rounds + self._left
+            begins = self._state
+            if folder is not None:
+                begins = folder.begin(self._identity(), begins, resume=self._resume) or begins
+            self._state = begins or process.first_state()
+            if self._ends_after is None:
+                # A run that is resumed has so many rounds in total.
+                self._ends_after = self.rounds + (0 if self._resume else self._state.rounds)
+            # What is in the folder from now on is this run.
+            self._resume = True
+            number, last = self._state.rounds, self._ends_after
+            if number >= last:
+                return
+            engine = self._plan.engine.engine(process)
             with progress_of(f"rounds {number + 1} to {last}") as progress:
-                progress(0, self._left)
-                finished = self._plan.run(engine, self._state, self._left, self._deliver_client)
+                progress(0, last - number)
+                finished = self._plan.run(engine, self._state, last - number, self._deliver_client)
                 for done, outcome in enumerate(finished, start=1):
-                    if self._folder is not None:
-                        self._folder.save(outcome)
+                    if folder is not None:
+                        folder.save(outcome)
                     progress(done, last - number)
                     yield outcome
         finally:
-            if self._folder is not None:
-                self._folder.close()
+            if folder is not None:
+                folder.close()
 
     def _deliver_client(self, client: str, value: Any) -> None:
         if self._folder is not None:
@@ -248,7 +254,6 @@ class Run(Iterator[FinishedRound]):
     def _add(self, outcome: engine_rounds.Round) -> FinishedRound:
         """Count a round as finished, and return it in the author's containers."""
         self._state = outcome.state
-        self._left -= 1
         measured, evaluation = outcome.evaluation, self._evaluation_type
         self.rows.append(row_of(outcome, self._plan.process.output_type, evaluation, LONG))
         self.observed.append(Observed.of(outcome))

@@ -48,7 +48,7 @@ def bundle_cell(bundle: Bundle, name: str = "") -> str:
         parts.append(
             ProgramRow(
                 component,
-                sides.get(component, "before the first round" if "init" in component else ""),
+                sides.get(component, "before the first round" if component == "initialize" else ""),
                 _kind(program),
                 "too large" if size is None else f"{size:,}",
                 type if len(type) <= SHORT else f"{type[: SHORT - 1]}…",

@@ -465,3 +465,18 @@ def test_rounds_take_clients_from_a_frame() -> None:
     filled = tff.data.clients(FRAME, by="user", columns=columns, empty=0)
     assert [each.output for each in tff.run(PROCESS, filled, 1)] == [15]
     assert tff.verify(total, data=filled, trials=2) is not None
+
+
+@pytest.mark.parametrize("element", [np.float64(0.1), 16777217, np.int64(16777217)])
+def test_numbers_in_lists_are_converted_as_those_in_files(element: Any) -> None:
+    @tff.federated_computation(tff.types.at_clients(tff.SequenceType(np.float32)))
+    def sizes(data: Any) -> Any:
+        total = tff.tensorflow.computation(
+            lambda numbers: numbers.reduce(np.float32(0), lambda sum, number: sum + number),
+            tff.SequenceType(np.float32),
+        )
+        return tff.federated_sum(tff.federated_map(total, data))
+
+    assert next(tff.run(sizes, [[0.1, 3]])).output == np.float32(0.1) + np.float32(3)
+    with pytest.raises(DataError, match="is not exactly one of float32"):
+        next(tff.run(sizes, [[element]]))

@@ -219,8 +219,7 @@ class ValueReader:
         """Return the elements of a list or a dataset, converted one by one."""
         self._check_stacked(source, type, place)
         if is_listing(source) or isinstance(source, Stacked):
-            reader = ValueReader(self.what, in_sequence=True, converts=True)
-            return (yield reader._each(source, type.element, place))
+            return (yield self._of_elements()._each(source, type.element, place))
         if not hasattr(source, "as_numpy_iterator"):
             raise self._misfit(source, type, place, _listing(source))
         dataset = cast("EagerDataset", source)
@@ -236,6 +235,10 @@ class ValueReader:
         if not type.is_assignable_from(SequenceType(dataset.element_spec)):
             raise self._misfit(source, type, place)
         return Endless(dataset)
+
+    def _of_elements(self) -> ValueReader:
+        """Return the reader of the elements of a list."""
+        return ValueReader(self.what, in_sequence=True, converts=True)
 
     def _struct(
         self, source: object, type: StructType, place: AccessPath

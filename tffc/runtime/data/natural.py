@@ -71,8 +71,8 @@ class NaturalValues:
 class ClientReader(ValueReader):
     """Converts one client's object to a value."""
 
-    def __init__(self, client: str, values: NaturalValues) -> None:
-        super().__init__(f"the data of client {client}")
+    def __init__(self, client: str, values: NaturalValues, *, in_sequence: bool = False) -> None:
+        super().__init__(f"the data of client {client}", in_sequence=in_sequence)
         self.client = client
         self.data = values.what
         self.rules = values.rules
@@ -87,6 +87,9 @@ class ClientReader(ValueReader):
             if stacked is not None:
                 return stacked
         return (yield super()._sequence(source, type, place))
+
+    def _of_elements(self) -> ValueReader:
+        return ClientReader(self.client, self.values, in_sequence=True)
 
     def _struct(self, source: Any, type: StructType, place: AccessPath) -> Task[tuple[object, ...]]:
         if not is_mapping(source) and not is_array(source):
@@ -106,7 +109,7 @@ class ClientReader(ValueReader):
 
     def _array(self, source: object, dtype: DType) -> Array | None:
         array = super()._array(source, dtype)
-        if array is not None or not is_numpy(source):
+        if array is not None or not (is_numpy(source) or isinstance(source, int)):
             return array
         stored = np.asarray(source)
         if not is_convertible(stored.dtype, dtype):

@@ -53,6 +53,8 @@ class Shell:
             "PYTHONPATH": os.pathsep.join((str(ROOT), str(site))),
             "HOME": str(home),
             "COLUMNS": "80",
+            # What is said of work that takes long depends on the machine.
+            "TFFC_PROGRESS": "off",
         }
         self._publish(hooks)
 

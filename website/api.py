@@ -26,6 +26,7 @@ TITLES = {
 """The pages of the names right in `tff`, and the modules that these are from."""
 
 NAMESPACES = {
+    "tff.algorithms": "tffc.algorithms",
     "tff.data": "tffc.api.data",
     "tff.types": "tffc.tff.types",
     "tff.structure": "tffc.tff.structure",

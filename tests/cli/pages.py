@@ -78,7 +78,10 @@ BEAM_PAGES = ("beam.md",)
 RAY_PAGES = ("ray.md",)
 """Pages whose commands need Apache Beam; they are written where it is installed."""
 
-JAX_PAGES = ("examples/jax.md",)
+JAX_PAGES = (
+    "algorithms.md",
+    "examples/jax.md",
+)
 """Pages whose commands need JAX; likewise."""
 
 TFF_PAGES = ("tutorials/tff-libraries.md",)

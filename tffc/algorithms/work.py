@@ -1,0 +1,241 @@
+"""What a client computes: steps of training over batches, and measurements."""
+
+from __future__ import annotations
+
+import importlib
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import tffc
+from tffc.algorithms.examples import shape_of
+from tffc.algorithms.functions import Arrays, BatchLosses, batch_type
+from tffc.algorithms.jax_models import narrow
+from tffc.algorithms.model import Model
+from tffc.algorithms.optimizers import Optimizer
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+
+
+def memory_type(model: Model, optimizer: Optimizer) -> OrderedDict[str, Any]:
+    """Return the type of what an optimizer remembers of the weights that are trained."""
+    trained = OrderedDict((name, model.weights[name]) for name in model.trained)
+    return OrderedDict((name, trained) for name in optimizer.first_values)
+
+
+def first_memory(model: Model, optimizer: Optimizer) -> OrderedDict[str, Any]:
+    """Return what an optimizer remembers before its first step, as tensors."""
+    tf = load_tensorflow()
+    return OrderedDict(
+        (
+            slot,
+            OrderedDict(
+                (
+                    name,
+                    tf.fill(
+                        model.weights[name].shape, tf.constant(value, model.weights[name].dtype)
+                    ),
+                )
+                for name in model.trained
+            ),
+        )
+        for slot, value in optimizer.first_values.items()
+    )
+
+
+def move(
+    framework: Any, optimizer: Optimizer, weights: Arrays, directions: Any, memory: Any
+) -> tuple[Arrays, OrderedDict[str, Any]]:
+    """Return weights after a step along directions, and what the optimizer remembers then."""
+    moved, after = OrderedDict(weights), OrderedDict((slot, OrderedDict()) for slot in memory)
+    for name, direction in directions.items():
+        slots = {slot: values[name] for slot, values in memory.items()}
+        moved[name], slots = optimizer.step(framework, weights[name], direction, slots)
+        for slot, value in slots.items():
+            after[slot][name] = value
+    return moved, after
+
+
+def totals_type(model: Model) -> OrderedDict[str, Any]:
+    """Return the type of sums over examples: their number, losses, metrics."""
+    sums = OrderedDict((name, tffc.TensorType(np.float32)) for name in ("loss", *model.metrics))
+    return OrderedDict(examples=tffc.TensorType(np.int32), **sums)
+
+
+def sequence_type(model: Model) -> tffc.SequenceType:
+    """Return the type of a client's data."""
+    return tffc.SequenceType(model.examples)
+
+
+def batching(model: Model, batch_size: int, epochs: int = 1) -> Callable[[Any], Any]:
+    """Return what cuts a dataset into batches, again in each epoch.
+
+    Batches for JAX are all of one size: the last example stands for those that are missing, and
+    the column `present` is 0 for them.
+    """
+    tf = load_tensorflow()
+
+    def padded(columns: Arrays) -> Arrays:
+        count = tf.shape(next(iter(columns.values())))[0]
+        rows = tf.minimum(tf.range(batch_size), count - 1)
+        full = OrderedDict(
+            (name, tf.gather(tf.cast(values, narrow(values.dtype.as_numpy_dtype)), rows))
+            for name, values in columns.items()
+        )
+        return OrderedDict(columns=full, present=tf.cast(tf.range(batch_size) < count, tf.float32))
+
+    def batches(examples: Any) -> Any:
+        cut = examples.batch(batch_size)
+        if model.framework == "jax":
+            cut = cut.map(padded)
+        return cut.repeat(epochs) if epochs > 1 else cut
+
+    return batches
+
+
+def _batch_type(model: Model, batch_size: int) -> Any:
+    if model.framework == "tensorflow":
+        return batch_type(model.examples)
+    columns = OrderedDict(
+        (name, tffc.TensorType(narrow(type.dtype), [batch_size, *shape_of(type)]))
+        for name, type in model.examples.items()
+    )
+    return OrderedDict(columns=columns, present=tffc.TensorType(np.float32, [batch_size]))
+
+
+def training_work(
+    model: Model,
+    optimizer: Optimizer,
+    batch_size: int,
+    *,
+    proximal: float = 0.0,
+) -> Callable[[Any, Any], Any]:
+    """Return a function of weights and batches, in the language: a client's training.
+
+    It gives a struct of the `weights` after it and the `totals` of the batches, each measured
+    before the step on it.  With `proximal` μ, the loss has the term μ/2 |w - w₀|² of FedProx.
+    """
+    anchored = OrderedDict((name, model.weights[name]) for name in model.trained if proximal)
+    work = OrderedDict(
+        weights=model.weights,
+        anchor=anchored,
+        memory=memory_type(model, optimizer),
+        totals=totals_type(model),
+    )
+
+    def start(weights: Arrays) -> Arrays:
+        return OrderedDict(
+            weights=weights,
+            anchor=OrderedDict((name, weights[name]) for name in anchored),
+            memory=first_memory(model, optimizer),
+            totals=_no_totals(model),
+        )
+
+    def step(work: Any, batch: Any) -> Arrays:
+        framework, columns, present = _opened(model, batch)
+        slopes, outcome = _slopes(model, work["weights"], columns, present)
+        weights = OrderedDict(work["weights"])
+        directions = OrderedDict()
+        for name in model.trained:
+            slope = slopes[name]
+            if proximal:
+                slope = slope + proximal * (weights[name] - work["anchor"][name])
+            directions[name] = -slope
+        weights, memory = move(framework, optimizer, weights, directions, work["memory"])
+        weights.update(outcome.changed)
+        return OrderedDict(
+            weights=weights,
+            anchor=work["anchor"],
+            memory=memory,
+            totals=_added(framework, work["totals"], outcome, present),
+        )
+
+    first = tffc.tf_computation(start, model.weights)
+    steps = _decorator(model)(step, work, _batch_type(model, batch_size))
+    return lambda weights, batches: tffc.sequence_reduce(batches, first(weights), steps)
+
+
+def measuring_work(model: Model, batch_size: int) -> Callable[[Any, Any], Any]:
+    """Return a function of weights and batches, in the language: the totals of the batches."""
+    work = OrderedDict(weights=model.weights, totals=totals_type(model))
+
+    def start(weights: Arrays) -> Arrays:
+        return OrderedDict(weights=weights, totals=_no_totals(model))
+
+    def step(work: Any, batch: Any) -> Arrays:
+        framework, columns, present = _opened(model, batch)
+        outcome = model.open().losses(work["weights"], columns, False)
+        totals = _added(framework, work["totals"], outcome, present)
+        return OrderedDict(weights=work["weights"], totals=totals)
+
+    first = tffc.tf_computation(start, model.weights)
+    steps = _decorator(model)(step, work, _batch_type(model, batch_size))
+    return lambda weights, batches: tffc.sequence_reduce(batches, first(weights), steps).totals
+
+
+def metrics_of(model: Model, epochs: int = 1) -> Callable[[Arrays], Arrays]:
+    """Return what makes means of totals, and the number of examples of those of all epochs."""
+
+    def metrics(totals: Arrays) -> Arrays:
+        tf = load_tensorflow()
+        count = tf.cast(totals["examples"], tf.float32)
+        means = OrderedDict((name, totals[name] / count) for name in ("loss", *model.metrics))
+        return OrderedDict(**means, examples=totals["examples"] // epochs)
+
+    return metrics
+
+
+def _decorator(model: Model) -> Any:
+    return tffc.tf_computation if model.framework == "tensorflow" else tffc.jax_computation
+
+
+def _opened(model: Model, batch: Any) -> tuple[Any, Arrays, Any]:
+    """Return the module for arrays, the columns of a batch, and which of its rows are examples."""
+    if model.framework == "tensorflow":
+        return load_tensorflow(), batch, None
+    return importlib.import_module("jax.numpy"), batch["columns"], batch["present"]
+
+
+def _slopes(model: Model, weights: Arrays, batch: Arrays, present: Any) -> tuple[Any, BatchLosses]:
+    """Return the gradients of the mean loss of a batch, and what the model says of it."""
+    open = model.open()
+    if open.slopes is not None:
+        return open.slopes(weights, batch)
+    if model.framework == "jax":
+
+        def mean(weights: Arrays) -> tuple[Any, BatchLosses]:
+            outcome = open.losses(weights, batch, True)
+            return (outcome.losses * present).sum() / present.sum(), outcome
+
+        gradients = importlib.import_module("jax").grad(mean, has_aux=True)
+        return gradients(OrderedDict(weights))
+    tf = load_tensorflow()
+    trained = OrderedDict((name, weights[name]) for name in model.trained)
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(trained)
+        outcome = open.losses(weights, batch, True)
+        loss = tf.reduce_mean(outcome.losses) + outcome.penalty
+    slopes = tape.gradient(loss, trained, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    return slopes, outcome
+
+
+def _no_totals(model: Model) -> Arrays:
+    tf = load_tensorflow()
+    sums = OrderedDict((name, tf.constant(0.0)) for name in ("loss", *model.metrics))
+    return OrderedDict(examples=tf.constant(0), **sums)
+
+
+def _added(framework: Any, totals: Any, outcome: BatchLosses, present: Any) -> Arrays:
+    """Return totals with those of another batch."""
+    values = OrderedDict(loss=outcome.losses, **outcome.metrics)
+    if present is None:
+        count = framework.size(outcome.losses)
+        sums = {name: framework.reduce_sum(each) for name, each in values.items()}
+    else:
+        count = present.sum().astype(np.int32)
+        sums = {name: (each * present).sum() for name, each in values.items()}
+    return OrderedDict(
+        (name, total + (count if name == "examples" else sums[name]))
+        for name, total in totals.items()
+    )

@@ -50,6 +50,7 @@ PAGES = (
     "examples/personalisation.md",
     "examples/private-averaging.md",
     "examples/quantiles.md",
+    "examples/scaffold.md",
     "explore.md",
     "export.md",
     "flower.md",

@@ -16,6 +16,7 @@ from tests.hostile.killed_runs import Runs
 from tffc.language import TensorType
 from tffc.runtime.engines.state import read_state, read_type
 from tffc.runtime.runs.command_record import COMMANDS, read_commands
+from tffc.runtime.runs.kept_states import StateFile
 from tffc.runtime.runs.metrics_file import read_rows
 from tffc.runtime.runs.observed import OBSERVED, read_observed
 from tffc.runtime.runs.report import read_report
@@ -71,6 +72,7 @@ def _is_read(place: pathlib.Path, what: int) -> bool:
                 read_commands(place)
             case 3:
                 read_state(place / STATE, TensorType("int32"), "")
+                StateFile(place / STATE, TensorType("int32")).read()
             case _:
                 read_type(place / STATE)
     except TffcError as error:
@@ -86,6 +88,7 @@ READERS = {
         (
             "the record of a run",
             "a state",
+            "a client's state",
             "the observations of a run",
             "the commands of a run",
             "the metrics of a run",

@@ -118,7 +118,8 @@ class RunOutputs:
     def __init__(
         self, name: str, process: Process, evaluation: Type | None, options: OutputOptions
     ) -> None:
-        if process.client_output_type is not None and options.out is None:
+        keeps_states = process.client_state_type is not None
+        if process.client_output_type is not None and not keeps_states and options.out is None:
             raise click.UsageError("clients of this bundle have outputs: add --out DIR for them")
         self.process = process
         self._evaluation = evaluation
@@ -129,6 +130,8 @@ class RunOutputs:
         self._last: State | None = None
         self._begun_with = b""
         self._first = None if options.first_state is None else self._read(options.first_state)
+        self.client_states = self._first and self._first.client_states
+        """The states of clients to continue from, if they keep any; see `begin`."""
         for path in options.files:
             check_no_input(path)
         self._folder = None
@@ -162,7 +165,9 @@ class RunOutputs:
                 resume=self._options.resume,
                 origin=origin,
                 command=self._command,
+                client_states=self.client_states,
             )
+            self.client_states = self._folder.client_states
         self._log = _open_log(self._options.log, self._options.out)
         start_tensorflow()
         state = state or self.process.first_state()
@@ -220,9 +225,9 @@ class RunOutputs:
             self._log.add(row)
 
     def save_client(self, client: str, output: Any) -> None:
-        """Save a client's output of the running round."""
-        assert self._folder is not None
-        self._folder.save_client(self.finished + 1, client, output)
+        """Save a client's output of the running round, if that is not a state, which is kept."""
+        if self._folder is not None and self.process.client_state_type is None:
+            self._folder.save_client(self.finished + 1, client, output)
 
     def abandon(self) -> None:
         """Undo `begin` for a run whose first round could not start, so that the run can begin
@@ -254,6 +259,9 @@ class RunOutputs:
         if self.finished == self._begun_at:
             done = f"{self.finished} rounds are finished"
             yield f"nothing to do: {done}, and --rounds asks for no more"
+        keeps_states = self.process.client_state_type is not None
+        if keeps_states and self._folder is None and self._last is not None:
+            yield "the states of the clients were not kept; --out DIR keeps them"
         if not leaves(self.process.state_type):
             return
         place = self._place()

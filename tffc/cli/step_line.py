@@ -19,7 +19,7 @@ DELAY = 0.7
 INTERVAL = 0.2
 """The seconds between updates of the time shown."""
 
-FIRST_LINE, LONGEST_WAIT = 0.0, 600.0
+FIRST_LINE, LONGEST_WAIT = 10.0, 600.0
 """The seconds before the first line where stderr is no terminal, and the most before another."""
 
 SELDOM = 0.1

@@ -75,7 +75,26 @@ def _name(module: str, name: str) -> Any:
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
+BUILDERS = (
+    "build_fed_eval",
+    "build_fed_recon",
+    "build_fed_recon_eval",
+    "build_fed_sgd",
+    "build_mime_lite_with_optimizer_schedule",
+    "build_unweighted_fed_avg",
+    "build_unweighted_fed_prox",
+    "build_unweighted_mime_lite",
+    "build_weighted_fed_avg",
+    "build_weighted_fed_avg_with_optimizer_schedule",
+    "build_weighted_fed_prox",
+    "build_weighted_mime_lite",
+)
+"""Functions of `tff.learning.algorithms` that took other arguments in older releases."""
+
 ADAPTED = {
+    f"{_PYTHON}.learning.algorithms": dict.fromkeys(
+        BUILDERS, "former_arguments.with_former_arguments"
+    ),
     f"{_PYTHON}.learning.metrics": {
         "create_functional_metric_fns": "keras_functions.metrics_for_keras_3",
     },

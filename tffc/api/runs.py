@@ -29,9 +29,14 @@ from tffc.runtime.runs.report import RunReport, read_report
 from tffc.runtime.runs.report_page import report_page
 from tffc.runtime.runs.run_folder import RunFolder, find_state
 from tffc.runtime.runs.run_identity import RunIdentity
+from tffc.runtime.tracking.kind import Ending, RunFacts
+from tffc.runtime.tracking.tracking import Tracking, parameters
 from tffc.support.errors import LanguageValueError
 from tffc.support.guards import is_mapping, is_path
 from tffc.support.printable import counted
+
+IN_PYTHON = "in Python"
+"""The name of a run of a program that has none."""
 
 LONG = ("the output of the round", "the result of the evaluation")
 """Where a value is that is too long for the rows of a run."""
@@ -140,7 +145,9 @@ class Run(Iterator[FinishedRound]):
         evaluation_type: Type | None,
         deliver: Callable[[str, Any], None],
         folder: RunFolder | None,
+        tracking: Tracking,
         *,
+        name: str,
         resume: bool,
         client_states: ClientStates | None = None,
     ) -> None:
@@ -154,6 +161,7 @@ class Run(Iterator[FinishedRound]):
         """The number of rounds that were asked for."""
         self._plan, self._types, self._evaluation_type = plan, types, evaluation_type
         self._deliver, self._folder, self._resume = deliver, folder, resume
+        self._tracking, self._name = tracking, name
         self._state = first
         self._client_states = client_states
         self._ends_after: int | None = None
@@ -235,7 +243,7 @@ class Run(Iterator[FinishedRound]):
         write_state(pathlib.Path(path), self.engine_state(), self._plan.process.state_type)
 
     @public
-    def report(self, name: str = "in Python") -> HtmlPage:
+    def report(self, name: str = IN_PYTHON) -> HtmlPage:
         """Return the HTML page about the run, as `tffc report` writes it: of all that is in its
         folder, or if it has none, of the rounds that this object has run under a name.
 
@@ -259,6 +267,7 @@ class Run(Iterator[FinishedRound]):
     def _finished_rounds(self) -> Iterator[engine_rounds.Round]:
         """Run the rounds that are left; the folder of the run is locked meanwhile."""
         folder, process = self._folder, self._plan.process
+        ending: Ending = "failed"
         try:
             begins = self._state
             if folder is not None:
@@ -278,8 +287,10 @@ class Run(Iterator[FinishedRound]):
                 self._ends_after = self.rounds + (0 if self._resume else self._state.rounds)
             # What is in the folder from now on is this run.
             self._resume = True
+            self._begin_tracking()
             number, last = self._state.rounds, self._ends_after
             if number >= last:
+                ending = "finished"
                 return
             engine = self._plan.engine.engine(process)
             with progress_of(f"rounds {number + 1} to {last}") as progress:
@@ -296,9 +307,28 @@ class Run(Iterator[FinishedRound]):
                         folder.save(outcome)
                     progress(done, last - number)
                     yield outcome
+            ending = "finished"
+        except (KeyboardInterrupt, GeneratorExit):
+            ending = "stopped"
+            raise
         finally:
-            if folder is not None:
-                folder.close()
+            try:
+                self._tracking.end(ending, self._tracked_report)
+            finally:
+                if folder is not None:
+                    folder.close()
+
+    def _begin_tracking(self) -> None:
+        if self._tracking:
+            about = parameters(self._name, self._identity(), self._plan.process, None)
+            folder = self._folder
+            facts = RunFacts(self._name, about, None if folder is None else folder.path)
+            self._tracking.begin(facts, self.rows if folder is None else folder.rows())
+
+    def _tracked_report(self) -> str | None:
+        if not (self.rows if self._folder is None else self._folder.rows()):
+            return None
+        return str(self.report(self._name))
 
     def _deliver_client(self, client: str, value: Any) -> None:
         if self._folder is not None and self._plan.process.client_state_type is None:
@@ -311,6 +341,7 @@ class Run(Iterator[FinishedRound]):
         self._state, self._client_states = outcome.state, outcome.client_states
         measured, evaluation = outcome.evaluation, self._evaluation_type
         self.rows.append(row_of(outcome, self._plan.process.output_type, evaluation, LONG))
+        self._tracking.add(self.rows[-1])
         self.observed.append(Observed.of(outcome))
         if measured is not None and evaluation is not None:
             measured = to_python(measured, evaluation)

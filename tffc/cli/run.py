@@ -153,6 +153,7 @@ def _telling_how_it_ended(outputs: RunOutputs, engine: EngineKind) -> Generator[
         with no_substitutes():
             yield
     except ReaderGone:
+        outputs.ending = "stopped"
         outputs.draw()
         say(f"nobody reads stdout any more: the run ends after round {outputs.finished}")
         say(outputs.what_is_kept())
@@ -165,6 +166,7 @@ def _telling_how_it_ended(outputs: RunOutputs, engine: EngineKind) -> Generator[
         _tell_how_to_see(error, engine)
         raise
     except KeyboardInterrupt:
+        outputs.ending = "stopped"
         outputs.draw()
         begun = f"in round {outputs.finished + 1}"
         where = begun if outputs.has_begun else "before the first round"

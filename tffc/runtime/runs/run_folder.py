@@ -10,13 +10,15 @@
     metrics.jsonl          a line for each round: its number, the clients, the server output
     observed.jsonl         a line for each round: how long it took, which clients were left out
     commands.jsonl         a line for each command that finished rounds, with its date
+    tracked.jsonl          a line for each round that a tracker has got, with its name for the run
     run.lock               exists while a process writes to the folder
 
 The `.json` and `.npz` files are written atomically; the `.jsonl` files are appended to.  The files
 of a round are written first, its state beside that of the round before.  Then `run.json` is
 replaced, which commits the round.  Last, the new state replaces the old one.  Continuing a run
 completes that last step if necessary, and removes the files of an unfinished round.
-`observed.jsonl` is written after the commit, on a best-effort basis, as is `commands.jsonl`.
+`observed.jsonl` is written after the commit, on a best-effort basis, as are `commands.jsonl` and
+`tracked.jsonl`.
 
 Somebody may have changed the folder meanwhile.  Nothing is written outside of it: none of its files
 and folders may be a link, and only the folders of a run's rounds are written to.
@@ -63,6 +65,7 @@ from tffc.runtime.runs.run_record import (
     reading,
     sha256,
 )
+from tffc.runtime.runs.tracked import TRACKED
 from tffc.support.errors import DataError
 from tffc.support.files import atomic, locks
 from tffc.support.files.reading import kind_of, read_regular
@@ -71,7 +74,7 @@ STATE, METRICS, LOCK = "state.npz", "metrics.jsonl", "run.lock"
 OUTPUTS, EVALUATIONS = "outputs", "evaluations"
 TENSORBOARD = "tensorboard"
 
-FILES = (RUN, SOURCE, STATE, METRICS, OBSERVED, BATCHING, COMMANDS)
+FILES = (RUN, SOURCE, STATE, METRICS, OBSERVED, BATCHING, COMMANDS, TRACKED)
 FOLDERS = (OUTPUTS, EVALUATIONS, CLIENTS, TENSORBOARD)
 
 ROUND = re.compile(r"round-([0-9]+)(\.npz)?")
@@ -170,6 +173,7 @@ class RunFolder:
                 os.replace(state, atomic.staged(state))
             (self.path / RUN).unlink()
             (self.path / SOURCE).unlink()
+            (self.path / TRACKED).unlink(missing_ok=True)
             atomic.remove_leftovers(self.path)
 
     def save(self, finished: Round) -> None:
@@ -283,8 +287,8 @@ class RunFolder:
     def _begin_new(
         self, identity: RunIdentity, first: State | None, origin: StateOrigin | None
     ) -> State | None:
-        for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, OBSERVED, BATCHING, COMMANDS):
-            if os.path.lexists(self.path / name):
+        for name in (*FILES, *FOLDERS):
+            if name not in (RUN, SOURCE, TENSORBOARD) and os.path.lexists(self.path / name):
                 raise DataError(
                     "E861",
                     f"the folder {self.path} holds {name}, and no {RUN} that says of which run",

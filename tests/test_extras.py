@@ -59,6 +59,16 @@ end
 tffc compile mean.py:mean --form mapreduce --out build/mean
 """
 
+OFFLINE = "export MLFLOW_DISABLE_TELEMETRY=true WANDB_MODE=offline\n"
+
+READ_MLFLOW = """\
+python -c '
+import mlflow
+[run] = mlflow.search_runs(experiment_names=["tffc"], output_format="list")
+assert run.info.status == "FINISHED" and run.data.metrics["round/clients"] == 12, run
+'
+"""
+
 APP = f"{COMPILE}tffc export mean --to flower -o app\n"
 
 USES = {
@@ -72,11 +82,13 @@ USES = {
     "jax": JAX,
     "learning": LEARNING,
     "masking": f"{COMPILE}{ROUND} --secure-sums masked",
+    "mlflow": f"{OFFLINE}{COMPILE}{ROUND} --track mlflow\n{READ_MLFLOW}",
     "parquet": COMPILE + WRITE_PARQUET + READ_PARQUET,
     "ray": f"{COMPILE}{ROUND} --engine ray --engine-options --workers=1",
     "tensorboard": f"{COMPILE}{ROUND} --out run --log tensorboard\nls run/tensorboard/events*",
     "test": "pytest --collect-only -q && "
     "pytest -n2 tests/language/test_types.py tests/cli/test_light.py",
+    "wandb": f"{OFFLINE}{COMPILE}{ROUND} --track wandb\nls wandb/offline-run-*/*.wandb",
 }
 """What each extra is for, tried in a copy of the checkout; nothing at all for the empty one."""
 
@@ -86,12 +98,14 @@ WITHOUT = {
     "flower": (f"{APP}cd app && python -m tffc_app.server_app", "pip install 'tffc[flower]'"),
     "jax": (JAX, "pip install 'tffc[jax]'"),
     "masking": (f"{COMPILE}{ROUND} --secure-sums masked", "pip install 'tffc[masking]'"),
+    "mlflow": (f"{COMPILE}{ROUND} --track mlflow", "pip install 'tffc[mlflow]'"),
     "parquet": (
         f"{COMPILE}touch rows.parquet && {READ_PARQUET}",
         "pip install 'tffc[parquet]'",
     ),
     "ray": (f"{COMPILE}{ROUND} --engine ray", "pip install 'tffc[ray]'"),
     "tensorboard": (f"{COMPILE}{ROUND} --out run --log tensorboard", "pip install tensorboard"),
+    "wandb": (f"{COMPILE}{ROUND} --track wandb", "pip install 'tffc[wandb]'"),
 }
 """What is tried without each extra, and what the message says to do."""
 

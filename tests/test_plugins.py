@@ -1,4 +1,4 @@
-"""Forms, engines, exports and passes of a package from outside, used through the commands.
+"""Forms, engines, exports, trackers and passes of a package from outside, used by commands.
 
 A package counts as installed when a `.dist-info` folder on Python's path says so.
 """
@@ -24,6 +24,7 @@ from tffc.deploy.export.kind import Exported, Exporter, ExportKind
 from tffc.passes import Pass
 from tffc.runtime.engines.kind import EngineKind
 from tffc.runtime.engines.local import LocalEngine
+from tffc.runtime.tracking.kind import TrackerKind
 
 
 class QuietForm(BroadcastForm):
@@ -52,6 +53,22 @@ CAREFUL = EngineKind("careful", lambda: CarefulEngine, "this process, carefully"
 NOTE = ExportKind(
     "note", "a note", lambda: Exporter(of_bundle=note, own=re.compile("note.txt"), holding="a note")
 )
+
+
+class Notebook:
+    run, place = "notebook-1", "the notebook"
+
+    def __init__(self, facts, run):
+        print("begins", facts.name)
+
+    def add(self, round, numbers):
+        print("notes", round, numbers["metrics/output"])
+
+    def end(self, ending, report):
+        print("ends", ending)
+
+
+NOTEBOOK = TrackerKind("notebook", "The notebook", lambda: Notebook)
 NOTHING = Pass("nothing", lambda program: program)
 BROKEN = 3
 """
@@ -65,6 +82,8 @@ careful = outside:CAREFUL
 note = outside:NOTE
 [tffc.passes]
 nothing = outside:NOTHING
+[tffc.trackers]
+notebook = outside:NOTEBOOK
 """
 
 ROUND = "<state=int32@SERVER,data={int32}@CLIENTS>"
@@ -141,6 +160,16 @@ def test_an_engine_runs_rounds(tffc: Tffc, tmp_path: pathlib.Path) -> None:
     assert ran.returncode == 0, ran.stderr
     assert "carefully" in ran.stdout
     assert "it took its time" in ran.stderr
+    ran = tffc("run", *words, "--state-in", "state.npz", "--track", "notebook")
+    assert "The notebook has this run: the notebook" in ran.stderr
+    shown = [line.split() for line in ran.stdout.splitlines()]
+    assert shown == [
+        ["begins", "adds.txt"],
+        ["notes", "1", "5.0"],
+        ["round", "output"],
+        ["1", "5"],
+        ["ends", "finished"],
+    ]
     refused = tffc("run", *words, "--engine", "careful", "--workers", "2")
     assert "the engine careful takes no number of workers" in refused.stderr
 

@@ -7,6 +7,8 @@ the names, both for type checkers and for this module.
 
 from __future__ import annotations
 
+import sys
+
 from tffc.support.version import VERSION
 
 TYPE_CHECKING = False
@@ -85,3 +87,22 @@ def _unknown(name: str) -> AttributeError:
 
 def __dir__() -> list[str]:
     return sorted([*_homes(), "__version__"])
+
+
+class _LastFinder:
+    """Explains why TensorFlow Federated's own core fails, where tffc has not taken its name."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Find nothing.
+
+        Raises:
+          MissingModuleError: TensorFlow Federated itself looks for what today's TensorFlow lacks.
+        """
+        if name == "tensorflow_estimator" and "tensorflow_federated" in sys.modules:
+            from tffc.tff.install import refuse_real_core
+
+            refuse_real_core(name)
+
+
+sys.meta_path.append(_LastFinder())

@@ -50,6 +50,7 @@ PAGES = (
     "examples/personalisation.md",
     "examples/private-averaging.md",
     "examples/quantiles.md",
+    "examples/scaffold.md",
     "explore.md",
     "export.md",
     "flower.md",
@@ -149,7 +150,7 @@ def _run(line: str, shell: Shell) -> Ended:
         ran = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
         assert ran.returncode == 0, ran.stderr
         return Ended(0, ran.stdout)
-    if program != "tffc" or _is_for_a_shell(line):
+    if program != "tffc" or args[0] == "python" or _is_for_a_shell(line):
         ended = shell.run(line)
         forget_modules(pathlib.Path.cwd())
         return ended

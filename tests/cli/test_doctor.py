@@ -112,7 +112,7 @@ def test_what_the_name_of_tff_gives(
     monkeypatch.setattr(finder, "installed_version", lambda: version)
     shown = run("doctor").stdout
     assert f"\n  tensorflow-federated        {finding}\n" in shown
-    assert f"\n  import tensorflow_federated tffc in what tffc loads; {elsewhere}, unless " in shown
+    assert f"in scripts under `tffc python`; {elsewhere}, unless tffc.install_as_" in shown
     assert json.loads(run("doctor", "--json").stdout)["tensorflow_federated"]["version"] == version
 
 

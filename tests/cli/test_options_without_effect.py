@@ -214,6 +214,9 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             f"{RUN} --log tensorboard --state-in s.npz": "--log tensorboard needs --out DIR, the "
             "run folder"
         },
+        "track": {
+            f"{RUN} --track tensorboard": "--track tensorboard needs --out DIR, the run folder"
+        },
         "out": ALWAYS,
         "pack": ALWAYS,
         "plot": ALWAYS,

@@ -16,18 +16,20 @@ from tests.hostile.killed_runs import Runs
 from tffc.language import TensorType
 from tffc.runtime.engines.state import read_state, read_type
 from tffc.runtime.runs.command_record import COMMANDS, read_commands
+from tffc.runtime.runs.kept_states import StateFile
 from tffc.runtime.runs.metrics_file import read_rows
 from tffc.runtime.runs.observed import OBSERVED, read_observed
 from tffc.runtime.runs.report import read_report
 from tffc.runtime.runs.run_folder import METRICS
 from tffc.runtime.runs.run_record import BATCHING, RUN, SOURCE, read_batching, read_record
+from tffc.runtime.runs.tracked import TRACKED, Tracked, add_tracked, read_tracked
 from tffc.support.errors import TffcError
 
 STATE = "state.npz"
-FILES = (RUN, SOURCE, BATCHING, OBSERVED, COMMANDS, METRICS, STATE)
+FILES = (RUN, SOURCE, BATCHING, OBSERVED, COMMANDS, METRICS, STATE, TRACKED)
 """The first byte of an input is the position of the file that the rest replaces."""
 
-READ_BY = {OBSERVED: 2, COMMANDS: 2, METRICS: 2, STATE: 3}
+READ_BY = {OBSERVED: 2, COMMANDS: 2, METRICS: 2, STATE: 3, TRACKED: 2}
 """The step below that reads a file, where it is not the first."""
 
 
@@ -38,6 +40,7 @@ def _run() -> pathlib.Path:
     with contextlib.chdir(place):
         Runs("local").run("run")
     (place / "run" / BATCHING).touch()
+    add_tracked(place / "run", Tracked("mlflow", "0d8ba26d", 3))
     return place / "run"
 
 
@@ -69,8 +72,10 @@ def _is_read(place: pathlib.Path, what: int) -> bool:
                 read_rows(place / METRICS, (place / METRICS).read_bytes())
                 read_observed(place)
                 read_commands(place)
+                read_tracked(place)
             case 3:
                 read_state(place / STATE, TensorType("int32"), "")
+                StateFile(place / STATE, TensorType("int32")).read()
             case _:
                 read_type(place / STATE)
     except TffcError as error:
@@ -86,9 +91,11 @@ READERS = {
         (
             "the record of a run",
             "a state",
+            "a client's state",
             "the observations of a run",
             "the commands of a run",
             "the metrics of a run",
+            "what trackers have of a run",
         ),
     )
 }

@@ -1332,7 +1332,7 @@ def reconstructed_model() -> Any:
 
 class BiasLayer(tf.keras.layers.Layer):
     def build(self, input_shape: Any) -> None:
-        self.bias = self.add_weight("bias", shape=input_shape[1:], initializer="zeros")
+        self.bias = self.add_weight(name="bias", shape=input_shape[1:], initializer="zeros")
 
     def call(self, inputs: Any) -> Any:
         return inputs + self.bias

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from tffc.runtime.data.source import ClientSource, Progress, no_progress
+from tffc.runtime.engines.client_states import ClientStates
 from tffc.runtime.engines.engine import Deliver, Engine
 from tffc.runtime.engines.evaluation import Evaluation
 from tffc.runtime.engines.kind import EngineChoice
@@ -38,8 +39,9 @@ class RunPlan:
         rounds: int,
         deliver: Deliver,
         progress: Progress = no_progress,
+        client_states: ClientStates | None = None,
     ) -> Iterator[Round]:
-        """Run rounds from a state on an engine that `self.engine` gives, and yield each.
+        """Run rounds from states on an engine that `self.engine` gives, and yield each.
 
         Raises:
           TffcError: as `run_rounds` does.
@@ -55,6 +57,7 @@ class RunPlan:
             progress=progress,
             evaluation=self.evaluation,
             least_clients=self.least_clients,
+            client_states=client_states,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import warnings
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from tffc.api.boundary import public
 from tffc.api.compiling import compiled
 from tffc.api.plan import RunPlan, evaluation_of
 from tffc.api.programs import OpenedBundle, Source, opened, or_missing_bundle, origin_of, round_of
-from tffc.api.runs import Run, WrittenTypes, state_of
+from tffc.api.runs import IN_PYTHON, Run, WrittenTypes, client_states_of, state_of
 from tffc.backends.bundle.bundle import Bundle
 from tffc.deploy.engines import choose_engine
 from tffc.language.types import to_type
@@ -24,7 +25,11 @@ from tffc.runtime.engines.process import Process, check_beginning
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.engines.state import read_state, read_type
 from tffc.runtime.runs.run_folder import RunFolder, find_state
+from tffc.runtime.tracking.kind import TrackerKind
+from tffc.runtime.tracking.table import TRACKERS
+from tffc.runtime.tracking.tracking import Tracking
 from tffc.support.errors import LanguageValueError
+from tffc.support.guards import is_path
 
 
 @public
@@ -61,8 +66,10 @@ def run(
     seed: int = 0,
     state: Any = None,
     after_round: int | None = None,
+    client_states: Any = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    track: str | Sequence[str] = (),
     skip_bad_clients: bool = False,
     deliver: Callable[[str, Any], None] = lambda client, output: None,
     evaluate: Process | Bundle | Source | None = None,
@@ -88,15 +95,18 @@ def run(
     Rounds continue from `state`, by default the initial one: a state in the program's own
     structures; a run or one of its rounds, whose numbers go on; or the path of a saved state or of
     a run folder, whose numbers go on if this program has made it.  `after_round` is the number of
-    the round before, if the numbers are to go on from another one.  `out` is a folder that keeps
+    the round before, if the numbers are to go on from another one.  Clients that keep states begin
+    with those that belong to `state`, or with `client_states`: a run, one of its rounds, the folder
+    of a run, or the states by the names of clients.  `out` is a folder that keeps
     state, outputs and metrics after every round, as `tffc run --out` does; with `resume`, the run
-    in it is continued up to `rounds` in total.
+    in it is continued up to `rounds` in total.  `track` names trackers, "tensorboard", "mlflow" or
+    "wandb", which get the numbers, parameters and report of the run; one that fails warns.
 
     `deliver` is called with the name and final value of each client after a round of a
-    BroadcastForm.  The state after every `evaluate_every` rounds, and after the last one, is
-    evaluated by a round of `evaluate` with all clients of `evaluate_data`; its output is the
-    `evaluation` of the round that is yielded.  `allow_effects` are the side effects that bundles
-    and programs in files may have, as for `load`.
+    BroadcastForm or a ClientStateForm.  The states after every `evaluate_every` rounds, and after
+    the last one, are evaluated by a round of `evaluate` with all clients of `evaluate_data`; its
+    output is the `evaluation` of the round that is yielded.  `allow_effects` are the side effects
+    that bundles and programs in files may have, as for `load`.
 
     A round or evaluation of fewer than `least_clients` clients is refused.  Unless `show_clients`
     is set, which is for debugging on one's own machine, clients' code does not print, and its
@@ -110,12 +120,14 @@ def run(
         raise LanguageValueError(
             "E706", f"cannot run {rounds!r} rounds", help="give a whole number from 0 on"
         )
-    if resume and (out is None or state is not None):
+    if resume and (out is None or state is not None or client_states is not None):
         raise LanguageValueError(
             "E706",
             "a run is continued from the state in its folder",
             help="give out=... with the folder, and no state, or leave resume out",
         )
+    kinds = _trackers(track, out)
+    name = os.fspath(program) if is_path(program) else getattr(program, "name", "") or IN_PYTHON
     process, types = _process(program, form, allow_effects)
     choice = choose_engine(
         engine,
@@ -135,7 +147,7 @@ def run(
         measuring, written = _process(evaluate, None, allow_effects)
         measured = source_of(evaluate_data, measuring.data_type)
         evaluation = evaluation_of(measuring, choice, measured, evaluate_every, least_clients)
-        evaluation.check(process.state_type)
+        evaluation.check(process)
         evaluation_type = written.output
     plan = RunPlan(
         process,
@@ -152,7 +164,40 @@ def run(
     if first is None and not resume:
         check_beginning(process.bundle)
     folder = None if out is None else RunFolder(pathlib.Path(out), process, evaluation_type)
-    return Run(plan, first, rounds, types, evaluation_type, deliver, folder, resume=resume)
+    tracking = Tracking(kinds, folder and folder.path, _warn)
+    return Run(
+        plan,
+        first,
+        rounds,
+        types,
+        evaluation_type,
+        deliver,
+        folder,
+        tracking,
+        name=name,
+        resume=resume,
+        client_states=client_states_of(process, client_states, state),
+    )
+
+
+def _trackers(names: str | Sequence[str], out: object) -> list[TrackerKind]:
+    """Return the trackers of names, each once, checked."""
+    kinds: list[TrackerKind] = []
+    for name in dict.fromkeys((names,) if isinstance(names, str) else names):
+        kind = TRACKERS.find(name, "E706")
+        kind.check_installed()
+        if kind.needs_folder and out is None:
+            raise LanguageValueError(
+                "E706",
+                f"the tracker {name!r} writes to the folder of the run",
+                help="give out=... with the folder",
+            )
+        kinds.append(kind)
+    return kinds
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def _process(

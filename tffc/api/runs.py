@@ -15,23 +15,52 @@ from tffc.api.progress import progress_of
 from tffc.api.run_cell import round_cell, run_cell
 from tffc.language.type_parts import local_type, without_containers
 from tffc.language.types import FunctionType, StructType, Type
-from tffc.language.values.concrete import to_python
+from tffc.language.values.concrete import to_python, to_value
 from tffc.runtime.data.identity import source_identity
 from tffc.runtime.engines import rounds as engine_rounds
+from tffc.runtime.engines.client_states import ClientStates, StateInMemory
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Spent
 from tffc.runtime.engines.state import State, read_state, write_state
+from tffc.runtime.runs.first_state import client_states_at
 from tffc.runtime.runs.metrics import MetricsRow, curves, row_of
 from tffc.runtime.runs.observed import Observed
 from tffc.runtime.runs.report import RunReport, read_report
 from tffc.runtime.runs.report_page import report_page
 from tffc.runtime.runs.run_folder import RunFolder, find_state
 from tffc.runtime.runs.run_identity import RunIdentity
-from tffc.support.guards import is_path
+from tffc.runtime.tracking.kind import Ending, RunFacts
+from tffc.runtime.tracking.tracking import Tracking, parameters
+from tffc.support.errors import LanguageValueError
+from tffc.support.guards import is_mapping, is_path
 from tffc.support.printable import counted
+
+IN_PYTHON = "in Python"
+"""The name of a run of a program that has none."""
 
 LONG = ("the output of the round", "the result of the evaluation")
 """Where a value is that is too long for the rows of a run."""
+
+
+class StatesOfClients(Mapping[str, Any]):
+    """The states of the clients that have taken part in a round, by their names; each is read when
+    it is asked for, in the containers that the program's author used."""
+
+    def __init__(self, states: ClientStates, written: Type) -> None:
+        self.states = states
+        self._written = written
+
+    def __getitem__(self, client: str) -> Any:
+        return to_python(self.states.held[client].read(), self._written)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.states.held)
+
+    def __len__(self) -> int:
+        return len(self.states.held)
+
+    def __repr__(self) -> str:
+        return f"<states of {counted(len(self), 'client')}>"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,8 +68,9 @@ class FinishedRound:
     """A finished round.
 
     It has its number, the clients that took part and those left out, the state after the round, the
-    server output, the result of an evaluation if there was one, and the time that was spent.  State
-    and results are in the containers that the program's author used.
+    server output, the result of an evaluation if there was one, the time that was spent, and the
+    states of all clients by their names, if clients keep some.  States and results are in the
+    containers that the program's author used.
     """
 
     number: int
@@ -50,6 +80,7 @@ class FinishedRound:
     skipped: tuple[str, ...] = ()
     evaluation: Any = None
     spent: Spent = dataclasses.field(default_factory=Spent, compare=False)
+    client_states: StatesOfClients | None = dataclasses.field(default=None, compare=False)
 
     def _repr_html_(self) -> str:
         about = f"{counted(len(self.clients), 'client')}, {self.spent.seconds:.2f} s"
@@ -114,8 +145,11 @@ class Run(Iterator[FinishedRound]):
         evaluation_type: Type | None,
         deliver: Callable[[str, Any], None],
         folder: RunFolder | None,
+        tracking: Tracking,
         *,
+        name: str,
         resume: bool,
+        client_states: ClientStates | None = None,
     ) -> None:
         self.rows: list[MetricsRow] = []
         """The number of each finished round, its clients and its metrics."""
@@ -127,7 +161,9 @@ class Run(Iterator[FinishedRound]):
         """The number of rounds that were asked for."""
         self._plan, self._types, self._evaluation_type = plan, types, evaluation_type
         self._deliver, self._folder, self._resume = deliver, folder, resume
+        self._tracking, self._name = tracking, name
         self._state = first
+        self._client_states = client_states
         self._ends_after: int | None = None
         self._running: Iterator[engine_rounds.Round] | None = None
 
@@ -137,6 +173,18 @@ class Run(Iterator[FinishedRound]):
         if self.last is not None:
             return self.last.state
         return to_python(self.engine_state().value, self._types.state)
+
+    @property
+    def client_states(self) -> StatesOfClients | None:
+        """The states of all clients that have had a round, by their names; None if clients keep
+        none."""
+        return self._view(self._client_states)
+
+    def _view(self, states: ClientStates | None) -> StatesOfClients | None:
+        type = self._plan.process.client_state_type
+        if type is None:
+            return None
+        return StatesOfClients(states or ClientStates(type), self._types.client_output or type)
 
     @property
     def output(self) -> Any:
@@ -195,7 +243,7 @@ class Run(Iterator[FinishedRound]):
         write_state(pathlib.Path(path), self.engine_state(), self._plan.process.state_type)
 
     @public
-    def report(self, name: str = "in Python") -> HtmlPage:
+    def report(self, name: str = IN_PYTHON) -> HtmlPage:
         """Return the HTML page about the run, as `tffc report` writes it: of all that is in its
         folder, or if it has none, of the rounds that this object has run under a name.
 
@@ -219,43 +267,81 @@ class Run(Iterator[FinishedRound]):
     def _finished_rounds(self) -> Iterator[engine_rounds.Round]:
         """Run the rounds that are left; the folder of the run is locked meanwhile."""
         folder, process = self._folder, self._plan.process
+        ending: Ending = "failed"
         try:
             begins = self._state
             if folder is not None:
-                begins = folder.begin(self._identity(), begins, resume=self._resume) or begins
+                begins = (
+                    folder.begin(
+                        self._identity(),
+                        begins,
+                        resume=self._resume,
+                        client_states=self._client_states,
+                    )
+                    or begins
+                )
+                self._client_states = folder.client_states
             self._state = begins or process.first_state()
             if self._ends_after is None:
                 # A run that is resumed has so many rounds in total.
                 self._ends_after = self.rounds + (0 if self._resume else self._state.rounds)
             # What is in the folder from now on is this run.
             self._resume = True
+            self._begin_tracking()
             number, last = self._state.rounds, self._ends_after
             if number >= last:
+                ending = "finished"
                 return
             engine = self._plan.engine.engine(process)
             with progress_of(f"rounds {number + 1} to {last}") as progress:
                 progress(0, last - number)
-                finished = self._plan.run(engine, self._state, last - number, self._deliver_client)
+                finished = self._plan.run(
+                    engine,
+                    self._state,
+                    last - number,
+                    self._deliver_client,
+                    client_states=self._client_states,
+                )
                 for done, outcome in enumerate(finished, start=1):
                     if folder is not None:
                         folder.save(outcome)
                     progress(done, last - number)
                     yield outcome
+            ending = "finished"
+        except (KeyboardInterrupt, GeneratorExit):
+            ending = "stopped"
+            raise
         finally:
-            if folder is not None:
-                folder.close()
+            try:
+                self._tracking.end(ending, self._tracked_report)
+            finally:
+                if folder is not None:
+                    folder.close()
+
+    def _begin_tracking(self) -> None:
+        if self._tracking:
+            about = parameters(self._name, self._identity(), self._plan.process, None)
+            folder = self._folder
+            facts = RunFacts(self._name, about, None if folder is None else folder.path)
+            self._tracking.begin(facts, self.rows if folder is None else folder.rows())
+
+    def _tracked_report(self) -> str | None:
+        if not (self.rows if self._folder is None else self._folder.rows()):
+            return None
+        return str(self.report(self._name))
 
     def _deliver_client(self, client: str, value: Any) -> None:
-        if self._folder is not None:
+        if self._folder is not None and self._plan.process.client_state_type is None:
             self._folder.save_client(self.engine_state().rounds + 1, client, value)
         type = self._types.client_output
         self._deliver(client, value if type is None else to_python(value, type))
 
     def _add(self, outcome: engine_rounds.Round) -> FinishedRound:
         """Count a round as finished, and return it in the author's containers."""
-        self._state = outcome.state
+        self._state, self._client_states = outcome.state, outcome.client_states
         measured, evaluation = outcome.evaluation, self._evaluation_type
         self.rows.append(row_of(outcome, self._plan.process.output_type, evaluation, LONG))
+        self._tracking.add(self.rows[-1])
         self.observed.append(Observed.of(outcome))
         if measured is not None and evaluation is not None:
             measured = to_python(measured, evaluation)
@@ -267,6 +353,7 @@ class Run(Iterator[FinishedRound]):
             outcome.skipped,
             measured,
             outcome.spent,
+            self._view(outcome.client_states),
         )
         return self.last
 
@@ -301,3 +388,38 @@ def state_of(process: Process, state: object) -> State | None:
             return read_state(file, process.state_type, process.program)
         case _:
             return process.state_from_python(state)
+
+
+def client_states_of(process: Process, states: object, state: object) -> ClientStates | None:
+    """Return the states that clients begin with, from what a user has: those of a run or of one of
+    its rounds, of the folder of a run, or values by the names of clients; by default those that
+    belong to the `state` of the run.  None for the first states.
+
+    Raises:
+      DataError: a file cannot be read, or holds a state of another type.
+      LanguageTypeError: a value is not of the type of the states.
+      LanguageValueError: clients keep no states.
+    """
+    type = process.client_state_type
+    if type is None:
+        if states is None:
+            return None
+        raise LanguageValueError(
+            "E706",
+            "clients of this program keep no states",
+            help="give none, or return a third value from the round: the new states of clients",
+        )
+    begins = state if states is None else states
+    if isinstance(begins, (Run, FinishedRound)):
+        begins = begins.client_states
+    if isinstance(begins, StatesOfClients):
+        return ClientStates(type, begins.states.held)
+    if is_path(begins):
+        return client_states_at(pathlib.Path(begins), process)
+    if states is None or not is_mapping(states):
+        return None
+    held = {
+        str(client): StateInMemory(to_value(value, type, f"the state of client {client}"))
+        for client, value in states.items()
+    }
+    return ClientStates(type, held)

@@ -30,6 +30,7 @@ COMMANDS = {
     "opt": "Run passes over a program.",
     "passes": "List passes, or show one with an example.",
     "pipelines": "List or show pipelines.",
+    "python": "Run a script with tffc under the name of TensorFlow Federated.",
     "run": "Run rounds of a bundle or a program on clients' data.",
     "report": "Write an HTML page about the run in a folder.",
     "show": "Show a state, an output or a run folder.",

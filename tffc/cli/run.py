@@ -106,7 +106,7 @@ def run(
         measured = open_source(evaluate_data, measuring.data_type, index_step(evaluate_data))
         _check_clients(measured)
         evaluation = evaluation_of(measuring, choice, measured, every or 1, least_clients)
-        evaluation.check(process.state_type)
+        evaluation.check(process)
     plan = RunPlan(
         process,
         source,
@@ -133,7 +133,8 @@ def _run(
     batching = outputs.with_known(plan.engine.batching)
     engine = dataclasses.replace(plan.engine, batching=batching).engine(plan.process)
     progress = show_rounds(state.rounds + 1, last)
-    for finished in plan.run(engine, state, rounds, outputs.save_client, progress):
+    running = plan.run(engine, state, rounds, outputs.save_client, progress, outputs.client_states)
+    for finished in running:
         # Its interruption may count as the failure of a client that is left out.
         check_uninterrupted()
         outputs.save(finished)
@@ -152,6 +153,7 @@ def _telling_how_it_ended(outputs: RunOutputs, engine: EngineKind) -> Generator[
         with no_substitutes():
             yield
     except ReaderGone:
+        outputs.ending = "stopped"
         outputs.draw()
         say(f"nobody reads stdout any more: the run ends after round {outputs.finished}")
         say(outputs.what_is_kept())
@@ -164,6 +166,7 @@ def _telling_how_it_ended(outputs: RunOutputs, engine: EngineKind) -> Generator[
         _tell_how_to_see(error, engine)
         raise
     except KeyboardInterrupt:
+        outputs.ending = "stopped"
         outputs.draw()
         begun = f"in round {outputs.finished + 1}"
         where = begun if outputs.has_begun else "before the first round"
@@ -213,7 +216,7 @@ def _check_options(
 
 def _check_aggregates(process: Process, evaluate: str | None) -> None:
     """Check that no number of clients is asked for where nothing is aggregated."""
-    if process.client_output_type is not None and evaluate is None:
+    if not process.steps.aggregates and evaluate is None:
         refuse_without_effect("the round aggregates nothing", "least_clients")
 
 

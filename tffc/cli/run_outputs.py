@@ -32,8 +32,11 @@ from tffc.runtime.runs.observed import Observed
 from tffc.runtime.runs.plot import plot
 from tffc.runtime.runs.report import RunReport, read_report
 from tffc.runtime.runs.report_page import report_page
-from tffc.runtime.runs.run_folder import TENSORBOARD, RunFolder
+from tffc.runtime.runs.run_folder import RunFolder
 from tffc.runtime.runs.run_identity import RunIdentity
+from tffc.runtime.tracking.kind import Ending, RunFacts, TrackerKind
+from tffc.runtime.tracking.table import TENSORBOARD, TRACKERS
+from tffc.runtime.tracking.tracking import Tracking, parameters
 from tffc.support.errors import DataError
 from tffc.support.files import atomic
 from tffc.support.files.inputs import check_no_input, replaceable
@@ -47,6 +50,7 @@ class OutputOptions:
     Raises:
       click.UsageError: options do not go together.
       DataError: the folder for a file does not exist.
+      MissingExtraError: a tracker is not installed.
     """
 
     out: pathlib.Path | None
@@ -55,14 +59,16 @@ class OutputOptions:
     state_in: pathlib.Path | None
     continue_from: pathlib.Path | None
     log: str
+    track: tuple[str, ...]
     plot: pathlib.Path | None
     report: pathlib.Path | None
 
     def __post_init__(self) -> None:
-        out, is_tensorboard = self.out, self.log == "tensorboard"
+        out = self.out
         for name, needs_folder in (
             ("--resume", self.resume),
-            ("--log tensorboard", is_tensorboard),
+            ("--log tensorboard", self.log == TENSORBOARD.name),
+            *((f"--track {kind.name}", kind.needs_folder) for kind in self.trackers),
         ):
             if needs_folder and out is None:
                 raise click.UsageError(f"{name} needs --out DIR, the run folder")
@@ -91,6 +97,14 @@ class OutputOptions:
                 raise click.UsageError(f"{writes}, whose name ends in {suffix}, not {path}")
         for path in self.files:
             _check_folder(path)
+        for kind in self.trackers:
+            kind.check_installed()
+
+    @property
+    def trackers(self) -> list[TrackerKind]:
+        """The trackers of the run, each once."""
+        names = (*self.track, *((self.log,) if self.log == TENSORBOARD.name else ()))
+        return [TRACKERS[name] for name in dict.fromkeys(names)]
 
     @property
     def first_state(self) -> pathlib.Path | None:
@@ -118,7 +132,8 @@ class RunOutputs:
     def __init__(
         self, name: str, process: Process, evaluation: Type | None, options: OutputOptions
     ) -> None:
-        if process.client_output_type is not None and options.out is None:
+        keeps_states = process.client_state_type is not None
+        if process.client_output_type is not None and not keeps_states and options.out is None:
             raise click.UsageError("clients of this bundle have outputs: add --out DIR for them")
         self.process = process
         self._evaluation = evaluation
@@ -129,12 +144,16 @@ class RunOutputs:
         self._last: State | None = None
         self._begun_with = b""
         self._first = None if options.first_state is None else self._read(options.first_state)
+        self.client_states = self._first and self._first.client_states
+        """The states of clients to continue from, if they keep any; see `begin`."""
         for path in options.files:
             check_no_input(path)
         self._folder = None
         if options.out is not None:
             self._folder = RunFolder(options.out, process, evaluation)
-        self._log: Log | None = None
+        self._log = _open_log(options.log)
+        self._tracking = Tracking(options.trackers, options.out, _warn)
+        self.ending: Ending = "failed"
         self._name = name
         self._command = CommandRecord.of_now(name, command_line())
         self._identity: RunIdentity | None = None
@@ -151,7 +170,7 @@ class RunOutputs:
         state = origin = None
         if self._first is not None:
             state, origin = self._first.state, self._first.origin
-        if self._folder is not None or self._options.report is not None:
+        if self._folder is not None or self._keeps_identity:
             self._identity = RunIdentity.of(
                 self.process, sampling, source_identity(source), skip_bad_clients=skip_bad_clients
             )
@@ -162,15 +181,26 @@ class RunOutputs:
                 resume=self._options.resume,
                 origin=origin,
                 command=self._command,
+                client_states=self.client_states,
             )
-        self._log = _open_log(self._options.log, self._options.out)
+            self.client_states = self._folder.client_states
         start_tensorflow()
+        self._begin_tracking()
         state = state or self.process.first_state()
         self.finished = self._begun_at = state.rounds
         if self._place() is None:
             self._begun_with = _digest(state)
         self.has_begun = True
         return state
+
+    def _begin_tracking(self) -> None:
+        if not self._tracking or self._identity is None:
+            return
+        about = parameters(self._name, self._identity, self.process, self._command.command)
+        facts = RunFacts(self._name, about, self._options.out)
+        self._tracking.begin(facts, [] if self._folder is None else self._folder.rows())
+        for place in self._tracking.places():
+            say(place)
 
     def _read(self, path: pathlib.Path) -> FirstState:
         """Return the state at a path, and say what it is."""
@@ -196,11 +226,15 @@ class RunOutputs:
         if rounds == 0 and self._options.state_out is not None:
             write_state(self._options.state_out, state, self.process.state_type)
         self.draw()
+        self.ending = "finished"
 
     def close(self) -> None:
-        """Unlock the folder of the run."""
-        if self._folder is not None:
-            self._folder.close()
+        """End the run at its trackers, and unlock its folder."""
+        try:
+            self._tracking.end(self.ending, lambda: self._report() if self.finished else None)
+        finally:
+            if self._folder is not None:
+                self._folder.close()
 
     def save(self, finished: Round) -> None:
         """Save a finished round; raises DataError if that fails."""
@@ -211,18 +245,17 @@ class RunOutputs:
         self.finished = finished.number
         self._last = finished.state
         row = row_of(finished, self.process.output_type, evaluation=self._evaluation)
-        if self._folder is None and (
-            self._options.plot is not None or self._options.report is not None
-        ):
+        if self._folder is None and (self._options.plot is not None or self._keeps_identity):
             self._rows.append(row)
             self._observed.append(Observed.of(finished))
         if self._log is not None:
             self._log.add(row)
+        self._tracking.add(row)
 
     def save_client(self, client: str, output: Any) -> None:
-        """Save a client's output of the running round."""
-        assert self._folder is not None
-        self._folder.save_client(self.finished + 1, client, output)
+        """Save a client's output of the running round, if that is not a state, which is kept."""
+        if self._folder is not None and self.process.client_state_type is None:
+            self._folder.save_client(self.finished + 1, client, output)
 
     def abandon(self) -> None:
         """Undo `begin` for a run whose first round could not start, so that the run can begin
@@ -236,24 +269,31 @@ class RunOutputs:
             rows = self._rows if self._folder is None else self._folder.rows()
             _write(self._options.plot, plot(rows))
         if self._options.report is not None and self._identity is not None:
-            if self._folder is not None:
-                report = read_report(self._folder.path)
-            else:
-                report = RunReport.in_memory(
-                    self._name,
-                    self._identity,
-                    self._rows,
-                    self._observed,
-                    self._command,
-                    self._first and self._first.origin,
-                )
-            _write(self._options.report, report_page(report))
+            _write(self._options.report, self._report())
+
+    def _report(self) -> str:
+        if self._folder is not None:
+            return report_page(read_report(self._folder.path))
+        assert self._identity is not None
+        origin = self._first and self._first.origin
+        rows, observed = self._rows, self._observed
+        return report_page(
+            RunReport.in_memory(self._name, self._identity, rows, observed, self._command, origin)
+        )
+
+    @property
+    def _keeps_identity(self) -> bool:
+        """Whether something beside the folder of the run needs to know what is run."""
+        return self._options.report is not None or bool(self._tracking)
 
     def end_of_run(self) -> Iterator[str]:
         """Yield lines about the end of a run: whether rounds were left, and where the state is."""
         if self.finished == self._begun_at:
             done = f"{self.finished} rounds are finished"
             yield f"nothing to do: {done}, and --rounds asks for no more"
+        keeps_states = self.process.client_state_type is not None
+        if keeps_states and self._folder is None and self._last is not None:
+            yield "the states of the clients were not kept; --out DIR keeps them"
         if not leaves(self.process.state_type):
             return
         place = self._place()
@@ -285,6 +325,10 @@ class RunOutputs:
         return f"the state after round {self.finished} is in {place}"
 
 
+def _warn(text: str) -> None:
+    say(f"warning: {text}")
+
+
 def _digest(state: State) -> bytes:
     return hashlib.sha256(encode(state.value)).digest()
 
@@ -311,12 +355,9 @@ def _check_folder(path: pathlib.Path) -> None:
         )
 
 
-def _open_log(kind: str, out: pathlib.Path | None) -> Log | None:
+def _open_log(kind: str) -> Log | None:
     if kind == "jsonl":
         return metrics.JsonStream()
     if kind == "csv":
         return metrics.CsvStream()
-    if kind == "tensorboard":
-        assert out is not None
-        return metrics.TensorBoard(out / TENSORBOARD)
     return None

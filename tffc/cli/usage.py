@@ -79,6 +79,8 @@ class Commands(click.Group):
         if not is_known and not ctx.resilient_parsing:
             known = {meant.split()[-1]: meant for meant in reversed([*_names(self, ctx)])}
             question = as_sentence(did_you_mean_by(known, name.lower()))
+            if name.endswith(".py"):
+                question = f" To run a script, write `tffc python {name}`."
             ctx.fail(f"No such command {name!r}.{question}")
         return super().resolve_command(ctx, args)
 

@@ -17,13 +17,13 @@ from tffc.assurance.diff.programs import differences
 from tffc.backends.compiler import normalized
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import load_form
-from tffc.backends.forms.stages import STATE, Half, Stage, StagedCall, StagedRound, assign_stages
+from tffc.backends.forms.stages import Half, Stage, StagedCall, StagedRound, assign_stages
 from tffc.explorer.flowing import Flowing
 from tffc.explorer.graphs import Graphs
 from tffc.explorer.sources import SourceFiles, spans_of
 from tffc.explorer.steps import steps_of
 from tffc.explorer.texts import ProgramTexts, binding_lines, difference, lines_of
-from tffc.explorer.wiring import Part, Wire, Wiring, first_stage, is_plumbing
+from tffc.explorer.wiring import RESULTS, Part, Wire, Wiring, first_stage, is_plumbing
 from tffc.language.calls import uri_of
 from tffc.language.nodes import Compiled, Intrinsic, Node, StructNode
 from tffc.language.notation import formatted
@@ -282,9 +282,15 @@ class _Round:
     def _outputs(self) -> list[Plain]:
         results = results_of(self._round)
         if "state" in results:
+            stages = {"client_state": "work"}
             return [
-                {"name": title, "title": title, "stage": "result", **_value(node.type)}
-                for title, node in zip(("new state", "output"), results.values(), strict=True)
+                {
+                    "name": RESULTS[name],
+                    "title": RESULTS[name],
+                    "stage": stages.get(name, "result"),
+                    **_value(node.type),
+                }
+                for name, node in results.items()
             ]
         protection = self._released[0].protection.name.lower() if self._released else None
         output = {"stage": "work", "protection": protection, **_value(results["output"].type)}
@@ -333,10 +339,7 @@ class _Round:
         for wire in self._wires:
             source = wire.part.source
             start = source.value if isinstance(source, Half) else source
-            end = wire.target
-            if isinstance(end, Half):
-                end = "new state" if end is STATE else "output"
-            wires_of.setdefault((start, end), []).append(wire)
+            wires_of.setdefault((start, wire.target), []).append(wire)
         return [
             {
                 "from": start,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from tffc.assurance.audit.programs import results_of
-from tffc.backends.forms.stages import DATA, STATE, Half, Stage, StagedCall, StagedRound, Use
+from tffc.backends.forms.stages import DATA, STATE, Stage, StagedCall, StagedRound, Use
 from tffc.language.calls import operands, uri_of
 from tffc.language.intrinsics import MAPS
 from tffc.language.nodes import Intrinsic, Lambda, Node, Reference, Selection, StructNode
@@ -36,13 +36,19 @@ Tree: TypeAlias = "Part | tuple[Tree, ...]"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wire:
-    """A part used by `target`: a call's operand, or a result, STATE for the new state and DATA for
-    the output."""
+    """A part used by `target`: a call, which it is an operand of, or one of `RESULTS`."""
 
     part: Part
-    target: str | Half
+    target: str
     role: str
 
+
+RESULTS = {
+    "state": "new state",
+    "output": "output",
+    "client_state": "client's new state",
+}
+"""The titles of a round's results, which are no names of calls or the only result."""
 
 PACKS = frozenset({"federated_zip_at_clients", "federated_zip_at_server"})
 
@@ -101,7 +107,7 @@ class Wiring:
             if not is_plumbing(staged):
                 yield from self._into(staged)
         for name, node in results_of(self._round).items():
-            yield from self._parts(node, STATE if name == "state" else DATA, "")
+            yield from self._parts(node, RESULTS[name], "")
 
     def _into(self, staged: StagedCall) -> Iterator[Wire]:
         argument = staged.call.argument
@@ -113,7 +119,7 @@ class Wiring:
         for index, node in enumerate(values):
             yield from self._parts(node, staged.name, roles[index] if index < len(roles) else "")
 
-    def _parts(self, node: Node, target: str | Half, role: str) -> Iterator[Wire]:
+    def _parts(self, node: Node, target: str, role: str) -> Iterator[Wire]:
         """Yield each part that an operand is made of, once."""
         if _is_made_of_parts(node):
             waiting: list[Tree] = [run(_evaluate(node, self._values))]
@@ -168,7 +174,7 @@ def first_stage(program: StagedRound, wires: list[Wire]) -> dict[str, Stage]:
     stages = {name: staged.stage for name, staged in program.calls.items()}
     uses: dict[str, list[str]] = {}
     for wire in wires:
-        if isinstance(wire.part.source, str) and isinstance(wire.target, str):
+        if isinstance(wire.part.source, str) and wire.target in stages:
             uses.setdefault(wire.part.source, []).append(wire.target)
     for name in reversed(stages):
         if stages[name] is Stage.ANYWHERE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import operator
 import warnings
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
@@ -74,16 +75,55 @@ def _name(module: str, name: str) -> Any:
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
+BUILDERS = (
+    "build_fed_eval",
+    "build_fed_recon",
+    "build_fed_recon_eval",
+    "build_fed_sgd",
+    "build_mime_lite_with_optimizer_schedule",
+    "build_unweighted_fed_avg",
+    "build_unweighted_fed_prox",
+    "build_unweighted_mime_lite",
+    "build_weighted_fed_avg",
+    "build_weighted_fed_avg_with_optimizer_schedule",
+    "build_weighted_fed_prox",
+    "build_weighted_mime_lite",
+)
+"""Functions of `tff.learning.algorithms` that took other arguments in older releases."""
+
+ADAPTED = {
+    f"{_PYTHON}.learning.algorithms": dict.fromkeys(
+        BUILDERS, "former_arguments.with_former_arguments"
+    ),
+    f"{_PYTHON}.learning.metrics": {
+        "create_functional_metric_fns": "keras_functions.metrics_for_keras_3",
+    },
+    f"{_PYTHON}.learning.models": {
+        "from_keras_model": "keras_models.for_keras_3",
+        "functional_model_from_keras": "keras_functions.functional_for_keras_3",
+        "ReconstructionModel.from_keras_model_and_layers": "keras_models.refusing_keras_3",
+    },
+}
+"""Functions of the libraries that take more here, and what extends them."""
+
+
 class FormerNamesLoader(SourceFileLoader):
-    """Loads a module of a library and adds its former names."""
+    """Loads a module of a library, adds its former names and extends its functions."""
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
+        for name, path in ADAPTED.get(module.__name__, {}).items():
+            home, _, extend = path.partition(".")
+            extended = getattr(importlib.import_module(f"tffc.tff.{home}"), extend)
+            owner, _, function = f".{name}".rpartition(".")
+            holder = operator.attrgetter(owner[1:])(module) if owner else module
+            adapted = extended(getattr(holder, function))
+            setattr(holder, function, adapted if holder is module else staticmethod(adapted))
         vars(module)["__getattr__"] = functools.partial(_name, module.__name__)
 
 
 def with_former_names(spec: ModuleSpec | None) -> ModuleSpec | None:
     """Return the spec of a module, changed to add its former names if it has any."""
-    if spec is not None and spec.name in {*RENAMED, *GONE}:
+    if spec is not None and spec.name in {*RENAMED, *GONE, *ADAPTED}:
         spec.loader = FormerNamesLoader(spec.name, spec.origin or "")
     return spec

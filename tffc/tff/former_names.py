@@ -37,13 +37,13 @@ def find(name: str) -> Any:
     today = FORMER.get(name)
     if today is None:
         return None
-    warnings.warn(f"tff.{name} is now tff.{today}", DeprecationWarning, stacklevel=_calls_of_ours())
+    warnings.warn(f"tff.{name} is now tff.{today}", DeprecationWarning, stacklevel=calls_of_ours())
     if name in OPERATORS:
         return getattr(importlib.import_module("tffc.tff.former_operators"), name)
     return operator.attrgetter(today)(importlib.import_module("tffc"))
 
 
-def _calls_of_ours() -> int:
+def calls_of_ours() -> int:
     """Return how many frames above the caller of this function the user's code is."""
     frame, calls = inspect.currentframe(), 0
     while frame is not None and frame.f_back is not None:

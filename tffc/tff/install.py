@@ -7,7 +7,8 @@ import sys
 import threading
 from types import ModuleType
 
-from tffc.support.errors import ContextError
+from tffc.runtime.user_code.source import user_span
+from tffc.support.errors import ContextError, MissingModuleError
 from tffc.tff.absent import AbsentFinder
 from tffc.tff.finder import PYTHON, CompatFinder, real_core_is_loaded
 from tffc.tff.third_parties import ThirdPartyFinder
@@ -43,6 +44,23 @@ def install_unless_loaded() -> None:
     loaded."""
     if not real_core_is_loaded():
         install_as_tensorflow_federated()
+
+
+def refuse_real_core(missing: str) -> None:
+    """Refuse to import a module that TensorFlow Federated's own core needs, if it is loaded.
+
+    Raises:
+      MissingModuleError: it is.
+    """
+    if real_core_is_loaded():
+        raise MissingModuleError(
+            "E183",
+            f"TensorFlow Federated itself is being imported, and needs {missing}, which today's "
+            "TensorFlow does not have",
+            help="run the script with `tffc python SCRIPT`, or call "
+            "tffc.install_as_tensorflow_federated() before anything imports tensorflow_federated",
+            span=user_span(),
+        )
 
 
 def library(name: str) -> ModuleType:

@@ -61,3 +61,27 @@ def personal(key: Any, data: Any) -> Any:
 @tff.federated_computation(tff.types.at_server(np.int32), INT)
 def adding_up(state: Any, data: Any) -> Any:
     return tff.federated_sum(data), state
+
+
+@tff.tf_computation(np.int32, np.int32, np.int32)
+def tally(key: Any, data: Any, total: Any) -> Any:
+    return key + data + total, total + data
+
+
+@tff.tf_computation(np.int32)
+def one_more(key: Any) -> Any:
+    return key + 1
+
+
+@tff.federated_computation(tff.types.at_server(np.int32), INT, INT)
+def tallied(key: Any, data: Any, total: Any) -> Any:
+    """Each client keeps the total of its data; the sums have it beside the data and the key."""
+    sent, kept = tff.federated_map(tally, (tff.federated_broadcast(key), data, total))
+    sums = tff.federated_sum(sent), tff.federated_secure_sum_bitwidth(sent, 20)
+    return tff.federated_map(one_more, key), kept, sums
+
+
+@tff.federated_computation(tff.types.at_server(np.int32), INT, INT)
+def totals(key: Any, data: Any, total: Any) -> Any:
+    """An evaluation: the sum of what clients have kept."""
+    return key, data, tff.federated_sum(total)

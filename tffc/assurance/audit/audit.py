@@ -150,7 +150,9 @@ class Audit:
     """The audit of a round in a form.
 
     `data` are all elements of a client's data, and `counted` all sequences in it.  `in_errors` are
-    the dependencies of what the texts of errors at the clients may have in them.
+    the dependencies of what the texts of errors at the clients may have in them.  `client_state` is
+    what a client keeps for its next round; whatever depends on it there depends on all that it
+    depends on.
     """
 
     form: str
@@ -163,6 +165,7 @@ class Audit:
     state: tuple[Result, ...]
     output: tuple[Result, ...]
     in_errors: Depends = Depends()
+    client_state: tuple[Result, ...] = ()
 
     @property
     def in_no_channel(self) -> list[str]:
@@ -255,6 +258,7 @@ class _Auditor:
             state=self._result("state"),
             output=self._result("output"),
             in_errors=self._depends(in_errors(self._weighed, self._flows)),
+            client_state=self._result("client_state"),
         )
 
     # Channels.

@@ -54,19 +54,19 @@ def _types(old: Type, new: Type) -> Iterator[Change]:
     pairs = (
         (Breaks.STATE, "state", _half(old, 0, "parameter"), _half(new, 0, "parameter")),
         (Breaks.DATA, "data", _half(old, 1, "parameter"), _half(new, 1, "parameter")),
-        (Breaks.RESULT, "output", _half(old, 1, "result"), _half(new, 1, "result")),
+        (Breaks.RESULT, "output", _half(old, -1, "result"), _half(new, -1, "result")),
     )
     for breaks, label, before, after in pairs:
         yield from _leaves(breaks, label, local_type(before), local_type(after))
 
 
 def _half(type: Type, half: int, end: str) -> Type:
-    """Return one element of a round's parameter or result; a round without a state only has an
-    output."""
+    """Return one element of a round's parameter or result, the last one for -1; a round without a
+    state only has an output."""
     assert isinstance(type, FunctionType)
     whole = getattr(type, end)
-    if isinstance(whole, StructType) and len(whole) == 2:
-        return whole[half]
+    if isinstance(whole, StructType) and len(whole) in (2, 3):
+        return whole.types[half]
     return whole
 
 

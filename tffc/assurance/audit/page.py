@@ -276,11 +276,13 @@ class _Values:
         )
 
     def _results(self) -> Iterator[str]:
-        """Yield the leaves of the state and the output; those after the first ones are folded."""
+        """Yield the leaves of the state, the output, and what clients keep; those after the first
+        ones are folded."""
         rows = [
             f"<tr><th>{_breaking(leaf['name'])}</th><td>{_type(leaf['type'])}</td>"
             f"<td>{'; '.join(f'{label} {names}' for label, names in self._depends(leaf))}</td></tr>"
-            for leaf in (*self._audit["state"], *self._audit["output"])
+            for part in ("state", "output", "client_state")
+            for leaf in self._audit[part]
         ]
         if not rows:
             return

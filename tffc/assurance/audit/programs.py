@@ -122,10 +122,13 @@ class RoundFlows:
 
 
 def results_of(program: StagedRound) -> dict[str, Node]:
-    """Return the new `state` of a round, unless it returns none, and its `output`."""
+    """Return the new `state` of a round, unless it returns none, its `output`, and the new
+    `client_state` of each client, if clients keep one."""
+    kept = program.kept
     result = program.type.result
-    if isinstance(result, StructType) and len(result) == 2:
-        return dict(zip(("state", "output"), program.results, strict=True))
+    if kept or (isinstance(result, StructType) and len(result) == 2):
+        labels = ("state", "output", *(["client_state"] if kept else []))
+        return dict(zip(labels, (*program.results, *kept), strict=True))
     return {"output": program.result}
 
 
@@ -184,12 +187,13 @@ class _RoundWalk:
             self._given(parameter[1], data or "data", Kind.DATA),
         )
         before = None
-        while before != self._outside.state():
+        while before != (self._outside.state(), self._values[self._round.parameter]):
             # What one section leaves outside, another may find, in this round or the next.
-            before = self._outside.state()
+            before = self._outside.state(), self._values[self._round.parameter]
             for staged in self._round.calls.values():
                 self._call = staged.name
                 self._values[staged.name] = self._staged(staged)
+            self._begin_next_round()
         return RoundFlows(
             self._sources,
             self._contributions,
@@ -208,6 +212,14 @@ class _RoundWalk:
                 for name in self._round.calls
             },
         )
+
+    def _begin_next_round(self) -> None:
+        """Let what clients keep of this round be in the states that they have in the next."""
+        server, held = self._values[self._round.parameter]
+        for kept in self._round.kept:
+            data, state = held
+            joined = _joined(state, self._value(kept))
+            self._values[self._round.parameter] = server, (data, joined)
 
     def _given(self, type: Type, label: str, kind: Kind) -> Flows:
         """Return the flows of a part of the round's parameter, with a source for each leaf."""

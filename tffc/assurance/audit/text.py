@@ -91,7 +91,11 @@ def _lines(audit: Audit, show_place: Callable[[Span], str], *, has_contents: boo
         yield f"  type: {sent.type}"
         yield f"  bytes to each client: {size_text(sent.size)}"
         yield from _depends(sent.depends)
-    for title, results in (("new state", audit.state), ("output", audit.output)):
+    for title, results in (
+        ("new state", audit.state),
+        ("output", audit.output),
+        ("kept by each client for its next round", audit.client_state),
+    ):
         if results:
             yield ""
             yield title

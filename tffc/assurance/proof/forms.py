@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tffc.assurance.proof import folds
 from tffc.assurance.proof.machine import ONCE, Machine
@@ -46,11 +46,27 @@ class Components:
 
 def map_reduce(form: Components, state: Value, data: Value) -> Task[Value]:
     """Return the new state and the output of a round of MapReduceForm."""
+    results, _ = yield _rounds(form, state, data)
+    return results
+
+
+def client_state(form: Components, state: Value, data: Value) -> Task[Value]:
+    """Return the results of a round of ClientStateForm, with the clients' new states between the
+    others."""
+    results, kept = yield _rounds(form, state, data)
+    new_state, output = elements_of(results)
+    (new,) = kept
+    return (new_state, new, output)
+
+
+def _rounds(form: Components, state: Value, data: Value) -> Task[tuple[Value, Sequence[Value]]]:
+    """Return the new state and the output of a round, and what each client keeps of its work."""
     carried = form.machine.carried
     context = yield form.run("prepare", ONCE, state)
     carried.broadcast += leaf_terms(context)
     worked: Value = yield form.run("work", EACH, (data, context))
-    update, *secured = elements_of(worked)
+    update, *others = elements_of(worked)
+    secured, kept = others[: len(BOUNDS)], others[len(BOUNDS) :]
     carried.aggregated += leaf_terms(update)
     carried.secured += leaf_terms(tuple(secured))
     symbols = folds.Symbols(form.machine.terms, *_struct(form.type("accumulate").parameter).types)
@@ -60,11 +76,12 @@ def map_reduce(form: Components, state: Value, data: Value) -> Task[Value]:
     whole = folds.fold(symbols, zero=zero, accumulated=taken, merged=merged, update=update)
     sums: list[Value] = [(yield form.run("report", ONCE, whole))]
     kinds = _struct(form.type("work").result)
-    for (uri, bound), value, kind in zip(BOUNDS.items(), secured, kinds.types[1:], strict=True):
+    types = kinds.types[1 : 1 + len(BOUNDS)]
+    for (uri, bound), value, kind in zip(BOUNDS.items(), secured, types, strict=True):
         limits = yield form.run(bound, BOUND, None)
-        types = kind, form.type(bound).result
-        sums.append(folds.secure(form.machine.terms, uri, value, limits, types))
-    return (yield form.run("update", ONCE, (state, tuple(sums))))
+        pair = kind, form.type(bound).result
+        sums.append(folds.secure(form.machine.terms, uri, value, limits, pair))
+    return (yield form.run("update", ONCE, (state, tuple(sums)))), kept
 
 
 def distribute_aggregate(form: Components, state: Value, data: Value) -> Task[Value]:
@@ -95,5 +112,6 @@ FORMS: dict[str, Callable[[Components, Value, Value], Task[Value]]] = {
     "mapreduce": map_reduce,
     "distribute-aggregate": distribute_aggregate,
     "broadcast": broadcast,
+    "client-state": client_state,
 }
 """The round of each form, by the names that bundles use."""

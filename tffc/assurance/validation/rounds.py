@@ -64,15 +64,14 @@ def _run_steps(steps: RoundSteps, state: Any, data: list[Any], draws: Draws, sha
         for index, held in shard:
             with draws.by(Who("client", index)):
                 update = steps.work(held, sent)
-                if steps.client_output_type is None:
-                    total = aggregation.accumulate(total, update, carried, str(index))
-                else:
-                    outputs.append(update)
+                outputs.append(steps.client_output(update))
+                total = aggregation.accumulate(total, update, carried, str(index))
         with draws.by(Who("merge", number)):
             merged = total if number == 0 else aggregation.merge(merged, total, carried)
-    if steps.client_output_type is not None:
+    if not steps.aggregates:
         return outputs
-    return steps.finish(carried, aggregation.report(merged, carried))
+    new_state, output = steps.finish(carried, aggregation.report(merged, carried))
+    return (new_state, output) if steps.client_output_type is None else (new_state, outputs, output)
 
 
 def _local_values(placed: Any, type: Type, count: int) -> list[Any]:

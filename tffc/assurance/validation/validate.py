@@ -22,7 +22,14 @@ from tffc.backends.compiler import compile_form
 from tffc.backends.forms.form import Form
 from tffc.language.nodes import Intrinsic, Node
 from tffc.language.traverse import walk
-from tffc.language.types import CLIENTS, FederatedType, FunctionType, Type, at_clients
+from tffc.language.types import (
+    CLIENTS,
+    FederatedType,
+    FunctionType,
+    StructType,
+    Type,
+    at_clients,
+)
 from tffc.language.values.concrete import to_value
 from tffc.language.verify import verify
 from tffc.passes import Pipeline
@@ -33,6 +40,7 @@ from tffc.runtime.interpreter.interpreter import count_clients, invoke
 from tffc.runtime.interpreter.operators import SUMS
 from tffc.support.cell import verdict_cell
 from tffc.support.errors import ExecutionError, ValidationError
+from tffc.support.guards import is_mapping
 
 GROUPED = frozenset({AGGREGATE, *SUMS})
 """The operators that sum or aggregate clients' values."""
@@ -200,7 +208,7 @@ def _candidates(
             yield Candidate(name, functools.partial(_run, step.after))
     if compiled is not None:
         run = functools.partial(_run_form, program.type, compiled)
-        yield Candidate(f"the form {form}", run, compiled.output is CLIENTS)
+        yield Candidate(f"the form {form}", run, gives_each=True)
 
 
 def _run(program: Node, case: ArgumentCase, draws: Draws, shards: int, shift: int = 0) -> Any:
@@ -315,9 +323,9 @@ class _Trial:
             return None
         type = _result(self.program.type)
         values = [outcome.value for outcome in (expected, *beside)]
-        if candidate.gives_each and isinstance(type, FederatedType) and type.all_equal:
-            type = at_clients(type.member)
-            values = [[value] * len(found.value) for value in values]
+        if candidate.gives_each:
+            clients = _clients(self.case.argument, self.program.type)
+            type, values = _each(type, values, clients)
         tolerance = rounding_of_results if beside else None
         return first_difference(found.value, values[0], type, tolerance, values)
 
@@ -396,6 +404,21 @@ class _Trial:
 
 def _result(type: Type) -> Type:
     return type.result if isinstance(type, FunctionType) else type
+
+
+def _each(type: Type, values: Sequence[Any], clients: int) -> tuple[Type, list[Any]]:
+    """Return the type of a result and results with a value for each client in the whole or in its
+    elements, also where all clients' values are known to be equal."""
+    if isinstance(type, FederatedType) and type.placement is CLIENTS and type.all_equal:
+        return at_clients(type.member), [[value] * clients for value in values]
+    if not isinstance(type, StructType) or not any(isinstance(t, FederatedType) for t in type):
+        return type, list(values)
+    rows: list[list[Any]] = [
+        list(value.values() if is_mapping(value) else value) for value in values
+    ]
+    columns = [_each(t, [row[i] for row in rows], clients) for i, t in enumerate(type)]
+    types = tuple(t for t, _ in columns)
+    return type.with_types(types), list(zip(*(column for _, column in columns), strict=True))
 
 
 def _finding(candidate: Candidate, trial: _Trial, first: Mismatch) -> ValidationError:

@@ -46,7 +46,6 @@ class BroadcastForm(Form):
     `type_signature` is `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
     """
 
-    output = CLIENTS
     compute_server_context: Compiled = field(metadata=runs_at(Side.SERVER))
     client_processing: Compiled = field(metadata=runs_at(Side.CLIENTS))
 
@@ -119,6 +118,9 @@ class BroadcastSteps(RoundSteps):
 
     def work(self, data: Value, sent: Value) -> Value:
         return self._run(self._form.client_processing, (sent, data))
+
+    def client_output(self, update: Value) -> Value:
+        return update
 
     def finish(self, carried: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         return carried, ()

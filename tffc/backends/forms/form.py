@@ -18,7 +18,7 @@ from tffc.backends.forms.steps import RoundSteps, Runtime
 from tffc.language.invariants import CLOSED, UNIQUE_NAMES
 from tffc.language.nodes import Compiled, Lambda, Node, kind_of
 from tffc.language.type_parts import local_type
-from tffc.language.types import SERVER, FunctionType, Placement, StructType, Type
+from tffc.language.types import FunctionType, StructType, Type
 from tffc.language.verify import verify
 from tffc.support.errors import FormError
 
@@ -105,9 +105,6 @@ class Form(abc.ABC):
 
     component_class: ClassVar[type[Compiled | Lambda]] = Compiled
     """The kind of the components: TensorFlow graphs, or programs of the language."""
-
-    output: ClassVar[Placement] = SERVER
-    """The placement of a round's output."""
 
     type_signature: FunctionType
 

@@ -40,6 +40,12 @@ def _broadcast() -> type[Form]:
     return BroadcastForm
 
 
+def _client_state() -> type[Form]:
+    from tffc.backends.forms.client_state import ClientStateForm
+
+    return ClientStateForm
+
+
 def _distribute_aggregate() -> type[Form]:
     from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
 
@@ -52,6 +58,7 @@ FORMS = PluginTable(
         FormKind("mapreduce", _map_reduce),
         FormKind("broadcast", _broadcast),
         FormKind("distribute-aggregate", _distribute_aggregate),
+        FormKind("client-state", _client_state),
     ),
 )
 """The forms by name."""
@@ -80,13 +87,19 @@ def is_round(program: Node, name: str | None = None) -> bool:
 
 
 def form_for(program: Node) -> str:
-    """Return the default form of a round, which depends on the placement of its output."""
-    from tffc.language.types import CLIENTS, SERVER, FederatedType, FunctionType
+    """Return the default form of a round, which depends on what of its result is at the clients:
+    all of it, one of several values, or nothing."""
+    from tffc.language.types import CLIENTS, FederatedType, FunctionType, StructType
+
+    def is_kept(type: Type | None) -> bool:
+        return isinstance(type, FederatedType) and type.placement is CLIENTS
 
     result = program.type.result if isinstance(program.type, FunctionType) else None
-    at_clients = isinstance(result, FederatedType) and result.placement is CLIENTS
-    output = CLIENTS if at_clients else SERVER
-    return next(name for name, kind in FORMS.own.items() if kind.load().output is output)
+    if is_kept(result):
+        return "broadcast"
+    if isinstance(result, StructType) and any(map(is_kept, result.types)):
+        return "client-state"
+    return "mapreduce"
 
 
 def assemble(name: str, type_signature: Type, components: Mapping[str, Node]) -> Form:

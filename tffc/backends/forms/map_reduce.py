@@ -23,6 +23,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 from tffc.backends.forms.channels import Channel, channels
 from tffc.backends.forms.component import ComponentBuilder, SideBySide, elements, local_struct
@@ -41,7 +42,7 @@ from tffc.backends.forms.form import (
 )
 from tffc.backends.forms.purity import Purity
 from tffc.backends.forms.round_writer import RoundWriter
-from tffc.backends.forms.signatures import ROUND, check_state, is_placed, wrong_signature
+from tffc.backends.forms.signatures import ROUND, check_output, check_state
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound
 from tffc.backends.forms.steps import (
     BatchSteps,
@@ -82,6 +83,9 @@ class MapReduceForm(Form):
     `type_signature` is that of the round: `(<S@SERVER,{D}@CLIENTS> -> <S@SERVER,X@SERVER>)`.
     """
 
+    work_results: ClassVar[int] = 1 + len(SECURE)
+    """The number of elements of the result of `work`."""
+
     prepare: Compiled = field(metadata=runs_at(Side.SERVER))
     work: Compiled = field(metadata=runs_at(Side.CLIENTS))
     zero: Compiled = field(metadata=runs_at(Side.AGGREGATION, "every group of clients"))
@@ -100,14 +104,15 @@ class MapReduceForm(Form):
         accumulated = result_of("accumulate", self.accumulate)
         merged = result_of("merge", self.merge)
         worked, updated = result_of("work", self.work), result_of("update", self.update)
+        size = self.work_results
         aggregates = together(
-            result_of("report", self.report), *(worked.element(index, 4) for index in (1, 2, 3))
+            result_of("report", self.report), *(worked.element(i, size) for i in (1, 2, 3))
         )
         zero = result_of("zero", self.zero)
         yield Connection("clients' data", data, work.element(0))
         yield Connection("prepare's result", result_of("prepare", self.prepare), work.element(1))
         yield Connection("zero's result", zero, accumulate.element(0))
-        yield Connection("work's update", worked.element(0, 4), accumulate.element(1))
+        yield Connection("work's update", worked.element(0, size), accumulate.element(1))
         yield Connection("accumulate's result", accumulated, accumulate.element(0))
         for group in (0, 1):
             yield Connection("accumulate's result", accumulated, merge.element(group))
@@ -139,19 +144,11 @@ class MapReduceForm(Form):
 
     @staticmethod
     def check_signature(program: Node) -> None:
-        if not is_placed(check_state(program), SERVER):
-            raise wrong_signature(
-                "the output of a round is placed at the server",
-                program,
-                ROUND,
-                "aggregate what is at the clients, and place what is nowhere with "
-                "tff.federated_value",
-                at=(1,),
-            )
+        check_output(program, check_state(program), ROUND, 1)
 
     @classmethod
-    def build(cls, program: StagedRound, *, allow_impure_duplicates: bool = False) -> MapReduceForm:
-        return _MapReduceBuilder(program, allow_impure_duplicates).build()
+    def build(cls, program: StagedRound, *, allow_impure_duplicates: bool = False) -> Self:
+        return cls(**MapReduceBuilder(cls, program, allow_impure_duplicates).parts())
 
     def decompile(self) -> Lambda:
         """Return the round that the form was, or could have been, compiled from.
@@ -182,18 +179,24 @@ class MapReduceForm(Form):
         is_joint = any(not aggregation.path for aggregation in aggregations)
         gathered = pack((state, pack((plain[0] if is_joint else pack(plain), *secure))))
         updated = writer.bind("update", apply(self.update, zip_placed(gathered, SERVER)))
-        return writer.close(writer.results(updated))
+        return writer.close(self._written_results(writer, worked, updated))
+
+    def _written_results(self, writer: RoundWriter, worked: Node, updated: Node) -> Node:
+        """Return the results of the round from those of `work` and `update`."""
+        return writer.results(updated)
 
     def steps(self, runtime: Runtime) -> MapReduceSteps:
         return MapReduceSteps(self, runtime)
 
 
-class _MapReduceBuilder:
-    """The round at hand, its channels and their types."""
+class MapReduceBuilder:
+    """The round at hand, its channels and their types; it makes the `parts` of a form."""
 
-    def __init__(self, program: StagedRound, allow_impure_duplicates: bool) -> None:
+    def __init__(
+        self, form: type[MapReduceForm], program: StagedRound, allow_impure_duplicates: bool
+    ) -> None:
         self.round = program
-        self.purity = None if allow_impure_duplicates else Purity(MapReduceForm)
+        self.purity = None if allow_impure_duplicates else Purity(form)
         self.broadcasts = program.of_stage(Stage.BROADCAST)
         calls = program.aggregations()
         self.plain = [s for s in calls if uri_of(s.call) in PLAIN]
@@ -201,22 +204,23 @@ class _MapReduceBuilder:
         self.state, self.data = (local_type(part) for part in struct(program.type.parameter))
         self.together = SideBySide([(s.binding, PLAIN[uri_of(s.call)](s.call)) for s in self.plain])
 
-    def build(self) -> MapReduceForm:
+    def parts(self) -> dict[str, Any]:
+        """Return the type of the round and its components, by the names of the form's fields."""
         for call in itertools.chain(*self.secure):
             _check_bound(call)
         together = self.together
         total, update = together.accumulator, together.update
-        return MapReduceForm(
-            type_signature=self.round.type,
-            prepare=self._prepare(),
-            work=self._work(),
-            zero=self._aggregator("zero", together.zero, together.zero_type),
-            accumulate=self._aggregator("accumulate", together.accumulate, total, total, update),
-            merge=self._aggregator("merge", together.merge, total, total, total),
-            report=self._aggregator("report", together.report, together.report_type, total),
+        return {
+            "type_signature": self.round.type,
+            "prepare": self._prepare(),
+            "work": self._work(),
+            "zero": self._aggregator("zero", together.zero, together.zero_type),
+            "accumulate": self._aggregator("accumulate", together.accumulate, total, total, update),
+            "merge": self._aggregator("merge", together.merge, total, total, total),
+            "report": self._aggregator("report", together.report, together.report_type, total),
             **{name: self._bound(name, s) for name, s in zip(BOUNDS, self.secure, strict=True)},
-            update=self._update(),
-        )
+            "update": self._update(),
+        }
 
     def _component(self, name: str, *taken: Type) -> ComponentBuilder:
         return ComponentBuilder(self.round, name, taken, self.purity)
@@ -234,11 +238,12 @@ class _MapReduceBuilder:
         component.give(self.broadcasts, received)
         plain = [node for _, aggregation in self.together.members for node in aggregation.values]
         secured = [[operands(s.call)[0] for s in calls] for calls in self.secure]
-        component.run(itertools.chain(plain, *secured))
+        kept = self.round.kept
+        component.run(itertools.chain(plain, *secured, kept))
         updates = self.together.contribute(component.emitter)
-        result = (updates, *map(component.compute, secured))
+        result = (updates, *map(component.compute, secured), *component.compute(kept))
         types = [self.together.update, *map(local_struct, secured)]
-        return component.finish(result, StructType(types))
+        return component.finish(result, StructType([*types, *(local_type(n.type) for n in kept)]))
 
     def _aggregator(
         self, name: Part, step: Callable[..., Operand], result: Type, *taken: Type
@@ -263,7 +268,7 @@ class _MapReduceBuilder:
         for calls, values in zip(self.secure, secured, strict=True):
             component.give(calls, values)
         results = component.compute(self.round.results)
-        return component.finish(results, local_type(self.round.type.result))
+        return component.finish(results, self.round.results_type)
 
 
 def _check_bound(call: StagedCall) -> None:
@@ -294,6 +299,7 @@ class MapReduceSteps(RoundSteps):
     def __init__(self, form: MapReduceForm, runtime: Runtime) -> None:
         self._form = form
         self._runtime = runtime
+        self._worked = struct(signature(form.work).result)
         self.state_type = parameter(form.prepare)
         self.data_type, self.sent_type = struct(parameter(form.work))
         self.output_type = struct(signature(form.update).result)[1]
@@ -309,15 +315,16 @@ class MapReduceSteps(RoundSteps):
 
     def work_and_accumulate(
         self, totals: list[Value], data: Value, sent: Value, carried: Value, client: str
-    ) -> list[Value]:
+    ) -> tuple[list[Value], Value]:
         before = self._batches.graph_accumulator(totals, carried)
         take = self._batches.graphs().take
-        accumulator, *contributions = self._runtime.run(take, (before, (data, sent)))
-        return self._batches.totals(totals, accumulator, [contributions], [client], carried)
+        accumulator, *apart = self._runtime.run(take, (before, (data, sent)))
+        after = self._batches.totals(totals, accumulator, [apart], [client], carried)
+        return after, self.client_output(apart)
 
     def finish(self, carried: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
-        worked = struct(signature(self._form.work).result)
-        aggregates = [reports[0], *map(self._runtime.no_sum, worked.types[1:])]
+        sums = self._worked.types[1 : 1 + len(SECURE)]
+        aggregates = [reports[0], *map(self._runtime.no_sum, sums)]
         for index, total in zip(self._form.summed, reports[1:], strict=True):
             aggregates[index] = total
         state, output = self._runtime.run(self._form.update, (carried, tuple(aggregates)))
@@ -397,10 +404,11 @@ def _link_graphs(form: MapReduceForm) -> ClientGraphs:
     before, argument = elements(take.parameter(StructType([totals, parameter(form.work)])))
     updates = elements(take.call(form.work, argument))
     after = take.call(form.accumulate, (*elements(before), updates[0]))
-    taken = [StructType([accumulate.result]), *(worked[index] for index in form.summed)]
+    apart = [*form.summed, *range(1 + len(SECURE), form.work_results)]
+    taken = [StructType([accumulate.result]), *(worked[index] for index in apart)]
     first, second = elements(merge.parameter(StructType([totals, totals])))
     merged = merge.call(form.merge, (*elements(first), *elements(second)))
     return ClientGraphs(
-        take.finish(((after,), *(updates[index] for index in form.summed)), StructType(taken)),
+        take.finish(((after,), *(updates[index] for index in apart)), StructType(taken)),
         merge.finish((merged,), StructType([signature(form.merge).result])),
     )

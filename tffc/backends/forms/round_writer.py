@@ -60,10 +60,15 @@ class RoundWriter:
             for index in range(len(members(context)))
         )
 
-    def results(self, updated: Node) -> Node:
-        """Return the new state and the output as the round's type has them, from one server value
-        that holds both."""
-        return run(_placed_as(updated, self._result_type, ()))
+    def results(self, updated: Node, kept: Node | None = None) -> Node:
+        """Return the results of the round as its type has them: the new state and the output, from
+        one server value that holds both, and between them what clients keep, if they do."""
+        if kept is None:
+            return run(_placed_as(updated, self._result_type, ()))
+        assert isinstance(self._result_type, StructType)
+        state, _, output = self._result_type.types
+        first, last = (run(_placed_as(updated, t, (i,))) for i, t in enumerate((state, output)))
+        return StructNode((first, kept, last), self._result_type.names)
 
     def close(self, result: Node) -> Lambda:
         """Return the round that gives `result`."""

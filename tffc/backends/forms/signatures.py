@@ -29,19 +29,31 @@ def check_state(program: Node) -> Type:
     Raises:
       FormError: the program is not such a round, naming the first part of its type that differs.
     """
-    signature = check_parameters(program, ROUND)
-    assert isinstance(signature.parameter, StructType)
-    result = signature.result
+    result = check_parameters(program, ROUND).result
     if not isinstance(result, StructType) or len(result) != 2:
         rule = "a round returns two values, the new server state and the server output"
         help = "return both; an empty struct stands for no output"
         if isinstance(result, StructType) and len(result) > 2:
             help = "return two: the state, and a struct of all the rest as the output"
         raise wrong_signature(rule, program, ROUND, help, at=())
-    new_state, output = result
+    check_new_state(program, ROUND)
+    return result[1]
+
+
+def check_new_state(program: Node, expected: str) -> None:
+    """Check that the first value that a round gives can be the state of the next round.
+
+    Raises:
+      FormError: it cannot; `expected` is the type that the form needs.
+    """
+    signature = program.type
+    assert isinstance(signature, FunctionType)
+    assert isinstance(signature.parameter, StructType)
+    assert isinstance(signature.result, StructType)
+    new_state = signature.result[0]
     if not is_placed(new_state, SERVER):
         rule = "the new state of a round is placed at the server"
-        raise wrong_signature(rule, program, ROUND, at=(0,))
+        raise wrong_signature(rule, program, expected, at=(0,))
     state, new_state = local_type(signature.parameter.types[0]), local_type(new_state)
     if not state.is_assignable_from(new_state):
         raise FormError(
@@ -53,7 +65,22 @@ def check_state(program: Node) -> Type:
             "state has",
             span=place_of_result(program, 0) or _definition(program),
         )
-    return output
+
+
+def check_output(program: Node, output: Type, expected: str, index: int) -> None:
+    """Check that the output of a round, an element of its result, is placed at the server.
+
+    Raises:
+      FormError: it is not; `expected` is the type that the form needs.
+    """
+    if not is_placed(output, SERVER):
+        raise wrong_signature(
+            "the output of a round is placed at the server",
+            program,
+            expected,
+            "aggregate what is at the clients, and place what is nowhere with tff.federated_value",
+            at=(index,),
+        )
 
 
 def check_parameters(program: Node, expected: str) -> FunctionType:

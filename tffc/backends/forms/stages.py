@@ -32,8 +32,8 @@ from tffc.language.nodes import (
     kind_of,
 )
 from tffc.language.traverse import walk
-from tffc.language.type_parts import distinct_leaves
-from tffc.language.types import SERVER, FederatedType, FunctionType, Placement, Type
+from tffc.language.type_parts import distinct_leaves, local_type
+from tffc.language.types import SERVER, FederatedType, FunctionType, Placement, StructType, Type
 from tffc.support.errors import FormError, Span, excerpt
 from tffc.support.near import did_you_mean
 from tffc.support.printable import printable
@@ -94,11 +94,30 @@ class StagedRound:
 
     @property
     def results(self) -> tuple[Node, Node]:
-        """Return the new state and the server output, of a round that returns these two."""
+        """Return the new state and the server output, the first and the last that a round gives."""
         if isinstance(self.result, StructNode):
-            first, second = self.result.values
-            return first, second
-        return Selection(self.result, 0), Selection(self.result, 1)
+            return self.result.values[0], self.result.values[-1]
+        return Selection(self.result, 0), Selection(self.result, len(self._gives) - 1)
+
+    @property
+    def results_type(self) -> StructType:
+        """Return the type of the new state and the server output, without placements."""
+        names, types = self._gives.names, self._gives.types
+        return StructType.of((names[0], names[-1]), (local_type(types[0]), local_type(types[-1])))
+
+    @property
+    def kept(self) -> list[Node]:
+        """Return the new state of a client, if clients have one: the second of three results."""
+        if not isinstance(self.type.result, StructType) or len(self._gives) != 3:
+            return []
+        if isinstance(self.result, StructNode):
+            return [self.result.values[1]]
+        return [Selection(self.result, 1)]
+
+    @property
+    def _gives(self) -> StructType:
+        assert isinstance(self.type.result, StructType)
+        return self.type.result
 
     @property
     def sent(self) -> list[Node]:

@@ -160,11 +160,12 @@ class RoundSteps(abc.ABC):
     """The steps of the rounds of one form; see the picture at the top of this module.
 
     Types: `data_type` of what each client holds, `sent_type` of what it is sent, `output_type` of
-    the server output, `client_output_type` of what each client has in the end, or None if the round
-    aggregates.  Where it is a type, an engine returns the updates instead of accumulating them.
-    The `aggregations`
-    are independent of each other.  `batches` is None where clients cannot be computed many at a
-    time.
+    the server output, and `client_output_type` of what each client has in the end, or None if that
+    is nothing.  If that is the state of the client, with which its next round begins, its type is
+    `client_state_type` too, and `data_type` is the struct of a client's data and its state.
+
+    The `aggregations` are independent of each other.  `batches` is None where clients cannot be
+    computed many at a time.
     """
 
     state_type: Type
@@ -172,6 +173,7 @@ class RoundSteps(abc.ABC):
     sent_type: Type
     output_type: Type
     client_output_type: Type | None = None
+    client_state_type: Type | None = None
     aggregations: Sequence[AggregationSteps] = ()
     batches: BatchSteps | None = None
 
@@ -197,10 +199,21 @@ class RoundSteps(abc.ABC):
     def work(self, data: Value, sent: Value) -> Value:
         """Return what one client contributes."""
 
+    @property
+    def aggregates(self) -> bool:
+        """Whether clients contribute to anything."""
+        return self.client_output_type is None or bool(self.aggregations)
+
+    def client_output(self, update: Sequence[Value]) -> Value:
+        """Return what a client has in the end, the last element of what it computes; None if it
+        has nothing."""
+        return None if self.client_output_type is None else update[-1]
+
     def work_and_accumulate(
         self, totals: list[Value], data: Value, sent: Value, carried: Value, client: str
-    ) -> list[Value]:
-        """Return the accumulators of all aggregations after the work of one client.
+    ) -> tuple[list[Value], Value]:
+        """Return the accumulators of all aggregations after the work of one client, and what the
+        client has in the end, or None.
 
         A form can do this faster than `work` and `accumulate` one after the other, for engines that
         run both in one place.
@@ -209,7 +222,8 @@ class RoundSteps(abc.ABC):
           ExecutionError: a value is beyond the bounds of a secure sum.
         """
         update = self.work(data, sent)
-        return TupleAggregation(self.aggregations).accumulate(totals, update, carried, client)
+        after = TupleAggregation(self.aggregations).accumulate(totals, update, carried, client)
+        return after, self.client_output(update)
 
     @abc.abstractmethod
     def finish(self, carried: Value, reports: Sequence[Value]) -> tuple[Value, Value]:

@@ -104,8 +104,8 @@ def federated() -> dict[str, str | bool | None]:
         libraries = f"{version}: tffc runs the libraries of {RELEASE} only; tffc explain E181"
     elsewhere = "the installed package" if is_installed else "nothing"
     name = (
-        f"tffc in what tffc loads; elsewhere {elsewhere}, unless "
-        "tffc.install_as_tensorflow_federated() is called first"
+        f"tffc in what tffc loads, and in scripts under `tffc python`; elsewhere {elsewhere}, "
+        "unless tffc.install_as_tensorflow_federated() is called first"
     )
     return {"version": version, "installed": is_installed, "finding": libraries, "name": name}
 

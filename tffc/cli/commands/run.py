@@ -10,6 +10,7 @@ from tffc.cli.completion import complete_program
 from tffc.cli.options import consent_option, form_option, path_option
 from tffc.cli.usage import Choice, Member
 from tffc.deploy.engines import ENGINES
+from tffc.runtime.tracking.table import TRACKERS
 
 
 @click.command("run")
@@ -145,6 +146,12 @@ from tffc.deploy.engines import ENGINES
     default="table",
     show_default=True,
     help="The format of the output of rounds; tensorboard needs --out.",
+)
+@click.option(
+    "--track",
+    type=Member(TRACKERS),
+    multiple=True,
+    help="Send metrics, parameters and the report of the run there too; tensorboard needs --out.",
 )
 @path_option("--plot", metavar="FILE.svg", help="Plot the metrics of the rounds.")
 @path_option(

@@ -17,6 +17,7 @@ from tffc.assurance.audit.bundles import audit_bundle, read_for_audit
 from tffc.assurance.audit.policy import Policy, read_policy, violations
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_form
+from tffc.deploy.flower.app_folder import check_keeps_nothing
 from tffc.deploy.flower.bundle_file import Fetch
 from tffc.deploy.flower.messages import MASKED, Record, Reply, Request, malformed, program_digest
 from tffc.deploy.flower.past import history_of
@@ -145,7 +146,9 @@ class Node:
 
     def _opened(self, settings: NodeSettings) -> Process:
         if self._process is None:
-            self._process = Process(self._read(store_of(settings).fetch), settings.allow_effects)
+            process = Process(self._read(store_of(settings).fetch), settings.allow_effects)
+            check_keeps_nothing(process.client_state_type)
+            self._process = process
         return self._process
 
     def _check_policy(self, policy: Policy, request: Request, bundle: Bundle) -> None:

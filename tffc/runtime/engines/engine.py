@@ -60,8 +60,8 @@ ONE_A_CALL = Batching()
 """No batches: one client in each call."""
 
 Deliver = Callable[[str, Any], None]
-"""A function that is called with the name and final value of each client, in a round that does not
-aggregate."""
+"""A function that is called with the name and final value of each client, in a round in which
+clients have one."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Cohort:
           ExecutionError: it is of too few clients.
         """
         count = len(self.clients) - left_out
-        if count >= self.least_clients or steps.client_output_type is not None:
+        if count >= self.least_clients or not steps.aggregates:
             return
         raise ExecutionError(
             "E746",
@@ -136,7 +136,7 @@ class Engine(Protocol):
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
         """Run one round from the value of a state, with the clients of a cohort.
 
-        If the round does not aggregate, every client's output is delivered once, in any order.
+        If clients have outputs, that of each is delivered once, in any order.
         After an interruption nothing keeps running, except a user's function that does not return.
 
         Raises:

@@ -14,6 +14,7 @@ from tffc.language.type_parts import leaves
 from tffc.language.types import Type
 from tffc.language.values.concrete import to_python, to_value
 from tffc.runtime.effects.consent import check_consent, read_kinds
+from tffc.runtime.engines.client_states import data_type_of
 from tffc.runtime.engines.runtime import EngineRuntime
 from tffc.runtime.engines.sections import run_section
 from tffc.runtime.engines.showing import showing
@@ -78,8 +79,8 @@ class Process:
 
     @property
     def data_type(self) -> Type:
-        """The type of what each client holds."""
-        return self.steps.data_type
+        """The type of each client's data."""
+        return data_type_of(self.steps.data_type, self.steps.client_state_type)
 
     @property
     def output_type(self) -> Type:
@@ -88,8 +89,14 @@ class Process:
 
     @property
     def client_output_type(self) -> Type | None:
-        """The type of each client's final value; None if the round aggregates."""
+        """The type of each client's final value; None if clients have none."""
         return self.steps.client_output_type
+
+    @property
+    def client_state_type(self) -> Type | None:
+        """The type of the state that each client keeps from round to round; None if they keep
+        none."""
+        return self.steps.client_state_type
 
     def first_state(self) -> State:
         """Return the state before the first round.

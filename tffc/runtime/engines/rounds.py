@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tffc.runtime.data.source import ClientSource, Progress, no_progress
+from tffc.runtime.engines.client_states import ClientStates, HeldState, SourceWithStates
 from tffc.runtime.engines.engine import Cohort, Deliver, Engine
 from tffc.runtime.engines.evaluation import Evaluation
 from tffc.runtime.engines.state import State
@@ -35,7 +36,8 @@ class Round:
     """A finished round.
 
     It has its number, the clients that took part and those left out, the state after the round, the
-    server output, the result of an evaluation if there was one, and the time that was spent.
+    server output, the result of an evaluation if there was one, the time that was spent, and the
+    states of all clients after the round, if they keep any.
     """
 
     number: int
@@ -45,6 +47,7 @@ class Round:
     skipped: tuple[str, ...] = ()
     evaluation: Any = None
     spent: Spent = dataclasses.field(default_factory=Spent, compare=False)
+    client_states: ClientStates | None = dataclasses.field(default=None, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,8 +86,11 @@ def run_rounds(
     progress: Progress = no_progress,
     evaluation: Evaluation | None = None,
     least_clients: int = 0,
+    client_states: ClientStates | None = None,
 ) -> Iterator[Round]:
     """Run rounds from `state` on, each with the clients sampled for it, and yield them.
+
+    Clients that keep states begin with `client_states`, by default with the first ones.
 
     A round that would aggregate fewer than `least_clients` clients ends the run before anything of
     it is returned.  If an evaluation is due after a round, it is done before the round is yielded.
@@ -98,24 +104,52 @@ def run_rounds(
       FormError: the evaluation takes states of another type.
     """
     if evaluation is not None:
-        evaluation.check(engine.process.state_type)
+        evaluation.check(engine.process)
+    state_type = engine.process.client_state_type
+    if client_states is None and state_type is not None:
+        client_states = ClientStates(state_type)
     last = state.rounds + rounds
     for _ in range(rounds):
         number = state.rounds + 1
         names = sample(source.clients, sampling.clients, sampling.seed, number)
         cohort = Cohort(source, names, skip_bad_clients, deliver, progress, number, least_clients)
+        held: dict[str, HeldState] = {}
+        if client_states is not None:
+            cohort = _with_states(cohort, client_states, held)
         begun = time.perf_counter()
         outcome = engine.run_round(state.value, cohort)
         ended = time.perf_counter()
         state = State(outcome.state, engine.process.program, number)
+        if client_states is not None:
+            client_states = client_states.after(held)
         skipped = frozenset(outcome.skipped)
         took_part = tuple(name for name in names if name not in skipped)
         measured = measuring = None
         if evaluation is not None and evaluation.is_due(number, last):
-            measured = evaluation.measure(state.value, number)
+            measured = evaluation.measure(state.value, number, client_states)
             measuring = time.perf_counter() - ended
         spent = Spent(ended - begun, measuring, outcome.workers, outcome.parts, outcome.known)
-        yield Round(number, took_part, state, outcome.output, outcome.skipped, measured, spent)
+        yield Round(
+            number,
+            took_part,
+            state,
+            outcome.output,
+            outcome.skipped,
+            measured,
+            spent,
+            client_states,
+        )
+
+
+def _with_states(cohort: Cohort, states: ClientStates, held: dict[str, HeldState]) -> Cohort:
+    """Return a cohort whose clients have states beside their data; `held` takes their new ones."""
+
+    def deliver(client: str, state: Any) -> None:
+        held[client] = states.keep(cohort.round, client, state)
+        cohort.deliver(client, state)
+
+    source = SourceWithStates(cohort.source, states, cohort.clients)
+    return dataclasses.replace(cohort, source=source, deliver=deliver)
 
 
 def sample(clients: tuple[str, ...], count: int | None, seed: int, number: int) -> tuple[str, ...]:

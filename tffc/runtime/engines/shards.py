@@ -34,8 +34,8 @@ LEAST_ALONE = 8
 Merge: TypeAlias = Callable[[Any, Any], Any]
 
 Tell: TypeAlias = Callable[[Sequence[str], Sequence[Any] | None], None]
-"""A function that is called with clients that are done, and with their outputs (empty if the round
-aggregates), or None if the clients are left out."""
+"""A function that is called with clients that are done, and with their outputs (empty if they
+have none), or None if the clients are left out."""
 
 
 def shards_of(clients: Sequence[str], most: int | None = None) -> list[tuple[str, ...]]:
@@ -205,14 +205,13 @@ class ClientWork:
         return totals
 
     def _take(self, totals: Any, client: str, data: Any, tell: Tell) -> Any:
-        steps, outputs = self._steps, []
+        steps = self._steps
         with showing(self.shows), client_code():
-            if steps.client_output_type is not None:
-                outputs = [steps.work(data, self._sent)]
-            else:
-                totals = steps.work_and_accumulate(totals, data, self._sent, self._carried, client)
-        tell((client,), outputs)
-        return None if outputs else totals
+            totals, output = steps.work_and_accumulate(
+                totals, data, self._sent, self._carried, client
+            )
+        tell((client,), () if steps.client_output_type is None else (output,))
+        return totals if steps.aggregates else None
 
     def _run_batch(self, batch: Batch, tell: Tell) -> Any:
         steps, planner = self._steps.batches, self._planner
@@ -241,8 +240,8 @@ class ClientWork:
             planner.compiled(seconds)
         else:
             planner.measured(batch, seconds, lambda: self.time_alone(clients, seconds))
-        aggregates = self._steps.client_output_type is None
-        tell(clients, () if aggregates else [output for (output,) in apart])
+        has_outputs = self._steps.client_output_type is not None
+        tell(clients, [output for *_, output in apart] if has_outputs else ())
         return totals
 
     def time_alone(self, clients: Sequence[str], seconds: float) -> float:

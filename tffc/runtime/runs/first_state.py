@@ -10,8 +10,10 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 
+from tffc.runtime.engines.client_states import ClientStates
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.state import State, read_saved_state
+from tffc.runtime.runs.kept_states import states_of_run
 from tffc.runtime.runs.run_folder import find_state
 from tffc.runtime.runs.run_record import StateOrigin, digest_of
 from tffc.support.errors import DataError
@@ -19,11 +21,13 @@ from tffc.support.errors import DataError
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FirstState:
-    """A state for a process to begin with, its origin, and the file that holds it."""
+    """A state for a process to begin with, its origin, and the file that holds it; if it is that of
+    a run whose clients keep states, also these."""
 
     state: State
     origin: StateOrigin
     file: pathlib.Path
+    client_states: ClientStates | None = None
 
     @property
     def is_of_another_program(self) -> bool:
@@ -55,7 +59,18 @@ def read_first_state(path: pathlib.Path, process: Process, *, continues: bool) -
     origin = StateOrigin(
         about and about.program, 0 if about is None else about.rounds, _digest(file)
     )
-    return FirstState(state, origin, file)
+    return FirstState(state, origin, file, client_states_at(path, process))
+
+
+def client_states_at(path: pathlib.Path, process: Process) -> ClientStates | None:
+    """Return the states of clients in the folder of a run at a path; None if the path is no such
+    folder, or clients of the process keep none.
+
+    Raises:
+      DataError: the files cannot be read.
+    """
+    type = process.client_state_type
+    return None if type is None or not path.is_dir() else states_of_run(path, type)
 
 
 def _digest(file: pathlib.Path) -> str:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from tffc.runtime.data.arrays import Field
 from tffc.runtime.data.npz import open_npz
 from tffc.runtime.engines.state import MEMBER, About, about_state
-from tffc.runtime.runs.run_folder import CLIENTS, EVALUATIONS, OUTPUTS, STATE
+from tffc.runtime.runs.kept_states import CLIENTS
+from tffc.runtime.runs.run_folder import EVALUATIONS, OUTPUTS, STATE
 from tffc.runtime.runs.run_record import RUN, read_record
 from tffc.support.errors import DataError
 from tffc.support.files.reading import Identity

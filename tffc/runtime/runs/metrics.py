@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import importlib
 import math
-import pathlib
 import sys
 from collections.abc import Iterable, Mapping
 from typing import IO, Any, NamedTuple, Protocol
@@ -29,7 +27,6 @@ from tffc.language.values.concrete import flatten
 from tffc.runtime.data.arrays import extent
 from tffc.runtime.data.json_values import cell, finite, paths, to_json
 from tffc.runtime.engines.rounds import Round
-from tffc.support.errors import ExecutionError
 from tffc.support.files.strict_json import is_count, is_object, read_json
 from tffc.support.guards import is_dict, is_list
 from tffc.support.printable import json_text, printable
@@ -212,40 +209,6 @@ class CsvStream:
             self._writer.writerow({name: printable(name) for name in cells})
         self._writer.writerow(cells)
         self._stream.flush()
-
-
-class TensorBoard:
-    """The numbers of rows as TensorBoard scalars, written by TensorFlow's writer.
-
-    Tags begin with `metrics/`, `evaluation/` or, for the numbers of clients, `round/`.
-
-    Raises:
-      ExecutionError: TensorBoard is not installed.
-    """
-
-    def __init__(self, folder: pathlib.Path) -> None:
-        from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
-
-        try:
-            importlib.import_module("tensorboard")
-        except ModuleNotFoundError:
-            raise ExecutionError(
-                "E701",
-                "TensorBoard is not installed, and its log is written by it",
-                help="pip install tensorboard",
-            ) from None
-        self._tf = load_tensorflow()
-        self._writer = self._tf.summary.create_file_writer(str(folder))
-
-    def add(self, row: MetricsRow) -> None:
-        with self._writer.as_default(step=row.round):
-            self._tf.summary.scalar("round/clients", row.clients)
-            self._tf.summary.scalar("round/skipped", row.skipped)
-            for group, values in (("metrics", row.metrics), ("evaluation", row.evaluation)):
-                for name, value in values.items():
-                    if isinstance(value, (int, float)):
-                        self._tf.summary.scalar(f"{group}/{name}", value)
-        self._writer.flush()
 
 
 def curves(rows: Iterable[MetricsRow]) -> dict[str, list[tuple[int, float]]]:

@@ -5,17 +5,20 @@
     state.npz              the state after the last finished round
     outputs/round-N.npz    the server output of round N
     evaluations/           the same for the evaluation of the state after round N
-    clients/round-N/*.npz  each client's value after round N, if the form does not aggregate
+    clients/round-N/*.npz  each client's value after round N, if clients have one; if that is their
+                           state, only of clients whose last round it was
     metrics.jsonl          a line for each round: its number, the clients, the server output
     observed.jsonl         a line for each round: how long it took, which clients were left out
     commands.jsonl         a line for each command that finished rounds, with its date
+    tracked.jsonl          a line for each round that a tracker has got, with its name for the run
     run.lock               exists while a process writes to the folder
 
 The `.json` and `.npz` files are written atomically; the `.jsonl` files are appended to.  The files
 of a round are written first, its state beside that of the round before.  Then `run.json` is
 replaced, which commits the round.  Last, the new state replaces the old one.  Continuing a run
 completes that last step if necessary, and removes the files of an unfinished round.
-`observed.jsonl` is written after the commit, on a best-effort basis, as is `commands.jsonl`.
+`observed.jsonl` is written after the commit, on a best-effort basis, as are `commands.jsonl` and
+`tracked.jsonl`.
 
 Somebody may have changed the folder meanwhile.  Nothing is written outside of it: none of its files
 and folders may be a link, and only the folders of a run's rounds are written to.
@@ -30,7 +33,6 @@ import pathlib
 import re
 import socket
 import stat
-import urllib.parse
 from collections.abc import Generator, Mapping
 from typing import Any
 
@@ -38,10 +40,12 @@ from tffc.language.type_parts import leaves
 from tffc.language.types import Type
 from tffc.runtime.data.arrays import ArrayLayout
 from tffc.runtime.data.npz import encode_npz
+from tffc.runtime.engines.client_states import ClientStates
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round
 from tffc.runtime.engines.state import State, encode_state, read_state
 from tffc.runtime.runs.command_record import COMMANDS, CommandRecord, add_command
+from tffc.runtime.runs.kept_states import CLIENTS, StateFile, file_of, remove_file, state_files
 from tffc.runtime.runs.metrics import MetricsRow, row_of
 from tffc.runtime.runs.metrics_file import MetricsFile
 from tffc.runtime.runs.observed import OBSERVED, Observed, add_observed
@@ -61,15 +65,16 @@ from tffc.runtime.runs.run_record import (
     reading,
     sha256,
 )
+from tffc.runtime.runs.tracked import TRACKED
 from tffc.support.errors import DataError
 from tffc.support.files import atomic, locks
 from tffc.support.files.reading import kind_of, read_regular
 
 STATE, METRICS, LOCK = "state.npz", "metrics.jsonl", "run.lock"
-OUTPUTS, EVALUATIONS, CLIENTS = "outputs", "evaluations", "clients"
+OUTPUTS, EVALUATIONS = "outputs", "evaluations"
 TENSORBOARD = "tensorboard"
 
-FILES = (RUN, SOURCE, STATE, METRICS, OBSERVED, BATCHING, COMMANDS)
+FILES = (RUN, SOURCE, STATE, METRICS, OBSERVED, BATCHING, COMMANDS, TRACKED)
 FOLDERS = (OUTPUTS, EVALUATIONS, CLIENTS, TENSORBOARD)
 
 ROUND = re.compile(r"round-([0-9]+)(\.npz)?")
@@ -104,6 +109,8 @@ class RunFolder:
         self._command: CommandRecord | None = None
         self.batching: Mapping[str, bool] = {}
         """What the run has measured about batches; see `Batching`."""
+        self.client_states: ClientStates | None = None
+        """The states of clients after the last finished round, once begun, if they keep any."""
 
     def begin(
         self,
@@ -113,11 +120,13 @@ class RunFolder:
         resume: bool,
         origin: StateOrigin | None = None,
         command: CommandRecord | None = None,
+        client_states: ClientStates | None = None,
     ) -> State | None:
         """Lock the folder, and return the state to continue from; None before the first round.
 
-        A new run begins with the state `first`, if there is one, and records its origin.  The
-        command is recorded with its first finished round, if it is given.
+        A new run begins with the state `first`, if there is one, and records its origin; its
+        clients begin with `client_states`, if they keep any.  The command is recorded with its
+        first finished round, if it is given.
 
         Raises:
           DataError: the folder holds a run and `resume` is not set, or it holds another run;
@@ -129,7 +138,9 @@ class RunFolder:
             self._check_kinds()
             record = read_record(self.path)
             if record is None:
-                return self._begin_new(identity, first, origin)
+                begins = self._begin_new(identity, first, origin)
+                self._begin_states(client_states)
+                return begins
             if not resume:
                 raise DataError(
                     "E920",
@@ -162,6 +173,7 @@ class RunFolder:
                 os.replace(state, atomic.staged(state))
             (self.path / RUN).unlink()
             (self.path / SOURCE).unlink()
+            (self.path / TRACKED).unlink(missing_ok=True)
             atomic.remove_leftovers(self.path)
 
     def save(self, finished: Round) -> None:
@@ -186,6 +198,7 @@ class RunFolder:
         assert self._record is not None
         self._commit(self._record, finished.state)
         self._is_new = False
+        self._replace_states(finished)
         with contextlib.suppress(OSError):
             add_observed(self.path, Observed.of(finished))
             if self._command is not None:
@@ -196,8 +209,48 @@ class RunFolder:
         """Write a client's value after a round; raises the same errors as `save`."""
         type = self.process.client_output_type
         assert type is not None
-        file = urllib.parse.quote(client, safe=" ", errors="surrogateescape") + ".npz"
-        self._save(self.path / CLIENTS / f"round-{number}" / file, value, type)
+        self._save(file_of(self.path / CLIENTS, number, client), value, type)
+
+    def _keep_state(self, number: int, client: str, state: Any) -> StateFile:
+        """Write a client's state after a round; raises the same errors as `save`."""
+        self.save_client(number, client, state)
+        type = self.process.client_state_type
+        assert type is not None
+        return StateFile(file_of(self.path / CLIENTS, number, client), type)
+
+    def _begin_states(self, states: ClientStates | None) -> None:
+        """Begin a new run with these states of its clients, if they keep any."""
+        type = self.process.client_state_type
+        if type is not None:
+            held = (states or ClientStates(type)).held
+            files = {name: self._keep_state(0, name, one.read()) for name, one in held.items()}
+            self.client_states = ClientStates(type, files, self._keep_state)
+
+    def _restore_states(self, rounds: int) -> None:
+        """Find the states of clients after a round, and remove those that they have replaced."""
+        type = self.process.client_state_type
+        if type is None:
+            return
+        files: dict[str, pathlib.Path] = {}
+        with reading(self.path / CLIENTS):
+            for client, file in state_files(self.path / CLIENTS, rounds):
+                replaced, files[client] = files.get(client), file
+                if replaced is not None:
+                    remove_file(replaced)
+        held = {client: StateFile(file, type) for client, file in files.items()}
+        self.client_states = ClientStates(type, held, self._keep_state)
+
+    def _replace_states(self, finished: Round) -> None:
+        """Remove the states that those after a committed round have replaced."""
+        before, after = self.client_states, finished.client_states
+        if before is None or after is None:
+            return
+        for client in finished.clients:
+            replaced = before.held.get(client)
+            if isinstance(replaced, StateFile) and replaced != after.held.get(client):
+                with contextlib.suppress(OSError):  # continuing the run removes it
+                    remove_file(replaced.path)
+        self.client_states = after
 
     def rows(self) -> list[MetricsRow]:
         """Return the metrics of the finished rounds."""
@@ -234,8 +287,8 @@ class RunFolder:
     def _begin_new(
         self, identity: RunIdentity, first: State | None, origin: StateOrigin | None
     ) -> State | None:
-        for name in (STATE, METRICS, OUTPUTS, EVALUATIONS, CLIENTS, OBSERVED, BATCHING, COMMANDS):
-            if os.path.lexists(self.path / name):
+        for name in (*FILES, *FOLDERS):
+            if name not in (RUN, SOURCE, TENSORBOARD) and os.path.lexists(self.path / name):
                 raise DataError(
                     "E861",
                     f"the folder {self.path} holds {name}, and no {RUN} that says of which run",
@@ -281,6 +334,7 @@ class RunFolder:
                 raise altered(self._metrics.path, "does not hold the rows that the run wrote")
         with _writing(self.path):
             self._remove_unfinished(record.rounds + 1)
+        self._restore_states(record.rounds)
         return state
 
     def _check_rounds(self, last: int) -> None:

@@ -40,8 +40,9 @@ KEEP_A_TENSOR = (
 )
 
 USE_KERAS_2 = (
-    "tff.learning 0.87 takes models, losses and metrics of Keras 2: pip install tf_keras, and set "
-    "the environment variable TF_USE_LEGACY_KERAS=1 before TensorFlow is imported"
+    "this part of tff.learning 0.87 knows Keras 2 only: pip install tf_keras, and set the "
+    "environment variable TF_USE_LEGACY_KERAS=1 before TensorFlow is imported, as `tffc python` "
+    "does"
 )
 
 USE_AN_OPTIMIZER = (
@@ -130,6 +131,7 @@ def _tensorflow_name(name: str) -> str:
 
 _LIBRARY_MISTAKES = {
     "object has no attribute '_is_compiled'": USE_KERAS_2,
+    "'Variable' object has no attribute 'read_value'": USE_KERAS_2,
     "'(function|type|SGD|Adam|Adagrad|RMSprop)' object has no attribute 'initialize'": (
         USE_AN_OPTIMIZER
     ),

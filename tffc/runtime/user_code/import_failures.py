@@ -67,6 +67,14 @@ def import_failure(source: str, error: BaseException) -> LoadError:
     )
 
 
+def advice(source: str, error: BaseException) -> str | None:
+    """Return the likely fix for an exception that a script raised, whatever that is; or None."""
+    try:
+        return _read_exception(source, error)[3]
+    except Exception:  # noqa: BLE001  (its class may be the user's)
+        return None
+
+
 def _read_exception(
     source: str, error: BaseException
 ) -> tuple[str, str, str | None, str | None, Span | None]:

@@ -16,6 +16,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from tffc.runtime.frameworks.tensorflow.deferred import deferring
 from tffc.runtime.frameworks.tensorflow.quiet import keep_quiet, may_speak, quiet
 from tffc.support.errors import ExecutionError
 
@@ -40,7 +41,7 @@ def load_tensorflow() -> TensorFlow:
         return loaded
     keep_quiet()
     try:
-        with quiet():
+        with quiet(), deferring():
             load_libraries()
             loaded = importlib.import_module("tensorflow")
     except Exception as error:
@@ -229,7 +230,7 @@ class _QuietLoader(Loader):
         module.__loader__ = self.loader
         assert module.__spec__ is not None
         module.__spec__.loader = self.loader
-        with quiet():
+        with quiet(), deferring():
             load_libraries()
             self.loader.exec_module(module)
 

@@ -1,0 +1,60 @@
+"""Clients that keep states, from Python."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tffc
+from tests.runtime.engines.programs import bounded, tallied, totals
+from tffc.api.runs import Run
+from tffc.support.errors import TffcError
+
+DATA = {"ada": np.int32(1), "bob": np.int32(10)}
+
+
+def begun(rounds: int = 2, **others: Any) -> Run:
+    return tffc.run(tallied, list(DATA.values()), rounds, state=3, **others)
+
+
+def test_a_run_has_the_states_of_its_clients() -> None:
+    run = begun().finish()
+    assert dict(run.client_states or {}) == {"0": 2, "1": 20}
+
+
+@pytest.mark.parametrize("begin", ["run", "round", "folder", "dict"])
+def test_a_run_begins_with_the_states_of_another(begin: str, tmp_path: pathlib.Path) -> None:
+    first = begun(out=tmp_path / "run").finish()
+    states = {
+        "run": first,
+        "round": first.last,
+        "folder": tmp_path / "run",
+        "dict": {"0": 2, "1": 20},
+    }[begin]
+    second = begun(1, client_states=states, out=tmp_path / "second").finish()
+    assert dict(second.client_states or {}) == {"0": 3, "1": 30}
+    again = begun(1, client_states=tmp_path / "second").finish()
+    assert dict(again.client_states or {}) == {"0": 4, "1": 40}
+
+
+def test_the_states_of_clients_belong_to_the_state_of_a_run() -> None:
+    first = begun().finish()
+    more = tffc.run(tallied, list(DATA.values()), 1, state=first).finish()
+    assert dict(more.client_states or {}) == {"0": 3, "1": 30}
+    assert dict(first.client_states or {}) == {"0": 2, "1": 20}
+
+
+def test_an_evaluation_has_the_states(tmp_path: pathlib.Path) -> None:
+    data = list(DATA.values())
+    run = tffc.run(tallied, data, 2, state=3, evaluate=totals, evaluate_data=data)
+    assert [each.evaluation for each in run] == [11, 22]
+
+
+def test_states_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(TffcError, match="the state of client 0"):
+        begun(1, client_states={"0": 1.5})
+    with pytest.raises(TffcError, match="clients of this program keep no states"):
+        tffc.run(bounded, [1, 2], 1, client_states={"0": 1})

@@ -1,0 +1,1 @@
+"""Programs beside tffc in which people watch runs: TensorBoard, MLflow, Weights & Biases."""

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 import tffc
 from tests.algorithms import lines
+from tffc.support.errors import LanguageValueError
 
 algorithms = tffc.algorithms
 SIZES = (6, 3, 8)
@@ -96,6 +97,37 @@ def test_a_keras_model_is_trained_as_by_keras(
     np.testing.assert_allclose(run.output["loss"], sum(loss for _, loss, _ in alone) / count, 1e-4)
     np.testing.assert_allclose(run.output["accuracy"], sum(r for _, _, r in alone) / count)
     assert bundle.prove(training).is_proved
+
+
+@pytest.mark.parametrize("name", ["keras", "tf_keras"])
+def test_a_model_made_again_has_weights_of_the_same_names(name: str, visits: pd.DataFrame) -> None:
+    library: Any = pytest.importorskip(name)
+    first, second = (
+        list(
+            algorithms.Model.from_keras(
+                library.Sequential(
+                    [library.Input([2]), network(library), library.layers.Dense(1, name="last_2")]
+                ),
+                visits,
+                x=["age", "dose"],
+                y="ill",
+                loss="mse",
+            ).weights
+        )
+        for _ in range(2)
+    )
+    assert first == second
+    assert first[0] == "dense_kernel"
+    assert first[-1] == "last_2_bias"
+    assert "dense_1_kernel" in first
+    assert "batch_normalization_gamma" in first
+
+
+def test_a_model_of_tf_keras_that_is_not_built_is_refused(visits: pd.DataFrame) -> None:
+    library: Any = pytest.importorskip("tf_keras")
+    unbuilt = library.Sequential([library.layers.Dense(1)])
+    with pytest.raises(LanguageValueError, match="is not built, so it has no weights yet"):
+        algorithms.Model.from_keras(unbuilt, visits, x="age", y="ill", loss="mse")
 
 
 def test_keras_bundles_are_verified(visits: pd.DataFrame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -26,7 +27,7 @@ def keras_model(
 ) -> M:
     """Return the model of a Keras model; see `Model.from_keras`."""
     load_tensorflow()
-    is_function = callable(source) and not hasattr(source, "trainable_weights")
+    is_function = callable(source) and not hasattr(type(source), "trainable_weights")
     network: Any = call_theirs(source) if is_function else source
     keras = _keras_of(network)
     _check_built(network)
@@ -163,7 +164,7 @@ def _keras_of(network: Any) -> Any:
     """
     for package in ("keras", "tf_keras"):
         if any(each.__module__.startswith(f"{package}.") for each in type(network).__mro__):
-            if hasattr(network, "trainable_weights"):
+            if hasattr(type(network), "trainable_weights"):
                 return importlib.import_module(package)
     raise LanguageTypeError(
         "E714",
@@ -184,13 +185,38 @@ def _check_built(network: Any) -> None:
 def _named(network: Any) -> Arrays:
     """Return the weights by names such as `hidden_kernel`, in the order of `model.weights`."""
     paths = [
-        getattr(weight, "path", None) or weight.name.partition(":")[0] for weight in network.weights
+        (getattr(weight, "path", None) or weight.name.partition(":")[0]).split("/")
+        for weight in network.weights
     ]
-    short = ["_".join(path.split("/")[-2:]) for path in paths]
-    names = short if len(set(short)) == len(short) else [path.replace("/", "_") for path in paths]
+    numbered = _numbered(network, [part for path in paths for part in path[:-1]])
+    paths = [[*(numbered.get(part, part) for part in path[:-1]), path[-1]] for path in paths]
+    short = ["_".join(path[-2:]) for path in paths]
+    names = short if len(set(short)) == len(short) else ["_".join(path) for path in paths]
     if len(set(names)) < len(names):
         names = [f"{name}_{number}" for number, name in enumerate(names)]
     return OrderedDict(zip(names, network.weights, strict=True))
+
+
+def _numbered(network: Any, parts: list[str]) -> dict[str, str]:
+    """Return names for those parts of paths that Keras has numbered.
+
+    Keras counts all layers of a process, so the same model has other names when it is made again.
+    These count the layers of the model.
+    """
+    layers, automatic = [network], dict[str, str]()
+    for layer in layers:
+        layers += getattr(layer, "layers", ())
+        kind = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])", "_", type(layer).__name__)
+        if re.fullmatch(re.escape(kind.lower()) + r"(_\d+)?", layer.name):
+            automatic[layer.name] = kind.lower()
+    counts: dict[str, int] = {}
+    numbered: dict[str, str] = {}
+    for part in parts:
+        if part in automatic and part not in numbered:
+            kind = automatic[part]
+            count = counts[kind] = counts.get(kind, -1) + 1
+            numbered[part] = f"{kind}_{count}" if count else kind
+    return numbered
 
 
 def _column_names(x: Any) -> list[str]:

@@ -49,7 +49,7 @@ class Saveable(Protocol):
     def save(self, path: pathlib.Path) -> None: ...
 
 
-class KerasModel(Saveable, Protocol):
+class BuiltModel(Saveable, Protocol):
     """What is used of a Keras model."""
 
     name: str
@@ -66,7 +66,7 @@ class Placed:
     by_name: bool
 
 
-def make_model(target: str | Callable[[], object]) -> KerasModel:
+def make_model(target: str | Callable[[], object]) -> BuiltModel:
     """Return the Keras model that a function makes, given itself or as `MODULE:NAME`.
 
     Raises:
@@ -103,7 +103,7 @@ def _function_at(target: str) -> object:
         return None
 
 
-def _is_model(value: object) -> TypeGuard[KerasModel]:
+def _is_model(value: object) -> TypeGuard[BuiltModel]:
     return all(hasattr(value, name) for name in ("name", "weights", "set_weights", "save"))
 
 
@@ -131,7 +131,7 @@ class _Tensor:
         return f"{self.name} {self.type}"
 
 
-def set_weights(model: KerasModel, part: StatePart) -> Placed:
+def set_weights(model: BuiltModel, part: StatePart) -> Placed:
     """Set the weights of a Keras model from a part of a state.
 
     Raises:

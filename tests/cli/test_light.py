@@ -110,3 +110,8 @@ def test_a_bundle_runs_without_the_front_end(folder: pathlib.Path) -> None:
     above = ("tffc.assurance", "tffc.explorer", "tffc.frontend", "tffc.tff")
     assert "tffc.runtime.engines.local" in ours
     assert not {name for name in ours if name.startswith(above)}
+
+
+def test_naming_the_algorithms_loads_no_framework(tmp_path: pathlib.Path) -> None:
+    names = loaded(tmp_path, "import tffc; tffc.algorithms.Adam(0.1), tffc.algorithms.Model")
+    assert names.isdisjoint({*HEAVY, "keras", "tf_keras", "pandas"})

@@ -43,7 +43,7 @@ def rounds() -> dict[str, Any]:
 
     ours = model(keras)
     averaging = algorithms.federated_averaging(ours, RATE, **OPTIONS)
-    programs = {
+    programs: dict[str, Any] = {
         "federated averaging": averaging,
         "with momentum": algorithms.SGD(1.0, 0.9),
         "with Adam": algorithms.Adam(0.01),
@@ -57,10 +57,11 @@ def rounds() -> dict[str, Any]:
         "personalised": algorithms.personalised_evaluation(ours, averaging, RATE, **OPTIONS),
     }
     for name, program in programs.items():
+        own: dict[str, Any] | None = program if isinstance(program, dict) else None
         if isinstance(program, algorithms.Optimizer):
-            program = {"server_optimizer": program}
-        if isinstance(program, dict):
-            programs[name] = algorithms.federated_averaging(ours, RATE, **OPTIONS, **program)
+            own = {"server_optimizer": program}
+        if own is not None:
+            programs[name] = algorithms.federated_averaging(ours, RATE, **OPTIONS, **own)
     return programs
 
 

@@ -14,8 +14,12 @@ import pytest
 import tffc
 from tests.cli.conftest import Run
 from tests.refusals import error_without_place
+from tffc.api import running
+from tffc.backends.bundle.bundle import Bundle
+from tffc.cli import runnable
 from tffc.cli.runnable import KEPT, cache_folder
-from tffc.support.errors import LanguageValueError
+from tffc.runtime.data.clients import source_of
+from tffc.support.errors import DataError, LanguageValueError
 
 MODULE = """\
 import collections
@@ -103,6 +107,41 @@ def test_a_program_is_compiled_once(run: Run, module: str, write: Write) -> None
     )
     assert table(run, *args) == first.replace("7", "4")
     assert len(cached()) == 2
+
+
+def never(program: object, form: str) -> Bundle:
+    raise AssertionError("it must not be compiled")
+
+
+def test_data_is_checked_before_a_program_is_compiled(
+    run: Run, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez("data/client3.npz", np.float32(0.5))
+    monkeypatch.setattr(runnable, "compiled", never)
+    refused = run("run", f"{module}:counting", "--data", "data", "--rounds", "1").refusal
+    assert refused.startswith("error[E677]: data/client3.npz")
+    monkeypatch.setattr(running, "compiled", never)
+    with pytest.raises(DataError, match="is a dict of 1 elements, but should be"):
+        tffc.run(f"{module}:counting", [{"x": np.zeros(3)}])
+
+
+class Held:
+    """What tffc uses of a `ClientData`."""
+
+    client_ids = ("ada",)
+
+    def create_tf_dataset_for_client(self, name: str) -> list[object]:
+        return [{"x": np.zeros(2, np.float32)}]
+
+
+def test_data_of_a_client_data_can_be_preprocessed(module: str) -> None:
+    batches = tffc.SequenceType({"x": tffc.TensorType(np.float32, [None, 2])})
+    with pytest.raises(DataError) as refused:
+        source_of(Held(), batches).read("ada")
+    assert refused.value.help == (
+        "the elements are batches of examples: batch the dataset, dataset.batch(20); "
+        "data.preprocess(f) does so, where f prepares the dataset of each client"
+    )
 
 
 def test_a_damaged_bundle_of_the_cache_is_replaced(run: Run, module: str) -> None:

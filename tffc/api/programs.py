@@ -12,12 +12,14 @@ from collections.abc import Callable, Collection, Generator, Mapping
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle
+from tffc.backends.forms.kinds import form_for, load_form
 from tffc.backends.forms.queries import as_round, rank_as_round
 from tffc.graphs.proto.encoding import MAX_MESSAGE
 from tffc.language import wire
 from tffc.language.nodes import Node, NodeBase
 from tffc.language.notation import SectionFolder, parse
-from tffc.language.types import FunctionType
+from tffc.language.type_parts import local_type
+from tffc.language.types import FunctionType, StructType, Type
 from tffc.runtime.effects.consent import read_kinds
 from tffc.support.errors import LanguageTypeError, LanguageValueError, LoadError, WireError
 from tffc.support.files.reading import read_named
@@ -58,6 +60,19 @@ class Program:
     def as_round(self, form: str | None) -> Program:
         """Return the program as the round that it means; see `tffc.backends.forms.queries`."""
         return dataclasses.replace(self, computation=as_round(self.computation, form))
+
+    def data_type(self, form: str | None) -> Type:
+        """Return the type of each client's data in the round, whatever the form.
+
+        Raises:
+          FormError: it is not a round of the form, or of the form for its output if that is None.
+        """
+        target = load_form(form or form_for(self.computation))
+        target.check_signature(self.computation)
+        type = self.computation.type
+        assert isinstance(type, FunctionType)
+        assert isinstance(type.parameter, StructType)
+        return target.data_type(local_type(type.parameter[1]))
 
     def parts(self) -> dict[str, Node]:
         """Return the programs by name."""

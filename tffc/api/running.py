@@ -16,9 +16,10 @@ from tffc.api.programs import OpenedBundle, Source, opened, or_missing_bundle, o
 from tffc.api.runs import IN_PYTHON, Run, WrittenTypes, client_states_of, state_of
 from tffc.backends.bundle.bundle import Bundle
 from tffc.deploy.engines import choose_engine
-from tffc.language.types import to_type
+from tffc.language.types import Type, to_type
 from tffc.language.values.concrete import to_python
 from tffc.runtime.data.clients import Data, source_of
+from tffc.runtime.data.source import ClientSource
 from tffc.runtime.effects.consent import check_can_run, read_kinds
 from tffc.runtime.engines.engine import OFF, Batching
 from tffc.runtime.engines.process import Process, check_beginning
@@ -128,7 +129,14 @@ def run(
         )
     kinds = _trackers(track, out)
     name = os.fspath(program) if is_path(program) else getattr(program, "name", "") or IN_PYTHON
-    process, types = _process(program, form, allow_effects)
+    sources: list[ClientSource] = []
+
+    def check_data(type: Type) -> None:
+        sources.append(source_of(data, type))
+        if not skip_bad_clients:
+            _check_first(sources[0])
+
+    process, types = _process(program, form, allow_effects, check_data)
     choice = choose_engine(
         engine,
         workers,
@@ -151,7 +159,7 @@ def run(
         evaluation_type = written.output
     plan = RunPlan(
         process,
-        source_of(data, process.data_type),
+        sources[0] if sources else source_of(data, process.data_type),
         choice,
         Sampling(clients_per_round, seed),
         evaluation,
@@ -200,10 +208,24 @@ def _warn(text: str) -> None:
     warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
+def _check_first(source: ClientSource) -> None:
+    """Check that the data of the first client has the program's type, where that can be checked."""
+    check = getattr(source, "check", None)
+    if callable(check):
+        for client in source.clients[:1]:
+            check(client)
+
+
 def _process(
-    program: Process | Bundle | Source, form: str | None, allow_effects: Collection[str]
+    program: Process | Bundle | Source,
+    form: str | None,
+    allow_effects: Collection[str],
+    check: Callable[[Type], None] | None = None,
 ) -> tuple[Process, WrittenTypes]:
-    """Return the process of a program, and the types as its author wrote them."""
+    """Return the process of a program, and the types as its author wrote them.
+
+    Before a program is compiled, `check` is called with the type of each client's data.
+    """
     if isinstance(program, Process):
         return program, WrittenTypes.of(program, None)
     program = opened(program, form)
@@ -221,6 +243,8 @@ def _process(
     if source.allow_effects is not None:
         check_can_run(source.parts())
         allowed |= source.allow_effects
+    if check is not None:
+        check(source.data_type(form))
     is_own = source.allow_effects is None
     process = Process(compiled(source, form), allowed, is_own=is_own)
     return process, WrittenTypes.of(process, source.signature)

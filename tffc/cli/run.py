@@ -76,7 +76,14 @@ def run(
     _refuse_options_of_others(kind, workers, batches)
     saving = OutputOptions(**options)
     share_cores(clients_per_round, workers, batches)
-    runnables = {"": read_runnable(program, form)}
+    opened: list[CheckedSource] = []
+
+    def check_data(type: Type) -> None:
+        opened.append(_open_source(data, type, None))
+        if not skip_bad_clients:
+            _check_clients(opened[0])
+
+    runnables = {"": read_runnable(program, form, check_data if pack is None else None)}
     if evaluate is not None:
         runnables["evaluation."] = read_runnable(evaluate, None)
     if require_proof:
@@ -89,8 +96,8 @@ def run(
     check_needs(runnables, allow_effects, begins=begins)
     process = runnables[""].process(allow_effects)
     _check_aggregates(process, evaluate)
-    source = _open_source(data, process.data_type, pack)
-    if not skip_bad_clients:
+    source = opened[0] if opened else _open_source(data, process.data_type, pack)
+    if not opened and not skip_bad_clients:
         _check_clients(source)
     choice = choose_engine(
         engine,

@@ -24,14 +24,13 @@ from collections.abc import Callable, Mapping
 from tffc.api.compiling import compiled
 from tffc.api.programs import Program, or_missing_bundle
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
-from tffc.backends.forms.kinds import form_for, load_form
+from tffc.backends.forms.kinds import form_for
 from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
 from tffc.cli.progress import step
 from tffc.cli.sources import read_round, refuse_form_of_bundle
 from tffc.language import wire
-from tffc.language.type_parts import local_type
-from tffc.language.types import FunctionType, StructType, Type
+from tffc.language.types import Type
 from tffc.language.wire.python_functions import has_python_functions
 from tffc.runtime.effects.consent import check_can_run
 from tffc.runtime.engines.process import Process, check_beginning, steps_of_bundle
@@ -72,10 +71,13 @@ class Runnable:
             return Process(self.bundle, allow_effects, is_own=self.is_own)
 
 
-def read_runnable(source: str, form: str | None) -> Runnable:
+def read_runnable(
+    source: str, form: str | None, check: Callable[[Type], object] | None = None
+) -> Runnable:
     """Return the bundle in a folder, or that of a program compiled to a form.
 
-    If `form` is None, it is chosen by the type of the program's result.
+    If `form` is None, it is chosen by the type of the program's result.  Before a program is
+    compiled, `check` is called with the type of each client's data.
 
     Raises:
       click.UsageError: a form is given, and `source` is a bundle.
@@ -89,6 +91,8 @@ def read_runnable(source: str, form: str | None) -> Runnable:
         program = read_round(source, form)
     if program.allow_effects is not None:
         check_can_run(program.parts())
+    if check is not None:
+        check(program.data_type(form))
     bundle = _compiled(program, form or form_for(program.computation))
     name = f"{source}:{program.name}" if program.passed_over else source
     return Runnable(bundle, is_own=program.allow_effects is None, name=name)
@@ -104,12 +108,7 @@ def data_type(source: str) -> Type:
     if os.path.isdir(source):
         return steps_of_bundle(read_bundle(pathlib.Path(source))).data_type
     with or_missing_bundle(source):
-        program = read_round(source, None)
-    load_form(form_for(program.computation)).check_signature(program.computation)
-    type = program.computation.type
-    assert isinstance(type, FunctionType)
-    assert isinstance(type.parameter, StructType)
-    return local_type(type.parameter[1])
+        return read_round(source, None).data_type(None)
 
 
 def check_needs(

@@ -28,7 +28,7 @@ from tffc.language.assignability import difference_notes
 from tffc.language.calls import element
 from tffc.language.nodes import Node
 from tffc.language.type_parts import distinct_leaves, local_type
-from tffc.language.types import CLIENTS, FederatedType, StructType, TensorType
+from tffc.language.types import CLIENTS, FederatedType, StructType, TensorType, Type
 from tffc.support.errors import FormError
 
 SIGNATURE = "(<S@SERVER,{<D,K>}@CLIENTS> -> <S@SERVER,{K}@CLIENTS,X@SERVER>)"
@@ -81,6 +81,10 @@ class ClientStateForm(MapReduceForm):
             )
         _check_taken(program, local_type(struct(signature.parameter)[1]), kept)
         check_output(program, result[2], SIGNATURE, 2)
+
+    @classmethod
+    def data_type(cls, held: Type) -> Type:
+        return struct(held)[0]
 
     def _written_results(self, writer: RoundWriter, worked: Node, updated: Node) -> Node:
         return writer.results(updated, element(worked, KEPT))

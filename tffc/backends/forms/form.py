@@ -165,6 +165,11 @@ class Form(abc.ABC):
         """
 
     @classmethod
+    def data_type(cls, held: Type) -> Type:
+        """Return the type of a client's data, from that of all that it holds in a round."""
+        return held
+
+    @classmethod
     @abc.abstractmethod
     def build(cls, program: StagedRound, *, allow_impure_duplicates: bool = False) -> Self:
         """Return the form of a round.

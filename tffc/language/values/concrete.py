@@ -148,6 +148,10 @@ def to_value(
     return run(ValueReader(what, endless=endless).read(source, type, None))
 
 
+DATASETS_OF_CLIENTS = "[data.create_tf_dataset_for_client(name) for name in data.client_ids[:10]]"
+"""The datasets of some clients of a `ClientData` of `tff.simulation.datasets`."""
+
+
 class ValueReader:
     """Converts one Python object to a value.
 
@@ -179,6 +183,8 @@ class ValueReader:
             case FederatedType(all_equal=False) if type.placement is CLIENTS:
                 if not is_listing(source):
                     help = "give a list with one value for each client"
+                    if hasattr(source, "create_tf_dataset_for_client"):
+                        help = f"{help}: {DATASETS_OF_CLIENTS}"
                     raise self._misfit(source, type, place, help)
                 members = yield self._each(source, type.member, place)
                 return Federated(tuple(members), all_equal=False)
@@ -296,7 +302,8 @@ class ValueReader:
         else:
             array = self._array(source, type.element_type)
         if array is None or not shape_is_assignable(type.shape, array.shape):
-            raise self._misfit(source, type, place, _conversion(source, type))
+            help = _conversion(source, type) or _array_help(source, type, self.in_sequence)
+            raise self._misfit(source, type, place, help)
         return array[()] if array.shape == () else array
 
     def _nested_array(
@@ -347,6 +354,8 @@ class ValueReader:
 
 def _listing(source: object) -> str:
     """Return the help for an iterable that is not accepted as a sequence."""
+    if hasattr(source, "create_tf_dataset_for_client"):
+        return "give the dataset of a client: data.create_tf_dataset_for_client(client_id)"
     if is_array(source) and source.ndim:
         return "a sequence takes its elements one by one: give list(x) in place of the array x"
     return "give a list of elements, or a tf.data.Dataset"
@@ -458,6 +467,24 @@ def _conversion(source: object, type: TensorType) -> str | None:
         return None
     package = "ml_dtypes" if type.element_type is DType.BFLOAT16 else "np"
     return f"convert it first, for example {package}.{type.element_type}(...)"
+
+
+def _array_help(source: object, type: TensorType, in_sequence: bool) -> str | None:
+    """Return the help for an array that becomes a tensor of the type if it is batched or cast."""
+    if not is_array(source) or type.shape is None:
+        return None
+    help: list[str] = []
+    first, *rest = type.shape or (0,)
+    if in_sequence and first is None and shape_is_assignable(tuple(rest), source.shape):
+        help.append("the elements are batches of examples: batch the dataset, dataset.batch(20)")
+    elif not shape_is_assignable(type.shape, source.shape):
+        return None
+    kinds = {source.dtype.kind, type.element_type.dtype.kind}
+    if source.dtype != type.element_type.dtype and (kinds <= set("iu") or kinds == {"f"}):
+        name = type.element_type
+        cast = f"x.astype(np.{name})"
+        help.append(f"cast it: {f'tf.cast(x, tf.{name}) in dataset.map, or ' * in_sequence}{cast}")
+    return "; ".join(help) or None
 
 
 def _is_out_of_range(source: object, dtype: DType) -> bool:

@@ -25,7 +25,7 @@ from tffc.runtime.data.cells import Rules
 from tffc.runtime.data.columns import Column, array_column, columns_of
 from tffc.runtime.data.memory import Groups, MemoryTable
 from tffc.runtime.data.table import TableClients
-from tffc.support.errors import DataError
+from tffc.support.errors import DataError, LanguageTypeError
 from tffc.support.guards import Array, is_array, is_listing, is_mapping, is_numpy
 from tffc.support.trampoline import Task, run
 
@@ -195,14 +195,19 @@ def _has_shapes(dataset: Any) -> bool:
 def _stacked(
     dataset: Any, type: SequenceType, reader: ClientReader, place: AccessPath
 ) -> Stacked | None:
-    """Return a dataset's elements, read many at once; None if they must be read one by one."""
+    """Return a dataset's elements, read many at once; None if they must be read one by one, or do
+    not have the type."""
     tensors = leaves(type.element)
     if not all(isinstance(t, TensorType) and t.shape is not None for t in tensors) or not tensors:
         return None
     batched = _batched(type.element)
     parts: list[Sequence[Any]] = []
     for batch in dataset.batch(BATCH).as_numpy_iterator():
-        value = run(reader.read(batch, batched, (place, len(parts) * BATCH)))
+        try:
+            value = run(reader.read(batch, batched, (place, len(parts) * BATCH)))
+        except LanguageTypeError:
+            # One by one, the elements themselves are refused.
+            return None
         parts.append(layout(batched).flatten(value))
     if not parts:
         return None

@@ -67,6 +67,7 @@ class PythonValues:
                 )
         self.clients = tuple(sorted(names))
         self._values = clients
+        self._is_client_data = is_data
 
     @property
     def is_fixed(self) -> bool:
@@ -113,6 +114,13 @@ class PythonValues:
     def typed(self, type: Type) -> PythonClients:
         """See `DataSet`."""
         return PythonClients(self, NaturalValues(type, self.target, self.rules))
+
+    def help_to_prepare(self, help: str | None) -> str | None:
+        """Return the help for a value that does not fit, which a `ClientData` can change."""
+        if not self._is_client_data:
+            return help
+        prepare = "data.preprocess(f) does so, where f prepares the dataset of each client"
+        return f"{help}; {prepare}" if help else prepare
 
     def value(self, client: str) -> Any:
         """Return the value of a client.
@@ -258,7 +266,7 @@ class PythonClients(TypedClients[PythonValues]):
                 "E620",
                 f"{self.data.target}: {error.message}",
                 notes=error.notes,
-                help=error.help,
+                help=self.data.help_to_prepare(error.help),
             ) from error
         except KeyboardInterrupt:
             raise

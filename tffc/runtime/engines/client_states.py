@@ -14,7 +14,7 @@ import numpy as np
 
 from tffc.language.dtypes import DType
 from tffc.language.type_parts import leaves
-from tffc.language.types import StructType, TensorType, Type
+from tffc.language.types import TensorType, Type
 from tffc.language.values.concrete import unflatten
 from tffc.runtime.data.source import ClientSource
 
@@ -111,12 +111,3 @@ class SourceWithStates:
     def read(self, client: str) -> Any:
         """See `ClientSource`."""
         return self._source.read(client), self._states.of(client)
-
-
-def data_type_of(held: Type, state: Type | None) -> Type:
-    """Return the type of a client's data alone, from that of all that it holds and that of its
-    state, if it has one."""
-    if state is None:
-        return held
-    assert isinstance(held, StructType)
-    return held[0]

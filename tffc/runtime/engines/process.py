@@ -9,12 +9,12 @@ from typing import Any
 
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.form import struct
+from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.steps import RoundSteps
 from tffc.language.type_parts import leaves
 from tffc.language.types import Type
 from tffc.language.values.concrete import to_python, to_value
 from tffc.runtime.effects.consent import check_consent, read_kinds
-from tffc.runtime.engines.client_states import data_type_of
 from tffc.runtime.engines.runtime import EngineRuntime
 from tffc.runtime.engines.sections import run_section
 from tffc.runtime.engines.showing import showing
@@ -80,7 +80,7 @@ class Process:
     @property
     def data_type(self) -> Type:
         """The type of each client's data."""
-        return data_type_of(self.steps.data_type, self.steps.client_state_type)
+        return load_form(self.bundle.form).data_type(self.steps.data_type)
 
     @property
     def output_type(self) -> Type:

@@ -2,6 +2,7 @@
 
     Model                               what is trained: of Keras, JAX or TensorFlow
     federated_averaging, fedprox        processes whose rounds train a model
+    scaffold                            the same, where clients keep what corrects their drift
     federated_evaluation                the loss and the metrics of a trained model
     personalised_evaluation             the same before and after each client has trained it
     SGD, Adam, Yogi, Adagrad            optimizers of the server and of the clients
@@ -12,6 +13,7 @@ Each algorithm is a process or a computation in tffc's own language, as users wr
 
 from tffc.algorithms.averages import Median as Median
 from tffc.algorithms.averages import TrimmedMean as TrimmedMean
+from tffc.algorithms.controls import scaffold as scaffold
 from tffc.algorithms.evaluation import federated_evaluation as federated_evaluation
 from tffc.algorithms.evaluation import personalised_evaluation as personalised_evaluation
 from tffc.algorithms.model import Model as Model

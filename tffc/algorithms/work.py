@@ -110,24 +110,30 @@ def training_work(
     batch_size: int,
     *,
     proximal: float = 0.0,
-) -> Callable[[Any, Any], Any]:
+    corrects: bool = False,
+) -> Callable[..., Any]:
     """Return a function of weights and batches, in the language: a client's training.
 
     It gives a struct of the `weights` after it and the `totals` of the batches, each measured
-    before the step on it.  With `proximal` μ, the loss has the term μ/2 |w - w₀|² of FedProx.
+    before the step on it.  With `proximal` μ, the loss has the term μ/2 |w - w₀|² of FedProx.  If
+    it `corrects`, the function also takes what is added to the slopes in every step.
     """
-    anchored = OrderedDict((name, model.weights[name]) for name in model.trained if proximal)
+    trained = OrderedDict((name, model.weights[name]) for name in model.trained)
+    anchored = trained if proximal else OrderedDict[str, Any]()
+    corrected = OrderedDict(correction=trained) if corrects else OrderedDict[str, Any]()
     work = OrderedDict(
         weights=model.weights,
         anchor=anchored,
+        **corrected,
         memory=memory_type(model, optimizer),
         totals=totals_type(model),
     )
 
-    def start(weights: Arrays) -> Arrays:
+    def start(weights: Arrays, **correction: Arrays) -> Arrays:
         return OrderedDict(
             weights=weights,
             anchor=OrderedDict((name, weights[name]) for name in anchored),
+            **correction,
             memory=first_memory(model, optimizer),
             totals=_no_totals(model),
         )
@@ -141,19 +147,33 @@ def training_work(
             slope = slopes[name]
             if proximal:
                 slope = slope + proximal * (weights[name] - work["anchor"][name])
+            if corrects:
+                slope = slope + work["correction"][name]
             directions[name] = -slope
         weights, memory = move(framework, optimizer, weights, directions, work["memory"])
         weights.update(outcome.changed)
         return OrderedDict(
             weights=weights,
             anchor=work["anchor"],
+            **{name: work[name] for name in corrected},
             memory=memory,
             totals=_added(framework, work["totals"], outcome, present),
         )
 
-    first = tffc.tf_computation(start, model.weights)
+    def start_plainly(weights: Arrays) -> Arrays:
+        return start(weights)
+
+    def start_corrected(weights: Arrays, correction: Arrays) -> Arrays:
+        return start(weights, correction=correction)
+
+    begins = start_corrected if corrects else start_plainly
+    first = tffc.tf_computation(begins, model.weights, *corrected.values())
     steps = _decorator(model)(step, work, _batch_type(model, batch_size))
-    return lambda weights, batches: tffc.sequence_reduce(batches, first(weights), steps)
+
+    def train(weights: Any, batches: Any, *correction: Any) -> Any:
+        return tffc.sequence_reduce(batches, first(weights, *correction), steps)
+
+    return train
 
 
 def measuring_work(model: Model, batch_size: int) -> Callable[[Any, Any], Any]:

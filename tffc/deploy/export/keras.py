@@ -21,7 +21,8 @@ from tffc.deploy.export.kind import Exported
 from tffc.deploy.export.trained import StatePart, named, parts
 from tffc.frontend.computation import Computation, PolymorphicComputation
 from tffc.language.types import StructType
-from tffc.language.values.concrete import describe, flatten
+from tffc.language.values.concrete import flatten
+from tffc.language.values.misfits import describe
 from tffc.runtime.data.arrays import ArrayLayout, header_text
 from tffc.runtime.frameworks.tensorflow.quiet import quiet
 from tffc.runtime.user_code.modules import find_attribute, import_source, split_target

@@ -51,15 +51,20 @@ from tffc.language.types import (
 from tffc.language.values.access import AccessPath, access_text
 from tffc.language.values.containers import default_container, package_of
 from tffc.language.values.foreign import EagerDataset, FunctionValue
+from tffc.language.values.misfits import (
+    array_help,
+    clients_help,
+    describe,
+    listing_help,
+    number_help,
+)
 from tffc.support.errors import LanguageTypeError
 from tffc.support.guards import (
     Array,
     is_array,
-    is_dict,
     is_listing,
     is_mapping,
     is_numpy,
-    is_scalar,
 )
 from tffc.support.trampoline import Task, run
 
@@ -148,10 +153,6 @@ def to_value(
     return run(ValueReader(what, endless=endless).read(source, type, None))
 
 
-DATASETS_OF_CLIENTS = "[data.create_tf_dataset_for_client(name) for name in data.client_ids[:10]]"
-"""The datasets of some clients of a `ClientData` of `tff.simulation.datasets`."""
-
-
 class ValueReader:
     """Converts one Python object to a value.
 
@@ -182,10 +183,7 @@ class ValueReader:
                 return (yield self._sequence(source, type, place))
             case FederatedType(all_equal=False) if type.placement is CLIENTS:
                 if not is_listing(source):
-                    help = "give a list with one value for each client"
-                    if hasattr(source, "create_tf_dataset_for_client"):
-                        help = f"{help}: {DATASETS_OF_CLIENTS}"
-                    raise self._misfit(source, type, place, help)
+                    raise self._misfit(source, type, place, clients_help(source))
                 members = yield self._each(source, type.member, place)
                 return Federated(tuple(members), all_equal=False)
             case FederatedType():
@@ -227,7 +225,7 @@ class ValueReader:
         if is_listing(source) or isinstance(source, Stacked):
             return (yield self._of_elements()._each(source, type.element, place))
         if not hasattr(source, "as_numpy_iterator"):
-            raise self._misfit(source, type, place, _listing(source))
+            raise self._misfit(source, type, place, listing_help(source))
         dataset = cast("EagerDataset", source)
         if dataset.cardinality() != INFINITE:
             reader = ValueReader(self.what, in_sequence=True)
@@ -302,7 +300,7 @@ class ValueReader:
         else:
             array = self._array(source, type.element_type)
         if array is None or not shape_is_assignable(type.shape, array.shape):
-            help = _conversion(source, type) or _array_help(source, type, self.in_sequence)
+            help = number_help(source, type) or array_help(source, type, self.in_sequence)
             raise self._misfit(source, type, place, help)
         return array[()] if array.shape == () else array
 
@@ -324,7 +322,7 @@ class ValueReader:
                 for step in index:
                     inner = inner, step
                 scalar = TensorType(type.element_type)
-                raise self._misfit(item, scalar, inner, _conversion(item, scalar))
+                raise self._misfit(item, scalar, inner, number_help(item, scalar))
             result[index] = array[()]
         return result
 
@@ -350,15 +348,6 @@ class ValueReader:
             f"{self._named(place)} is {describe(source)}, but should be of type `{type}`",
             help=help,
         )
-
-
-def _listing(source: object) -> str:
-    """Return the help for an iterable that is not accepted as a sequence."""
-    if hasattr(source, "create_tf_dataset_for_client"):
-        return "give the dataset of a client: data.create_tf_dataset_for_client(client_id)"
-    if is_array(source) and source.ndim:
-        return "a sequence takes its elements one by one: give list(x) in place of the array x"
-    return "give a list of elements, or a tf.data.Dataset"
 
 
 def _open(source: object, type: StructType) -> list[tuple[str | None, object]] | None:
@@ -436,63 +425,6 @@ def _string_array(source: object) -> Array | None:
         # A lone surrogate, which UTF-8 cannot encode.
         return None
     return strings.reshape(array.shape)
-
-
-def describe(source: object) -> str:
-    """Describe a Python object for an error."""
-    if is_numpy(source):
-        shape = f" array of shape {list(source.shape)}" if source.shape else " scalar"
-        return f"a NumPy {source.dtype}{shape}"
-    if source is None or isinstance(source, (bool, int, float, complex, str, bytes)):
-        try:
-            text = repr(source)
-        except ValueError:
-            return "an integer of thousands of digits"
-        return f"{text[:40]}..." if len(text) > 43 else text
-    name = type(source).__name__
-    if is_listing(source) or is_dict(source) or isinstance(source, Struct):
-        return f"{'an' if name[0] in 'AEIOU' else 'a'} {name} of {len(source)} elements"
-    return f"an object of class {name!r}"
-
-
-def _conversion(source: object, type: TensorType) -> str | None:
-    """Return the help for a number that has to be converted to be a tensor of the type."""
-    if not isinstance(source, (int, float, complex)) and not is_scalar(source):
-        return None
-    if (
-        type.shape != ()
-        or not type.element_type.is_numeric
-        or _is_out_of_range(source, type.element_type)
-    ):
-        return None
-    package = "ml_dtypes" if type.element_type is DType.BFLOAT16 else "np"
-    return f"convert it first, for example {package}.{type.element_type}(...)"
-
-
-def _array_help(source: object, type: TensorType, in_sequence: bool) -> str | None:
-    """Return the help for an array that becomes a tensor of the type if it is batched or cast."""
-    if not is_array(source) or type.shape is None:
-        return None
-    help: list[str] = []
-    first, *rest = type.shape or (0,)
-    if in_sequence and first is None and shape_is_assignable(tuple(rest), source.shape):
-        help.append("the elements are batches of examples: batch the dataset, dataset.batch(20)")
-    elif not shape_is_assignable(type.shape, source.shape):
-        return None
-    kinds = {source.dtype.kind, type.element_type.dtype.kind}
-    if source.dtype != type.element_type.dtype and (kinds <= set("iu") or kinds == {"f"}):
-        name = type.element_type
-        cast = f"x.astype(np.{name})"
-        help.append(f"cast it: {f'tf.cast(x, tf.{name}) in dataset.map, or ' * in_sequence}{cast}")
-    return "; ".join(help) or None
-
-
-def _is_out_of_range(source: object, dtype: DType) -> bool:
-    """Return whether a number is of the kind of `dtype` but out of its range."""
-    if isinstance(source, bool) or is_scalar(source) or dtype is DType.BFLOAT16:
-        return False
-    kinds = {int: dtype.is_integer, float: dtype.is_floating}
-    return any(isinstance(source, kind) and fits for kind, fits in kinds.items())
 
 
 MakeSequence: TypeAlias = Callable[[Any, SequenceType], object]

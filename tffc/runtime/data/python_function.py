@@ -18,7 +18,8 @@ from typing import Any, Protocol, TypeGuard, TypeVar, cast
 
 from tffc.language.type_parts import leaves
 from tffc.language.types import SequenceType, Type
-from tffc.language.values.concrete import describe, flatten
+from tffc.language.values.concrete import flatten
+from tffc.language.values.misfits import describe
 from tffc.runtime.data.cells import NO_RULES, Rules
 from tffc.runtime.data.columns import Cells, Column, array_column, columns_of, equal_lengths
 from tffc.runtime.data.natural import NaturalValues

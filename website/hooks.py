@@ -15,7 +15,7 @@ import html
 import itertools
 import pathlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from anchors import FENCED, links, slug
 from api import api_pages
@@ -23,6 +23,8 @@ from explorers import MARK, explored
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
+from notebooks import markdown as notebook_markdown
+from notebooks import with_outputs
 from references import REFERENCES
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -77,12 +79,26 @@ class ShownFile(File):
         raise AttributeError("the repository has the content")
 
 
+class NotebookFile(ShownFile):
+    """A notebook that is shown with its outputs."""
+
+    @property
+    def content_string(self) -> str:
+        """The notebook as a page."""
+        return notebook_markdown(ROOT / self.src_uri)
+
+    @content_string.setter
+    def content_string(self, value: str) -> None:
+        raise AttributeError("the repository has the content")
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Give the files the paths that they have in the repository, and add what they link to."""
     for file in list(files):
         if file.src_dir == config.docs_dir:
             files.remove(file)
-            files.append(_file(f"docs/{file.src_uri}", file.dest_uri, config))
+            for each in _files_of(file, config):
+                files.append(each)
     for path, place in PLACES.items():
         files.append(_file(path, place, config))
     for path in sorted((ROOT / "tffc" / "support" / "explanations").glob("*.md")):
@@ -114,6 +130,20 @@ def _file(
     return kind(path, root, site, use_directory_urls=False, dest_uri=place, inclusion=inclusion)
 
 
+def _files_of(file: File, config: MkDocsConfig) -> Iterator[File]:
+    """Yield what the site has of a file of the documentation: notebooks as pages too."""
+    path, place = f"docs/{file.src_uri}", file.dest_uri
+    if not path.endswith(".ipynb"):
+        yield _file(path, place, config)
+        return
+    page = place.removesuffix(".ipynb") + ".html"
+    yield _file(path, page, config, kind=NotebookFile)
+    content = (ROOT / path).read_text(encoding="utf-8")
+    download = File.generated(config, f"{path}.download", content=content)
+    download.dest_uri = place
+    yield download
+
+
 def _explorer(page: File, number: int) -> str:
     """Return the path of the n-th page of a round in a page."""
     return f"explorer/{page.dest_uri.removesuffix('.html')}-{number}.html"
@@ -128,6 +158,12 @@ def _linked(pages: Iterable[File]) -> set[str]:
             if "://" not in link and target.exists():
                 found.add(target.resolve().relative_to(ROOT).as_posix())
     return found
+
+
+def on_page_content(html: str, page: Page, **_: object) -> str:
+    """Put what cells have shown into the pages of notebooks."""
+    file = page.file
+    return with_outputs(html, ROOT / file.src_uri) if isinstance(file, NotebookFile) else html
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:

@@ -80,7 +80,7 @@ def test_the_round_may_be_named(shell: Any) -> None:
         ("%%tffc --form x\n1", "%%tffc: argument --form: invalid choice: 'x'"),
         ("%%tffc\nx = 1", "the cell defines no round and no iterative process [E465]"),
         ("%%tffc --name missing\nx = 1", "the notebook defines nothing named 'missing' [E439]"),
-        ("tff.run(bundle, [1], -1)", "cannot run -1 rounds [E706]\n  at Cell In["),
+        ("tff.run('nowhere', [1], -1)", "cannot run -1 rounds [E706]\n  at Cell In["),
         ("tff.run('nowhere', [1])", "no bundle: there is no folder nowhere [E604]"),
     ],
 )

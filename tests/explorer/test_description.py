@@ -334,11 +334,13 @@ def check_described(program: Node, form: str) -> None:
     order = [stage["key"] for stage in drawn["stages"]]
     stages = {call["name"]: order.index(call["stage"]) for call in drawn["calls"]}
     ends = {"state": 0, "data": 2}
-    ends |= {output["name"]: order.index(output["stage"]) for output in drawn["outputs"]}
+    outputs = {output["name"]: order.index(output["stage"]) for output in drawn["outputs"]}
+    assert outputs.keys() <= {"new state", "output", "client's new state"}
+    ends |= outputs
     assert not stages.keys() & ends.keys()
     for edge in drawn["edges"]:
         assert (stages | ends)[edge["from"]] <= (stages | ends)[edge["to"]]
-    assert {wire["to"] for wire in drawn["edges"]} <= {*stages, "new state", "output"}
+    assert {wire["to"] for wire in drawn["edges"]} <= {*stages, *outputs}
     json.dumps(found.plain, allow_nan=False)
 
 

@@ -23,6 +23,7 @@ from tests.recorded import programs, record
 from tffc.assurance.proof.prove import Proof, prove
 from tffc.backends import compile_form
 from tffc.backends.forms.kinds import FORMS
+from tffc.backends.forms.queries import as_round
 from tffc.language import Node
 from tffc.runtime.user_code.modules import import_source
 from tffc.support.errors import TffcError
@@ -93,9 +94,9 @@ def examples(path: Path) -> Iterator[Node]:
     """The computations of a module, and the rounds of its processes."""
     for value in vars(import_source(str(path))).values():
         if isinstance(value, tff.templates.IterativeProcess):
-            yield value.next.node
+            yield as_round(value.next.node)
         elif isinstance(value, tff.Computation):
-            yield value.node
+            yield as_round(value.node)
 
 
 def proofs(read: Read) -> Iterator[tuple[str, Proof]]:

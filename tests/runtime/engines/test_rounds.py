@@ -14,11 +14,14 @@ from tests.refusals import error_without_place
 from tests.runtime.engines.programs import NONE, every_aggregation, process_of, scaled
 from tests.runtime.engines.sources import Values, numbers
 from tffc.backends.bundle.bundle import write_bundle
+from tffc.backends.compiler import compile_bundle
 from tffc.backends.forms.kinds import FORMS
+from tffc.backends.forms.queries import as_round
 from tffc.deploy.engines import ENGINES
 from tffc.language.notation import parse
 from tffc.runtime.engines.engine import Cohort
 from tffc.runtime.engines.local import LocalEngine
+from tffc.runtime.engines.process import Process
 from tffc.support.errors import ExecutionError
 
 FLOATS = tff.types.at_clients(np.float32)
@@ -176,10 +179,15 @@ def test_a_bundle_is_never_run_as_python(tmp_path: pathlib.Path) -> None:
     def mean(state: Any, data: Any) -> Any:
         return state, tff.federated_mean(tff.federated_map(double, data))
 
+    @tff.federated_computation(NONE, FLOATS, FLOATS)
+    def keeping(state: Any, data: Any, own: Any) -> Any:
+        return state, tff.federated_map(double, data), tff.federated_sum(own)
+
+    others = {"broadcast": mapped.node, "client-state": as_round(keeping.node)}
     for form in FORMS:
         folder = tmp_path / form
         for name in ("warm", "bundle"):
-            process = process_of(mapped if form == "broadcast" else mean, form)
+            process = Process(compile_bundle(others.get(form, mean.node), form))
             write_bundle(process.bundle, folder / name)
             for module in ("__init__", "numpy", "sitecustomize", "components"):
                 (folder / name / f"{module}.py").write_text("raise SystemExit('run as Python')")

@@ -225,8 +225,8 @@ PLANTED = (
     Planted(
         "forms",
         "map_reduce.py",
-        "return component.finish(results, local_type(self.round.type.result))",
-        "return component.finish(results[::-1], local_type(self.round.type.result))",
+        "return component.finish(results, self.round.results_type)",
+        "return component.finish(results[::-1], self.round.results_type)",
     ),
     Planted(
         "forms",

@@ -182,6 +182,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     },
     "parse": {"max_size": ALWAYS, "out": ALWAYS, "sections": ALWAYS},
     "doctor": {"as_json": ALWAYS},
+    "python": {"is_module": ALWAYS},
     "init": {},
     "passes": {"as_json": ALWAYS},
     "pipelines": {},

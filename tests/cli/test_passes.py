@@ -110,6 +110,7 @@ def test_unknown_pass(run: Run) -> None:
 def test_pipelines(run: Run) -> None:
     assert run("pipelines").stdout == (
         "broadcast: drop-identity-maps,call-dominant,lower-select\n"
+        "client-state: drop-identity-maps,call-dominant,lower-select\n"
         "distribute-aggregate: drop-identity-maps,call-dominant,lower-select\n"
         "mapreduce: drop-identity-maps,call-dominant,lower-select\n"
     )

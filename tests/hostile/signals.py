@@ -109,6 +109,7 @@ COMMANDS = {
     "print": Case("print light.pb --style typed"),
     "print a module": heavy("print heavy.py:total --style typed --sections sections"),
     "prove": Case("prove light"),
+    "python": Case("python light.py"),
     "report": Case("report run -o old.html"),
     "run": heavy(
         "run light --data data --rounds 9 --out run --resume",

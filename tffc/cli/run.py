@@ -12,6 +12,8 @@ from typing import Any
 import click
 
 from tffc.api.plan import RunPlan, evaluation_of
+from tffc.backends.forms.form import Form
+from tffc.backends.forms.kinds import load_form
 from tffc.cli.interrupts import check_uninterrupted, exit_code, no_substitutes, tell_interrupted
 from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import say
@@ -34,7 +36,6 @@ from tffc.runtime.engines.kind import (
     WORKERS,
     EngineKind,
 )
-from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.engines.state import State
 from tffc.support.errors import DataError, TffcError
@@ -78,7 +79,8 @@ def run(
     share_cores(clients_per_round, workers, batches)
     opened: list[CheckedSource] = []
 
-    def check_data(type: Type) -> None:
+    def check_data(form: type[Form], type: Type) -> None:
+        _check_aggregates(form, evaluate)
         opened.append(_open_source(data, type, None))
         if not skip_bad_clients:
             _check_clients(opened[0])
@@ -95,7 +97,7 @@ def run(
     begins = None if saving.first_state is not None or saving.resume else runnables[""].bundle
     check_needs(runnables, allow_effects, begins=begins)
     process = runnables[""].process(allow_effects)
-    _check_aggregates(process, evaluate)
+    _check_aggregates(load_form(process.bundle.form), evaluate)
     source = opened[0] if opened else _open_source(data, process.data_type, pack)
     if not opened and not skip_bad_clients:
         _check_clients(source)
@@ -221,9 +223,9 @@ def _check_options(
         raise click.UsageError("--every says how often to evaluate: add --evaluate PROGRAM")
 
 
-def _check_aggregates(process: Process, evaluate: str | None) -> None:
+def _check_aggregates(form: type[Form], evaluate: str | None) -> None:
     """Check that no number of clients is asked for where nothing is aggregated."""
-    if not process.steps.aggregates and evaluate is None:
+    if not form.aggregates and evaluate is None:
         refuse_without_effect("the round aggregates nothing", "least_clients")
 
 

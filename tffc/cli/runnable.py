@@ -24,7 +24,8 @@ from collections.abc import Callable, Mapping
 from tffc.api.compiling import compiled
 from tffc.api.programs import Program, or_missing_bundle
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
-from tffc.backends.forms.kinds import form_for
+from tffc.backends.forms.form import Form
+from tffc.backends.forms.kinds import form_for, load_form
 from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
 from tffc.cli.progress import step
@@ -72,12 +73,12 @@ class Runnable:
 
 
 def read_runnable(
-    source: str, form: str | None, check: Callable[[Type], object] | None = None
+    source: str, form: str | None, check: Callable[[type[Form], Type], object] | None = None
 ) -> Runnable:
     """Return the bundle in a folder, or that of a program compiled to a form.
 
     If `form` is None, it is chosen by the type of the program's result.  Before a program is
-    compiled, `check` is called with the type of each client's data.
+    compiled, `check` is called with the form and the type of each client's data.
 
     Raises:
       click.UsageError: a form is given, and `source` is a bundle.
@@ -91,9 +92,10 @@ def read_runnable(
         program = read_round(source, form)
     if program.allow_effects is not None:
         check_can_run(program.parts())
+    form = form or form_for(program.computation)
     if check is not None:
-        check(program.data_type(form))
-    bundle = _compiled(program, form or form_for(program.computation))
+        check(load_form(form), program.data_type(form))
+    bundle = _compiled(program, form)
     name = f"{source}:{program.name}" if program.passed_over else source
     return Runnable(bundle, is_own=program.allow_effects is None, name=name)
 

@@ -316,7 +316,7 @@ def test_nothing_to_export() -> None:
         "  note: nothing: it has no result\n"
         "  note: program: it is not a graph but a program of the language\n"
         "  note: compiled: it is compiled for xla, not for TensorFlow\n"
-        "  help: compile the round to the form mapreduce or broadcast"
+        "  help: compile the round to the form mapreduce or broadcast or client-state"
     )
 
 

@@ -56,7 +56,7 @@ def test_the_module_is_as_ever(noisy: pathlib.Path) -> None:
         QUIET + "import sys, tensorflow\n"
         "assert type(tensorflow.__loader__).__name__ == 'SourceFileLoader'\n"
         "assert tensorflow.__spec__.loader is tensorflow.__loader__\n"
-        "assert not [f for f in sys.meta_path if type(f).__module__.startswith('tffc')]\n"
+        "assert not [f for f in sys.meta_path if type(f).__module__.startswith('tffc.')]\n"
     )
     assert heard(noisy, code) == "a warning of Python's\n"
 

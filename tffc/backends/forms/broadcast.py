@@ -46,6 +46,7 @@ class BroadcastForm(Form):
     `type_signature` is `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
     """
 
+    aggregates = False
     compute_server_context: Compiled = field(metadata=runs_at(Side.SERVER))
     client_processing: Compiled = field(metadata=runs_at(Side.CLIENTS))
 

@@ -106,6 +106,9 @@ class Form(abc.ABC):
     component_class: ClassVar[type[Compiled | Lambda]] = Compiled
     """The kind of the components: TensorFlow graphs, or programs of the language."""
 
+    aggregates: ClassVar[bool] = True
+    """Whether clients contribute to anything."""
+
     type_signature: FunctionType
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """Clients that keep something of their own from round to round.
 
 All clients share a model of how the time of day moves a temperature.  Each has an offset of its
-own, which never leaves it: it is the client's state.
+own, which it keeps: it is the client's state.
 
     training      a round moves the shared weights by averaging, and each client's own offset
     evaluation    how wrong shared weights and own offsets are together

@@ -56,5 +56,9 @@ def test_an_evaluation_has_the_states(tmp_path: pathlib.Path) -> None:
 def test_states_that_do_not_fit_are_refused() -> None:
     with pytest.raises(TffcError, match="the state of client 0"):
         begun(1, client_states={"0": 1.5})
+    with pytest.raises(TffcError, match=r"client_states are a list of 2 elements"):
+        begun(1, client_states=[1, 2])
+    with pytest.raises(TffcError, match="there is no run in nowhere"):
+        begun(1, client_states="nowhere")
     with pytest.raises(TffcError, match="clients of this program keep no states"):
         tffc.run(bounded, [1, 2], 1, client_states={"0": 1})

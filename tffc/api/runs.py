@@ -16,13 +16,15 @@ from tffc.api.run_cell import round_cell, run_cell
 from tffc.language.type_parts import local_type, without_containers
 from tffc.language.types import FunctionType, StructType, Type
 from tffc.language.values.concrete import to_python, to_value
+from tffc.language.values.misfits import describe
 from tffc.runtime.data.identity import source_identity
 from tffc.runtime.engines import rounds as engine_rounds
 from tffc.runtime.engines.client_states import ClientStates, StateInMemory
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Spent
 from tffc.runtime.engines.state import State, read_state, write_state
-from tffc.runtime.runs.first_state import client_states_at
+from tffc.runtime.runs.first_state import client_states_beside
+from tffc.runtime.runs.kept_states import states_of_run
 from tffc.runtime.runs.metrics import MetricsRow, curves, row_of
 from tffc.runtime.runs.observed import Observed
 from tffc.runtime.runs.report import RunReport, read_report
@@ -414,10 +416,18 @@ def client_states_of(process: Process, states: object, state: object) -> ClientS
         begins = begins.client_states
     if isinstance(begins, StatesOfClients):
         return ClientStates(type, begins.states.held)
-    if is_path(begins):
-        return client_states_at(pathlib.Path(begins), process)
-    if states is None or not is_mapping(states):
-        return None
+    if states is None:
+        # A state of the server alone has no clients' states beside it.
+        return client_states_beside(pathlib.Path(begins), process) if is_path(begins) else None
+    if is_path(states):
+        return states_of_run(pathlib.Path(states), type)
+    if not is_mapping(states):
+        raise LanguageValueError(
+            "E706",
+            f"client_states are {describe(states)}",
+            help="give a run, one of its rounds, the folder of a run, or a dict of states by the "
+            "names of clients",
+        )
     held = {
         str(client): StateInMemory(to_value(value, type, f"the state of client {client}"))
         for client, value in states.items()

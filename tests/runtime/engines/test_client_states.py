@@ -15,7 +15,7 @@ from tests.runtime.engines.programs import process_of, tallied, totals
 from tests.runtime.engines.sources import SomeBad, Values
 from tffc.language.types import to_type
 from tffc.runtime.data.identity import source_identity
-from tffc.runtime.engines.client_states import first_client_state
+from tffc.runtime.engines.client_states import ClientStates, StateInMemory, first_client_state
 from tffc.runtime.engines.engine import Batching
 from tffc.runtime.engines.evaluation import Evaluation
 from tffc.runtime.engines.local import LocalEngine
@@ -182,6 +182,33 @@ def test_a_kill_leaves_the_states_of_the_last_committed_round(
     rest = run_in(tmp_path / "run", 4 - done, resume=True)
     assert states_of(rest[-1]) == states_of(whole[-1])
     assert files_in(tmp_path / "run") == files_in(tmp_path / "whole")
+
+
+def test_a_kill_at_the_beginning_loses_no_state(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever can be continued has the states that it was begun with."""
+    held = {name: StateInMemory(np.int32(7)) for name in DATA.clients}
+    folder = RunFolder(tmp_path / "run", PROCESS)
+    identity = RunIdentity.of(
+        PROCESS, Sampling(2, seed=1), source_identity(Values([])), skip_bad_clients=False
+    )
+    save = RunFolder.save_client
+
+    def die_at_the_third(self: RunFolder, number: int, client: str, value: Any) -> None:
+        if client == DATA.clients[2]:
+            raise KeyboardInterrupt
+        save(self, number, client, value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "save_client", die_at_the_third)
+        with pytest.raises(KeyboardInterrupt):
+            folder.begin(
+                identity, None, resume=False, client_states=ClientStates(to_type(np.int32), held)
+            )
+    with pytest.raises(DataError) as caught:
+        begun(tmp_path / "run", resume=True)
+    assert caught.value.code == "E861"
 
 
 def test_nothing_is_removed_behind_a_link(tmp_path: pathlib.Path) -> None:

@@ -8,6 +8,7 @@ that the new run continues the earlier one.
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 
 from tffc.runtime.engines.client_states import ClientStates
@@ -15,7 +16,7 @@ from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.state import State, read_saved_state
 from tffc.runtime.runs.kept_states import states_of_run
 from tffc.runtime.runs.run_folder import find_state
-from tffc.runtime.runs.run_record import StateOrigin, digest_of
+from tffc.runtime.runs.run_record import RUN, StateOrigin, digest_of
 from tffc.support.errors import DataError
 
 
@@ -59,18 +60,19 @@ def read_first_state(path: pathlib.Path, process: Process, *, continues: bool) -
     origin = StateOrigin(
         about and about.program, 0 if about is None else about.rounds, _digest(file)
     )
-    return FirstState(state, origin, file, client_states_at(path, process))
+    return FirstState(state, origin, file, client_states_beside(path, process))
 
 
-def client_states_at(path: pathlib.Path, process: Process) -> ClientStates | None:
-    """Return the states of clients in the folder of a run at a path; None if the path is no such
-    folder, or clients of the process keep none.
+def client_states_beside(path: pathlib.Path, process: Process) -> ClientStates | None:
+    """Return the states of clients that belong to the state at a path: those of a run, if it is the
+    folder of one.  None if it is not, or clients of the process keep none.
 
     Raises:
       DataError: the files cannot be read.
     """
     type = process.client_state_type
-    return None if type is None or not path.is_dir() else states_of_run(path, type)
+    is_run = type is not None and os.path.lexists(path / RUN)
+    return states_of_run(path, type) if is_run and type is not None else None
 
 
 def _digest(file: pathlib.Path) -> str:

@@ -89,10 +89,15 @@ def states_of_run(folder: pathlib.Path, type: Type) -> ClientStates:
       DataError: there is no such run, or its files cannot be read.
     """
     record = read_record(folder)
-    rounds = 0 if record is None else record.rounds
+    if record is None:
+        raise DataError(
+            "E626",
+            f"there is no run in {folder}",
+            help="give the folder of a run whose clients keep states",
+        )
     clients = folder / CLIENTS
     with reading(clients):
-        files = dict(state_files(clients, rounds))
+        files = dict(state_files(clients, record.rounds))
     return ClientStates(type, {client: StateFile(file, type) for client, file in files.items()})
 
 

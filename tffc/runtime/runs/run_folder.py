@@ -138,9 +138,7 @@ class RunFolder:
             self._check_kinds()
             record = read_record(self.path)
             if record is None:
-                begins = self._begin_new(identity, first, origin)
-                self._begin_states(client_states)
-                return begins
+                return self._begin_new(identity, first, origin, client_states)
             if not resume:
                 raise DataError(
                     "E920",
@@ -285,7 +283,11 @@ class RunFolder:
                     raise altered(path, f"is {kind_of(mode)}, expected a {expected}")
 
     def _begin_new(
-        self, identity: RunIdentity, first: State | None, origin: StateOrigin | None
+        self,
+        identity: RunIdentity,
+        first: State | None,
+        origin: StateOrigin | None,
+        client_states: ClientStates | None,
     ) -> State | None:
         for name in (*FILES, *FOLDERS):
             if name not in (RUN, SOURCE, TENSORBOARD) and os.path.lexists(self.path / name):
@@ -297,6 +299,8 @@ class RunFolder:
         source = encode_source(identity.source)
         with _writing(self.path):
             atomic.remove_leftovers(self.path)
+        # Before `run.json`, so that a run which can be continued has all of them.
+        self._begin_states(client_states)
         self._write(self.path / SOURCE, source)
         self._is_new = True
         self._record = RunRecord(identity, sha256(source), 0, None, self._metrics.extent, origin)

@@ -70,7 +70,7 @@ def trained_alone(
 def test_a_keras_model_is_trained_as_by_keras(
     name: str, is_function: bool, visits: pd.DataFrame
 ) -> None:
-    library: Any = pytest.importorskip(name)
+    library: Any = pytest.importorskip(name, reason="an optional package")
     own: Any = network(library)
     model = algorithms.Model.from_keras(
         (lambda: own if name == "keras" else network(library)) if is_function else own,
@@ -101,7 +101,7 @@ def test_a_keras_model_is_trained_as_by_keras(
 
 @pytest.mark.parametrize("name", ["keras", "tf_keras"])
 def test_a_model_made_again_has_weights_of_the_same_names(name: str, visits: pd.DataFrame) -> None:
-    library: Any = pytest.importorskip(name)
+    library: Any = pytest.importorskip(name, reason="an optional package")
     first, second = (
         list(
             algorithms.Model.from_keras(
@@ -124,7 +124,7 @@ def test_a_model_made_again_has_weights_of_the_same_names(name: str, visits: pd.
 
 
 def test_a_model_of_tf_keras_that_is_not_built_is_refused(visits: pd.DataFrame) -> None:
-    library: Any = pytest.importorskip("tf_keras")
+    library: Any = pytest.importorskip("tf_keras", reason="an optional package")
     unbuilt = library.Sequential([library.layers.Dense(1)])
     with pytest.raises(LanguageValueError, match="is not built, so it has no weights yet"):
         algorithms.Model.from_keras(unbuilt, visits, x="age", y="ill", loss="mse")

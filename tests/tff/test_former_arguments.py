@@ -35,7 +35,8 @@ def library() -> Any:
 
 def keras(kind: str) -> Any:
     """The optimizers of Keras 3, of Keras 2, or those that Keras 2 calls legacy."""
-    package = pytest.importorskip("keras" if kind == "keras" else "tf_keras")
+    name = "keras" if kind == "keras" else "tf_keras"
+    package = pytest.importorskip(name, reason="an optional package")
     return package.optimizers.legacy if kind == "legacy" else package.optimizers
 
 

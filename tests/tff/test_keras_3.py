@@ -104,7 +104,10 @@ def test_losses_of_layers_count_for_training_alone() -> None:
     keras = load_tensorflow().keras
     squares = keras.regularizers.L2(0.1)
     layer = keras.layers.Dense(1, kernel_initializer="ones", kernel_regularizer=squares)
-    made = lambda: model(keras.Sequential([layer.from_config(layer.get_config())]))  # noqa: E731
+
+    def made() -> Any:
+        return model(keras.Sequential([layer.from_config(layer.get_config())]))
+
     loss, metrics = passed_forward(made, Y)
     assert loss == pytest.approx(13.3)
     assert metrics == {"loss": [26.0, 2.0], **COUNTS}
@@ -211,7 +214,7 @@ def test_a_model_that_cannot_be_taken(make: Callable[[], Any], message: str, hel
 
 
 def test_a_model_of_another_keras() -> None:
-    tf_keras = pytest.importorskip("tf_keras")
+    tf_keras = pytest.importorskip("tf_keras", reason="an optional package")
     assert "tf_keras" in sys.modules
     made = tf_keras.Sequential([tf_keras.layers.InputLayer((3,)), tf_keras.layers.Dense(1)])
     with pytest.raises(LanguageValueError, match="the model is of Keras 2, and"):

@@ -158,7 +158,7 @@ class Tracking:
         try:
             yield
         # Whatever goes wrong there, the rounds are worth more.
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001  (trackers raise what they like)
             each.is_failing = True
             lines = str(error).strip().splitlines() or [""]
             reason = f"{type(error).__name__}: {lines[0]}"[:LONGEST]

@@ -92,7 +92,7 @@ def _jit_by_name() -> None:
     for name in CONVERTERS:
         module = sys.modules.get(name)
         if module is not None and getattr(module, "_jit", module) is None:
-            module._jit = _jit  # pyright: ignore[reportAttributeAccessIssue]
+            module._jit = _jit  # pyright: ignore[reportAttributeAccessIssue]  # private
 
 
 def _jit(*arguments: Any, **options: Any) -> Any:

@@ -19,17 +19,17 @@ from tffc.backends.forms.map_reduce import MapReduceForm, MapReduceSteps
 from tffc.backends.forms.round_writer import RoundWriter
 from tffc.backends.forms.signatures import (
     check_new_state,
+    check_next_state,
     check_output,
     check_parameters,
+    place_of_result,
     wrong_signature,
 )
 from tffc.backends.forms.steps import Runtime
-from tffc.language.assignability import difference_notes
 from tffc.language.calls import element
 from tffc.language.nodes import Node
 from tffc.language.type_parts import distinct_leaves, local_type
 from tffc.language.types import CLIENTS, FederatedType, StructType, TensorType, Type
-from tffc.support.errors import FormError
 
 SIGNATURE = "(<S@SERVER,{<D,K>}@CLIENTS> -> <S@SERVER,{K}@CLIENTS,X@SERVER>)"
 
@@ -104,15 +104,7 @@ def _check_taken(program: Node, held: object, kept: FederatedType) -> None:
             "a struct",
         )
     state = held[1]
-    if not state.is_assignable_from(kept.member):
-        raise FormError(
-            "E495",
-            f"the new state of a client is of type `{kept.member}`, the state before it of type "
-            f"`{state}`",
-            notes=difference_notes(state, kept.member),
-            help="the new state goes into the client's next round: give it the type and the names "
-            "that the state has",
-        )
+    check_next_state("a client", state, kept.member, place_of_result(program, 1))
     if not all(isinstance(leaf, TensorType) for leaf in distinct_leaves(state)):
         raise wrong_signature(
             "the state of a client consists of tensors", program, SIGNATURE, "keep no sequences"

@@ -55,15 +55,26 @@ def check_new_state(program: Node, expected: str) -> None:
         rule = "the new state of a round is placed at the server"
         raise wrong_signature(rule, program, expected, at=(0,))
     state, new_state = local_type(signature.parameter.types[0]), local_type(new_state)
+    check_next_state(
+        "a round", state, new_state, place_of_result(program, 0) or _definition(program)
+    )
+
+
+def check_next_state(owner: str, state: Type, new_state: Type, span: Span | None) -> None:
+    """Check that a new state of an owner can follow the state before it.
+
+    Raises:
+      FormError: it is of another type.
+    """
     if not state.is_assignable_from(new_state):
         raise FormError(
             "E495",
-            f"the new state of a round is of type `{new_state}`, the state before it of type "
+            f"the new state of {owner} is of type `{new_state}`, the state before it of type "
             f"`{state}`",
             notes=difference_notes(state, new_state),
             help="the new state goes into the next round: give it the type and the names that the "
             "state has",
-            span=place_of_result(program, 0) or _definition(program),
+            span=span,
         )
 
 

@@ -18,6 +18,8 @@ from tffc.backends.compiler import compile_bundle
 from tffc.deploy.export.target import write_exported
 from tffc.deploy.flower.app_folder import app_files
 from tffc.deploy.flower.bundle_file import encode_bundle_file, fetch_from, read_app_bundle
+from tffc.language.types import to_type
+from tffc.runtime.runs.kept_states import states_of_run
 from tffc.support.errors import BundleError, DataError, TffcError
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
@@ -64,6 +66,21 @@ def run(app: pathlib.Path, nodes: Any, config: dict[str, Any], **given: Any) -> 
     return rounds, grid
 
 
+@tff.tf_computation(np.int32)
+def one_more(count: Any) -> Any:
+    return count + 1
+
+
+@tff.federated_computation(
+    tff.types.at_server(()),
+    tff.types.at_clients([np.float32, np.int32]),
+    tff.types.at_clients(np.int32),
+)
+def counting(state: Any, data: Any, count: Any) -> Any:
+    count = tff.federated_map(one_more, count)
+    return state, count, tff.federated_sum(count)
+
+
 @FORMS
 def test_a_round(form: str, tmp_path: pathlib.Path, data: str) -> None:
     app = write(process_of(every_aggregation, form).bundle, tmp_path / "app")
@@ -86,6 +103,21 @@ def test_secure_sums_under_masks(form: str, tmp_path: pathlib.Path, data: str) -
     kinds = [message.metadata.message_type for message in grid.sent]
     steps = ("keys", "shares", "work", "confirmed", "revealed")
     assert kinds[4:] == [f"train.{step}" for step in steps for _ in range(4)]
+
+
+def test_clients_that_keep_states(tmp_path: pathlib.Path, data: str) -> None:
+    app = write(process_of(counting, "client-state").bundle, tmp_path / "app")
+    config = {"out": str(tmp_path / "run"), "clients-out": str(tmp_path / "clients")}
+    nodes = {n: {"partition-id": n - 100, "num-partitions": 3} for n in (100, 101, 102)}
+    config["data"] = data
+    first, _ = run(app, nodes, {**config, "rounds": 2})
+    second, _ = run(app, nodes, {**config, "rounds": 3, "resume": True})
+    assert [int(each.output) for each in (*first, *second)] == [12, 24, 36]
+    with pytest.raises(DataError) as caught:
+        states_of_run(tmp_path / "run", to_type(np.int32))
+    assert caught.value.message == (
+        f"the states of clients of the run in {tmp_path / 'run'} are at the nodes of Flower"
+    )
 
 
 def test_registered_names_are_not_asked_for(tmp_path: pathlib.Path, data: str) -> None:

@@ -193,15 +193,15 @@ def test_a_kill_at_the_beginning_loses_no_state(
     identity = RunIdentity.of(
         PROCESS, Sampling(2, seed=1), source_identity(Values([])), skip_bad_clients=False
     )
-    save = RunFolder.save_client
+    keep = RunFolder._keep_state  # pyright: ignore[reportPrivateUsage]  # what a kill interrupts
 
-    def die_at_the_third(self: RunFolder, number: int, client: str, value: Any) -> None:
+    def die_at_the_third(self: RunFolder, number: int, client: str, state: Any) -> Any:
         if client == DATA.clients[2]:
             raise KeyboardInterrupt
-        save(self, number, client, value)
+        return keep(self, number, client, state)
 
     with monkeypatch.context() as patch:
-        patch.setattr(RunFolder, "save_client", die_at_the_third)
+        patch.setattr(RunFolder, "_keep_state", die_at_the_third)
         with pytest.raises(KeyboardInterrupt):
             folder.begin(
                 identity, None, resume=False, client_states=ClientStates(to_type(np.int32), held)

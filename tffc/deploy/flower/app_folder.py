@@ -11,9 +11,6 @@ from tffc.backends.bundle.bundle import Bundle
 from tffc.deploy.export.kind import Exported
 from tffc.deploy.flower.bundle_file import encode_bundle_file
 from tffc.deploy.flower.settings import RunSettings
-from tffc.language.types import Type
-from tffc.runtime.engines.process import steps_of_bundle
-from tffc.support.errors import LanguageValueError
 from tffc.support.version import VERSION
 
 PACKAGE = "tffc_app"
@@ -68,26 +65,6 @@ def project_name(path: pathlib.Path) -> str:
     return name[:32].rstrip("-") or "tffc-app"
 
 
-def check_keeps_nothing(client_state: Type | None) -> None:
-    """Check that the clients of a program keep no state from round to round.
-
-    Raises:
-      LanguageValueError: they do.
-    """
-    if client_state is not None:
-        raise LanguageValueError(
-            "E747",
-            "the nodes of Flower keep no states of clients from round to round",
-            notes=(f"the clients of this bundle have states of type `{client_state}`",),
-            help="run it with tffc run, on this machine, Ray or Beam",
-        )
-
-
 def export_app(bundle: Bundle, folder: pathlib.Path) -> Exported:
-    """Return the app of a bundle, with the name of its folder.
-
-    Raises:
-      LanguageValueError: clients of the bundle keep states.
-    """
-    check_keeps_nothing(steps_of_bundle(bundle).client_state_type)
+    """Return the app of a bundle, with the name of its folder."""
     return Exported(app_files(bundle, project_name(folder)), f"a Flower app of {bundle.form}")

@@ -130,7 +130,7 @@ class Asking:
 
     def _fits(self, totals: object) -> bool:
         """Return whether untrusted accumulators have their types, and can be merged."""
-        if self._process.client_output_type is not None:
+        if not self._process.steps.aggregates:
             return totals is None
         aggregations = self._process.steps.aggregations
         if not is_list(totals) or len(totals) != len(aggregations):

@@ -16,13 +16,24 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tffc.backends.forms.steps import TupleAggregation
 from tffc.deploy.flower.asking import Asking, Federation, TooFewError
-from tffc.deploy.flower.messages import MASKED, OPEN, Record, Reply, Request, program_digest
+from tffc.deploy.flower.client_states import names_for, run_name
+from tffc.deploy.flower.messages import (
+    MASKED,
+    OPEN,
+    Record,
+    Reply,
+    Request,
+    StateNames,
+    program_digest,
+    with_states,
+)
 from tffc.deploy.flower.settings import RunSettings
 from tffc.deploy.flower.store import KEEP, LACKS, files_record, read_digests
 from tffc.deploy.flower.tasks import WORK
 from tffc.language.nodes import Intrinsic
 from tffc.language.traverse import walk
 from tffc.linking.aggregations import SECURE
+from tffc.runtime.engines.client_states import ClientStates
 from tffc.runtime.engines.engine import Cohort, RoundResult
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.shards import merged
@@ -34,10 +45,14 @@ if TYPE_CHECKING:
 
 
 class Nodes:
-    """The nodes of a federation as a `ClientSource`; their data stays with them."""
+    """The nodes of a federation as a `ClientSource`; their data stays with them.
 
-    def __init__(self, names: Sequence[str]) -> None:
+    `receipts` says of each which states its clients have, if they keep any.
+    """
+
+    def __init__(self, names: Sequence[str], receipts: ClientStates | None = None) -> None:
         self.clients = tuple(sorted(names))
+        self.receipts = receipts
 
     def read(self, client: str) -> NoReturn:
         """See `ClientSource`.
@@ -78,6 +93,7 @@ class FlowerEngine:
         self.tell = tell
         self._program = program_digest(process)
         self._unfinished: tuple[object, MaskedAttempt] | None = None
+        self._run = ""
         self._has_secure_sums = has_secure_sums(process)
         if self._has_secure_sums and not settings.secure_sums:
             raise ExecutionError(
@@ -95,7 +111,7 @@ class FlowerEngine:
         steps = self.process.steps
         finish: Finish | None = None
         if self._has_secure_sums and self.settings.secure_sums == MASKED:
-            carried, (replies, finish) = self._run_masked(state, cohort)
+            carried, states, (replies, finish) = self._run_masked(state, cohort)
         else:
             with showing():
                 carried, sent = steps.prepare(state)
@@ -105,7 +121,8 @@ class FlowerEngine:
                 self.tell(
                     f"round {cohort.round}: secure sums are not masked; the server sees parts"
                 )
-            replies = asking.ask(WORK, dict.fromkeys(cohort.clients, request), asking.unfit)
+            states = self._state_names(cohort, request)
+            replies = asking.ask(WORK, with_states(request, cohort.clients, states), asking.unfit)
             replies = asking.of_one_shape(replies)
         self._check_enough(cohort, replies)
         aggregation = TupleAggregation(steps.aggregations)
@@ -119,6 +136,8 @@ class FlowerEngine:
         with showing():
             new_state, output = steps.finish(carried, aggregation.report(total, carried))
         left_out = tuple(name for name in cohort.clients if name not in replies)
+        for name in states.keys() & replies.keys():
+            cohort.deliver(name, states[name].receipt)
         return RoundResult(new_state, output, left_out)
 
     @property
@@ -128,8 +147,9 @@ class FlowerEngine:
 
     def _run_masked(
         self, state: object, cohort: Cohort
-    ) -> tuple[object, tuple[dict[str, Reply], Finish]]:
-        """Return the server's values, and the result of `MaskedAttempt.run`."""
+    ) -> tuple[object, Mapping[str, StateNames], tuple[dict[str, Reply], Finish]]:
+        """Return the server's values, which states clients begin with, and the result of
+        `MaskedAttempt.run`."""
         # Imported late: it imports cryptography.
         from tffc.deploy.flower.masked_engine import MaskedAttempt
 
@@ -138,14 +158,15 @@ class FlowerEngine:
                 carried, sent = self.process.steps.prepare(state)
             request = self._request(carried, sent, cohort, MASKED)
             check = functools.partial(self._check_enough, cohort)
+            states = self._state_names(cohort, request)
             masked = MaskedAttempt(
-                self._asking(cohort, carried), request, self.process.steps, check
+                self._asking(cohort, carried), request, self.process.steps, states, check
             )
         else:
             carried, masked = self._unfinished
         self._unfinished = None
         try:
-            return carried, masked.run()
+            return carried, masked.states, masked.run()
         except TooFewError:
             self._unfinished = (carried, masked) if masked.can_go_on else None
             raise
@@ -154,6 +175,14 @@ class FlowerEngine:
         attempt = secrets.token_hex(16)
         shared = self.process.steps.shared(carried)
         return Request(self._program, cohort.round, attempt, mode, shared, sent)
+
+    def _state_names(self, cohort: Cohort, request: Request) -> dict[str, StateNames]:
+        """Return which states the clients of each node begin with, if they keep any."""
+        receipts = cohort.source.receipts if isinstance(cohort.source, Nodes) else None
+        if receipts is None:
+            return {}
+        self._run = self._run or run_name(receipts)
+        return names_for(receipts, self._run, cohort.clients, request.attempt)
 
     def _asking(self, cohort: Cohort, carried: object) -> Asking:
         self._supply(cohort.clients)

@@ -23,7 +23,7 @@ from tffc.deploy.flower.masked_steps import (
     unpack_keys,
     unpack_revealed,
 )
-from tffc.deploy.flower.messages import Reply, Request
+from tffc.deploy.flower.messages import Reply, Request, StateNames, with_states
 from tffc.deploy.flower.secured import SecuredParts
 from tffc.runtime.masking.aggregator import Aggregator
 from tffc.runtime.masking.terms import Demands, Terms
@@ -41,12 +41,15 @@ class MaskedAttempt:
         asking: Asking,
         request: Request,
         steps: RoundSteps,
+        states: Mapping[str, StateNames],
         check: Callable[[Collection[str]], None],
     ) -> None:
         nodes = asking.nodes
         zero = TupleAggregation(steps.aggregations).zero(asking.carried)
         parts = SecuredParts(steps, asking.carried)
         label = bytes.fromhex(request.attempt)
+        self.states = states
+        """Which states the clients of each node begin with, if they keep any."""
         self._check = check
         self._asking = asking
         self._request = request
@@ -127,10 +130,10 @@ class MaskedAttempt:
     def _work(self, shares: Mapping[str, Mapping[str, bytes]]) -> dict[str, Reply]:
         """Ask nodes to work, and add the vectors of valid replies to the sum."""
         sent = self._request.sent
-        requests = {
-            name: self._asked(MaskedStep.WORK, self._request.carried, (pack_table(s), sent))
-            for name, s in shares.items()
-        }
+        requests: dict[str, Request] = {}
+        for name, sealed in shares.items():
+            asked = self._asked(MaskedStep.WORK, self._request.carried, (pack_table(sealed), sent))
+            requests |= with_states(asked, (name,), self.states)
 
         def unfit(reply: Reply) -> str:
             wrong = self._asking.unfit(reply)

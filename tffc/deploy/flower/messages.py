@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tffc.runtime.engines.encoding import decode, encode
@@ -24,6 +24,9 @@ OPEN, MASKED = "open", "masked"
 NAME = re.compile(r"[\w.-]{1,64}", re.ASCII)
 """Valid names of nodes."""
 
+STATE_NAME = re.compile(r"[0-9a-f]{32}", re.ASCII)
+"""Valid names of runs and of the states of a node's clients."""
+
 LONGEST_TEXT = 1000
 """The most characters of a text in a message."""
 
@@ -35,13 +38,34 @@ class Record(NamedTuple):
     arrays: Sequence[Any]
 
 
+class StateNames(NamedTuple):
+    """Which states of a run the clients of a node begin a round with, and the name of those after
+    it.  `before` is empty if the node has taken part in no round."""
+
+    run: str
+    before: str
+    after: str
+
+    @property
+    def are_valid(self) -> bool:
+        """Whether the names are such that a server of tffc gives."""
+        names = [self.run, self.after, *([self.before] if self.before else [])]
+        return all(map(STATE_NAME.fullmatch, names))
+
+    @property
+    def receipt(self) -> bytes:
+        """What the server remembers of the node if the round counts."""
+        return f"{self.run}/{self.after}".encode()
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Request:
     """A request of the server to a node in an attempt at a round.
 
     `program` is the digest of the programs that both have to run; `attempt` is the id that the
     reply must have.  `carried` is the part of the server's values that aggregations need, and
-    `sent` has the values for the clients.
+    `sent` has the values for the clients.  `states` says which states clients that keep some begin
+    with.
     """
 
     program: str
@@ -50,6 +74,7 @@ class Request:
     secure_sums: str
     carried: Any
     sent: Any
+    states: StateNames | None = None
 
     def to_record(self) -> Record:
         """Return the request as a record."""
@@ -60,6 +85,7 @@ class Request:
             "round": self.round,
             "attempt": self.attempt,
             "secure-sums": self.secure_sums,
+            **(self.states._asdict() if self.states is not None else {}),
         }
         return Record({**about, "rest": rest}, arrays)
 
@@ -80,7 +106,20 @@ class Request:
         if mode not in (OPEN, MASKED):
             raise malformed(f"its 'secure-sums' is neither {OPEN} nor {MASKED}")
         program, round = fields.text("program"), fields.count("round")
-        return cls(program, round, fields.text("attempt"), mode, carried, sent)
+        states = (
+            StateNames(*map(fields.text, StateNames._fields)) if "run" in record.entries else None
+        )
+        if states is not None and not states.are_valid:
+            raise malformed("its names of clients' states are none of a server's")
+        return cls(program, round, fields.text("attempt"), mode, carried, sent, states)
+
+
+def with_states(
+    request: Request, nodes: Iterable[str], states: Mapping[str, StateNames]
+) -> dict[str, Request]:
+    """Return a request for each node, with its names of states; nodes of equal ones share it."""
+    of_names = {names: dataclasses.replace(request, states=names) for names in states.values()}
+    return {node: of_names[states[node]] if node in states else request for node in nodes}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import pathlib
 from collections.abc import Callable
 
 from tffc.assurance.audit.audit import Audit, Channel, Protection, audit
@@ -17,8 +18,8 @@ from tffc.assurance.audit.bundles import audit_bundle, read_for_audit
 from tffc.assurance.audit.policy import Policy, read_policy, violations
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_form
-from tffc.deploy.flower.app_folder import check_keeps_nothing
 from tffc.deploy.flower.bundle_file import Fetch
+from tffc.deploy.flower.client_states import NodeStates
 from tffc.deploy.flower.messages import MASKED, Record, Reply, Request, malformed, program_digest
 from tffc.deploy.flower.past import history_of
 from tffc.deploy.flower.settings import NodeSettings
@@ -30,6 +31,7 @@ from tffc.language.values.conformity import conforms
 from tffc.runtime.batching.planner import OneByOne
 from tffc.runtime.data.location import open_source
 from tffc.runtime.data.source import ClientSource
+from tffc.runtime.engines.client_states import SourceWithStates
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.shards import ClientWork, run_shards
@@ -130,25 +132,30 @@ class Node:
             raise malformed("what it sends to the clients is not of the program's type")
         folder = None
         if process.client_output_type is not None:
-            folder = _folder_of_outputs(settings, process)
-        source = self._open_source(settings.data, process.data_type)
+            folder = _folder_of_outputs(settings)
+        source: ClientSource = self._open_source(settings.data, process.data_type)
         clients = source.clients[settings.partition_id or 0 :: settings.num_partitions or 1]
+        states = _states(request, settings, process)
+        if states is not None:
+            source = SourceWithStates(source, states.before(), clients)
         skip = settings.skip_bad_clients
         work = ClientWork(process.steps, source, request.carried, sent, skip)
         result = run_shards(work, [[OneByOne(clients)]])
         if result.error is not None:
             raise result.error
-        for client, output in result.outputs:
-            assert folder is not None
-            folder.save_client(request.round, client, output)
+        if states is not None:
+            states.keep(result.outputs)
+        elif folder is not None:
+            run = RunFolder(folder, process)
+            for client, output in result.outputs:
+                run.save_client(request.round, client, output)
         count, skipped = len(clients) - len(result.skipped), len(result.skipped)
         return reply_to(request, clients=count, skipped=skipped, totals=result.totals)
 
     def _opened(self, settings: NodeSettings) -> Process:
         if self._process is None:
-            process = Process(self._read(store_of(settings).fetch), settings.allow_effects)
-            check_keeps_nothing(process.client_state_type)
-            self._process = process
+            bundle = self._read(store_of(settings).fetch)
+            self._process = Process(bundle, settings.allow_effects)
         return self._process
 
     def _check_policy(self, policy: Policy, request: Request, bundle: Bundle) -> None:
@@ -263,11 +270,28 @@ def _unmasked(channel: Channel) -> Channel:
     return dataclasses.replace(channel, protection=Protection.SYSTEM)
 
 
-def _folder_of_outputs(settings: NodeSettings, process: Process) -> RunFolder:
+def _folder_of_outputs(settings: NodeSettings) -> pathlib.Path:
     if settings.out is None:
         raise ExecutionError(
             "E766",
             "clients have something in the end of a round, and the node has no folder for it",
             help="start the node with --node-config 'out=\"/path/to/folder\" ...'",
         )
-    return RunFolder(settings.out, process)
+    return settings.out
+
+
+def _states(request: Request, settings: NodeSettings, process: Process) -> NodeStates | None:
+    """Return the states of the node's clients, if they keep any.
+
+    Raises:
+      ExecutionError: the server does not say which, or the node has no folder for them.
+    """
+    type = process.client_state_type
+    if type is None:
+        return None
+    if request.states is None:
+        raise malformed("it does not say which states the clients begin with")
+    # The nodes of a simulation share a folder.
+    part = "states" if settings.partition_id is None else f"states-{settings.partition_id}"
+    folder = _folder_of_outputs(settings) / part
+    return NodeStates(folder, request.program, request.states, type)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from tffc.deploy.flower.asking import TooFewError
+from tffc.deploy.flower.client_states import RECEIPT
 from tffc.deploy.flower.engine import FlowerEngine, Nodes
 from tffc.deploy.flower.settings import RunSettings
+from tffc.runtime.engines.client_states import ClientStates, HeldState
 from tffc.runtime.engines.engine import Cohort, RoundResult
 from tffc.runtime.engines.rounds import Round, sample
 from tffc.runtime.engines.state import State
@@ -23,8 +26,11 @@ def run_federation(
     settings: RunSettings,
     tell: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,
+    receipts: ClientStates | None = None,
 ) -> Iterator[Round]:
     """Run the rounds from `state` on, up to the configured number.
+
+    If clients keep states, `receipts` says which ones those of each node have: by default none.
 
     A round with too few replies is repeated from the same state, with the nodes connected by then.
     Which nodes are asked depends on the seed, the round's number and the names of the connected
@@ -34,12 +40,24 @@ def run_federation(
       TooFewError: too few nodes are connected or reply, in all attempts.
       ExecutionError: a step at the server fails.
     """
+    if receipts is None and engine.process.client_state_type is not None:
+        receipts = ClientStates(RECEIPT)
     while state.rounds < settings.rounds:
-        names, outcome = _round(engine, state, settings, tell, sleep)
+        held: dict[str, HeldState] = {}
+        names, outcome = _round(engine, state, settings, tell, sleep, receipts, held)
+        if receipts is not None:
+            receipts = receipts.after(held)
         state = State(outcome.state, engine.process.program, state.rounds + 1)
         left_out = frozenset(outcome.skipped)
         took_part = tuple(name for name in names if name not in left_out)
-        yield Round(state.rounds, took_part, state, outcome.output, outcome.skipped)
+        yield Round(
+            state.rounds,
+            took_part,
+            state,
+            outcome.output,
+            outcome.skipped,
+            client_states=receipts,
+        )
 
 
 def _round(
@@ -48,13 +66,22 @@ def _round(
     settings: RunSettings,
     tell: Callable[[str], None],
     sleep: Callable[[float], None],
+    receipts: ClientStates | None,
+    held: dict[str, HeldState],
 ) -> tuple[tuple[str, ...], RoundResult]:
-    """Return the nodes that a round asked, and its result."""
+    """Return the nodes that a round asked, and its result; `held` takes their new receipts."""
+
+    def deliver(node: str, receipt: Any) -> None:
+        assert receipts is not None
+        held[node] = receipts.keep(state.rounds + 1, node, receipt)
+
     cohort: Cohort | None = None
     for attempt in range(1, settings.attempts + 1):
         try:
             if cohort is None or not engine.unfinished:
-                cohort = _cohort(engine, state.rounds + 1, settings, sleep)
+                names = _sampled(engine, state.rounds + 1, settings, sleep)
+                source = Nodes(names, receipts)
+                cohort = Cohort(source, names, deliver=deliver, round=state.rounds + 1)
             return cohort.clients, engine.run_round(state.value, cohort)
         except TooFewError as error:
             if attempt == settings.attempts:
@@ -66,14 +93,13 @@ def _round(
     raise AssertionError("there is one attempt or more")
 
 
-def _cohort(
+def _sampled(
     engine: FlowerEngine, number: int, settings: RunSettings, sleep: Callable[[float], None]
-) -> Cohort:
-    """Return the cohort of a round, of the nodes that are connected now."""
+) -> tuple[str, ...]:
+    """Return the nodes that a round asks, of those that are connected now."""
     names = tuple(sorted(_wait_for_nodes(engine, settings, sleep)))
     count = max(math.ceil(settings.fraction * len(names)), settings.min_replies)
-    asked = sample(names, min(count, len(names)), settings.seed, number)
-    return Cohort(Nodes(asked), asked, round=number)
+    return sample(names, min(count, len(names)), settings.seed, number)
 
 
 def _wait_for_nodes(

@@ -20,6 +20,7 @@ from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]  #
 from flwr.serverapp import Grid, ServerApp  # pyright: ignore[reportMissingImports]  # an extra
 
 from tffc.deploy.flower.bundle_file import fetch_from, named_files, read_app_bundle
+from tffc.deploy.flower.client_states import RECEIPT
 from tffc.deploy.flower.engine import FlowerEngine
 from tffc.deploy.flower.grid import GridFederation
 from tffc.deploy.flower.messages import Record, name_record
@@ -30,9 +31,11 @@ from tffc.deploy.flower.store import Store, answer_keep, answer_lacks, store_of
 from tffc.deploy.flower.tasks import MASKED_STEPS, UNFORESEEN, WORK, Done, Memory, Task, refusal
 from tffc.deploy.flower.warm import ask_worker
 from tffc.runtime.data.identity import SourceIdentity
+from tffc.runtime.engines.client_states import ClientStates
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round, Sampling
 from tffc.runtime.engines.state import State
+from tffc.runtime.runs.kept_states import FLOWER
 from tffc.runtime.runs.metrics import row_of
 from tffc.runtime.runs.run_folder import RunFolder
 from tffc.runtime.runs.run_identity import RunIdentity
@@ -105,8 +108,9 @@ def serve(path: pathlib.Path, grid: Grid, context: Context) -> Iterator[Round]:
     large = {digest: fetch(digest, size) for digest, size in named.items()} if fetch else {}
     federation = GridFederation(grid, settings.timeout, LOG.info)
     engine = FlowerEngine(process, federation, settings, LOG.info, large)
-    with _outputs(process, settings) as (state, save):
-        for finished in run_federation(engine, state, settings, LOG.info):
+    with _outputs(process, settings) as (state, receipts, save):
+        rounds = run_federation(engine, state, settings, LOG.info, receipts=receipts)
+        for finished in rounds:
             save(finished)
             LOG.info("%s", row_of(finished, process.output_type).to_json().rstrip())
             yield finished
@@ -180,19 +184,20 @@ def _done(task: Task) -> Done:
 @contextlib.contextmanager
 def _outputs(
     process: Process, settings: RunSettings
-) -> Generator[tuple[State, Callable[[Round], None]]]:
-    """Yield the state to continue from, and a function that saves rounds in the run's folder, if
-    there is one."""
+) -> Generator[tuple[State, ClientStates | None, Callable[[Round], None]]]:
+    """Yield the state to continue from, which states nodes have of clients that keep some, and a
+    function that saves rounds in the run's folder, if there is one."""
     if settings.out is None:
-        yield process.first_state(), lambda finished: None
+        yield process.first_state(), None, lambda finished: None
         return
-    folder = RunFolder(settings.out, process)
-    source = SourceIdentity("flower", {"fraction": f"{settings.fraction:g}"}, (), {})
+    receipt = None if process.client_state_type is None else RECEIPT
+    folder = RunFolder(settings.out, process, client_state=receipt)
+    source = SourceIdentity(FLOWER, {"fraction": f"{settings.fraction:g}"}, (), {})
     sampling = Sampling(None, settings.seed)
     identity = RunIdentity.of(process, sampling, source, skip_bad_clients=False)
     state = folder.begin(identity, None, resume=settings.resume)
     try:
-        yield state or process.first_state(), folder.save
+        yield state or process.first_state(), folder.client_states, folder.save
     except TffcError:
         folder.abandon()
         raise

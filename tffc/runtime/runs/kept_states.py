@@ -26,6 +26,9 @@ from tffc.support.errors import DataError, reader
 CLIENTS = "clients"
 """The folder for clients' values, in that of the run."""
 
+FLOWER = "flower"
+"""The kind of the source of a run on Flower, whose nodes have the data and states of clients."""
+
 SUFFIX = ".npz"
 
 LONGEST_NUMBER = 20
@@ -55,12 +58,16 @@ class StateFile:
 
 def file_of(folder: pathlib.Path, number: int, client: str) -> pathlib.Path:
     """Return the file of a client's value after a round, in the folder for clients' values."""
-    name = urllib.parse.quote(client, safe=" ", errors="surrogateescape")
-    return folder / f"round-{number}" / f"{name}{SUFFIX}"
+    return folder / f"round-{number}" / file_name(client)
+
+
+def file_name(client: str) -> str:
+    """Return the name of the file of a client's value."""
+    return urllib.parse.quote(client, safe=" ", errors="surrogateescape") + SUFFIX
 
 
 def client_of(file: pathlib.Path) -> str:
-    """Return the name of the client whose file `file_of` has named."""
+    """Return the name of the client whose file `file_name` has named."""
     return urllib.parse.unquote(file.name.removesuffix(SUFFIX), errors="surrogateescape")
 
 
@@ -75,11 +82,21 @@ def state_files(folder: pathlib.Path, rounds: int) -> Iterator[tuple[str, pathli
         inner = folder / f"round-{number}"
         if inner.is_symlink() or not inner.is_dir():
             raise altered(inner, "is no folder")
-        for entry in os.scandir(inner):
-            if entry.name.endswith(SUFFIX):
-                if not entry.is_file(follow_symlinks=False):
-                    raise altered(inner / entry.name, "is no file")
-                yield client_of(inner / entry.name), inner / entry.name
+        yield from states_in(inner)
+
+
+def states_in(folder: pathlib.Path) -> Iterator[tuple[str, pathlib.Path]]:
+    """Yield the clients and the files of their states in a folder.
+
+    Raises:
+      DataError: a name of a file leads elsewhere.
+      OSError: the folder cannot be read.
+    """
+    for entry in os.scandir(folder):
+        if entry.name.endswith(SUFFIX):
+            if not entry.is_file(follow_symlinks=False):
+                raise altered(folder / entry.name, "is no file")
+            yield client_of(folder / entry.name), folder / entry.name
 
 
 def states_of_run(folder: pathlib.Path, type: Type) -> ClientStates:
@@ -94,6 +111,12 @@ def states_of_run(folder: pathlib.Path, type: Type) -> ClientStates:
             "E626",
             f"there is no run in {folder}",
             help="give the folder of a run whose clients keep states",
+        )
+    if record.identity.source.kind == FLOWER:
+        raise DataError(
+            "E626",
+            f"the states of clients of the run in {folder} are at the nodes of Flower",
+            help="go on with this run there, or begin with the state of the server alone",
         )
     clients = folder / CLIENTS
     with reading(clients):

@@ -93,14 +93,20 @@ def find_state(path: pathlib.Path) -> pathlib.Path:
 class RunFolder:
     """The folder of one run of a process, locked against other writers until it is closed.
 
-    `evaluation` is the type of evaluations' results, if there are any.
+    `evaluation` is the type of evaluations' results, if there are any.  `client_state` is the type
+    of what is kept of each client from round to round: by default its state, if it has one.
     """
 
     def __init__(
-        self, path: pathlib.Path, process: Process, evaluation: Type | None = None
+        self,
+        path: pathlib.Path,
+        process: Process,
+        evaluation: Type | None = None,
+        client_state: Type | None = None,
     ) -> None:
         self.path = path
         self.process = process
+        self._client_state_type = client_state or process.client_state_type
         self._evaluation = evaluation
         self._metrics = MetricsFile(path / METRICS)
         self._lock: locks.Lock | None = None
@@ -211,14 +217,15 @@ class RunFolder:
 
     def _keep_state(self, number: int, client: str, state: Any) -> StateFile:
         """Write a client's state after a round; raises the same errors as `save`."""
-        self.save_client(number, client, state)
-        type = self.process.client_state_type
+        type = self._client_state_type
         assert type is not None
-        return StateFile(file_of(self.path / CLIENTS, number, client), type)
+        file = file_of(self.path / CLIENTS, number, client)
+        self._save(file, state, type)
+        return StateFile(file, type)
 
     def _begin_states(self, states: ClientStates | None) -> None:
         """Begin a new run with these states of its clients, if they keep any."""
-        type = self.process.client_state_type
+        type = self._client_state_type
         if type is not None:
             held = (states or ClientStates(type)).held
             files = {name: self._keep_state(0, name, one.read()) for name, one in held.items()}
@@ -226,7 +233,7 @@ class RunFolder:
 
     def _restore_states(self, rounds: int) -> None:
         """Find the states of clients after a round, and remove those that they have replaced."""
-        type = self.process.client_state_type
+        type = self._client_state_type
         if type is None:
             return
         files: dict[str, pathlib.Path] = {}

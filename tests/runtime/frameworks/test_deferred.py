@@ -70,9 +70,10 @@ def test_others_import_them_meanwhile(
     (tmp_path / "jax.py").write_text("")
     (tmp_path / "user_of_jax.py").write_text("import jax\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "jax", raising=False)
+    for name in ("jax", "user_of_jax"):
+        # Sets the name first, so that it is restored, or removed, after the test.
+        monkeypatch.setitem(sys.modules, name, None)
+        del sys.modules[name]
     with deferring():
         user = importlib.import_module("user_of_jax")
     assert user.jax.__file__ == str(tmp_path / "jax.py")
-    monkeypatch.delitem(sys.modules, "jax")
-    monkeypatch.delitem(sys.modules, "user_of_jax")

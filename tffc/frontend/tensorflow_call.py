@@ -15,6 +15,7 @@ from tffc.language.types import FunctionType, SequenceType, TensorType, Type
 from tffc.linking.section import read_section
 from tffc.runtime.frameworks.tensorflow.datasets import open_dataset
 from tffc.runtime.frameworks.tensorflow.load import Tensor, tensor_name
+from tffc.runtime.frameworks.tensorflow.quiet import quiet_if_loud
 from tffc.support.errors import LanguageValueError
 from tffc.support.trampoline import run
 
@@ -81,12 +82,13 @@ class _Call:
             operands[name] = token if is_body else self.tf.identity(token)
         controls = {f"^{name.partition(':')[0]}": tensor for name, tensor in operands.items()}
         graph = _graph_apart(self.content.graph, self.index)
-        tensors = self.tf.graph_util.import_graph_def(
-            self.tf.compat.v1.GraphDef.FromString(graph),
-            input_map={**operands, **controls},
-            return_elements=[*names, initialize_op] if initialize_op else names,
-            name="subcomputation",
-        )
+        with quiet_if_loud():
+            tensors = self.tf.graph_util.import_graph_def(
+                self.tf.compat.v1.GraphDef.FromString(graph),
+                input_map={**operands, **controls},
+                return_elements=[*names, initialize_op] if initialize_op else names,
+                name="subcomputation",
+            )
         if initialize_op:
             self.trace.called_initializers.append(tensors.pop())
         return tensors

@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING
 
 from tffc.graphs.node import Nodes, source
-from tffc.runtime.frameworks.tensorflow.quiet import is_quiet, quiet
+from tffc.runtime.frameworks.tensorflow.quiet import quiet_if_loud
 from tffc.support.errors import DataError, TffcError
 from tffc.support.explanations import has_page, read_page
 
@@ -61,7 +61,7 @@ def without_logs(shows: bool) -> Generator[None]:
     TensorFlow logs every error with its text.  It does not if tffc has imported it, but a user's
     script may have done so before.
     """
-    with contextlib.nullcontext() if shows or is_quiet() else quiet():
+    with contextlib.nullcontext() if shows else quiet_if_loud():
         yield
 
 

@@ -72,6 +72,12 @@ def quiet() -> Generator[None]:
         _quiet.leave()
 
 
+def quiet_if_loud() -> contextlib.AbstractContextManager[None]:
+    """Return `quiet()`, unless TensorFlow logs nothing anyhow; it does if it was loaded before tffc,
+    by whom tffc was imported."""
+    return contextlib.nullcontext() if is_quiet() else quiet()
+
+
 class _Quiet:
     """Counts the threads in quiet blocks; the last one to leave restores stderr."""
 

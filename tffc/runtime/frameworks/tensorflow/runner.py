@@ -39,6 +39,7 @@ from tffc.runtime.frameworks.tensorflow.load import (
     find_devices,
     load_tensorflow,
 )
+from tffc.runtime.frameworks.tensorflow.quiet import quiet_if_loud
 from tffc.runtime.frameworks.tensorflow.session_state import remembers, waits
 from tffc.support.errors import ExecutionError, TffcError
 
@@ -208,7 +209,8 @@ class TensorFlowRunner:
             columns, placeholders = self._add_columns(graph_def)
             rewrite(graph_def, columns)
             operands.update(placeholders)
-        tf.graph_util.import_graph_def(graph_def, input_map={**operands, **edges}, name=SCOPE)
+        with quiet_if_loud():
+            tf.graph_util.import_graph_def(graph_def, input_map={**operands, **edges}, name=SCOPE)
         self._initializer = (
             self._graph.get_operation_by_name(f"{SCOPE}/{content.initialize_op}")
             if content.initialize_op

@@ -221,7 +221,8 @@ def _slopes(model: Model, weights: Arrays, batch: Arrays, present: Any) -> tuple
     """Return the gradients of the mean loss of a batch, and what the model says of it."""
     open = model.open()
     if open.slopes is not None:
-        return open.slopes(weights, batch)
+        slopes, outcome = open.slopes(weights, batch)
+        return _dense(slopes), outcome
     if model.framework == "jax":
 
         def mean(weights: Arrays) -> tuple[Any, BatchLosses]:
@@ -237,7 +238,13 @@ def _slopes(model: Model, weights: Arrays, batch: Arrays, present: Any) -> tuple
         outcome = open.losses(weights, batch, True)
         loss = tf.reduce_mean(outcome.losses) + outcome.penalty
     slopes = tape.gradient(loss, trained, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-    return slopes, outcome
+    return _dense(slopes), outcome
+
+
+def _dense(slopes: Arrays) -> Arrays:
+    """Return slopes as tensors: those of embeddings are sparse."""
+    tf = load_tensorflow()
+    return OrderedDict((name, tf.convert_to_tensor(slope)) for name, slope in slopes.items())
 
 
 def _no_totals(model: Model) -> Arrays:

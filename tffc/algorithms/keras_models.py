@@ -11,6 +11,7 @@ from typing import Any
 import tffc
 from tffc.algorithms.examples import columns_of, shape_of
 from tffc.algorithms.functions import Arrays, BatchLosses, M, OpenModel, traced_model
+from tffc.algorithms.keras_layers import layers_of, replaced, replacements_of
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.runtime.user_code.source import call_theirs
 from tffc.support.errors import LanguageTypeError, LanguageValueError, MissingElementError
@@ -48,11 +49,12 @@ def keras_model(
         tf = load_tensorflow()
         labels = _like_predictions(tf, batch[y], predictions)
         values = OrderedDict(
-            (name, _for_each(tf, call_theirs(measure, labels, predictions)))
+            (name, _for_each(tf, call_theirs(measure, labels, predictions), predictions))
             for name, measure in measures.items()
         )
         penalty = tf.add_n(penalties) if penalties else tf.constant(0.0)
-        return BatchLosses(_for_each(tf, call_theirs(losses, labels, predictions)), values, penalty)
+        each = _for_each(tf, call_theirs(losses, labels, predictions), predictions)
+        return BatchLosses(each, values, penalty)
 
     def inputs(batch: Arrays) -> Any:
         return _inputs(load_tensorflow(), network, x, batch)
@@ -87,6 +89,7 @@ def _open_stateless(
 ) -> Callable[[], OpenModel]:
     """Return what opens a model of Keras 3, whose calls take all variables."""
     names = {id(variable): name for name, variable in named.items()}
+    replacements = replacements_of(network)
 
     def losses(weights: Arrays, batch: Arrays, training: bool) -> BatchLosses:
         tf = load_tensorflow()
@@ -97,9 +100,10 @@ def _open_stateless(
             for variable in network.non_trainable_variables
         ]
         moved = [weights[names[id(variable)]] for variable in network.trainable_variables]
-        predictions, after, penalties = network.stateless_call(
-            moved, still, inputs(batch), training=training, return_losses=True
-        )
+        with replaced(replacements):
+            predictions, after, penalties = network.stateless_call(
+                moved, still, inputs(batch), training=training, return_losses=True
+            )
         changed = {
             names[id(variable)]: value
             for variable, value in zip(network.non_trainable_variables, after, strict=True)
@@ -203,12 +207,13 @@ def _numbered(network: Any, parts: list[str]) -> dict[str, str]:
     Keras counts all layers of a process, so the same model has other names when it is made again.
     These count the layers of the model.
     """
-    layers, automatic = [network], dict[str, str]()
-    for layer in layers:
-        layers += getattr(layer, "layers", ())
-        kind = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])", "_", type(layer).__name__)
-        if re.fullmatch(re.escape(kind.lower()) + r"(_\d+)?", layer.name):
-            automatic[layer.name] = kind.lower()
+    automatic: dict[str, str] = {}
+    for layer in layers_of(network):
+        kind = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])", "_", type(layer).__name__)
+        # A wrapper puts its own word before the name of a layer.
+        parts_of = re.fullmatch(rf"(([a-z]+_)*{re.escape(kind.lower())})(_\d+)?", layer.name)
+        if parts_of is not None:
+            automatic[layer.name] = parts_of[1]
     counts: dict[str, int] = {}
     numbered: dict[str, str] = {}
     for part in parts:
@@ -290,11 +295,27 @@ def _like_predictions(tf: Any, labels: Any, predictions: Any) -> Any:
     return labels
 
 
-def _for_each(tf: Any, values: Any) -> Any:
-    """Return one number for each example: the mean of the numbers of its parts."""
+def _for_each(tf: Any, values: Any, predictions: Any) -> Any:
+    """Return one number for each example: the mean of the numbers of its parts.
+
+    Parts that Keras masks do not count: those of a label to ignore, and of padding.
+    """
+    masks = [getattr(each, "_keras_mask", None) for each in (values, predictions)]
     values = tf.cast(values, tf.float32)
     rank = values.shape.rank
-    return values if rank is None or rank < 2 else tf.reduce_mean(values, [*range(1, rank)])
+    if rank is None:
+        return values
+    weights = tf.ones_like(values)
+    for mask in masks:
+        if mask is not None and mask.shape.rank is not None and mask.shape.rank <= rank:
+            added = [1] * (rank - mask.shape.rank)
+            weights *= tf.reshape(tf.cast(mask, tf.float32), [*tf.unstack(tf.shape(mask)), *added])
+    axes = [*range(1, rank)]
+    if all(mask is None for mask in masks):
+        return tf.reduce_mean(values, axes) if axes else values
+    return tf.math.divide_no_nan(
+        tf.reduce_sum(values * weights, axes), tf.reduce_sum(weights, axes)
+    )
 
 
 def _loss_of(keras: Any, loss: Any) -> Callable[[Any, Any], Any]:
@@ -328,6 +349,8 @@ def _metrics_of(keras: Any, metrics: Any, loss: Any) -> OrderedDict[str, Callabl
     for name, metric in metrics.items():
         if metric == "accuracy":
             metric = _accuracy(bool(getattr(loss, "from_logits", False)))
+        elif isinstance(metric, str) and hasattr(keras.losses, metric):
+            metric = getattr(keras.losses, metric)
         if not callable(metric) or isinstance(metric, keras.metrics.Metric):
             raise LanguageTypeError(
                 "E714",

@@ -73,8 +73,7 @@ def quiet() -> Generator[None]:
 
 
 def quiet_if_loud() -> contextlib.AbstractContextManager[None]:
-    """Return `quiet()`, unless TensorFlow logs nothing anyhow; it does if it was loaded before tffc,
-    by whom tffc was imported."""
+    """Return `quiet()`, unless TensorFlow logs nothing anyhow: it does where it was loaded first."""
     return contextlib.nullcontext() if is_quiet() else quiet()
 
 

@@ -54,12 +54,8 @@ def _replacements(layer: Any) -> Iterator[Replacement]:
         yield Replacement(layer, "call", _made_anew(layer))
         return
     for attribute, value in list(vars(layer).items()):
-        if tf.is_tensor(value) and hasattr(value, "numpy") and not _is_variable(tf, value):
+        if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
             yield Replacement(layer, attribute, value.numpy())
-
-
-def _is_variable(tf: Any, value: Any) -> bool:
-    return isinstance(value, tf.Variable)
 
 
 def _has_table(layer: Any) -> bool:

@@ -73,7 +73,8 @@ def quiet() -> Generator[None]:
 
 
 def quiet_if_loud() -> contextlib.AbstractContextManager[None]:
-    """Return `quiet()`, unless TensorFlow logs nothing anyhow: it does where it was loaded first."""
+    """Return `quiet()`, or nothing to enter if TensorFlow logs nothing: it logs where it was loaded
+    before tffc could prevent it."""
     return contextlib.nullcontext() if is_quiet() else quiet()
 
 

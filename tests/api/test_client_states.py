@@ -77,3 +77,9 @@ def test_states_that_do_not_fit_are_refused() -> None:
         begun(1, client_states="nowhere")
     with pytest.raises(TffcError, match="clients of this program keep no states"):
         tffc.run(bounded, [1, 2], 1, client_states={"0": 1})
+
+
+def test_it_is_verified_on_the_data_of_clients() -> None:
+    for form in (None, "client-state"):
+        verification = tffc.verify(tallied, form, data=DATA, trials=6)
+        assert verification.coverage.compared == 6

@@ -56,7 +56,7 @@ class StatesOfClients(Mapping[str, Any]):
         return to_python(self.states.held[client].read(), self._written)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.states.held)
+        return iter(sorted(self.states.held))
 
     def __len__(self) -> int:
         return len(self.states.held)

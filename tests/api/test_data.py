@@ -299,7 +299,7 @@ def test_what_is_wrong_with_a_table_is_said_in_words_of_python() -> None:
     with pytest.raises(LanguageTypeError, match="clients' data cannot be an object"):
         tff.data.clients(3)
     grouped = tff.data.clients(FRAME, by="user")
-    assert "columns=['height']" in refusal(
+    assert "columns={'heigth': 'height'}" in refusal(
         DataError, source_of, grouped, rows_of(heigth=np.float32)
     )
     assert "is a table" not in misread({"a": {"x": X, "y": Y[:2]}}, EXAMPLES, "a")

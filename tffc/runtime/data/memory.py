@@ -27,7 +27,7 @@ from tffc.runtime.data.cells import (
 )
 from tffc.runtime.data.columns import ArrayColumn, ArrowColumn, Cells, Column, Rows, SeriesColumn
 from tffc.runtime.data.source import Origin
-from tffc.runtime.data.table import Table, no_client
+from tffc.runtime.data.table import Selection, Table, no_client
 from tffc.runtime.data.times import is_times, times_help
 from tffc.support.errors import DataError
 from tffc.support.guards import Array, ElementType, is_array, is_listing
@@ -57,8 +57,10 @@ class MemoryTable(Table):
         groups: Groups,
         chosen: Sequence[str] | None,
         rules: Rules,
+        selection: Selection | None = None,
     ) -> None:
         super().__init__(what, chosen, rules)
+        self.selection = selection
         self.held = columns
         self.columns = ColumnKinds(columns)
         self.groups = groups

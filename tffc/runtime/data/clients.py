@@ -295,7 +295,26 @@ def clients_of(data: Any, rules: Rules, what: str = "data") -> Clients:
     raise LanguageTypeError(
         "E714",
         f"clients' data cannot be an object of class {data.__class__.__name__!r}",
-        help="give a path, a list with the value of each client, a ClientData, or a source",
+        help=_help_for_tables(data)
+        or "give a path, a list with the value of each client, a ClientData, or a source",
+    )
+
+
+def _help_for_tables(data: Any) -> str | None:
+    """Return the help for one table in the place of clients; None if the object is not one."""
+    package = type(data).__module__.partition(".")[0]
+    if package == "pandas" and hasattr(data, "obj") and hasattr(data, "groups"):
+        keys = getattr(data, "keys", None)
+        by = repr(keys) if isinstance(keys, str) else "NAME"
+        return f"give the frame and its column of clients: tffc.data.clients(frame, by={by})"
+    columns = columns_of(data)
+    if columns is None:
+        return None
+    names = ", ".join(map(repr, columns))
+    return (
+        "name the column that says which client a row belongs to: "
+        f"tffc.data.clients(frame, by=NAME), with one of {names} for NAME; without such a column, "
+        "tffc.data.split_iid(frame, 10) splits the rows among clients"
     )
 
 

@@ -289,6 +289,27 @@ def test_audits(tmp_path: pathlib.Path) -> None:
     assert not tff.audit(bundle).violations
 
 
+def test_policies_in_python(tmp_path: pathlib.Path) -> None:
+    """A dictionary is the policy that a file with its content is, for audits and pages."""
+    content = {"operators": ("federated_mean",), "single-client": False}
+    file = tmp_path / "policy.yaml"
+    file.write_text("operators: [federated_mean]\nsingle-client: false\n")
+    bundle = tff.compile(PROCESS)
+    for source in (total, bundle):
+        reports = [tff.audit(source, policy=policy) for policy in (content, file)]
+        assert reports[0].violations == reports[1].violations != ()
+    assert bundle.audit(policy=content).violations == tff.audit(bundle, policy=file).violations
+    lines = str(tff.audit(total, policy=content)).splitlines()
+    assert lines[:4] == [
+        "verdict: violates the policy: 1 violation",
+        "policy: in Python",
+        "  operators: federated_mean: violated",
+        "  single-client: no channel releases a single client's value: holds",
+    ]
+    for page in (bundle.explore(policy=content), tff.explore(total, policy=content)):
+        assert "no channel releases a single client" in page
+
+
 def test_differences() -> None:
     bundle = tff.compile(PROCESS)
     assert tff.diff(total, total) == tff.diff(bundle, bundle) == tff.diff(bundle, PROCESS) == []

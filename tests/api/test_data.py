@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import datetime
 import importlib
 import pickle
 from collections.abc import Callable
@@ -299,7 +300,7 @@ def test_what_is_wrong_with_a_table_is_said_in_words_of_python() -> None:
     with pytest.raises(LanguageTypeError, match="clients' data cannot be an object"):
         tff.data.clients(3)
     grouped = tff.data.clients(FRAME, by="user")
-    assert "columns=['height']" in refusal(
+    assert "columns={'heigth': 'height'}" in refusal(
         DataError, source_of, grouped, rows_of(heigth=np.float32)
     )
     assert "is a table" not in misread({"a": {"x": X, "y": Y[:2]}}, EXAMPLES, "a")
@@ -480,3 +481,20 @@ def test_numbers_in_lists_are_converted_as_those_in_files(element: Any) -> None:
     assert next(tff.run(sizes, [[0.1, 3]])).output == np.float32(0.1) + np.float32(3)
     with pytest.raises(DataError, match="is not exactly one of float32"):
         next(tff.run(sizes, [[element]]))
+
+
+def test_dates_and_times_of_python_are_read_in_a_unit() -> None:
+    """Dates in cells, and times with a time zone, which are read in UTC, are those of NumPy."""
+    berlin = datetime.timezone(datetime.timedelta(hours=2))
+    days = [datetime.date(2024, 5, 3), datetime.datetime(2024, 5, 3, 2, tzinfo=berlin), None]
+    data = {"user": ["a", "a", "a"], "day": pd.Series(days, dtype=object)}
+    clients = tff.data.clients(
+        data, by="user", times={"day": "days since 2024-05-01"}, empty={"day": -1}
+    )
+    source = source_of(clients, rows_of(day=np.float32))
+    assert [row[0] for row in source.read("a")] == [2.0, 2.0, -1.0]
+
+
+def test_a_series_is_a_sequence_of_tensors() -> None:
+    source = source_of({"a": pd.Series([1.5, 2.5])}, tff.SequenceType(np.float32))
+    assert list(source.read("a")) == [1.5, 2.5]

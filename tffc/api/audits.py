@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
-import pathlib
 
 from tffc.api.boundary import public
 from tffc.api.programs import Source, name_of, opened, round_of
@@ -16,7 +14,7 @@ from tffc.assurance.audit.bundles import (
     program_digests,
     read_for_audit,
 )
-from tffc.assurance.audit.policy import Policy, read_policy
+from tffc.assurance.audit.policy import PolicySource, policy_of
 from tffc.assurance.audit.report import Report, judged
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.kinds import form_for
@@ -28,21 +26,19 @@ def audit(
     source: Source | Bundle,
     form: str | None = None,
     *,
-    policy: Policy | str | os.PathLike[str] | None = None,
+    policy: PolicySource | None = None,
     as_of: datetime.date | None = None,
 ) -> Report:
     """Audit what leaves the clients of a round, and judge it by a policy if one is given.
 
     `source` is a program, or a bundle, which is audited as its program if its components are proved
-    to compute it, and otherwise from its components.  `policy` may be the path of its YAML file;
-    `as_of` is the day as of which its exceptions hold, by default today.
+    to compute it, and otherwise from its components.  `policy` is the path of a YAML file, or its
+    content as a dictionary; `as_of` is the day as of which its exceptions hold, by default today.
 
     Raises:
       TffcError: the program cannot be read or compiled, or the policy is not one.
     """
-    known = policy
-    if isinstance(known, (str, os.PathLike)):
-        known = read_policy(pathlib.Path(known))
+    known = None if policy is None else policy_of(policy)
     report = _audited(source, form)
     return report if known is None else judged(report, known, as_of)
 

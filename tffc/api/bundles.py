@@ -27,7 +27,7 @@ from tffc.api.programs import OpenedBundle, Source, origin_of, program_of, round
 from tffc.api.proofs import BundleProof
 from tffc.api.runs import Run, WrittenTypes
 from tffc.api.texts import Style
-from tffc.assurance.audit.policy import Policy
+from tffc.assurance.audit.policy import PolicySource
 from tffc.assurance.audit.report import Report
 from tffc.assurance.diff.programs import ProgramDifference
 from tffc.assurance.validation import Report as Verification
@@ -76,7 +76,7 @@ class CompiledBundle(OpenedBundle):
     def audit(
         self,
         *,
-        policy: Policy | str | os.PathLike[str] | None = None,
+        policy: PolicySource | None = None,
         as_of: datetime.date | None = None,
     ) -> Report:
         """Audit what leaves the clients; see `tffc.audit`."""
@@ -90,7 +90,7 @@ class CompiledBundle(OpenedBundle):
         self,
         *,
         since: Source | Bundle | None = None,
-        policy: Policy | str | os.PathLike[str] | None = None,
+        policy: PolicySource | None = None,
         as_of: datetime.date | None = None,
     ) -> HtmlPage:
         """Return the HTML page about the round; see `tffc.explore`."""

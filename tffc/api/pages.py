@@ -11,7 +11,7 @@ from tffc.api.audits import report_on_bundle, report_on_program
 from tffc.api.boundary import public
 from tffc.api.programs import Program, Source, name_of, opened, round_of
 from tffc.assurance.audit.bundles import Reading, read_for_audit
-from tffc.assurance.audit.policy import Policy, read_policy
+from tffc.assurance.audit.policy import PolicySource, policy_of
 from tffc.assurance.audit.report import Report, judged, source_name
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_initialize
@@ -54,7 +54,7 @@ def explore(
     form: str | None = None,
     *,
     since: Source | Bundle | None = None,
-    policy: Policy | str | os.PathLike[str] | None = None,
+    policy: PolicySource | None = None,
     as_of: datetime.date | None = None,
 ) -> HtmlPage:
     """Return an HTML page about a round: its stages, your source, passes, graphs and audit.
@@ -66,9 +66,7 @@ def explore(
     Raises:
       TffcError: the program cannot be read or compiled, or the policy is not one.
     """
-    known = policy
-    if isinstance(known, (str, os.PathLike)):
-        known = read_policy(pathlib.Path(known))
+    known = None if policy is None else policy_of(policy)
 
     def judge(report: Report) -> Report:
         return report if known is None else judged(report, known, as_of)

@@ -215,7 +215,7 @@ def test_a_list_without_lists_has_any_length_in_it() -> None:
 def test_what_is_no_number_is_not_made_one(values: Any) -> None:
     location = write_pandas(client=["ada"], x=values)
     help = (
-        "name another column with columns=A,B, or write this one as int64"
+        "name another column with columns=, or write this one as int64"
         if values.type == pa.string()
         else "read times as numbers with times=x:seconds, which counts from 1970-01-01 in UTC; "
         "days, hours and other units work the same way"

@@ -105,7 +105,8 @@ def _facts(document: Plain) -> Iterator[str]:
     yield from _fact("Read", _text(document["read"]["text"]))
     yield from _fact("Compiled to", f"{_text(program['form'])} {_folded('type', program['type'])}")
     if policy is not None:
-        yield from _fact("Policy", f"{_text(policy['path'] or '')} {_digest(policy['digest'])}")
+        path = _text(policy["path"] or "in Python")
+        yield from _fact("Policy", f"{path} {_digest(policy['digest'])}")
     maker = _text(f"{tool['name']} {tool['version']}")
     yield from _fact("Made by", f"{maker} {_digest(tool['digest'])}" if "digest" in tool else maker)
     yield "</dl>"

@@ -1,6 +1,7 @@
 """Policies: rules for what may leave the clients, and checking a round against them.
 
-A policy is a YAML file; `policy.schema.json` beside this module is its JSON Schema.
+A policy is a YAML file, or in Python also a mapping of the same content; `policy.schema.json`
+beside this module is its JSON Schema.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import hashlib
+import os
 import pathlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,11 +19,12 @@ from tffc.assurance.audit.audit import OUTPUT, SHOWN, Audit, Channel, Depends, E
 from tffc.assurance.audit.leaves import prefixes
 from tffc.assurance.audit.patterns import Aspect, Pattern
 from tffc.language.intrinsics import INTRINSICS
+from tffc.language.values.misfits import describe
 from tffc.runtime.effects.consent import KINDS
 from tffc.support.errors import PolicyError, Span, reader
 from tffc.support.files.reading import read_named
 from tffc.support.files.strict_json import is_text
-from tffc.support.guards import is_dict, is_list, is_tuple
+from tffc.support.guards import is_listing, is_mapping, is_path, is_tuple
 from tffc.support.near import did_you_mean
 
 PROTECTIONS = {protection.name.lower(): protection for protection in Protection}
@@ -50,6 +53,10 @@ DESCRIPTIONS = {
 """The rules and what is checked elsewhere, with descriptions."""
 
 
+SINGLE = "no channel releases a single client's value"
+"""What `single-client: false` requires."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Waiver:
     """An exception: a rule that is waived for a channel until the end of a day, with the reason.
@@ -73,7 +80,7 @@ class Policy:
 
     `least_clients` is about nodes with the policy: the least number of a node's clients in what
     leaves it unmasked, and of all clients in a masked sum.  `path` and `digest` are those of its
-    file.
+    file, if it has one.
     """
 
     operators: tuple[str, ...] | None = None
@@ -98,7 +105,7 @@ def requirements(policy: Policy) -> dict[str, str]:
         "never-leave": ", ".join(pattern.shown for pattern in policy.never_leave) or None,
         "largest-bytes": None if policy.largest_bytes is None else f"{policy.largest_bytes:,}",
         "least-clients": str(policy.least_clients) if policy.least_clients else None,
-        "single-client": None if policy.single_client else "none",
+        "single-client": None if policy.single_client else SINGLE,
         "effects": "; ".join(sides) or None,
         "protection": None if policy.protection is Protection.NONE else policy.protection.value,
     }
@@ -293,6 +300,30 @@ def _changed(waiver: Waiver, subjects: Mapping[str, str]) -> PolicyError:
 # Reading.
 
 
+PolicySource: TypeAlias = "Policy | Mapping[str, Any] | str | os.PathLike[str]"
+"""A policy in Python: read already, the content of a file, or the path of one."""
+
+
+def policy_of(source: PolicySource) -> Policy:
+    """Return the policy that a caller in Python names.
+
+    Raises:
+      PolicyError: the file cannot be read, or what is named is not a policy.
+    """
+    if isinstance(source, Policy):
+        return source
+    if is_path(source):
+        return read_policy(pathlib.Path(source))
+    if not is_mapping(source):
+        raise PolicyError(
+            "E971",
+            f"a policy cannot be {describe(source)}",
+            help="give the path of a YAML file, or its content as a dictionary, such as "
+            "{'operators': ['federated_secure_sum']}",
+        )
+    return _Reader(None, None).policy(source)
+
+
 @reader("a policy", PolicyError)
 def read_policy(path: pathlib.Path) -> Policy:
     """Return the policy in a file.
@@ -334,19 +365,20 @@ KeyPath: TypeAlias = "tuple[object, ...]"
 
 
 class _Reader:
-    def __init__(self, path: pathlib.Path, root: Any) -> None:
+    """Reads the content of a policy; `path` is that of its file, and `root` the file's root."""
+
+    def __init__(self, path: pathlib.Path | None, root: Any) -> None:
         self._path = path
         self._root = root
 
     def policy(self, content: object) -> Policy:
-        if is_dict(content) and "noise" in content:
-            raise PolicyError(
-                "E971",
+        if is_mapping(content) and "noise" in content:
+            raise self.wrong(
                 "the key 'noise' is not a rule: that a value depends on random draws does not say "
                 "that it is private",
-                help="remove it; the report lists the draws of each channel, and what they do to "
+                ("noise",),
+                "remove it; the report lists the draws of each channel, and what they do to "
                 "privacy has to be shown otherwise",
-                span=self._span(("noise",)),
             )
         entries = self._mapping("the policy", {} if content is None else content, FIELDS, ())
         return Policy(**{name.replace("-", "_"): value for name, value in entries.items()})
@@ -354,26 +386,32 @@ class _Reader:
     def _mapping(
         self, what: str, content: object, fields: Mapping[str, _Field], path: KeyPath
     ) -> dict[str, Any]:
-        if not is_dict(content):
+        if not is_mapping(content):
             raise self.wrong(f"{what} must be a mapping", path)
         entries: dict[str, object] = {}
         for key, value in content.items():
             if not isinstance(key, str) or key not in fields:
-                raise PolicyError(
-                    "E971",
+                near = did_you_mean(_quoted(key), fields)
+                raise self.wrong(
                     f"{what} cannot have the key {_quoted(key)}",
-                    help=did_you_mean(_quoted(key), fields) or f"its keys are {', '.join(fields)}",
-                    span=self._span((*path, key)),
+                    (*path, key),
+                    near or f"its keys are {', '.join(fields)}",
                 )
             entries[key] = value
         return {key: fields[key](self, value, (*path, key)) for key, value in entries.items()}
 
     def wrong(self, message: str, path: KeyPath, help: str | None = None) -> PolicyError:
+        if self._path is None:
+            help = help or "tffc explain E971 shows a policy"
+            notes = (f"at {_steps(path)} of the policy",) if path else ()
+            return PolicyError("E971", message, notes=notes, help=help)
         help = help or "tffc audit --help shows a policy"
         return PolicyError("E971", message, help=help, span=self._span(path))
 
-    def _span(self, path: KeyPath) -> Span:
-        """Return the span of the value at a path of keys and indices."""
+    def _span(self, path: KeyPath) -> Span | None:
+        """Return the span of the value at a path of keys and indices, if it is in a file."""
+        if self._path is None:
+            return None
         node = self._root
         for step in path:
             # The children of a mapping are pairs of nodes, those of a list are nodes.
@@ -411,7 +449,7 @@ class _Reader:
         return listed
 
     def patterns(self, value: object, path: KeyPath) -> tuple[Pattern, ...]:
-        if not is_list(value):
+        if not is_listing(value):
             raise self.wrong(f"{path[-1]} must be a list of patterns", path)
         return tuple(self._pattern(entry, (*path, at)) for at, entry in enumerate(value))
 
@@ -433,7 +471,7 @@ class _Reader:
         )
 
     def exceptions(self, value: object, path: KeyPath) -> tuple[Waiver, ...]:
-        if not is_list(value):
+        if not is_listing(value):
             raise self.wrong("exceptions must be a list", path)
         return tuple(self._exception(entry, (*path, at)) for at, entry in enumerate(value))
 
@@ -447,6 +485,13 @@ class _Reader:
             raise self.wrong(f"an exception has no {' and no '.join(missing)}", path, help)
         is_optional = fields.pop("optional", False)
         return Waiver(is_optional=is_optional, span=self._span(path), **fields)
+
+    def day(self, value: object, path: KeyPath) -> datetime.date:
+        # A datetime is a date too, but has a time.
+        if type(value) is not datetime.date:
+            help = "write datetime.date(2030, 1, 31)" if self._path is None else None
+            raise self.wrong(f"{path[-1]} must be a date, such as 2030-01-31", path, help)
+        return value
 
     def rule(self, value: object, path: KeyPath) -> str:
         if not isinstance(value, str) or value not in RULES:
@@ -465,6 +510,11 @@ def _quoted(value: object) -> str:
     if not isinstance(value, str):
         return f"of type {type(value).__name__}"
     return repr(value[:LONGEST_QUOTATION])
+
+
+def _steps(path: KeyPath) -> str:
+    """Return the keys and indices of a path as Python writes them."""
+    return "".join(f"[{step if type(step) is int else _quoted(step)}]" for step in path)
 
 
 _Field = Callable[[_Reader, object, KeyPath], Any]
@@ -488,7 +538,9 @@ def _is_number(value: object) -> bool:
 
 
 TEXT = _field("text", lambda value: is_text(value) and value.strip())
-TEXTS = _field("a list of names", lambda value: is_list(value) and all(map(is_text, value)), tuple)
+TEXTS = _field(
+    "a list of names", lambda value: is_listing(value) and all(map(is_text, value)), tuple
+)
 BOOLEAN = _field("true or false", lambda value: isinstance(value, bool))
 
 PATTERN: dict[str, _Field] = {"pattern": TEXT, "optional": BOOLEAN}
@@ -516,8 +568,7 @@ EXCEPTION: dict[str, _Field] = {
     ),
     "rule": _Reader.rule,
     "reason": TEXT,
-    # A datetime is a date too, but has a time.
-    "expires": _field("a date, such as 2030-01-31", lambda value: type(value) is datetime.date),
+    "expires": _Reader.day,
     "optional": BOOLEAN,
 }
 

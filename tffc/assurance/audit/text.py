@@ -54,7 +54,8 @@ def _head(document: Mapping[str, Any]) -> Iterator[str]:
     if document["as_of"] is not None:
         yield f"as of: {document['as_of']}"
     if policy is not None:
-        yield f"policy: {policy['path']}, SHA-256 {policy['digest']}"
+        in_file = f"{policy['path']}, SHA-256 {policy['digest']}"
+        yield f"policy: {'in Python' if policy['path'] is None else in_file}"
         for rule in policy["rules"]:
             yield f"  {rule['rule']}: {rule['requires']}: {rule['verdict']}"
         for waiver in policy["exceptions"]:

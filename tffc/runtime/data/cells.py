@@ -120,18 +120,36 @@ class Rules:
             for name, type in columns
         ]
         for name, text in self.empty.items():
-            columns_named = [column for column in wanted if name in (None, column.name)]
-            if all(column.empty is None for column in columns_named):
-                types = " or ".join(dict.fromkeys(f"`{column.type}`" for column in columns_named))
-                raise DataError(
-                    "E639",
-                    f"{location}: empty={self.text} says {text!r} for empty cells, which is not "
-                    f"a value of {types}",
-                    help=f"write {self.words.option('empty', 'VALUE')} or "
-                    f"{self.words.option('empty', 'VALUE', 'COLUMN')}, or "
-                    f"{self.words.word('skip')} in the place of a value to leave such rows out",
-                )
+            self._check_empty(location, name, text, wanted)
         return wanted
+
+    def _check_empty(
+        self, location: str, name: str | None, text: str, wanted: Sequence[Wanted]
+    ) -> None:
+        """Check that a value for empty cells is one of a column that it is for."""
+        columns = [column for column in wanted if name in (None, column.name)]
+        if any(column.empty is not None for column in columns):
+            return
+        texts = [column for column in columns if column.type.element_type is DType.STRING]
+        others = [column for column in columns if column not in texts]
+        types = " or ".join(dict.fromkeys(f"`{column.type}`" for column in others))
+        said = f"{location}: empty={self.text} says {text!r} for empty cells"
+        example = self.words.option("empty", text, texts[0].name) if texts else ""
+        if name is None and texts and not others:
+            raise DataError(
+                "E639",
+                f"{said}, and text may be empty: the value is only for columns that are named",
+                help=f"write {example}",
+            )
+        help = (
+            f"write {self.words.option('empty', 'VALUE')} or "
+            f"{self.words.option('empty', 'VALUE', 'COLUMN')}, or {self.words.word('skip')} in the "
+            "place of a value to leave such rows out"
+        )
+        if name is None and texts:
+            help += f"; columns of text have to be named, as in {example}"
+        types = types or f"`{columns[0].type}`"
+        raise DataError("E639", f"{said}, which is not a value of {types}", help=help)
 
     def _empty(self, name: str, type: TensorType) -> Any:
         """Return the value for empty cells of a column.

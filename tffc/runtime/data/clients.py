@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
@@ -26,7 +27,7 @@ from tffc.runtime.data.python_function import (
 )
 from tffc.runtime.data.read_once import ReadOnce
 from tffc.runtime.data.source import CheckedSource, ClientSource, DataSet, Origin, check_all
-from tffc.runtime.data.table import check_client_column
+from tffc.runtime.data.table import Selection, check_client_column
 from tffc.runtime.data.times import parse_times
 from tffc.runtime.data.wording import PYTHON
 from tffc.support.errors import DataError, LanguageTypeError
@@ -121,10 +122,17 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def table_of(
-    what: str, data: Any, by: str | None, columns: Columns | None, rules: Rules
-) -> tuple[dict[str, Column], list[str] | None]:
-    """Return the columns of a table, as they are chosen and named, and their order if it matters.
+@dataclasses.dataclass(frozen=True, slots=True)
+class ChosenColumns:
+    """The columns of a table as they are chosen and named, and their order if it matters."""
+
+    columns: Mapping[str, Column]
+    order: Sequence[str] | None
+    selection: Selection
+
+
+def table_of(what: str, data: Any, by: str | None, columns: Columns | None) -> ChosenColumns:
+    """Return the columns of a table.
 
     Raises:
       DataError: columns have the same name, other lengths, or are not there.
@@ -140,30 +148,37 @@ def table_of(
     check_lengths(what, held)
     if by is not None:
         check_client_column(what, by, list(held), PYTHON)
+    names = tuple(held)
     if columns is None:
-        return {name: column for name, column in held.items() if name != by}, None
+        data_columns = {name: column for name, column in held.items() if name != by}
+        return ChosenColumns(data_columns, None, Selection(names, by=by))
     if is_mapping(columns):
-        pairs = [(str(name), chosen) for name, chosen in columns.items()]
-        return {name: _chosen(what, held, chosen) for name, chosen in pairs}, None
+        named = {str(name): chosen for name, chosen in columns.items()}
+        chosen_columns = {name: _chosen(what, held, chosen) for name, chosen in named.items()}
+        return ChosenColumns(chosen_columns, None, Selection(names, named, by))
     chosen_columns: dict[str, Column] = {}
     order: list[str] = []
     for chosen in [columns] if isinstance(columns, str) else columns:
         name = chosen if isinstance(chosen, str) else ", ".join(map(str, chosen))
         chosen_columns[name] = _chosen(what, held, chosen)
         order.append(name)
-    return chosen_columns, order
+    return ChosenColumns(chosen_columns, order, Selection(names, by=by))
 
 
-def _chosen(what: str, held: Mapping[str, Column], chosen: Any) -> Column:
-    """Return a column, or several as one."""
+def _chosen(
+    what: str, held: Mapping[str, Column], chosen: Any, argument: str = "columns"
+) -> Column:
+    """Return the column that an argument names, or several as one."""
     names = [str(name) for name in chosen] if is_listing(chosen) else [str(chosen)]
+    is_listed = argument == "columns"
+    help = "name columns of the table" if is_listed else f"name one of these with {argument}=NAME"
     for name in names:
         if name not in held:
             raise DataError(
                 "E657",
-                f"{what}: columns= names {name!r}, and there is no such column",
+                f"{what}: {argument}= names {name!r}, and there is no such column",
                 notes=(f"the columns are {', '.join(map(repr, held))}",),
-                help=did_you_mean(name, held) or "name columns of the table",
+                help=did_you_mean(name, held) or help,
             )
     if not is_listing(chosen):
         return held[names[0]]
@@ -194,9 +209,9 @@ def clients_by(data: Any, by: str, columns: Columns | None, rules: Rules) -> Cli
       LanguageTypeError: the object is not a table.
     """
     what = table_name(data)
-    held, order = table_of(what, data, by, columns, rules)
-    column = (columns_of(data) or {})[by]
-    return Clients(MemoryTable(what, held, grouped(what, column, by, rules), order, rules))
+    chosen = table_of(what, data, by, columns)
+    groups = grouped(what, (columns_of(data) or {})[by], by, rules)
+    return Clients(MemoryTable(what, chosen.columns, groups, chosen.order, rules, chosen.selection))
 
 
 def clients_split(
@@ -205,8 +220,9 @@ def clients_split(
     """Return the clients among whom the rows of a table are split; `split` has each row's
     number."""
     what = table_name(data)
-    held, order = table_of(what, data, None, columns, rules)
-    return Clients(MemoryTable(what, held, Groups.of(split, names), order, rules))
+    chosen = table_of(what, data, None, columns)
+    groups = Groups.of(split, names)
+    return Clients(MemoryTable(what, chosen.columns, groups, chosen.order, rules, chosen.selection))
 
 
 def row_count(data: Any) -> int:
@@ -217,7 +233,7 @@ def row_count(data: Any) -> int:
       LanguageTypeError: the object is not a table.
     """
     what = table_name(data)
-    held, _ = table_of(what, data, None, None, Rules())
+    held = table_of(what, data, None, None).columns
     count = len(next(iter(held.values()))) if held else 0
     if not count:
         raise DataError(
@@ -236,8 +252,7 @@ def label_codes(data: Any, label: str) -> Array:
       LanguageTypeError: the object is not a table.
     """
     what = table_name(data)
-    held, _ = table_of(what, data, None, None, Rules())
-    column = _chosen(what, held, label)
+    column = _chosen(what, table_of(what, data, None, None).columns, label, "label")
     codes, labels = client_codes(column)
     if (codes < 0).any():
         raise DataError(
@@ -280,7 +295,26 @@ def clients_of(data: Any, rules: Rules, what: str = "data") -> Clients:
     raise LanguageTypeError(
         "E714",
         f"clients' data cannot be an object of class {data.__class__.__name__!r}",
-        help="give a path, a list with the value of each client, a ClientData, or a source",
+        help=_help_for_tables(data)
+        or "give a path, a list with the value of each client, a ClientData, or a source",
+    )
+
+
+def _help_for_tables(data: Any) -> str | None:
+    """Return the help for one table in the place of clients; None if the object is not one."""
+    package = type(data).__module__.partition(".")[0]
+    if package == "pandas" and hasattr(data, "obj") and hasattr(data, "groups"):
+        keys = getattr(data, "keys", None)
+        by = repr(keys) if isinstance(keys, str) else "NAME"
+        return f"give the frame and its column of clients: tffc.data.clients(frame, by={by})"
+    columns = columns_of(data)
+    if columns is None:
+        return None
+    names = ", ".join(map(repr, columns))
+    return (
+        "name the column that says which client a row belongs to: "
+        f"tffc.data.clients(frame, by=NAME), with one of {names} for NAME; without such a column, "
+        "tffc.data.split_iid(frame, 10) splits the rows among clients"
     )
 
 

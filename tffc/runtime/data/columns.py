@@ -245,6 +245,8 @@ def columns_of(source: Any) -> dict[str, Column] | None:
     Face, structured NumPy arrays, mappings of names to arrays or lists, and lists of arrays, which
     are called by their positions.
     """
+    if is_series(source):
+        return None
     package = type(source).__module__.partition(".")[0]
     if package == "pandas" and hasattr(source, "columns"):
         names = [str(name) for name in source.columns]
@@ -266,6 +268,14 @@ def columns_of(source: Any) -> dict[str, Column] | None:
     if is_listing(source) and source and all(is_array(array) and array.ndim for array in source):
         return _mapping_columns({str(at): array for at, array in enumerate(source)})
     return None
+
+
+def is_series(source: Any) -> bool:
+    """Return whether an object is one column of pandas, or of what exports one to Arrow."""
+    if type(source).__module__.partition(".")[0] == "pandas":
+        return hasattr(source, "to_numpy") and not hasattr(source, "columns")
+    exports = hasattr(source, "__arrow_c_stream__") and hasattr(source, "__array__")
+    return exports and not (hasattr(source, "columns") or hasattr(source, "column_names"))
 
 
 def _series_column(series: Any) -> Column:
@@ -329,7 +339,7 @@ def array_column(values: Any) -> Column | None:
     """Return an array or a list as a column; None if it is neither."""
     package = type(values).__module__.partition(".")[0]
     if package == "pandas" and hasattr(values, "to_numpy"):
-        return _series_column(values if hasattr(values, "dt") else values.to_series())
+        return _series_column(values.to_series() if hasattr(values, "to_series") else values)
     if package == "pyarrow" and hasattr(values, "null_count"):
         if hasattr(values, "chunks"):
             return ArrowColumn(values)

@@ -6,6 +6,7 @@ converted all at once.
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -27,8 +28,8 @@ from tffc.runtime.data.cells import (
 )
 from tffc.runtime.data.columns import ArrayColumn, ArrowColumn, Cells, Column, Rows, SeriesColumn
 from tffc.runtime.data.source import Origin
-from tffc.runtime.data.table import Table, no_client
-from tffc.runtime.data.times import is_times, times_help
+from tffc.runtime.data.table import Selection, Table, no_client
+from tffc.runtime.data.times import durations_help, is_times, times_help
 from tffc.support.errors import DataError
 from tffc.support.guards import Array, ElementType, is_array, is_listing
 
@@ -57,8 +58,10 @@ class MemoryTable(Table):
         groups: Groups,
         chosen: Sequence[str] | None,
         rules: Rules,
+        selection: Selection | None = None,
     ) -> None:
         super().__init__(what, chosen, rules)
+        self.selection = selection
         self.held = columns
         self.columns = ColumnKinds(columns)
         self.groups = groups
@@ -97,7 +100,9 @@ class MemoryTable(Table):
             if self.rules.time_of(name) is not None:
                 return None
             return column.kind, times_help(name, self.rules.words)
-        return column.kind, f"take other columns with {self.rules.words.columns()}, or convert it"
+        if cell_type.kind == "m":
+            return column.kind, durations_help(name)
+        return column.kind, "take another column with columns=, or convert this one"
 
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
@@ -139,7 +144,7 @@ class MemoryTable(Table):
         """Return cells without gaps as tensors: as one array if they are of one shape."""
         dtype, values = wanted.type.element_type, cells.values
         if values.dtype.kind == "O" and dtype is not DType.STRING:
-            values, is_python = _plain(values)
+            values, is_python = _plain(values, with_times=wanted.time is not None)
             cells = Cells(values, is_python=cells.is_python or is_python)
         if values.dtype.kind == "O" or values.dtype.kind in "SU":
             return self._one_by_one(client, rows, values, wanted)
@@ -218,7 +223,15 @@ class MemoryTable(Table):
     ) -> DataError:
         text = repr(value)
         shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-        return cell_error(self._place(rows, number), client, wanted, shown)
+        help = None
+        if wanted.type.element_type.is_numeric:
+            if isinstance(value, datetime.date):
+                help = times_help(wanted.name, wanted.words)
+            elif isinstance(value, datetime.timedelta):
+                help = durations_help(wanted.name)
+            elif isinstance(value, str):
+                help = text_help(wanted.name, value)
+        return cell_error(self._place(rows, number), client, wanted, shown, help)
 
     def _place(self, rows: Rows, number: int) -> str:
         row = (rows.start or 0) + number if isinstance(rows, slice) else int(rows[number])
@@ -305,6 +318,18 @@ def is_of(stored: ElementType, dtype: DType) -> bool:
     return is_convertible(stored, dtype) or stored == dtype.dtype
 
 
+def text_help(name: str, text: str) -> str:
+    """Return the help for a column of text that is to be numbers."""
+    try:
+        float(text)
+    except ValueError:
+        return (
+            f"text is not read as numbers: number the values of {name!r} in the table, as "
+            "Series.astype('category').cat.codes of pandas does"
+        )
+    return f"text is not read as numbers: convert {name!r} in the table, as pandas.to_numeric does"
+
+
 def client_codes(column: Column) -> tuple[Array, list[Any]]:
     """Return for each row the number of its client, -1 if it has none, and the clients' names."""
     codes: Array
@@ -368,10 +393,12 @@ def _some(cells: Cells, chosen: Array) -> Cells:
     )
 
 
-def _plain(values: Array) -> tuple[Array, bool]:
-    """Return objects as numbers if they are, and whether they are Python's; arrays of one shape are
-    stacked."""
+def _plain(values: Array, *, with_times: bool) -> tuple[Array, bool]:
+    """Return objects as numbers or times if they are, and whether they are Python's; arrays of one
+    shape are stacked."""
     items = values.tolist()
+    if with_times and items and all(isinstance(item, datetime.date) for item in items):
+        return np.array([_in_utc(item) for item in items], "M8[us]"), True
     if items and all(map(is_array, items)) and values.ndim == 1:
         arrays: list[Array] = items
         same = {(each.shape, each.dtype) for each in arrays}
@@ -387,6 +414,13 @@ def _plain(values: Array) -> tuple[Array, bool]:
         return _objects_of(arrays), True
     has_own_type = any(isinstance(item, np.generic) for item in items)
     return numbers, not has_own_type
+
+
+def _in_utc(day: datetime.date) -> datetime.date:
+    """Return a date or time of Python; one with a time zone as the time in UTC without one."""
+    if not isinstance(day, datetime.datetime) or day.tzinfo is None:
+        return day
+    return day.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
 def _objects_of(items: Sequence[Any]) -> Array:

@@ -22,7 +22,7 @@ from tffc.language.values.concrete import INFINITE, Stacked, ValueReader, layout
 from tffc.runtime.data.arrays import ArrayLayout, stackable_layout
 from tffc.runtime.data.casts import converted, first_lost, is_convertible, rounding_help
 from tffc.runtime.data.cells import Rules
-from tffc.runtime.data.columns import Column, array_column, columns_of
+from tffc.runtime.data.columns import Column, array_column, columns_of, is_series
 from tffc.runtime.data.memory import Groups, MemoryTable
 from tffc.runtime.data.table import TableClients
 from tffc.support.errors import DataError, LanguageTypeError
@@ -82,6 +82,8 @@ class ClientReader(ValueReader):
         columns = _columns(source, type.element)
         if columns is not None:
             return self._table(columns, type, place)
+        if is_series(source):
+            raise self._misfit(source, type, place, series_help(type))
         if callable(getattr(source, "as_numpy_iterator", None)) and _has_shapes(source):
             stacked = _stacked(source, type, self, place)
             if stacked is not None:
@@ -157,10 +159,18 @@ def _columns(source: Any, element: Type) -> Mapping[str, Column] | None:
         columns = columns_of(source)
         if columns is not None:
             return columns
-    if is_array(source) and source.ndim and isinstance(element, TensorType):
+    is_one_column = is_series(source) or (is_array(source) and source.ndim)
+    if is_one_column and isinstance(element, TensorType):
         column = array_column(source)
         return None if column is None else {"0": column}
     return None
+
+
+def series_help(type: SequenceType) -> str:
+    """Return the help for one column of a client where rows of the type are wanted."""
+    names = type.element.names if isinstance(type.element, StructType) else ()
+    frame = "series.to_frame(name)" if len(names) != 1 else f"series.to_frame({names[0]!r})"
+    return f"it is one column: give a data frame, or a dictionary of columns, such as {frame}"
 
 
 def _check_lengths(place: str, lengths: Mapping[str, int]) -> None:

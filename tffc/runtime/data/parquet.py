@@ -131,7 +131,7 @@ class ParquetFiles(Table):
             unit = self.rules.time_of(name)
             return None if unit else (str(kind), times_help(name, self.rules.words))
         what = f"as {type}" if scalar else f"as lists of {type.element_type}"
-        return str(kind), f"name another column with columns=A,B, or write this one {what}"
+        return str(kind), f"name another column with columns=, or write this one {what}"
 
     def row_counts(self) -> Array:
         """See `ScannedData`."""

@@ -21,10 +21,21 @@ from tffc.runtime.data.files import files_size
 from tffc.runtime.data.source import Origin, TypedClients
 from tffc.runtime.data.wording import LOCATION, Wording
 from tffc.support.errors import DataError, reader
+from tffc.support.guards import is_listing
 from tffc.support.near import did_you_mean, near_names
 
 CLIENT_COLUMN = "client"
 """The column of clients unless another is named."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Selection:
+    """The names of all columns of a table, and which are data: `columns` has those that the user
+    named, by the tensors' names, and `by` is the column of clients."""
+
+    names: tuple[str, ...]
+    columns: Mapping[str, Any] | None = None
+    by: str | None = None
 
 
 class Table:
@@ -43,6 +54,9 @@ class Table:
     """The paths of the files."""
 
     drops_rows: ClassVar[bool] = False
+
+    selection: Selection | None = None
+    """How the columns were chosen of a table of the user's; None if they are all that there are."""
 
     def __init__(self, location: str, chosen: str | Sequence[str] | None, rules: Rules) -> None:
         self.location = location
@@ -211,27 +225,120 @@ def _columns(table: Table, fields: Sequence[Field]) -> Sequence[str]:
         return [field.name for field in fields]
     names = [next((name for name in field.names() if name in known), None) for field in fields]
     if None in names:
-        missing = fields[names.index(None)]
-        raise DataError(
-            "E622",
-            f"{table.location}: there is no column {missing.name!r}, expected {missing.type}",
-            notes=(f"the columns are {', '.join(map(repr, known))}",),
-            help="say which columns to take: "
-            f"{table.rules.words.columns(_likely(fields, names, known))}",
-        )
+        raise _NoColumn(table, known, fields, names).error()
     return [name for name in names if name is not None]
 
 
-def _likely(
-    fields: Sequence[Field], names: Sequence[str | None], known: Iterable[str]
-) -> list[str]:
-    """Return the columns that were probably meant, with letters for those that are not known."""
-    letters = (chr(ord("A") + index % 26) for index in range(len(fields)))
-    free = [name for name in known if name not in names and "," not in name]
-    likely: list[str] = []
-    for field, name, letter in zip(fields, names, letters, strict=True):
-        likely.append(name or next(iter(near_names(field.name, free)), letter))
-    return likely
+MOST_ENTRIES = 6
+"""The most entries of `columns=` that a help writes out."""
+
+
+class _NoColumn:
+    """Says which tensors have no column, of columns that are known, and what to do."""
+
+    def __init__(
+        self,
+        table: Table,
+        known: Iterable[str],
+        fields: Sequence[Field],
+        names: Sequence[str | None],
+    ) -> None:
+        self._table, self._known = table, list(known)
+        self._words, self._selection = table.rules.words, table.selection
+        self._fields, self._names = fields, names
+        self._whole = self._known if self._selection is None else list(self._selection.names)
+        self._missing = [f for f, name in zip(fields, names, strict=True) if name is None]
+
+    def error(self) -> DataError:
+        """Return the error."""
+        first = self._missing[0]
+        own = next((name for name in first.names() if name in self._whole), None)
+        selection = self._selection
+        what = f"there is no column {first.name!r}"
+        if selection is not None and own is not None and own == selection.by:
+            what = f"the column {own!r} names the clients with by=, and is not among their data"
+        elif own is not None:
+            what = f"columns= leaves out the column {own!r}"
+        elif selection is not None and selection.columns is not None:
+            what = f"columns= has no column for {first.name!r}"
+        others = ", ".join(repr(field.name) for field in self._missing[1:])
+        return DataError(
+            "E622",
+            f"{self._table.location}: {what}, expected {first.type}",
+            notes=(
+                f"the columns are {', '.join(map(repr, self._whole)) or 'none'}",
+                *([f"there is none for {others} either"] if others else []),
+            ),
+            help=self._help(),
+        )
+
+    def _help(self) -> str:
+        likely = self._likely()
+        unknown = [field for field in self._missing if not likely[field.name]]
+        names = ", ".join(repr(field.name) for field in unknown)
+        if self._words.is_python and self._selection is None:
+            named = [(tensor, name) for tensor, name in likely.items() if name]
+            advice = [f"give {name!r} the name {tensor!r}" for tensor, name in named]
+            return ", and ".join([*advice, *([f"give each client {names}"] if unknown else [])])
+        fitting = list(dict.fromkeys(name for f in unknown for name in self._fitting(f, likely)))
+        if len(unknown) == len(fitting) == 1:
+            likely[unknown[0].name] = fitting[0]
+        elif len(unknown) > len(fitting):
+            return f"add {names} to the table, for it has no other columns that can be taken"
+        option = self._option(likely)
+        among = (
+            ""
+            if all(likely.values())
+            else ", with COLUMN one of " + (", ".join(map(repr, fitting)))
+        )
+        return f"say which columns to take: {option}{among}"
+
+    def _fitting(self, field: Field, likely: Mapping[str, str]) -> list[str]:
+        """Return the columns that stand for no tensor and may be one of the field's type."""
+        return [
+            name
+            for name in self._free(likely)
+            if name not in self._known or self._table.misfit(name, field.type) is None
+        ]
+
+    def _likely(self) -> dict[str, str]:
+        """Return the columns that were probably meant for the tensors without one, as far as they
+        are known, else an empty text."""
+        likely: dict[str, str] = {}
+        for field in self._missing:
+            free = self._free(likely)
+            own = next((name for name in field.names() if name in self._whole), None)
+            near = near_names(field.name, free)
+            likely[field.name] = own or next(iter(near), "")
+        return likely
+
+    def _free(self, likely: Mapping[str, str]) -> list[str]:
+        """Return the columns that stand for no tensor."""
+        by = None if self._selection is None else self._selection.by
+        taken: set[Any] = {by, *likely.values()}
+        for column in map(self._column_of, self._fields, self._names):
+            taken.update(column if is_listing(column) else [column])
+        return [name for name in self._whole if name not in taken]
+
+    def _column_of(self, field: Field, name: str | None) -> Any:
+        """Return the column that the user gave for a tensor; None if it has none."""
+        chosen = None if self._selection is None else self._selection.columns
+        return name if chosen is None or name is None else chosen.get(name, name)
+
+    def _option(self, likely: Mapping[str, str]) -> str:
+        """Return the option that takes the columns that are likely, and COLUMN for the others."""
+        entries = {
+            field.name: self._column_of(field, name) if name else likely[field.name]
+            for field, name in zip(self._fields, self._names, strict=True)
+        }
+        if not self._words.is_python:
+            return self._words.columns([name or "COLUMN" for name in entries.values()])
+        if len(entries) > MOST_ENTRIES:
+            entries = {tensor: entries[tensor] for tensor in likely}
+        shown = [f"{tensor!r}: {repr(v) if v else 'COLUMN'}" for tensor, v in entries.items()]
+        if len(entries) < len(self._fields):
+            return f"columns={{{', '.join(shown)}, ...}} with an entry for each tensor"
+        return f"columns={{{', '.join(shown)}}}"
 
 
 def _check_columns(table: Table, names: Sequence[str]) -> None:

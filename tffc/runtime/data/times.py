@@ -113,6 +113,14 @@ def times_help(name: str, words: Wording) -> str:
     )
 
 
+def durations_help(name: str) -> str:
+    """Return the help for a column of durations that are to be numbers."""
+    return (
+        f"divide {name!r} by a unit in the table, such as numpy.timedelta64(1, 's'): durations "
+        "are not read as numbers"
+    )
+
+
 def times_of(texts: Sequence[str]) -> Array | None:
     """Return the times written in texts, or None if one is not a time in ISO 8601."""
     nanoseconds: list[int] = []

@@ -498,3 +498,21 @@ def test_dates_and_times_of_python_are_read_in_a_unit() -> None:
 def test_a_series_is_a_sequence_of_tensors() -> None:
     source = source_of({"a": pd.Series([1.5, 2.5])}, tff.SequenceType(np.float32))
     assert list(source.read("a")) == [1.5, 2.5]
+
+
+def test_a_dataset_of_pairs_is_read_by_position() -> None:
+    """Pairs as Keras takes them, also where labels are alone of one dimension."""
+    tf = importlib.import_module("tensorflow")
+    pairs = np.arange(6, dtype=np.float32).reshape(3, 2), np.arange(3, dtype=np.int32)
+    dataset = tf.data.Dataset.from_tensor_slices(pairs)
+    type = rows_of(x=TensorType(np.float32, [2]), y=np.int32)
+    values = [source_of({"a": data}, type).read("a") for data in (dataset, list(zip(*pairs)))]
+    assert [(x.tolist(), y) for x, y in values[0]] == [([0, 1], 0), ([2, 3], 1), ([4, 5], 2)]
+    assert [x.tolist() for x, _ in values[1]] == [x.tolist() for x, _ in values[0]]
+
+
+def test_an_error_of_a_value_is_printed_once() -> None:
+    with pytest.raises(DataError) as caught:
+        source_of({"a": [{"x": "one"}]}, rows_of(x=np.float32)).read("a")
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__

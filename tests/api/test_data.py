@@ -222,6 +222,7 @@ def test_missing_values_are_refused_filled_or_skipped() -> None:
     assert misread(tff.data.clients(FRAME, by="user"), heights, "3") == (
         "the data frame, row 3: client 3: the cell of 'height' is missing, expected float32 "
         "[E677]\n"
+        "  note: of all 5 rows, cells are missing of 'height' in 1\n"
         "  help: say what stands for such cells with empty={'height': VALUE}, or leave such rows "
         "out with empty={'height': 'skip'}"
     )
@@ -498,3 +499,47 @@ def test_dates_and_times_of_python_are_read_in_a_unit() -> None:
 def test_a_series_is_a_sequence_of_tensors() -> None:
     source = source_of({"a": pd.Series([1.5, 2.5])}, tff.SequenceType(np.float32))
     assert list(source.read("a")) == [1.5, 2.5]
+
+
+def test_a_dataset_of_pairs_is_read_by_position() -> None:
+    """Pairs as Keras takes them, also where labels are alone of one dimension."""
+    tf = importlib.import_module("tensorflow")
+    pairs = np.arange(6, dtype=np.float32).reshape(3, 2), np.arange(3, dtype=np.int32)
+    dataset = tf.data.Dataset.from_tensor_slices(pairs)
+    type = rows_of(x=TensorType(np.float32, [2]), y=np.int32)
+    listed = list(zip(*pairs, strict=True))
+    values = [source_of({"a": data}, type).read("a") for data in (dataset, listed)]
+    assert [(x.tolist(), y) for x, y in values[0]] == [([0, 1], 0), ([2, 3], 1), ([4, 5], 2)]
+    assert [x.tolist() for x, _ in values[1]] == [x.tolist() for x, _ in values[0]]
+
+
+def test_an_error_of_a_value_is_printed_once() -> None:
+    with pytest.raises(DataError) as caught:
+        source_of({"a": [{"x": "one"}]}, rows_of(x=np.float32)).read("a")
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_all_columns_with_missing_values_are_named_at_once() -> None:
+    """Also those of other clients, but no rows that are left out, with what to write for them."""
+    frame = pd.DataFrame(
+        {
+            "user": ["a", "a", "b", "b"],
+            "p": [1.0, None, 2.0, None],
+            "q": [None, 1.0, 2.0, None],
+            "r": [1.0, 2.0, 3.0, None],
+            "z": [1, 2, 3, 4],
+        }
+    )
+    type = rows_of(p=np.float32, q=np.float32, r=np.float32, z=np.int32)
+    read = source_of(tff.data.clients(frame, by="user"), type).read
+    assert refusal(DataError, read, "a") == (
+        "the data frame, row 1: client a: the cell of 'p' is missing, expected float32 [E677]\n"
+        "  note: of all 4 rows, cells are missing of 'p' in 2, 'q' in 2, 'r' in 1\n"
+        "  help: say what stands for such cells with empty={'p': VALUE, 'q': VALUE, 'r': VALUE}, "
+        "or leave such rows out with empty='skip'"
+    )
+    skipping = tff.data.clients(frame, by="user", empty={"r": "skip"})
+    note = "of all 4 rows, cells are missing of 'p' in 1, 'q' in 1"
+    assert note in refusal(DataError, source_of(skipping, type).read, "a")
+    assert len(source_of(skipping, type).read("b")) == 1

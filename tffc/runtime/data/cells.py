@@ -303,11 +303,24 @@ def lost_error(place: str, client: str, wanted: Wanted, stored: Array) -> DataEr
     return cell_error(place, client, wanted, content, help)
 
 
-def empty_error(place: str, client: str, wanted: Wanted, content: str) -> DataError:
-    """Return the error for an empty cell; `content` says in words how it is empty."""
-    name = wanted.name
-    help = f"leave such rows out with {wanted.words.option('empty', 'skip', name)}"
-    if wanted.type.shape is not None and None not in wanted.type.shape:
-        value = wanted.words.option("empty", "VALUE", name)
+def empty_error(
+    place: str,
+    client: str,
+    wanted: Wanted,
+    content: str,
+    notes: tuple[str, ...] = (),
+    others: Sequence[Wanted] = (),
+) -> DataError:
+    """Return the error for an empty cell; `content` says in words how it is empty, and `others`
+    are more columns that have such cells."""
+    columns, words = [wanted, *others], wanted.words
+    names = [column.name for column in columns]
+    skip = words.option("empty", SKIP.value, *([] if others else names))
+    help = f"leave such rows out with {skip}"
+    shapes = [column.type.shape for column in columns]
+    if all(shape is not None and None not in shape for shape in shapes):
+        value = words.options("empty", "VALUE", names)
         help = f"say what stands for such cells with {value}, or {help}"
-    return cell_error(place, client, wanted, content, help)
+    error = cell_error(place, client, wanted, content, help)
+    error.notes = notes
+    return error

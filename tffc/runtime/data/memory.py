@@ -117,18 +117,46 @@ class MemoryTable(Table):
             stays = ~np.logical_or.reduce(skipped)
             taken = [_some(cells, stays) for cells in taken]
             rows = self.groups.numbers(self._numbers[client])[stays]
+        for cells, column in zip(taken, wanted, strict=True):
+            if cells.gaps is not None and column.empty is None:
+                place = self._place(rows, int(np.argmax(cells.gaps)))
+                raise self._missing(place, client, column, wanted)
         return [
             self._tensors(client, rows, cells, column)
             for cells, column in zip(taken, wanted, strict=True)
         ]
 
+    def _missing(
+        self, place: str, client: str, column: Wanted, wanted: Sequence[Wanted]
+    ) -> DataError:
+        """Return the error for a column with a missing cell, which also counts those of the whole
+        table that nothing stands for, in rows that are not left out."""
+        gaps = {each.name: self._gaps(each.name) for each in wanted}
+        stays: Array = np.ones(len(gaps[column.name]), bool)
+        for each in wanted:
+            if each.empty is SKIP:
+                stays &= ~gaps[each.name]
+        counts = {each: int((gaps[each.name] & stays).sum()) for each in wanted}
+        open = [each for each in wanted if each.empty is None and counts[each]]
+        shown = ", ".join(f"{each.name!r} in {counts[each]}" for each in open)
+        note = f"of all {len(stays)} rows, cells are missing of {shown}"
+        others = [each for each in open if each.name != column.name]
+        return empty_error(place, client, column, "missing", (note,), others)
+
+    def _gaps(self, name: str) -> Array:
+        """Return for all rows whether a column has nothing there."""
+        column = self.held[name]
+        parts = (slice(start, start + PART) for start in range(0, len(column), PART))
+        taken = [(part, column.take(part).gaps) for part in parts]
+        gaps: Array = np.zeros(len(column), bool)
+        for part, there in taken:
+            gaps[part] = False if there is None else there
+        return gaps
+
     def _tensors(self, client: str, rows: Rows, cells: Cells, wanted: Wanted) -> Sequence[Any]:
         gaps = cells.gaps
         if gaps is None:
             return cast("Sequence[Any]", self._converted(client, rows, cells, wanted))
-        if wanted.empty is None or wanted.empty is SKIP:
-            place = self._place(rows, int(np.argmax(gaps)))
-            raise empty_error(place, client, wanted, "missing")
         known = self._numbers_of(rows, len(gaps))[~gaps]
         values = self._converted(client, known, _some(cells, ~gaps), wanted)
         if isinstance(values, list):

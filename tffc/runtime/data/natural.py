@@ -94,7 +94,8 @@ class ClientReader(ValueReader):
         return ClientReader(self.client, self.values, in_sequence=True)
 
     def _struct(self, source: Any, type: StructType, place: AccessPath) -> Task[tuple[object, ...]]:
-        if not is_mapping(source) and not is_array(source):
+        is_row = self.in_sequence and is_listing(source)
+        if not is_mapping(source) and not is_array(source) and not is_row:
             columns = columns_of(source)
             if columns is not None:
                 return self._table(columns, type, place)
@@ -184,6 +185,73 @@ def _check_lengths(place: str, lengths: Mapping[str, int]) -> None:
             )
 
 
+def dataset_help(source: Any, type: Type) -> str | None:
+    """Return the help for a dataset whose elements are not those of a sequence: how to take batches
+    apart, and how to name parts; None if neither helps."""
+    spec = getattr(source, "element_spec", None)
+    if spec is None or not isinstance(type, SequenceType):
+        return None
+    element = type.element
+    names = element.fields() if isinstance(element, StructType) else []
+    tensors = list(element.types) if isinstance(element, StructType) else [element]
+    if is_mapping(spec):
+        parts = [spec.get(name) for name in names]
+    else:
+        parts = list(spec) if is_listing(spec) else [spec]
+    help: list[str] = []
+    order = _order(parts, names, tensors) if names and not is_mapping(spec) else names
+    by_name = dict(zip(names, tensors, strict=False))
+    are_batches = len(parts) == len(tensors) and all(
+        map(_is_batch, parts, [by_name[name] for name in order] if names else tensors)
+    )
+    if are_batches:
+        help.append("the elements are batches: take them apart with dataset.unbatch()")
+    is_by_position = are_batches and order == names
+    if len(names) == len(tensors) and not is_mapping(spec) and not is_by_position:
+        shown = ", ".join(f"{name!r}: {name}" for name in names)
+        how = f"dataset.map(lambda {', '.join(order)}: {{{shown}}})"
+        if len(parts) != len(names) or not all(map(str.isidentifier, names)):
+            how = f"let dataset.map return dictionaries with {', '.join(map(repr, names))}"
+        help.append(f"name the parts of the elements: {how}")
+    return "; ".join(help) or None
+
+
+def _order(parts: Sequence[Any], names: Sequence[str], tensors: Sequence[Type]) -> list[str]:
+    """Return the names of tensors in the order of the parts that may be them; in their own order if
+    some part may be none."""
+    order: list[str] = []
+    for part in parts:
+        fitting = (
+            name
+            for name, tensor in zip(names, tensors, strict=True)
+            if name not in order and _may_be(part, tensor)
+        )
+        name = next(fitting, None)
+        if name is None:
+            return list(names)
+        order.append(name)
+    return order
+
+
+def _may_be(part: Any, type: Type) -> bool:
+    """Return whether what a dataset says of a part fits a tensor, or a batch of such tensors."""
+    shape, dtype = getattr(part, "shape", None), getattr(part, "dtype", None)
+    if not isinstance(type, TensorType) or shape is None or dtype is None:
+        return False
+    is_number = getattr(dtype, "is_floating", False) == type.element_type.is_floating
+    if type.shape is None or shape.rank is None:
+        return is_number
+    return is_number and shape.rank - len(type.shape) in (0, 1)
+
+
+def _is_batch(part: Any, type: Type) -> bool:
+    """Return whether a part has one more dimension than a tensor of the type."""
+    rank = getattr(getattr(part, "shape", None), "rank", None)
+    if not isinstance(type, TensorType) or type.shape is None or rank is None:
+        return False
+    return rank == len(type.shape) + 1
+
+
 def _has_shapes(dataset: Any) -> bool:
     """Return whether a dataset ends, and its elements are tensors whose shapes are known."""
     specs: list[Any] = [getattr(dataset, "element_spec", None)]
@@ -212,10 +280,11 @@ def _stacked(
         return None
     batched = _batched(type.element)
     parts: list[Sequence[Any]] = []
+    reader = ClientReader(reader.client, reader.values, in_sequence=True)
     for batch in dataset.batch(BATCH).as_numpy_iterator():
         try:
             value = run(reader.read(batch, batched, (place, len(parts) * BATCH)))
-        except LanguageTypeError:
+        except (LanguageTypeError, DataError):
             # One by one, the elements themselves are refused.
             return None
         parts.append(layout(batched).flatten(value))

@@ -22,7 +22,7 @@ from tffc.language.values.concrete import flatten
 from tffc.language.values.misfits import describe
 from tffc.runtime.data.cells import NO_RULES, Rules
 from tffc.runtime.data.columns import Cells, Column, array_column, columns_of, equal_lengths
-from tffc.runtime.data.natural import NaturalValues
+from tffc.runtime.data.natural import NaturalValues, dataset_help
 from tffc.runtime.data.source import Origin, TypedClients
 from tffc.runtime.user_code.modules import find_attribute, import_source, split_target
 from tffc.runtime.user_code.own_modules import namespace
@@ -267,8 +267,8 @@ class PythonClients(TypedClients[PythonValues]):
                 "E620",
                 f"{self.data.target}: {error.message}",
                 notes=error.notes,
-                help=self.data.help_to_prepare(error.help),
-            ) from error
+                help=self.data.help_to_prepare(dataset_help(value, self.values.type) or error.help),
+            ) from None
         except KeyboardInterrupt:
             raise
         except BaseException as error:

@@ -15,10 +15,16 @@ class Wording:
     def option(self, name: str, value: str, column: str | None = None) -> str:
         """Return an option with a value, for a column alone if one is named; a value in capitals
         stands for any."""
+        if column is not None:
+            return self.options(name, value, [column])
+        return f"{name}={repr(value) if self.is_python and not value.isupper() else value}"
+
+    def options(self, name: str, value: str, columns: Sequence[str]) -> str:
+        """Return an option with the same value for each of some columns."""
         if not self.is_python:
-            return f"{name}={value}" if column is None else f"{name}={column}:{value}"
+            return f"{name}={','.join(f'{column}:{value}' for column in columns)}"
         shown = value if value.isupper() else repr(value)
-        return f"{name}={shown}" if column is None else f"{name}={{{column!r}: {shown}}}"
+        return f"{name}={{{', '.join(f'{column!r}: {shown}' for column in columns)}}}"
 
     def word(self, word: str) -> str:
         """Return a word that is the value of an option."""

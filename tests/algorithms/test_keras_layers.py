@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import tffc
-from tffc.support.errors import LanguageTypeError
+from tffc.support.errors import ContextError, LanguageTypeError
 
 algorithms = tffc.algorithms
 LOGITS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -59,6 +59,17 @@ def test_texts_are_looked_up_and_embedded(adapts: bool) -> None:
     for ours, theirs in zip(model.weights_of(run.state), network.get_weights(), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
     assert not np.allclose(predicted, network(texts))
+
+
+def test_a_layer_that_cannot_be_made_again_is_named() -> None:
+    lookup = keras.layers.TextVectorization(output_mode="tf_idf", name="words")
+    lookup.adapt(np.array(["good film", "bad film"], object))
+    network = keras.Sequential([keras.Input((), dtype="string"), lookup, keras.layers.Dense(2)])
+    columns = {"x": np.str_, "y": np.int32}
+    with pytest.raises(ContextError) as caught:
+        algorithms.Model.from_keras(network, columns, loss=LOGITS)
+    assert caught.value.notes == ("the model's layers words hold a table",)
+    assert caught.value.help == "apply them to the data, and begin the model after them"
 
 
 def test_inputs_are_normalised() -> None:

@@ -14,10 +14,15 @@ import numpy as np
 import tffc
 from tffc.algorithms.examples import columns_of, shape_of
 from tffc.algorithms.functions import Arrays, BatchLosses, M, OpenModel, traced_model
-from tffc.algorithms.keras_layers import layers_of, replaced, replacements_of
+from tffc.algorithms.keras_layers import layers_of, replaced, replacements_of, tables_of
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.runtime.user_code.source import call_theirs
-from tffc.support.errors import LanguageTypeError, LanguageValueError, MissingElementError
+from tffc.support.errors import (
+    ContextError,
+    LanguageTypeError,
+    LanguageValueError,
+    MissingElementError,
+)
 
 
 def keras_model(
@@ -68,7 +73,13 @@ def keras_model(
         open = _open_variables(source if is_function else None, network, first, inputs, outcome_of)
     values = OrderedDict((name, variable.numpy()) for name, variable in first.items())
     settle = None if hasattr(network, "stateless_call") else lambda: _rebuilt(network)
-    return traced_model(cls, columns, values, trained, open, _as_list, settle)
+    try:
+        return traced_model(cls, columns, values, trained, open, _as_list, settle)
+    except ContextError as error:
+        if names := tables_of(network):
+            error.notes += (f"the model's layers {', '.join(names)} hold a table",)
+            error.help = "apply them to the data, and begin the model after them"
+        raise
 
 
 def _as_list(weights: Arrays) -> list[Any]:

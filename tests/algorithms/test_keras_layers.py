@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
-import keras
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +12,7 @@ import pytest
 import tffc
 from tffc.support.errors import ContextError, LanguageTypeError
 
+keras: Any = importlib.import_module("keras")
 algorithms = tffc.algorithms
 LOGITS = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
@@ -46,7 +47,7 @@ def test_texts_are_looked_up_and_embedded(adapts: bool) -> None:
             layers.Dense(2),
         ]
     )
-    rows = {"text": texts, "label": np.int32([1, 0, 1, 0] * 3)}
+    rows = {"text": texts, "label": np.array([1, 0, 1, 0] * 3, np.int32)}
     model = algorithms.Model.from_keras(network, rows, x="text", y="label", loss=LOGITS)
     training = algorithms.federated_averaging(model, 0.5, batch_size=4)
     bundle = tffc.compile(training, "mapreduce")
@@ -109,7 +110,7 @@ def test_what_is_masked_does_not_count() -> None:
 
 def test_labels_to_ignore_do_not_count() -> None:
     steps = np.random.default_rng(0).normal(size=(6, 4, 3)).astype(np.float32)
-    labels = np.int32([[1, 0, 0, 2]] * 6)
+    labels = np.array([[1, 0, 0, 2]] * 6, np.int32)
     ignoring = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)
     network = keras.Sequential([keras.Input((4, 3)), keras.layers.Dense(3)])
     measured = evaluated(network, {"x": steps, "y": labels}, loss=ignoring, metrics=[])
@@ -170,7 +171,7 @@ def test_a_frame_with_arrays_and_texts_says_its_columns() -> None:
 
 def test_a_number_is_a_vector_of_one() -> None:
     network = keras.Sequential([keras.Input([1]), keras.layers.Dense(1)])
-    rows = {"x": np.float32([1, 2, 3]), "y": np.float32([1, 0, 2])}
+    rows = {"x": np.array([1, 2, 3], np.float32), "y": np.array([1, 0, 2], np.float32)}
     measured = evaluated(network, rows, loss="mse", metrics=["mae"])
     errors = network(rows["x"][:, None]).numpy()[:, 0] - rows["y"]
     assert measured["loss"] == pytest.approx(np.mean(errors**2), rel=1e-5)

@@ -178,6 +178,16 @@ def test_a_number_is_a_vector_of_one() -> None:
     assert measured["mae"] == pytest.approx(np.mean(np.abs(errors)), rel=1e-5)
 
 
+@pytest.mark.parametrize("loss", ["mse", keras.losses.MeanAbsoluteError()], ids=["name", "loss"])
+def test_labels_of_another_shape(loss: Any) -> None:
+    network = keras.Sequential([keras.Input([2]), keras.layers.Dense(6)])
+    with pytest.raises(LanguageTypeError) as caught:
+        algorithms.Model.from_keras(network, {"x": (np.float32, [2]), "y": np.float32}, loss=loss)
+    assert caught.value.message == (
+        "the labels 'y' have the shape [], and the model's predictions [6]"
+    )
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [

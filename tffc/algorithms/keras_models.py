@@ -24,6 +24,25 @@ from tffc.support.errors import (
     MissingElementError,
 )
 
+OF_ONE_SHAPE = frozenset(
+    {
+        "mean_squared_error",
+        "mean_absolute_error",
+        "mean_absolute_percentage_error",
+        "mean_squared_logarithmic_error",
+        "binary_crossentropy",
+        "categorical_crossentropy",
+        "huber",
+        "huber_loss",
+        "log_cosh",
+        "poisson",
+        "kl_divergence",
+        "hinge",
+        "squared_hinge",
+    }
+)
+"""The losses of Keras that compare each number of a label with one of the predictions."""
+
 
 def keras_model(
     cls: type[M],
@@ -56,6 +75,9 @@ def keras_model(
     def outcome_of(predictions: Any, batch: Arrays, penalties: list[Any]) -> BatchLosses:
         tf = load_tensorflow()
         labels = _like_predictions(tf, batch[y], predictions)
+        # A loss of Keras is known by its method.
+        if _name(getattr(losses, "__self__", losses)) in OF_ONE_SHAPE:
+            _check_labels(y, labels.shape, predictions.shape)
         values = OrderedDict(
             (name, _for_each(tf, call_theirs(measure, labels, predictions), predictions))
             for name, measure in measures.items()
@@ -347,6 +369,21 @@ def _like_predictions(tf: Any, labels: Any, predictions: Any) -> Any:
     if shape.rank == 2 and shape[-1] == 1 and labels.shape.rank == 1:
         return labels[:, None]
     return labels
+
+
+def _check_labels(y: str, labels: Any, predictions: Any) -> None:
+    """Check that labels have the shape of predictions; others would be paired in odd ways.
+
+    Raises:
+      LanguageTypeError: they have another.
+    """
+    if not labels.is_compatible_with(predictions):
+        shapes = [list(shape)[1:] for shape in (labels, predictions)]
+        raise LanguageTypeError(
+            "E101",
+            f"the labels {y!r} have the shape {shapes[0]}, and the model's predictions {shapes[1]}",
+            help="let the model end with as many numbers as a label has, or take another loss",
+        )
 
 
 def _for_each(tf: Any, values: Any, predictions: Any) -> Any:

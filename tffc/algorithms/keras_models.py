@@ -14,7 +14,7 @@ import numpy as np
 import tffc
 from tffc.algorithms.examples import columns_of, shape_of
 from tffc.algorithms.functions import Arrays, BatchLosses, M, OpenModel, traced_model
-from tffc.algorithms.keras_layers import layers_of, replaced, replacements_of, tables_of
+from tffc.algorithms.keras_layers import check_layers, layers_of, replaced, replacements_of
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.runtime.user_code.source import call_theirs
 from tffc.support.errors import (
@@ -59,6 +59,7 @@ def keras_model(
     network: Any = call_theirs(source) if is_function else source
     keras = _keras_of(network)
     _check_built(network)
+    check_layers(network)
     names = _column_names(x)
     columns = columns_of(examples, {*names, y})
     _check_inputs(network, x, columns)
@@ -98,9 +99,8 @@ def keras_model(
     try:
         return traced_model(cls, columns, values, trained, open, _as_list, settle)
     except ContextError as error:
-        if names := tables_of(network):
-            error.notes += (f"the model's layers {', '.join(names)} hold a table",)
-            error.help = "apply them to the data, and begin the model after them"
+        error.help = "begin the model after the layers that hold what was made outside, and apply "
+        error.help += "them to the data"
         raise
 
 
@@ -343,6 +343,10 @@ def _inputs(tf: Any, network: Any, x: Any, batch: Arrays) -> Any:
         return {name: _vector(tf, x[name], batch, taken[name]) for name in x}
     if len(inputs) == 1:
         return _vector(tf, x, batch, inputs[0])
+    # As Keras does, which leaves whole numbers as they are.
+    values = batch[x] if isinstance(x, str) else None
+    if values is not None and not values.dtype.is_floating:
+        return values
     return _joined(tf, x, batch, network.compute_dtype)
 
 

@@ -543,3 +543,12 @@ def test_all_columns_with_missing_values_are_named_at_once() -> None:
     note = "of all 4 rows, cells are missing of 'p' in 1, 'q' in 1"
     assert note in refusal(DataError, source_of(skipping, type).read, "a")
     assert len(source_of(skipping, type).read("b")) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, object])
+def test_a_client_may_have_a_frame_without_rows(dtype: type) -> None:
+    frame = pd.DataFrame({"x": [1.5], "n": [1]}).astype({"x": dtype})
+    source = source_of([frame, frame[:0]], rows_of(x=np.float32, n=np.int32))
+    assert [len(source.read(client)) for client in source.clients] == [1, 0]
+    words = pd.DataFrame({"x": ["one"]})
+    assert list(source_of([words[:0]], rows_of(x=np.str_)).read("0")) == []

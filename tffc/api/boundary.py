@@ -22,6 +22,7 @@ ARGUMENTS = {
     "resume": "resume=True continues it",
     "resume later": "then resume=True continues the run",
     "run folder": "tffc.run writes one with out=...",
+    "show clients": "show_clients=True of tffc.run does so",
     "sample size": "clients_per_round=... sets the number",
 }
 """For each remedy of an error, the arguments that stand for it, which are added to its help."""

@@ -376,6 +376,8 @@ def _objects(values: Iterable[Any]) -> Array:
 def _cells(values: Array, *, has_gaps: bool, is_python: bool) -> Cells:
     """Return cells from an array in which gaps are marked as NumPy and pandas do."""
     gaps = None
+    if not len(values):
+        return Cells(values, None, is_python)
     if values.dtype.kind == "M":
         gaps = np.isnat(values)
     elif values.dtype.kind == "f" and has_gaps:

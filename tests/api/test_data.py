@@ -552,3 +552,30 @@ def test_a_client_may_have_a_frame_without_rows(dtype: type) -> None:
     assert [len(source.read(client)) for client in source.clients] == [1, 0]
     words = pd.DataFrame({"x": ["one"]})
     assert list(source_of([words[:0]], rows_of(x=np.str_)).read("0")) == []
+
+
+def test_nan_in_arrays_in_cells_is_missing_if_that_is_dealt_with() -> None:
+    """Without an option it is a number, and the description counts it."""
+    arrays = list(np.array([[1, 2], [1, np.nan], [np.nan, np.nan]], np.float32))
+    frame = pd.DataFrame({"user": "a", "x": arrays, "n": [1, 2, 3]})
+    type = rows_of(x=TensorType(np.float32, [2]), n=np.int32)
+
+    def numbers(**options: Any) -> list[list[Any]]:
+        source = source_of(tff.data.clients(frame, by="user", **options), type)
+        return [[*x.tolist(), n] for x, n in source.read("a")]
+
+    assert len(numbers()) == 3
+    assert numbers(empty="skip") == [[1, 2, 1]]
+    assert numbers(empty={"x": 0}) == [[1, 2, 1], [0, 0, 2], [0, 0, 3]]
+    assert numbers(empty={"n": "skip"})[0] == [1, 2, 1]
+    assert len(numbers(empty={"n": "skip"})) == 3
+    lines = str(tff.data.clients(frame, by="user").describe()).splitlines()
+    assert lines[1].startswith("  x  object  3 NaN  ")
+
+
+def test_booleans_are_described_as_booleans() -> None:
+    frame = pd.DataFrame({"user": "a", "on": [True, False, True], "off": [0, 1, 1]})
+    frame["unsure"] = pd.array([True, None, False], "boolean")
+    lines = str(tff.data.clients(frame, by="user").describe()).splitlines()
+    shown = [line.split("different: ")[1] for line in lines[1:4]]
+    assert shown == ["True 2, False 1", "1 2, 0 1", "False 1, True 1"]

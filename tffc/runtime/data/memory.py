@@ -26,7 +26,15 @@ from tffc.runtime.data.cells import (
     in_units,
     lost_error,
 )
-from tffc.runtime.data.columns import ArrayColumn, ArrowColumn, Cells, Column, Rows, SeriesColumn
+from tffc.runtime.data.columns import (
+    ArrayColumn,
+    ArrowColumn,
+    Cells,
+    Column,
+    Rows,
+    SeriesColumn,
+    with_inner_gaps,
+)
 from tffc.runtime.data.source import Origin
 from tffc.runtime.data.table import Selection, Table, no_client
 from tffc.runtime.data.times import durations_help, is_times, times_help
@@ -107,7 +115,7 @@ class MemoryTable(Table):
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
         rows = self.rows_of(client)
-        taken = [self.held[column.name].take(rows) for column in wanted]
+        taken = [self._taken(column, rows) for column in wanted]
         skipped = [
             cells.gaps
             for cells, column in zip(taken, wanted, strict=True)
@@ -126,12 +134,21 @@ class MemoryTable(Table):
             for cells, column in zip(taken, wanted, strict=True)
         ]
 
+    def _taken(self, wanted: Wanted, rows: Rows) -> Cells:
+        """Return the cells of a column; in a frame, an option for missing values is also for arrays
+        with NaN in them."""
+        column = self.held[wanted.name]
+        cells = column.take(rows)
+        if wanted.empty is not None and isinstance(column, ArrayColumn) and column.has_gaps:
+            return with_inner_gaps(cells)
+        return cells
+
     def _missing(
         self, place: str, client: str, column: Wanted, wanted: Sequence[Wanted]
     ) -> DataError:
         """Return the error for a column with a missing cell, which also counts those of the whole
         table that nothing stands for, in rows that are not left out."""
-        gaps = {each.name: self._gaps(each.name) for each in wanted}
+        gaps = {each.name: self._gaps(each) for each in wanted}
         stays: Array = np.ones(len(gaps[column.name]), bool)
         for each in wanted:
             if each.empty is SKIP:
@@ -143,14 +160,15 @@ class MemoryTable(Table):
         others = [each for each in open if each.name != column.name]
         return empty_error(place, client, column, "missing", (note,), others)
 
-    def _gaps(self, name: str) -> Array:
+    def _gaps(self, wanted: Wanted) -> Array:
         """Return for all rows whether a column has nothing there."""
-        column = self.held[name]
-        parts = (slice(start, start + PART) for start in range(0, len(column), PART))
-        taken = [(part, column.take(part).gaps) for part in parts]
-        gaps: Array = np.zeros(len(column), bool)
-        for part, there in taken:
-            gaps[part] = False if there is None else there
+        count = len(self.held[wanted.name])
+        gaps: Array = np.zeros(count, bool)
+        for start in range(0, count, PART):
+            part = slice(start, min(start + PART, count))
+            there = self._taken(wanted, part).gaps
+            if there is not None:
+                gaps[part] = there
         return gaps
 
     def _tensors(self, client: str, rows: Rows, cells: Cells, wanted: Wanted) -> Sequence[Any]:

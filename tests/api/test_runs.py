@@ -165,7 +165,9 @@ def test_an_error_at_the_clients_names_the_argument_that_shows_more() -> None:
     )
     with pytest.raises(ExecutionError) as hidden:
         tff.run(total, [5]).finish()
-    assert str(hidden.value).endswith("; show_clients=True of tffc.run does so")
+    assert str(hidden.value).endswith(
+        "let the engine show clients, with show_clients=True of tffc.run"
+    )
     with pytest.raises(ExecutionError, match="indices = 5") as shown:
         tff.run(total, [5], show_clients=True).finish()
     assert shown.value.notes == hidden.value.notes

@@ -22,10 +22,13 @@ ARGUMENTS = {
     "resume": "resume=True continues it",
     "resume later": "then resume=True continues the run",
     "run folder": "tffc.run writes one with out=...",
-    "show clients": "show_clients=True of tffc.run does so",
     "sample size": "clients_per_round=... sets the number",
 }
 """For each remedy of an error, the arguments that stand for it, which are added to its help."""
+
+
+SHOWING = ", with show_clients=True of tffc.run"
+"""What is added to the help of an error from which values of clients were left out."""
 
 
 def public(function: Callable[P, T]) -> Callable[P, T]:
@@ -42,6 +45,8 @@ def public(function: Callable[P, T]) -> Callable[P, T]:
                 error.help = f"{error.help}; {argument}" if error.help else argument
                 # A public function may call another one, and the commands have their own words.
                 error.remedy = ""
+            if error.whole is not None and error.help and not error.help.endswith(SHOWING):
+                error.help += SHOWING
             raise
 
     return entry_point(in_words_of_python)

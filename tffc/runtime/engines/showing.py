@@ -80,7 +80,6 @@ def without_values(error: TffcError) -> TffcError:
         help="the rest may hold the client's values and is not shown; to see it, run the round on "
         "your own machine and let the engine show clients",
         span=error.span,
-        remedy="show clients",
     )
     public.whole = error
     public.holds_values = False

@@ -7,6 +7,7 @@ batches, for it has no other.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import statistics
 from collections.abc import Callable
@@ -37,7 +38,25 @@ def model(library: Any) -> algorithms.Model:
     return algorithms.Model.from_keras(network(library), columns, loss=loss)
 
 
-def rounds() -> dict[str, Any]:
+def model_in_jax() -> algorithms.Model:
+    """Return the same network as a function of JAX."""
+    import jax
+    import jax.numpy as jnp
+
+    random = np.random.default_rng(0)
+    sizes = [(FEATURES, HIDDEN), (HIDDEN, CLASSES)]
+    first = [(random.normal(0, 0.1, size), np.zeros(size[1])) for size in sizes]
+
+    def loss(weights: Any, example: Any) -> Any:
+        (hidden, shift), (scores, offset) = weights
+        logits = jax.nn.relu(example["x"] @ hidden + shift) @ scores + offset
+        return jax.nn.logsumexp(logits) - jnp.take(logits, example["y"])
+
+    columns = {"x": (np.float32, [FEATURES]), "y": np.int32}
+    return algorithms.Model.from_jax(first, loss, columns)
+
+
+def rounds(clients: int) -> dict[str, Any]:
     """Return the processes and evaluations; the first is federated averaging."""
     import keras
 
@@ -62,6 +81,11 @@ def rounds() -> dict[str, Any]:
             own = {"server_optimizer": program}
         if own is not None:
             programs[name] = algorithms.federated_averaging(ours, RATE, **OPTIONS, **own)
+    programs["SCAFFOLD"] = algorithms.scaffold(ours, RATE, clients, **OPTIONS)
+    if importlib.util.find_spec("jax") is not None:
+        programs["averaging in JAX"] = algorithms.federated_averaging(
+            model_in_jax(), RATE, **OPTIONS
+        )
     return programs
 
 
@@ -106,7 +130,7 @@ def round_of(name: str, program: Any, clients: int, state: Any) -> Callable[[], 
         if name == "tff.learning"
         else [{"x": x, "y": y} for x, y in pairs]
     )
-    bundle = tffc.compile(program, "mapreduce")
+    bundle = tffc.compile(program)
     starts = hasattr(program, "initialize")
     return lambda: next(tffc.run(bundle, data, 1, **({} if starts else {"state": state})))
 
@@ -118,7 +142,7 @@ def main(clients: int, runs: int) -> None:
     """Measure rounds of the algorithms, and print ratios of medians to federated averaging."""
     # TFF's library takes models of the Keras that TensorFlow has.
     os.environ["TF_USE_LEGACY_KERAS"] = "1"
-    programs = rounds()
+    programs = rounds(clients)
     first = next(iter(programs))
     if finder.wheel_folders():
         programs |= of_tff()

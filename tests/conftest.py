@@ -6,6 +6,7 @@ The few are the same in every run, so that what fails is what was changed.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -34,6 +35,12 @@ os.environ.setdefault("TFFC_PROGRESS", "off")
 
 # A shell that starts the tests in the background has Ctrl-C ignored, by all that they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Let Python's collector look less often, and not at the thousands of tests: they stay."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture(autouse=True)

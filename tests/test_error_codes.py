@@ -10,6 +10,7 @@ import re
 
 import pytest
 
+from tests.package_source import MODULES, nodes
 from tests.processes import ROOT
 from tffc.cli.flags import OPTIONS
 from tffc.support.explanations import SUBJECTS, codes, read_page
@@ -22,10 +23,8 @@ CODE = re.compile(r"E\d{3}")
 def raised() -> collections.Counter[str]:
     """How often each code stands in the package as a string of its own."""
     found: collections.Counter[str] = collections.Counter()
-    for path in sorted((ROOT / "tffc").rglob("*.py")):
-        strings = (
-            n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)
-        )
+    for path in MODULES:
+        strings = (node.value for node in nodes(path) if isinstance(node, ast.Constant))
         found.update(s for s in strings if isinstance(s, str) and CODE.fullmatch(s))
     return found
 
@@ -37,8 +36,8 @@ def test_every_code_has_a_page_and_every_page_a_code() -> None:
 def test_every_remedy_has_an_option_and_every_option_a_remedy() -> None:
     remedies = {
         str(node.value.value)
-        for path in (ROOT / "tffc").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for path in MODULES
+        for node in nodes(path)
         if isinstance(node, ast.keyword) and node.arg == "remedy"
         if isinstance(node.value, ast.Constant)
     }

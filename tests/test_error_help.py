@@ -6,15 +6,15 @@ Programs, graphs and bytes that are not sound are refused with what is wrong wit
 from __future__ import annotations
 
 import ast
-import pathlib
 import re
 from collections.abc import Iterator
+
+from tests.package_source import MODULES, PACKAGE, nodes
 
 CODE = re.compile(r"E\d{3}")
 SAYS = re.compile(r"\b(expected|must|has to|have to|needs|takes)\b")
 """What a message says that tells what should have been there."""
 
-PACKAGE = pathlib.Path(__file__).parents[1] / "tffc"
 
 UNSOUND = ("graphs", "language", "linking", "passes")
 """Packages that refuse what is not sound; only its author can mend it."""
@@ -37,9 +37,9 @@ WITHOUT = {
 
 def refusals() -> Iterator[tuple[str, ast.Call]]:
     """Every error that is made with a code, with the module that makes it."""
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in MODULES:
         module = path.relative_to(PACKAGE).as_posix()
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.Call) and is_error(node.func):
                 arguments = (*node.args, *(keyword.value for keyword in node.keywords))
                 codes = [a.value for a in arguments if isinstance(a, ast.Constant)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import collections
-import functools
 import pathlib
 from collections.abc import Iterator, Mapping
 from typing import TypeGuard
@@ -13,6 +12,7 @@ from typing import TypeGuard
 import pytest
 
 from tests.fuzz.readers import READERS as TARGETS
+from tests.package_source import MODULES, PACKAGE, tree
 from tests.processes import ROOT
 from tffc.runtime.data.location import SCHEMES
 from tffc.runtime.data.source import TypedClients
@@ -122,17 +122,11 @@ def test_what_is_no_fault_of_the_input_passes(error: Exception) -> None:
 def test_every_interpreter_is_behind_a_boundary() -> None:
     outside = {
         f"{path.relative_to(ROOT)}: {name}"
-        for path, module in sources().items()
-        if str(path.relative_to(ROOT / "tffc")) not in ELSEWHERE
-        for name in unguarded(module)
+        for path in MODULES
+        if str(path.relative_to(PACKAGE)) not in ELSEWHERE
+        for name in unguarded(tree(path))
     }
     assert sorted(outside) == []
-
-
-@functools.cache
-def sources() -> dict[pathlib.Path, ast.Module]:
-    """Return the syntax trees of all modules."""
-    return {path: ast.parse(path.read_text()) for path in sorted((ROOT / "tffc").rglob("*.py"))}
 
 
 def unguarded(module: ast.Module) -> Iterator[str]:
@@ -216,7 +210,7 @@ def test_every_reader_of_data_has_a_boundary() -> None:
 
 
 def test_every_reader_is_a_target_of_the_fuzzer() -> None:
-    kinds = {kind for module in sources().values() for kind in _kinds(module)}
+    kinds = {kind for path in MODULES for kind in _kinds(tree(path))}
     tried = {kind for target in TARGETS.values() for kind in target.kinds}
     assert sorted(kinds - tried) == []
     assert sorted(tried - kinds) == []

@@ -7,19 +7,19 @@ own, which it keeps: it is the client's state.
     evaluation    how wrong shared weights and own offsets are together
 """
 
-import collections
 import math
+from collections import OrderedDict
 
+import numpy as np
 import tensorflow as tf
 
 import tffc as tff
 
 LEARNING_RATE, LOCAL_STEPS = 0.2, 5
 
-WEIGHTS = tff.TensorType(tf.float32, [2])
-NUMBERS = tff.TensorType(tf.float32, [None])
-READINGS = collections.OrderedDict(hour=NUMBERS, degrees=NUMBERS)
-CLIENTS = tff.types.at_clients(READINGS), tff.types.at_clients(tf.float32)
+WEIGHTS = tff.TensorType(np.float32, [2])
+READINGS = OrderedDict(hour=(np.float32, [None]), degrees=(np.float32, [None]))
+CLIENTS = tff.types.at_clients(READINGS), tff.types.at_clients(np.float32)
 
 
 def errors(weights, readings, offset):
@@ -29,7 +29,7 @@ def errors(weights, readings, offset):
     return readings["degrees"] - offset - tf.linalg.matvec(waves, weights, transpose_a=True), waves
 
 
-@tff.tf_computation(WEIGHTS, READINGS, tf.float32)
+@tff.tf_computation(WEIGHTS, READINGS, np.float32)
 def learn(weights, readings, offset):
     """How far the weights move on a client's readings, and the offset that fits them best."""
     start, (error, _) = weights, errors(weights, readings, offset)
@@ -38,22 +38,17 @@ def learn(weights, readings, offset):
         left, waves = errors(weights, readings, offset)
         weights += LEARNING_RATE * tf.reduce_mean(left * waves, axis=1)
     square = tf.reduce_mean(error**2)
-    return collections.OrderedDict(moved=weights - start, offset=offset, square=square)
+    return OrderedDict(moved=weights - start, offset=offset, square=square)
 
 
-@tff.tf_computation(tf.float32)
+@tff.tf_computation(np.float32)
 def root(square):
     return tf.sqrt(square)
 
 
-@tff.tf_computation
-def first_weights():
-    return tf.zeros([2])
-
-
 @tff.federated_computation
 def initialize():
-    return tff.federated_eval(first_weights, tff.SERVER)
+    return tff.federated_value(np.zeros(2, np.float32), tff.SERVER)
 
 
 @tff.federated_computation(tff.types.at_server(WEIGHTS), *CLIENTS)

@@ -1,13 +1,14 @@
 """SCAFFOLD (Karimireddy et al., 2020): averaging in which clients correct their own drift.
 
 Each client keeps a control: the mean slope of its own loss.  Its steps follow its slopes, less its
-own control, plus the mean control of all clients, which the server keeps.
+own control, plus the mean control of all clients, which the server keeps beside the model.
 
     training    the process, for a softmax regression of digits from clients' images
 """
 
-import collections
+from collections import OrderedDict
 
+import numpy as np
 import tensorflow as tf
 
 import tffc as tff
@@ -15,61 +16,45 @@ import tffc as tff
 RATE, STEPS, PARTICIPATION = 0.5, 10, 0.5
 """The learning rate, the steps of a client in a round, and the share of clients in each round."""
 
-MATRIX = tff.TensorType(tf.float32, [65, 10])
-SERVER = collections.OrderedDict(model=MATRIX, control=MATRIX)
-IMAGES = collections.OrderedDict(
-    pixels=tff.TensorType(tf.uint8, [None, 64]), label=tff.TensorType(tf.int32, [None])
-)
-
-
-def scores(model, pixels):
-    return tf.pad(tf.cast(pixels, tf.float32) / 16.0, [[0, 0], [0, 1]], constant_values=1.0) @ model
+CONTROL = tff.TensorType(np.float32, [65, 10])
+MODEL_AND_CONTROL = tff.TensorType(np.float32, [2, 65, 10])
+IMAGES = OrderedDict(pixels=(np.uint8, [None, 64]), label=(np.int32, [None]))
 
 
 def mean_loss(model, images):
-    return tf.reduce_mean(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(
-            images["label"], scores(model, images["pixels"])
-        )
-    )
+    pixels = tf.cast(images["pixels"], tf.float32) / 16.0
+    scores = tf.pad(pixels, [[0, 0], [0, 1]], constant_values=1.0) @ model
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(images["label"], scores))
 
 
-@tff.tf_computation(SERVER, IMAGES, MATRIX)
+@tff.tf_computation(MODEL_AND_CONTROL, IMAGES, CONTROL)
 def work(server, images, own):
-    model, start = server["model"], server["model"]
+    start, control = tf.unstack(server)
+    model = start
     for _ in range(STEPS):
         with tf.GradientTape() as tape:
             tape.watch(model)
             loss = mean_loss(model, images)
-        model -= RATE * (tape.gradient(loss, model) - own + server["control"])
-    control = own - server["control"] + (start - model) / (STEPS * RATE)
-    sent = collections.OrderedDict(model=model - start, control=PARTICIPATION * (control - own))
-    return collections.OrderedDict(sent=sent, own=control, loss=mean_loss(start, images))
-
-
-@tff.tf_computation
-def first_state():
-    return collections.OrderedDict(model=tf.zeros([65, 10]), control=tf.zeros([65, 10]))
+        model -= RATE * (tape.gradient(loss, model) - own + control)
+    kept = own - control + (start - model) / (STEPS * RATE)
+    sent = tf.stack([model - start, PARTICIPATION * (kept - own)])
+    return OrderedDict(sent=sent, own=kept, loss=mean_loss(start, images))
 
 
 @tff.federated_computation
 def initialize():
-    return tff.federated_eval(first_state, tff.SERVER)
-
-
-@tff.tf_computation(SERVER, SERVER)
-def add(server, moved):
-    return tf.nest.map_structure(tf.add, server, moved)
+    return tff.federated_value(np.zeros([2, 65, 10], np.float32), tff.SERVER)
 
 
 @tff.federated_computation(
-    tff.types.at_server(SERVER), tff.types.at_clients(IMAGES), tff.types.at_clients(MATRIX)
+    tff.types.at_server(MODEL_AND_CONTROL),
+    tff.types.at_clients(IMAGES),
+    tff.types.at_clients(CONTROL),
 )
 def next_round(server, images, own):
     worked = tff.federated_map(work, (tff.federated_broadcast(server), images, own))
-    moved = tff.federated_mean(worked.sent)
-    output = {"loss": tff.federated_mean(worked.loss)}
-    return tff.federated_map(add, (server, moved)), worked.own, output
+    server += tff.federated_mean(worked.sent)
+    return server, worked.own, {"loss": tff.federated_mean(worked.loss)}
 
 
 training = tff.templates.IterativeProcess(initialize, next_round)

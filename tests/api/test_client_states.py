@@ -47,6 +47,21 @@ def test_the_states_of_clients_belong_to_the_state_of_a_run() -> None:
     assert dict(first.client_states or {}) == {"0": 2, "1": 20}
 
 
+def test_a_state_of_the_server_alone_warns(tmp_path: pathlib.Path) -> None:
+    first = begun(out=tmp_path / "run").finish()
+    first.save_state(tmp_path / "alone.npz")
+    with pytest.warns(RuntimeWarning, match="clients of the run begin with their first states"):
+        alone = tffc.run(tallied, list(DATA.values()), 1, state=tmp_path / "alone.npz")
+    assert dict(alone.finish().client_states or {}) == {"0": 1, "1": 10}
+    meant = tffc.run(
+        tallied, list(DATA.values()), 1, state=tmp_path / "alone.npz", client_states={}
+    )
+    assert dict(meant.finish().client_states or {}) == {"0": 1, "1": 10}
+    # That of a run's folder is not alone.
+    of_run = tffc.run(tallied, list(DATA.values()), 1, state=tmp_path / "run" / "state.npz")
+    assert dict(of_run.finish().client_states or {}) == {"0": 3, "1": 30}
+
+
 def test_an_evaluation_has_the_states(tmp_path: pathlib.Path) -> None:
     data = list(DATA.values())
     run = tffc.run(tallied, data, 2, state=3, evaluate=totals, evaluate_data=data)
@@ -62,3 +77,9 @@ def test_states_that_do_not_fit_are_refused() -> None:
         begun(1, client_states="nowhere")
     with pytest.raises(TffcError, match="clients of this program keep no states"):
         tffc.run(bounded, [1, 2], 1, client_states={"0": 1})
+
+
+def test_it_is_verified_on_the_data_of_clients() -> None:
+    for form in (None, "client-state"):
+        verification = tffc.verify(tallied, form, data=DATA, trials=6)
+        assert verification.coverage.compared == 6

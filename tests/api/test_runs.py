@@ -112,6 +112,7 @@ def test_a_run_is_kept_in_a_folder_and_resumed(bundle: Any, tmp_path: pathlib.Pa
     assert "resume=True continues it" in said
     resumed = bundle.run(DATA, 3, out=out, resume=True)
     assert [outcome.number for outcome in resumed] == [3]
+    assert repr(resumed) == "<run of 3 rounds, 3 of them finished>"
     assert "<dt>rounds</dt><dd>3</dd>" in resumed.report()
     assert tff.load_state(out) == {"rounds": 3, "mean": 2.0}
     assert list(bundle.run(DATA, 3, out=out, resume=True)) == []

@@ -5,20 +5,22 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.runtime.engines.programs import tallied
 from tffc.assurance.audit.audit import audit
 from tffc.assurance.proof.prove import Answer, prove
 from tffc.assurance.validation.arguments import cases
+from tffc.assurance.validation.real_data import RealData
 from tffc.assurance.validation.validate import validate
 from tffc.backends import compile_form
 from tffc.backends.forms.kinds import form_for
 from tffc.backends.forms.queries import as_round
-from tffc.language import Node
+from tffc.language import FunctionType, Node
 from tffc.language.notation import parse
 from tffc.passes.table import default_pipeline
-from tffc.support.errors import FormError
+from tffc.support.errors import FormError, ValidationError
 
 ROUND = as_round(tallied.node)
 
@@ -62,6 +64,16 @@ def test_another_state_at_a_client_is_not_proved_and_not_verified() -> None:
     assert prove(ROUND, "client-state", {**parts(), "work": others["work"]}).answer is not (
         Answer.PROVED
     )
+    assert isinstance(ROUND.type, FunctionType)
+    data = RealData(ROUND.type, [np.int32(3), np.int32(4)], 20, seed=0)
+    with pytest.raises(ValidationError):
+        validate(
+            ROUND,
+            data,
+            default_pipeline(),
+            "client-state",
+            compile=lambda *_, **__: compile_form(swapped, "client-state"),
+        )
 
 
 def _swapped() -> Any:
@@ -75,6 +87,12 @@ def _swapped() -> Any:
         return tff.federated_map(one_more, key), kept, sums
 
     return swapped
+
+
+def test_another_form_names_this_one() -> None:
+    with pytest.raises(FormError) as caught:
+        compile_form(ROUND, "mapreduce")
+    assert "take the form client-state" in str(caught.value.help)
 
 
 def test_decompiled_and_compiled_again_it_is_the_same_form() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,8 @@ from tffc.language.wire import from_bytes, to_bytes
 from tffc.passes import call_dominant
 from tffc.runtime.interpreter.interpreter import run
 from tffc.support.errors import FormError
+
+pytestmark = pytest.mark.slow
 
 
 @st.composite

@@ -11,6 +11,10 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import ROUND, Run
+from tests.runtime.engines.programs import tallied
+from tffc.backends.bundle.bundle import write_bundle
+from tffc.backends.compiler import compile_bundle
+from tffc.backends.forms.queries import as_round
 
 Write = Callable[[str, str], pathlib.Path]
 
@@ -38,6 +42,14 @@ def test_all_clients_fit(run: Run, write: Write, temperature: pathlib.Path) -> N
         "  `float32*`: 1 to 2 elements a client, 3 in all\n"
         "2 clients fit `float32*`\n"
     )
+
+
+def test_for_a_bundle_whose_clients_keep_states(run: Run, tmp_path: pathlib.Path) -> None:
+    write_bundle(compile_bundle(as_round(tallied.node), "client-state"), pathlib.Path("kept"))
+    pathlib.Path("counts.csv").write_text("client,data\nroof,1\ncellar,2\n")
+    ran = run("data", "describe", "csv:counts.csv?columns=data", "--for", "kept")
+    assert (ran.code, ran.stderr) == (0, "")
+    assert ran.stdout.endswith("2 clients fit `int32`\n")
 
 
 def test_for_what_is_not_compiled(run: Run, write: Write) -> None:

@@ -162,7 +162,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             "MODULE:NAME instead of the bundle"
         },
     },
-    "golden check": {"folder": ALWAYS, "style": ALWAYS},
+    "golden check": {"folder": ALWAYS, "style": ALWAYS, "watch": ALWAYS},
     "golden review": {"folder": ALWAYS},
     "golden update": {"folder": ALWAYS},
     "opt": {

@@ -294,6 +294,39 @@ def test_whoever_reads_nothing_any_more_ends_it(tmp_path: pathlib.Path) -> None:
         assert started.wait() == 141
 
 
+GOLDENS = """\
+sums:
+  target: m.py:count
+  forms: []
+"""
+
+
+def test_golden_files_are_checked_again(
+    run: Run, then: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    save("m.py", PROGRAM.format(module="near"))()
+    save("near.py", "operator = 'federated_sum'\n")()
+    save("golden/golden.yaml", GOLDENS)()
+    assert run("golden", "update").code == 0
+    del sys.modules["near"]  # The next command is another process.
+    then(
+        save("near.py", "operator = 'federated_max'  # larger\n"),
+        save("near.py", "operator = 'federated_sum'\n"),
+        save("golden/golden.yaml", GOLDENS.replace("m.py", "gone.py")),
+    )
+    ran = run("golden", "check", "--watch")
+    assert operators(ran.stdout) == ["federated_sum", "federated_max"]
+    said = [line for line in ran.stderr.splitlines() if not line.startswith("watching")]
+    assert said[:3] == [
+        "1 example as before",
+        "1 change; review them with `tffc golden review`",
+        "1 example as before",
+    ]
+    assert said[3] == "error[E434]: there is no file gone.py"
+    assert ran.code == INTERRUPTED
+
+
 TENSORFLOW = """\
 import sys
 loaded_before = "tensorflow" in sys.modules

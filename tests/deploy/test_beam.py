@@ -21,6 +21,7 @@ from tests.processes import ROOT, run_python
 from tests.refusals import error_without_place, refusal
 from tests.runtime.engines import killed_worker
 from tests.runtime.engines.batches import descending, numbers_to, round_of, source_of
+from tests.runtime.engines.client_state_rounds import check_states
 from tests.runtime.engines.programs import (
     LIMIT,
     adding_up,
@@ -80,6 +81,11 @@ def assert_equal_up_to_rounding(local: RoundResult, beam: RoundResult) -> None:
             np.testing.assert_allclose(found, expected, rtol=1e-6)
         else:
             np.testing.assert_array_equal(found, expected)
+
+
+@needs_beam
+def test_clients_that_keep_states() -> None:
+    check_states(lambda process: BeamEngine(process, THREADS))
 
 
 @needs_beam

@@ -22,6 +22,7 @@ from tests.deploy.ray_sources import Kills, Slow
 from tests.processes import ROOT
 from tests.refusals import refusal
 from tests.runtime.engines.batches import descending, numbers_to, round_of, source_of
+from tests.runtime.engines.client_state_rounds import check_states
 from tests.runtime.engines.programs import (
     LIMIT,
     adding_up,
@@ -97,6 +98,11 @@ def assert_same(one: RoundResult, other: RoundResult) -> None:
 
 def given(result: RoundResult) -> str:
     return repr((result.state, result.output, result.skipped))
+
+
+@needs_ray
+def test_clients_that_keep_states(cluster: Any) -> None:
+    check_states(lambda process: make_engine("ray", process, options=TWO))
 
 
 @needs_ray

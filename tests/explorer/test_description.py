@@ -156,6 +156,7 @@ def test_the_source_is_there_and_definitions_are_found(described: Describe) -> N
     assert found["sources"] == [{"path": "round.py", "lines": ROUND.splitlines()}]
 
 
+@pytest.mark.slow
 def test_a_message_has_no_lines_and_the_same_picture(described: Describe) -> None:
     described()
     program = wire.from_bytes(wire.to_bytes(read_round("round.py", None).computation))

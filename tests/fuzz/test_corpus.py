@@ -6,6 +6,8 @@ import pytest
 
 from tests.fuzz.readers import READERS, corpus, read_or_refuse
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", READERS)
 def test_inputs_of_interest_are_refused_or_read(name: str) -> None:

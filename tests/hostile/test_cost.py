@@ -53,7 +53,7 @@ from tffc.support.errors import (
 from tffc.support.near import MOST_NAMES, near_names
 from tffc.support.trampoline import run as run_task
 
-pytestmark = pytest.mark.usefixtures("hang")
+pytestmark = [pytest.mark.usefixtures("hang"), pytest.mark.slow]
 
 DOUBLE = f"{doubling.PLUS}(<y,y>)"
 INT = TensorType(DType.INT32)

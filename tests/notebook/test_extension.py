@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
+import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +17,7 @@ from tests.api.test_cells import Reader
 from tffc.api.progress import progress_of, show_progress, silent
 from tffc.notebook import progress_bar as bars
 from tffc.notebook.extension import has_display
+from tffc.runtime.user_code.keras import LEGACY_KERAS, legacy_keras
 
 pytestmark = pytest.mark.tensorflow
 
@@ -27,7 +31,9 @@ def total(state, data):
 @pytest.fixture(scope="module")
 def shell() -> Iterator[Any]:
     shell = InteractiveShell.instance()
-    shell.run_line_magic("load_ext", "tffc")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(LEGACY_KERAS, "0")  # So that it stays as it is for other tests.
+        shell.run_line_magic("load_ext", "tffc")
     shell.run_cell("import numpy as np\nimport tffc as tff")
     yield shell
     shell.run_line_magic("unload_ext", "tffc")
@@ -58,6 +64,35 @@ def test_a_cell_becomes_a_bundle(shell: Any) -> None:
     kinds = ("Verification", "Proof", "Audit")
     assert [kind for kind, text in zip(kinds, shown, strict=True) if kind in text] == list(kinds)
     assert run(shell, "bundle.run([1, 2], 2, state=0).finish().output").result == 3
+
+
+@pytest.mark.parametrize("names", ["data", "data, others"])
+def test_a_cell_may_have_a_query(shell: Any, names: str) -> None:
+    types = ", ".join("tff.types.at_clients(np.int32)" for _ in names.split())
+    cell = f"""\
+%%tffc
+@tff.federated_computation({types})
+def total({names}):
+    return tff.federated_sum(data)
+"""
+    assert "<bundle of total: mapreduce, 10 components>" in run(shell, cell).stdout
+
+
+def test_audits_name_the_cell(shell: Any) -> None:
+    run(shell, f"%%tffc --out audited\n{ROUND.format(value='data')}")
+    audit = shell.user_ns["audited"].audit()
+    assert re.search(r"Cell In\[\d+\]:4", str(audit))
+    assert re.search(r"Cell In\[\d+\]:4", audit._repr_html_())
+
+
+def test_keras_is_that_of_tff_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(LEGACY_KERAS, raising=False)
+    legacy_keras()
+    expected = "1" if importlib.util.find_spec("tf_keras") else None
+    assert os.environ.get(LEGACY_KERAS) == expected
+    monkeypatch.setenv(LEGACY_KERAS, "0")
+    legacy_keras()
+    assert os.environ[LEGACY_KERAS] == "0"
 
 
 def test_the_round_may_be_named(shell: Any) -> None:

@@ -85,6 +85,7 @@ def with_containers(program: Node) -> Node:
     return rewrite(program, contained)
 
 
+@pytest.mark.slow
 @given(rounds_with_inputs())
 def test_generated_programs(case: tuple[Node, Any]) -> None:
     program, argument = case

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import tffc
-from tffc.support.errors import LanguageTypeError, MissingElementError
+from tffc.support.errors import LanguageTypeError, MissingElementError, TffcError
 from tffc.support.near import nearest
 
 
@@ -37,9 +37,8 @@ def columns_of(examples: Any, names: Collection[str] | None = None) -> OrderedDi
 
 
 def _held(examples: Any) -> Mapping[str, Any]:
-    kinds = getattr(examples, "dtypes", None)
-    if kinds is not None and hasattr(kinds, "items"):
-        return {str(name): kind for name, kind in kinds.items()}
+    if hasattr(getattr(examples, "dtypes", None), "items"):
+        return {str(name): column for name, column in examples.items()}
     if isinstance(examples, tffc.SequenceType):
         examples = examples.element
     if isinstance(examples, tffc.StructType):
@@ -59,12 +58,40 @@ def shape_of(type: tffc.TensorType) -> list[int | None]:
     return list(type.shape or ())
 
 
+def _cells_of(column: Any) -> np.ndarray[Any, Any]:
+    """Return the cells of a column of a data frame as an array; without gaps, if it has some."""
+    kind = getattr(column.dtype, "numpy_dtype", column.dtype)
+    if isinstance(kind, np.dtype) and kind.kind != "O":
+        return np.empty(0, kind)
+    cells = [np.asarray(cell) for cell in column[column.notna()].to_numpy(object)]
+    if any(cell.shape != cells[0].shape for cell in cells):
+        raise LanguageTypeError(
+            "E714",
+            f"the cells of the column {column.name!r} of examples have several shapes",
+            help='give the types of columns, such as {"words": (np.int64, [None])}',
+        )
+    return np.stack(cells) if cells else np.empty(0, object)
+
+
+def _element_type(column: np.ndarray[Any, Any]) -> Any:
+    is_text = column.dtype == object and all(isinstance(each, str | bytes) for each in column.flat)
+    return np.str_ if is_text else column.dtype.type
+
+
 def _type_of(name: str, column: Any) -> tffc.TensorType:
+    if hasattr(column, "to_numpy"):
+        column = _cells_of(column)
     if isinstance(column, np.ndarray) and column.ndim > 0:
-        column = (column.dtype.type, list(column.shape[1:]))
-    if isinstance(column, np.dtype):
-        column = column.type
-    type = tffc.to_type(column)
+        column = (_element_type(column), list(column.shape[1:]))
+    try:
+        type = tffc.to_type(column)
+    except TffcError as error:
+        raise LanguageTypeError(
+            "E714",
+            f"the column {name!r} of examples has no type: {error.message}",
+            help="give numbers, booleans, texts or arrays of one shape, or the types of columns: "
+            '{"x": (np.float32, [2]), "label": np.int64}; times and categories are numbers first',
+        ) from error
     if not isinstance(type, tffc.TensorType) or type.shape is None:
         raise LanguageTypeError(
             "E714",

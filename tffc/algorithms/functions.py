@@ -17,6 +17,7 @@ from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import LanguageTypeError, LanguageValueError
 from tffc.support.guards import is_mapping, is_path
+from tffc.support.printable import counted
 
 Arrays: TypeAlias = OrderedDict[str, Any]
 """Arrays or tensors by name."""
@@ -57,25 +58,36 @@ class OpenModel(NamedTuple):
     slopes: Slopes | None = None
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class PureFunctions:
     """Pure functions of weights, which have names.
 
     examples    the types of the columns of an example
     weights     the types of the weights
     trained     the names of those that gradients move
+    changed     the names of others that training changes, such as moving averages
     metrics     the names of the metrics
     """
 
     examples: OrderedDict[str, tffc.TensorType]
     weights: OrderedDict[str, tffc.TensorType]
     trained: tuple[str, ...]
+    changed: tuple[str, ...]
     metrics: tuple[str, ...]
     framework: Literal["tensorflow", "jax"]
     first_weights: Arrays
     open: Callable[[], OpenModel]
     restore: Callable[[Arrays], Any]
     settle: Callable[[], Any] | None = None
+
+    def __repr__(self) -> str:
+        arrays = self.first_weights.values()
+        numbers = sum(np.asarray(array).size for array in arrays)
+        metrics = ", ".join(("loss", *self.metrics))
+        return (
+            f"<model of {counted(len(self.weights), 'weight')} with {numbers:,} numbers, "
+            f"of examples with {', '.join(self.examples)}; {metrics}>"
+        )
 
     @entry_point
     def weights_of(self, state: Any) -> Any:
@@ -150,6 +162,7 @@ def traced_model(
     tf = load_tensorflow()
     weights = types_of(first_weights)
     names: list[str] = []
+    changed: dict[str, None] = {}
 
     def trial(weights: Arrays, batch: Arrays) -> Any:
         outcome = open().losses(weights, batch, False)
@@ -157,6 +170,7 @@ def traced_model(
         for name, values in outcome.metrics.items():
             check_numbers(name, values, tf.TensorShape([None]))
         names.extend(outcome.metrics)
+        changed.update(dict.fromkeys(open().losses(weights, batch, True).changed))
         return outcome.losses
 
     try:
@@ -167,7 +181,16 @@ def traced_model(
     metrics = tuple(names)
     check_metrics(metrics)
     return cls(
-        examples, weights, trained, metrics, "tensorflow", first_weights, open, restore, settle
+        examples,
+        weights,
+        trained,
+        tuple(name for name in weights if name in changed),
+        metrics,
+        "tensorflow",
+        first_weights,
+        open,
+        restore,
+        settle,
     )
 
 

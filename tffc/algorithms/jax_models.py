@@ -76,6 +76,7 @@ def jax_model(cls: type[M], first_weights: Any, loss: Callable[..., Any], exampl
         columns,
         types_of(first),
         tuple(first),
+        (),
         metrics,
         "jax",
         first,

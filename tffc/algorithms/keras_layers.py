@@ -48,23 +48,33 @@ def layers_of(network: Any) -> list[Any]:
     return [network] if flatten is None else list(flatten())
 
 
+def tables_of(network: Any) -> list[str]:
+    """Return the names of layers that hold a table and have no replacement."""
+    layers = layers_of(network)
+    # A layer for texts has one for its words inside.
+    inner = [getattr(layer, "_lookup_layer", None) for layer in layers]
+    return [
+        layer.name
+        for layer in layers
+        if hasattr(layer, "get_vocabulary") and not _has_table(layer) and layer not in inner
+    ]
+
+
 def _replacements(layer: Any) -> Iterator[Replacement]:
     tf = load_tensorflow()
     if _has_table(layer):
         yield Replacement(layer, "call", _made_anew(layer))
         return
     for attribute, value in list(vars(layer).items()):
-        if tf.is_tensor(value) and hasattr(value, "numpy") and not _is_variable(tf, value):
+        if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
             yield Replacement(layer, attribute, value.numpy())
 
 
-def _is_variable(tf: Any, value: Any) -> bool:
-    return isinstance(value, tf.Variable)
-
-
 def _has_table(layer: Any) -> bool:
-    """Return whether a layer has a vocabulary, and looks its inputs up in it."""
-    return hasattr(layer, "get_vocabulary") and getattr(layer, "output_mode", "") != "tf_idf"
+    """Return whether a layer has a vocabulary, and nothing else that `adapt` has learned."""
+    if not hasattr(layer, "get_vocabulary"):
+        return False
+    return layer.get_config().get("output_mode") != "tf_idf"
 
 
 def _made_anew(layer: Any) -> Callable[..., Any]:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 import tffc
 from tffc.algorithms.examples import columns_of, shape_of
 from tffc.algorithms.functions import Arrays, BatchLosses, M, OpenModel, traced_model
-from tffc.algorithms.keras_layers import layers_of, replaced, replacements_of
+from tffc.algorithms.keras_layers import layers_of, replaced, replacements_of, tables_of
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.runtime.user_code.source import call_theirs
-from tffc.support.errors import LanguageTypeError, LanguageValueError, MissingElementError
+from tffc.support.errors import (
+    ContextError,
+    LanguageTypeError,
+    LanguageValueError,
+    MissingElementError,
+)
 
 
 def keras_model(
@@ -32,7 +40,7 @@ def keras_model(
     network: Any = call_theirs(source) if is_function else source
     keras = _keras_of(network)
     _check_built(network)
-    names = list(_column_names(x))
+    names = _column_names(x)
     columns = columns_of(examples, {*names, y})
     _check_inputs(network, x, columns)
     loss = getattr(network, "loss", None) if loss is None else loss
@@ -65,7 +73,13 @@ def keras_model(
         open = _open_variables(source if is_function else None, network, first, inputs, outcome_of)
     values = OrderedDict((name, variable.numpy()) for name, variable in first.items())
     settle = None if hasattr(network, "stateless_call") else lambda: _rebuilt(network)
-    return traced_model(cls, columns, values, trained, open, _as_list, settle)
+    try:
+        return traced_model(cls, columns, values, trained, open, _as_list, settle)
+    except ContextError as error:
+        if names := tables_of(network):
+            error.notes += (f"the model's layers {', '.join(names)} hold a table",)
+            error.help = "apply them to the data, and begin the model after them"
+        raise
 
 
 def _as_list(weights: Arrays) -> list[Any]:
@@ -104,10 +118,11 @@ def _open_stateless(
             predictions, after, penalties = network.stateless_call(
                 moved, still, inputs(batch), training=training, return_losses=True
             )
+        variables = zip(network.non_trainable_variables, still, after, strict=True)
         changed = {
             names[id(variable)]: value
-            for variable, value in zip(network.non_trainable_variables, after, strict=True)
-            if id(variable) in names
+            for variable, before, value in variables
+            if id(variable) in names and value is not before
         }
         return outcome_of(predictions, batch, penalties)._replace(changed=changed)
 
@@ -225,9 +240,20 @@ def _numbered(network: Any, parts: list[str]) -> dict[str, str]:
 
 
 def _column_names(x: Any) -> list[str]:
+    """Return the columns that `x` names.
+
+    Raises:
+      LanguageTypeError: it names none.
+    """
     if isinstance(x, str):
         return [x]
     parts = x.values() if isinstance(x, Mapping) else x
+    if not isinstance(parts, Iterable):
+        raise LanguageTypeError(
+            "E714",
+            f"x={x!r} does not name a column of the examples",
+            help='give the name of one, as x="pixels"; a list of columns of numbers is one vector',
+        )
     return [name for part in parts for name in _column_names(part)]
 
 
@@ -238,6 +264,9 @@ def _check_inputs(network: Any, x: Any, columns: Mapping[str, tffc.TensorType]) 
       LanguageTypeError: the columns have another.
       MissingElementError: the model has other inputs.
     """
+    for part in x.values() if isinstance(x, Mapping) else (x,):
+        if not isinstance(part, str):
+            _check_numbers(_column_names(part), columns)
     inputs = getattr(network, "inputs", None)
     if isinstance(x, Mapping):
         known = [tensor.name for tensor in inputs or ()]
@@ -256,6 +285,7 @@ def _check_inputs(network: Any, x: Any, columns: Mapping[str, tffc.TensorType]) 
         widths = [shapes[name][-1] if shapes[name] else 1 for name in names]
         shape = [*shape[:-1], None if None in widths else sum(w for w in widths if w is not None)]
     taken = list(inputs[0].shape)[1:]
+    shape = shape or [1] * (taken == [1])
     if len(taken) == len(shape) and all(
         None in (a, b) or a == b for a, b in zip(taken, shape, strict=True)
     ):
@@ -267,16 +297,40 @@ def _check_inputs(network: Any, x: Any, columns: Mapping[str, tffc.TensorType]) 
     )
 
 
+def _check_numbers(names: list[str], columns: Mapping[str, tffc.TensorType]) -> None:
+    """Check that columns that become one vector are numbers.
+
+    Raises:
+      LanguageTypeError: one is text.
+    """
+    for name in names:
+        if columns[name].dtype == np.str_:
+            raise LanguageTypeError(
+                "E101",
+                f"the column {name!r} is text, and x=[...] makes one vector of numbers",
+                help="give the column a number for each category first, or make the model one "
+                "of several inputs and give x={...} with a column for each",
+            )
+
+
 def _inputs(tf: Any, network: Any, x: Any, batch: Arrays) -> Any:
-    """Return what a model takes of a batch, in the type of its input."""
+    """Return what a model takes of a batch, in the types of its inputs."""
+    inputs = getattr(network, "inputs", None) or ()
     if isinstance(x, Mapping):
-        kinds = {tensor.name: tensor.dtype for tensor in network.inputs}
-        return {name: _vector(tf, part, batch, kinds[name]) for name, part in x.items()}
-    inputs = getattr(network, "inputs", None)
-    return _vector(tf, x, batch, inputs[0].dtype if inputs else network.compute_dtype)
+        taken = {tensor.name: tensor for tensor in inputs}
+        return {name: _vector(tf, x[name], batch, taken[name]) for name in x}
+    if len(inputs) == 1:
+        return _vector(tf, x, batch, inputs[0])
+    return _joined(tf, x, batch, network.compute_dtype)
 
 
-def _vector(tf: Any, x: Any, batch: Arrays, dtype: Any) -> Any:
+def _vector(tf: Any, x: Any, batch: Arrays, taken: Any) -> Any:
+    """Return columns as an input of a model takes them; a number is a vector of one."""
+    values = _joined(tf, x, batch, taken.dtype)
+    return values[:, None] if values.shape.rank == 1 and len(taken.shape) == 2 else values
+
+
+def _joined(tf: Any, x: Any, batch: Arrays, dtype: Any) -> Any:
     if isinstance(x, str):
         return _cast(tf, batch[x], dtype)
     parts = [_cast(tf, batch[name], dtype) for name in x]
@@ -349,8 +403,9 @@ def _metrics_of(keras: Any, metrics: Any, loss: Any) -> OrderedDict[str, Callabl
     for name, metric in metrics.items():
         if metric == "accuracy":
             metric = _accuracy(bool(getattr(loss, "from_logits", False)))
-        elif isinstance(metric, str) and hasattr(keras.losses, metric):
-            metric = getattr(keras.losses, metric)
+        elif isinstance(metric, str):
+            with contextlib.suppress(ValueError):
+                metric = keras.losses.get(metric)
         if not callable(metric) or isinstance(metric, keras.metrics.Metric):
             raise LanguageTypeError(
                 "E714",

@@ -53,8 +53,8 @@ def federated_averaging(
     not count.  `robust` takes another average instead, for which clients count alike.  An update
     longer than `clip_norm` over all weights is shortened to it.
 
-    Weights that are not trained, such as moving averages, get the mean of the clients' if they
-    are floats, and stay otherwise.
+    Weights that training changes otherwise, such as moving averages, get the mean of the clients'
+    if they are floats.  Others stay as they are, and no client sends them.
 
     The state has the weights in `model`, what the server's optimizer remembers in `optimizer`, and
     the number of `rounds`.  The output of a round is the mean `loss` and metrics over all steps,
@@ -179,11 +179,11 @@ def _first_state(model: Model, server: Optimizer) -> Arrays:
 
 
 def _averaged(model: Model) -> OrderedDict[str, Any]:
-    """Return the types of the weights of which clients send updates: all floats."""
+    """Return the types of the weights of which clients send updates: floats that training moves."""
     return OrderedDict(
         (name, type)
         for name, type in model.weights.items()
-        if np.issubdtype(type.dtype, np.floating)
+        if name in {*model.trained, *model.changed} and np.issubdtype(type.dtype, np.floating)
     )
 
 

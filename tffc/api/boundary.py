@@ -13,8 +13,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 ARGUMENTS = {
-    "first state": "state=... gives tffc.run one, and initialize=... gives tffc.compile its "
-    "computation",
+    "first state": "state=... gives tffc.run one, such as training.initialize(), and "
+    "initialize=... gives tffc.compile its computation",
     "generated arguments": "leave data out",
     "impure duplicates": "allow_impure_duplicates=True allows them",
     "partial": "partial=True does so",

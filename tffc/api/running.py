@@ -167,6 +167,13 @@ def run(
         least_clients=least_clients,
     )
     first = state_of(process, state)
+    states = client_states_of(process, client_states, state)
+    is_later = first is not None and (is_path(state) or process.bundle.initialize is not None)
+    if is_later and states is None and process.client_state_type is not None:
+        _warn(
+            "the clients of the run begin with their first states, though its server does not: "
+            "state=run continues both, and client_states={} says that this is meant"
+        )
     if after_round is not None:
         first = dataclasses.replace(first or process.first_state(), rounds=after_round)
     if first is None and not resume:
@@ -184,7 +191,7 @@ def run(
         tracking,
         name=name,
         resume=resume,
-        client_states=client_states_of(process, client_states, state),
+        client_states=states,
     )
 
 

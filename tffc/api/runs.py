@@ -56,7 +56,7 @@ class StatesOfClients(Mapping[str, Any]):
         return to_python(self.states.held[client].read(), self._written)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.states.held)
+        return iter(sorted(self.states.held))
 
     def __len__(self) -> int:
         return len(self.states.held)
@@ -283,6 +283,8 @@ class Run(Iterator[FinishedRound]):
                     or begins
                 )
                 self._client_states = folder.client_states
+                if self._resume and not self.rows:
+                    self.rows += folder.rows()
             self._state = begins or process.first_state()
             if self._ends_after is None:
                 # A run that is resumed has so many rounds in total.
@@ -360,8 +362,7 @@ class Run(Iterator[FinishedRound]):
         return self.last
 
     def __repr__(self) -> str:
-        done = len(self.rows)
-        return f"<run of {self.rounds} rounds, {done} of them finished>"
+        return f"<run of {self.rounds} rounds, {len(self.rows)} of them finished>"
 
     def _repr_html_(self) -> str:
         state = None if self.last is None else self.last.state

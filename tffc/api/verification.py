@@ -63,7 +63,8 @@ def verify(
         if program.initialize is None:
             program = dataclasses.replace(program, initialize=source.initialize)
     else:
-        program = program_of(source) if form is None else round_of(source, form)
+        is_any = form is None and data is None
+        program = program_of(source) if is_any else round_of(source, form)
     if program.allow_effects is not None:
         allowed = program.allow_effects | read_kinds(allow_effects)
         check_consent(program.parts(), allowed)

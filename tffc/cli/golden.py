@@ -8,6 +8,7 @@ import dataclasses
 import pathlib
 import sys
 from collections.abc import Iterator
+from typing import NoReturn
 
 import click
 
@@ -57,6 +58,21 @@ def check(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> None:
     if examined.changes or examined.failures:
         raise click.exceptions.Exit(1)
     say(f"{counted(len(examined.printed), 'example')} as before")
+
+
+def watch_check(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> NoReturn:
+    """Check, and again whenever the list, an example or a module in its folder is saved."""
+    # Imported late: only --watch needs it.
+    from tffc.cli.watch import watch_all
+    from tffc.runtime.user_code.own_modules import is_path
+
+    root = folder.resolve().parent
+
+    def sources() -> list[str]:
+        targets = [example.target for example in read_examples(folder, names)]
+        return [str(root / target) if is_path(target) else target for target in targets]
+
+    watch_all(str(folder / LIST), sources, lambda: check(folder, style, names))
 
 
 def update(folder: pathlib.Path, names: tuple[str, ...]) -> None:

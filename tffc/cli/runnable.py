@@ -34,7 +34,7 @@ from tffc.language import wire
 from tffc.language.types import Type
 from tffc.language.wire.python_functions import has_python_functions
 from tffc.runtime.effects.consent import check_can_run
-from tffc.runtime.engines.process import Process, check_beginning, steps_of_bundle
+from tffc.runtime.engines.process import Process, check_beginning, data_type_of_bundle
 from tffc.support.errors import BundleError, ConsentError, TffcError
 from tffc.support.files import atomic
 from tffc.support.version import VERSION
@@ -108,7 +108,7 @@ def data_type(source: str) -> Type:
       TffcError: there is neither bundle nor program, or it is not a round.
     """
     if os.path.isdir(source):
-        return steps_of_bundle(read_bundle(pathlib.Path(source))).data_type
+        return data_type_of_bundle(read_bundle(pathlib.Path(source)))
     with or_missing_bundle(source):
         return read_round(source, None).data_type(None)
 

@@ -13,12 +13,10 @@ import sys
 from types import ModuleType, TracebackType
 
 from tffc.runtime.frameworks.tensorflow.load import quiet_import
+from tffc.runtime.user_code.keras import legacy_keras
 from tffc.runtime.user_code.source import keep_users_frames
 from tffc.support.errors import LoadError, TffcError
 from tffc.tff.install import install_as_tensorflow_federated
-
-LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
-"""The environment variable that makes `tf.keras` Keras 2, as it was for TFF 0.87."""
 
 RUNNERS = (__file__, "<frozen ")
 """How the names of files begin that run scripts: this one, and Python's own."""
@@ -33,8 +31,7 @@ def run(words: list[str]) -> None:
     """Run a script, or `-m` and a module, as the main module of this process."""
     quiet_import()
     install_as_tensorflow_federated()
-    if LEGACY_KERAS not in os.environ and importlib.util.find_spec("tf_keras") is not None:
-        os.environ[LEGACY_KERAS] = "1"
+    legacy_keras()
     sys.excepthook = report_uncaught
     if words[0] == "-m":
         sys.argv[:] = words[1:]

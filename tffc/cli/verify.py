@@ -48,7 +48,8 @@ def verify(
         steps = read_passes(pipeline, passes)
     else:
         steps = read_pipeline(pipeline, passes) or default_pipeline()
-    read = read_program(source) if form is None else read_round(source, form)
+    is_any = form is None and data is None
+    read = read_program(source) if is_any else read_round(source, form)
     program = read.computation
     if not isinstance(program.type, FunctionType) or program.type.parameter is None:
         names = ("data", "trials", "seed", "initialize")

@@ -6,6 +6,7 @@ costs almost nothing, works on any file system and needs no package.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -18,6 +19,7 @@ from tffc.cli.interrupts import was_interrupted
 from tffc.cli.output import say_briefly
 from tffc.cli.progress import no_step
 from tffc.cli.streams import OutputError, ReaderGone
+from tffc.support.errors import TffcError
 from tffc.support.printable import counted
 
 INTERVAL = 0.1
@@ -42,7 +44,20 @@ def watch(source: str, show: Callable[[], object]) -> NoReturn:
     """
     if source == "-":
         raise click.UsageError("stdin cannot be watched: give a file or a module")
-    watched = _watched(source)
+    _watch(_watched(source), show)
+
+
+def watch_all(
+    file: str, sources: Callable[[], Iterable[str]], show: Callable[[], object]
+) -> NoReturn:
+    """Call `show`, and again whenever a file is saved, or one that `sources` refer to.
+
+    It ends as `watch` does.  Before each call of `show` the sources are asked for again.
+    """
+    _watch(_Together(file, sources), show)
+
+
+def _watch(watched: _Files, show: Callable[[], object]) -> NoReturn:
     # Python's bytecode cache would be stale for a text of the same size saved within the same
     # second.
     sys.dont_write_bytecode = True
@@ -146,6 +161,34 @@ class _Module(_Files):
 
     def forget(self) -> None:
         self._modules.forget()
+
+
+class _Together(_Files):
+    """A file, and all files of the sources that it names."""
+
+    def __init__(self, file: str, sources: Callable[[], Iterable[str]]) -> None:
+        super().__init__(file)
+        self._sources = sources
+        self._parts: dict[str, _Files] = {}
+        self._add_parts()
+
+    def paths(self) -> Iterable[str]:
+        return {*super().paths(), *(path for part in self._parts.values() for path in part.paths())}
+
+    def learn(self, *, is_shown: bool) -> None:
+        for part in self._parts.values():
+            part.learn(is_shown=is_shown)
+
+    def forget(self) -> None:
+        for part in self._parts.values():
+            part.forget()
+        self._add_parts()
+
+    def _add_parts(self) -> None:
+        """Watch what the sources are now, before anything of it is loaded."""
+        with contextlib.suppress(TffcError):
+            for source in self._sources():
+                self._parts.setdefault(source, _watched(source))
 
 
 def _watched(source: str) -> _Files:

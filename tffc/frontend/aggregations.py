@@ -19,6 +19,7 @@ from tffc.frontend.type_checks import (
 from tffc.frontend.value import Value, struct_value
 from tffc.language.calls import by_position
 from tffc.language.traverse import contains
+from tffc.language.type_parts import leaves
 from tffc.language.types import (
     CLIENTS,
     SERVER,
@@ -95,6 +96,14 @@ def _extremum(uri: str, name: str, value: object) -> Value:
             "E482",
             f"values of type `{type}` have no {name}: they must hold integers or floating numbers",
         )
+    for leaf in leaves(type.member):
+        if isinstance(leaf, TensorType) and (leaf.shape is None or None in leaf.shape):
+            # The first extreme, that of no client, is the limit of the type in each place.
+            raise LanguageValueError(
+                "E482",
+                f"values of type `{type}` have no {name}: the shape of `{leaf}` is not known",
+                help="give each tensor a shape in the types of the computation",
+            )
     return _reduced(context, uri, operand, type)
 
 

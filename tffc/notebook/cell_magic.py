@@ -9,7 +9,8 @@ import shlex
 from typing import Any, NoReturn
 
 from tffc.api.bundles import CompiledBundle, compile
-from tffc.backends.forms.kinds import FORMS, is_round
+from tffc.backends.forms.kinds import FORMS
+from tffc.backends.forms.queries import rank_as_round
 from tffc.frontend.load import loaded_object
 from tffc.notebook.shell import Shell
 from tffc.support.errors import LanguageValueError, LoadError, TffcError
@@ -79,15 +80,11 @@ class CellMagic:
                     help=did_you_mean(name, [key for key in variables if not key.startswith("_")]),
                 )
             return variables[name]
-        for defined in reversed(_defined_names(cell)):
-            value = variables.get(defined)
-            loaded = None
-            try:
-                loaded = loaded_object(value)
-            except TffcError:
-                continue
-            if loaded is not None and is_round(loaded.computation.node):
-                return value
+        # Rounds first, and of those the last one.
+        defined = [variables.get(name) for name in reversed(_defined_names(cell))]
+        best = max(defined, key=_rank, default=None)
+        if _rank(best):
+            return best
         raise LoadError(
             "E465",
             "the cell defines no round and no iterative process",
@@ -103,6 +100,15 @@ class CellMagic:
             display(bundle.prove())
         if options.audit or options.policy is not None:
             display(bundle.audit(policy=options.policy))
+
+
+def _rank(value: object) -> int:
+    """Return 2 for a round or a process, 1 for a program that means a round, and 0 otherwise."""
+    try:
+        loaded = loaded_object(value)
+    except TffcError:
+        return 0
+    return 0 if loaded is None else rank_as_round(loaded.computation.node)
 
 
 def _defined_names(cell: str) -> list[str]:

@@ -23,7 +23,12 @@ def error_text(error: TffcError, compiler: Any = None) -> str:
 
 def in_cell(span: Span, compiler: Any) -> Span:
     """Return a place with the name of its cell, such as `Cell In[3]`, instead of its file."""
-    name = getattr(compiler, "format_code_name", lambda file: None)(span.file)
-    if name is None:
-        return span
-    return span._replace(file=" ".join(name), text=span.source_line())
+    name = cell_name(span.file, compiler)
+    return span if name is None else span._replace(file=name, text=span.source_line())
+
+
+def cell_name(file: str, compiler: Any) -> str | None:
+    """Return the name of the cell that IPython's compiler has compiled as a file; None if that is
+    the file of no cell."""
+    name = getattr(compiler, "format_code_name", lambda file: None)(file)
+    return None if name is None else " ".join(name)

@@ -54,8 +54,16 @@ class Span(NamedTuple):
         return source_line(self.file, self.line)
 
 
+names_of_files: list[Callable[[str], str | None]] = []
+"""Functions that know other names of some files than their paths: those of a notebook's cells."""
+
+
 def shown_path(file: str) -> str:
-    """Return the shortest path: relative if the file is below the working directory."""
+    """Return the name of a file if it has one, or the shortest path: relative if the file is below
+    the working directory."""
+    for name_of in names_of_files:
+        if (name := name_of(file)) is not None:
+            return name
     try:
         relative = os.path.relpath(file)
     except OSError:  # The working directory is gone.

@@ -109,6 +109,7 @@ def names(each: Case) -> tuple[str, ...]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", CASES, ids=str)
 def test_channel_names_what_changes_it(each: Case) -> None:
     listed = names(each)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 
 from tests.programs import broadcast_rounds, rounds
@@ -13,6 +14,8 @@ from tffc.backends import compile_form
 from tffc.language import Node
 from tffc.language.wire import from_bytes, to_bytes
 from tffc.support.errors import FormError
+
+pytestmark = pytest.mark.slow
 
 
 def assert_proved(program: Node, form: str) -> None:

@@ -17,6 +17,8 @@ from tffc.backends import compile_form
 from tffc.runtime.interpreter.interpreter import run
 from tffc.support.errors import ExecutionError, GraphError
 
+pytestmark = pytest.mark.slow
+
 NUMBERS = tff.SequenceType(np.int64)
 
 

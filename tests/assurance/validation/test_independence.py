@@ -70,6 +70,7 @@ def reached(root: str) -> dict[str, str]:
     return importers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("root", REFERENCE)
 def test_the_reference_side_stands_alone(root: str) -> None:
     strangers = {

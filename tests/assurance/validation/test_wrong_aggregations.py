@@ -27,6 +27,8 @@ from tffc.runtime.engines.arithmetic import ValueArithmetic
 from tffc.runtime.engines.secure_sums import SecureSum
 from tffc.support.errors import ValidationError
 
+pytestmark = pytest.mark.slow
+
 FLOAT = np.float32
 MEMBER = [("x", FLOAT), ("n", np.int32)]
 STATE, DATA = tff.types.at_server(FLOAT), tff.types.at_clients(MEMBER)

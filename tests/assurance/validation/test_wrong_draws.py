@@ -43,6 +43,8 @@ from tffc.passes.pipeline import Pass, PassStep
 from tffc.passes.table import default_pipeline
 from tffc.support.errors import ValidationError
 
+pytestmark = pytest.mark.slow
+
 STATE, DATA = tff.types.at_server(np.float32), tff.types.at_clients(np.float32)
 NUMBERS = [np.float32(number) for number in (0.1, 0.2, 0.3, 0.7, 1e-8)]
 CASES = [ArgumentCase((np.float32(0.7), NUMBERS[:count]), may_reorder=True) for count in (5, 4, 3)]

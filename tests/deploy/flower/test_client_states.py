@@ -132,7 +132,8 @@ def test_a_run_goes_on_and_its_nodes_begin_again(tmp_path: pathlib.Path) -> None
             folder.save(each)
             outputs.append(each)
         # One more, which is lost at the server: it goes back.
-        lost = rounds_of(together(tmp_path), rounds + 1, each.state, folder.client_states)
+        last = outputs[-1].state
+        lost = rounds_of(together(tmp_path), rounds + 1, last, folder.client_states)
         next(lost)
         folder.close()
     assert sums(outputs) == expected([NAMES] * 4)

@@ -29,6 +29,8 @@ from tffc.runtime.engines.process import Process
 from tffc.runtime.masking.keys import read_private_key, read_public_key
 from tffc.support.errors import ExecutionError
 
+pytestmark = pytest.mark.slow
+
 FORMS = pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
 NAMES = tuple(f"silo-{n}" for n in range(5))
 STEPS = len(MaskedStep)

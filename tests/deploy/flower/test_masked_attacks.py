@@ -31,6 +31,8 @@ from tffc.deploy.flower.tasks import Memory
 from tffc.language.notation import parse, sections, typed
 from tffc.runtime.engines.process import Process
 
+pytestmark = pytest.mark.slow
+
 NAMES = tuple(f"silo-{n}" for n in range(4))
 
 

@@ -16,6 +16,8 @@ from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.runtime.reductions.loops import loops_for_reductions
 from tffc.support.errors import ExecutionError
 
+pytestmark = pytest.mark.slow
+
 INTS = tff.SequenceType(np.int32)
 
 

@@ -47,6 +47,17 @@ def test_an_import_is_heard_where_nobody_asked_for_quiet(noisy: pathlib.Path) ->
     assert "cuda" in heard(noisy, "import tensorflow")
 
 
+def test_a_level_that_tensorflow_sets_in_notebooks_changes_nothing(noisy: pathlib.Path) -> None:
+    code = (
+        QUIET + "import logging, tensorflow\n"
+        "logger = logging.getLogger('tensorflow')\n"
+        "logger.setLevel(logging.INFO)\n"
+        "logger.warning('AutoGraph could not transform it')\n"
+        "logger.error('an error')\n"
+    )
+    assert heard(noisy, code) == "a warning of Python's\nan error\n"
+
+
 def test_debugging_lets_it_speak(noisy: pathlib.Path) -> None:
     assert "cuda" in heard(noisy, QUIET + "import tensorflow", TFFC_DEBUG="1")
 

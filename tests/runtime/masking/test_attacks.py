@@ -37,6 +37,8 @@ from tffc.runtime.masking.shamir import PRIME, combine, weights
 from tffc.runtime.masking.terms import Confirmation, Demands, Keys, Revealed, Terms, points
 from tffc.runtime.masking.vectors import Vector, add, expand, subtract
 
+pytestmark = pytest.mark.slow
+
 # These play some of the rows.
 assert tests.runtime.engines.test_secure_bounds
 assert tests.deploy.flower.test_masked_attacks

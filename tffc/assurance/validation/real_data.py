@@ -1,6 +1,7 @@
 """Test arguments with real clients' data.
 
 The server state is the program's own where it has one, and is generated from its type otherwise.
+Clients that keep states have in turn their first ones and generated ones.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from tffc.assurance.validation.sources import Arguments
 from tffc.language.type_parts import local_type
 from tffc.language.types import CLIENTS, FederatedType, FunctionType, StructType, Type
 from tffc.runtime.data.clients import Data, source_of
+from tffc.runtime.engines.client_states import first_client_state
 from tffc.support.errors import ValidationError
 
 
 class RealData(Arguments):
-    """Arguments of up to `MAX_CLIENTS` clients drawn from a data set by a seed.
+    """Arguments of up to `MAX_CLIENTS` clients drawn from a data set by a seed, for a round.
 
     Raises:
       ValidationError: the program does not take a state and clients' data.
@@ -35,7 +37,13 @@ class RealData(Arguments):
     def __init__(self, type: FunctionType, held: Data, count: int, seed: int) -> None:
         super().__init__(type.parameter, count, seed)
         self._state, data = _parts(type)
-        self._source = source_of(held, local_type(data))
+        # Several values of the clients are a struct; each client has one of each.
+        self._is_apart = isinstance(data, StructType)
+        taken = local_type(data)
+        self._kept: Type | None = None
+        if _keeps_states(type) and isinstance(taken, StructType):
+            taken, self._kept = taken.types
+        self._source = source_of(held, taken)
 
     def __iter__(self) -> Iterator[ArgumentCase]:
         for index in range(self.count):
@@ -44,23 +52,39 @@ class RealData(Arguments):
             numbers = known if known in (Numbers.ZERO, Numbers.ONE) else Numbers.SMALL
             size = min(len(self._source.clients), index % MAX_CLIENTS + 1)
             sampled = chance.sample(self._source.clients, size)
-            yield self._of(Maker(0, numbers, chance).case(self._state), sampled)
+            yield self._of(Maker(0, numbers, chance).case(self._state), sampled, chance)
 
     def plain(self, way: Plainness, source: random.Random) -> ArgumentCase:
         size = min(len(self._source.clients), source.randint(1, MAX_CLIENTS))
         sampled = source.sample(self._source.clients, size)
-        return self._of(plain_case(self._state, way, source), sampled)
+        return self._of(plain_case(self._state, way, source), sampled, source)
 
-    def _of(self, state: ArgumentCase, clients: list[str]) -> ArgumentCase:
+    def _of(self, state: ArgumentCase, clients: list[str], chance: random.Random) -> ArgumentCase:
         data = [self._source.read(name) for name in clients]
+        if self._kept is not None:
+            first, made = first_client_state(self._kept), Maker(0, Numbers.SMALL, chance)
+            is_first = chance.random() < 0.5
+            kept = [first if is_first else made.case(self._kept).argument for _ in data]
+            data = list(zip(data, kept, strict=True))
+        if self._is_apart:
+            data = tuple(map(list, zip(*data, strict=True)))
         return ArgumentCase((state.argument, data), may_reorder=True)
 
 
-def _parts(type: FunctionType) -> tuple[Type, FederatedType]:
+def _keeps_states(type: FunctionType) -> bool:
+    """Return whether a round gives each client a state, which it takes beside the client's data."""
+    result = type.result
+    if not isinstance(result, StructType) or len(result) != 3:
+        return False
+    return isinstance(result[1], FederatedType) and result[1].placement is CLIENTS
+
+
+def _parts(type: FunctionType) -> tuple[Type, Type]:
     parameter = type.parameter
     if isinstance(parameter, StructType) and len(parameter) == 2:
         state, data = parameter.types
-        if isinstance(data, FederatedType) and data.placement is CLIENTS:
+        parts = data.types if isinstance(data, StructType) else (data,)
+        if parts and all(isinstance(p, FederatedType) and p.placement is CLIENTS for p in parts):
             return state, data
     raise ValidationError(
         "E903",

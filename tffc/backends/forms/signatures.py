@@ -35,6 +35,8 @@ def check_state(program: Node) -> Type:
         help = "return both; an empty struct stands for no output"
         if isinstance(result, StructType) and len(result) > 2:
             help = "return two: the state, and a struct of all the rest as the output"
+            if len(result) == 3 and is_placed(result[1], CLIENTS):
+                help = "take the form client-state, in which clients have states of their own"
         raise wrong_signature(rule, program, ROUND, help, at=())
     check_new_state(program, ROUND)
     return result[1]

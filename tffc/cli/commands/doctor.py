@@ -12,6 +12,7 @@ import click
 from packaging.requirements import Requirement
 
 from tffc.cli.options import json_option
+from tffc.runtime.user_code.keras import LEGACY_KERAS
 from tffc.support.printable import json_text
 from tffc.support.version import VERSION
 
@@ -22,7 +23,6 @@ FOR_DEVELOPERS = frozenset({"all", "benchmarks", "dev", "docs", "test"})
 """Extras for developers of tffc, and the one that combines several others."""
 
 
-LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 """The variable of the environment by which TensorFlow takes Keras 2."""
 
 

@@ -49,11 +49,17 @@ def golden_command() -> None:
     show_default=True,
     help="With github, also print annotations, which GitHub shows at the files.",
 )
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Check again whenever an example or a module in its folder is saved, until Ctrl-C.",
+)
 @_names
-def check_command(**options: Any) -> None:
+def check_command(watch: bool, **options: Any) -> None:
     """Print a unified diff for every file that differs, and exit with 1 if any does.
 
-    Without a NAME, also finds files and folders that belong to no example.
+    Without a NAME, also finds files and folders that belong to no example. With --watch, TensorFlow
+    stays loaded between checks.
 
     \b
     Examples:
@@ -61,9 +67,12 @@ def check_command(**options: Any) -> None:
       tffc golden check simple combine
       # In a GitHub workflow; shows diffs at the files of a pull request.
       tffc golden check --format github
+      tffc golden check --watch
     """
     from tffc.cli import golden
 
+    if watch:
+        golden.watch_check(**options)
     golden.check(**options)
 
 

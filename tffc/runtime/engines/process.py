@@ -80,7 +80,7 @@ class Process:
     @property
     def data_type(self) -> Type:
         """The type of each client's data."""
-        return load_form(self.bundle.form).data_type(self.steps.data_type)
+        return _data_type(self.bundle, self.steps)
 
     @property
     def output_type(self) -> Type:
@@ -132,6 +132,19 @@ def steps_of_bundle(bundle: Bundle) -> RoundSteps:
       FormError: the bundle does not hold the components of its form.
     """
     return bundle.read_form().steps(EngineRuntime())
+
+
+def data_type_of_bundle(bundle: Bundle) -> Type:
+    """Return the type of each client's data in the rounds of a bundle.
+
+    Raises:
+      FormError: the bundle does not hold the components of its form.
+    """
+    return _data_type(bundle, steps_of_bundle(bundle))
+
+
+def _data_type(bundle: Bundle, steps: RoundSteps) -> Type:
+    return load_form(bundle.form).data_type(steps.data_type)
 
 
 def check_beginning(bundle: Bundle) -> None:

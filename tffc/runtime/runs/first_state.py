@@ -15,7 +15,7 @@ from tffc.runtime.engines.client_states import ClientStates
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.state import State, read_saved_state
 from tffc.runtime.runs.kept_states import states_of_run
-from tffc.runtime.runs.run_folder import find_state
+from tffc.runtime.runs.run_folder import STATE, find_state
 from tffc.runtime.runs.run_record import RUN, StateOrigin, digest_of
 from tffc.support.errors import DataError
 
@@ -65,14 +65,16 @@ def read_first_state(path: pathlib.Path, process: Process, *, continues: bool) -
 
 def client_states_beside(path: pathlib.Path, process: Process) -> ClientStates | None:
     """Return the states of clients that belong to the state at a path: those of a run, if it is the
-    folder of one.  None if it is not, or clients of the process keep none.
+    folder of one or the state in it.  None if it is not, or clients of the process keep none.
 
     Raises:
       DataError: the files cannot be read.
     """
     type = process.client_state_type
-    is_run = type is not None and os.path.lexists(path / RUN)
-    return states_of_run(path, type) if is_run and type is not None else None
+    folder = path.parent if path.name == STATE else path
+    if type is None or not os.path.lexists(folder / RUN):
+        return None
+    return states_of_run(folder, type)
 
 
 def _digest(file: pathlib.Path) -> str:

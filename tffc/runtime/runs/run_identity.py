@@ -54,6 +54,10 @@ def differences(begun: RunIdentity, now: RunIdentity) -> list[str]:
         parts = {*begun.programs, *now.programs} - {"computation"}
         other = sorted(p for p in parts if begun.programs.get(p) != now.programs.get(p))
         changes += [f"{part}.pb of the bundle is another one" for part in other]
+        if "initialize" in other and begun.programs["computation"] == now.programs["computation"]:
+            changes.append(
+                "the program begins with another state, as where weights are drawn without a seed"
+            )
     return [*changes, *_sampling(begun, now), *source_differences(begun.source, now.source)]
 
 

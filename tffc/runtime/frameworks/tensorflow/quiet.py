@@ -43,10 +43,17 @@ def keep_quiet() -> None:
     if "tensorflow" in sys.modules or may_speak():
         return
     os.environ[LEVEL] = QUIET
-    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    logger = logging.getLogger("tensorflow")
+    logger.setLevel(logging.ERROR)
+    # In a notebook TensorFlow sets another level when it logs first.
+    logger.addFilter(_is_error)
     # absl installs its own logger class, so it has to be loaded before the level is set.
     with contextlib.suppress(ModuleNotFoundError):
         importlib.import_module("absl.logging").set_verbosity("error")
+
+
+def _is_error(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.ERROR
 
 
 def is_quiet() -> bool:
@@ -73,7 +80,8 @@ def quiet() -> Generator[None]:
 
 
 def quiet_if_loud() -> contextlib.AbstractContextManager[None]:
-    """Return `quiet()`, unless TensorFlow logs nothing anyhow: it does where it was loaded first."""
+    """Return `quiet()`, or nothing to enter if TensorFlow logs nothing: it logs where it was loaded
+    before tffc could prevent it."""
     return contextlib.nullcontext() if is_quiet() else quiet()
 
 

@@ -202,6 +202,7 @@ def test_a_model_in_jax_is_trained_as_in_tensorflow(name: str) -> None:
     run = tffc.run(bundle, data, 2).finish()
     other = tffc.run(ALGORITHMS[name](lines.line()), data, 2).finish()
     slope, height = model.weights_of(run.state)["line"]
+    assert model.weights_of(run)["line"] == model.weights_of(run.last)["line"] == (slope, height)
     lines.check(other.state, {"slope": slope, "height": height})
     for metric, value in other.output.items():
         np.testing.assert_allclose(run.output[metric], value, rtol=1e-4)

@@ -89,6 +89,10 @@ def test_components_are_exported(bundle: Any, tmp_path: pathlib.Path) -> None:
     exported = bundle.export("saved_model", tmp_path / "m")
     assert (tmp_path / "m" / "saved_model.pb").exists()
     assert set(exported.left_out.values()) == {"it has no result"}
+    shown = repr(exported)
+    assert shown.startswith(f"<{exported.summary}; ")
+    assert f"saved_model.pb: {len(exported.files['saved_model.pb'])} bytes" in shown
+    assert "\\x" not in shown
     said = refusal(ExportError, bundle.export, "saved_model", tmp_path / "m")
     assert "replace=True replaces it" in said
     bundle.export("saved_model", tmp_path / "m", replace=True)

@@ -543,3 +543,88 @@ def test_all_columns_with_missing_values_are_named_at_once() -> None:
     note = "of all 4 rows, cells are missing of 'p' in 1, 'q' in 1"
     assert note in refusal(DataError, source_of(skipping, type).read, "a")
     assert len(source_of(skipping, type).read("b")) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, object])
+def test_a_client_may_have_a_frame_without_rows(dtype: type) -> None:
+    frame = pd.DataFrame({"x": [1.5], "n": [1]}).astype({"x": dtype})
+    source = source_of([frame, frame[:0]], rows_of(x=np.float32, n=np.int32))
+    assert [len(source.read(client)) for client in source.clients] == [1, 0]
+    words = pd.DataFrame({"x": ["one"]})
+    assert list(source_of([words[:0]], rows_of(x=np.str_)).read("0")) == []
+
+
+def test_nan_in_arrays_in_cells_is_missing_if_that_is_dealt_with() -> None:
+    """Without an option it is a number, and the description counts it."""
+    arrays = list(np.array([[1, 2], [1, np.nan], [np.nan, np.nan]], np.float32))
+    frame = pd.DataFrame({"user": "a", "x": arrays, "n": [1, 2, 3]})
+    type = rows_of(x=TensorType(np.float32, [2]), n=np.int32)
+
+    def numbers(**options: Any) -> list[list[Any]]:
+        source = source_of(tff.data.clients(frame, by="user", **options), type)
+        return [[*x.tolist(), n] for x, n in source.read("a")]
+
+    assert len(numbers()) == 3
+    assert numbers(empty="skip") == [[1, 2, 1]]
+    assert numbers(empty={"x": 0}) == [[1, 2, 1], [0, 0, 2], [0, 0, 3]]
+    assert numbers(empty={"n": "skip"})[0] == [1, 2, 1]
+    assert len(numbers(empty={"n": "skip"})) == 3
+    lines = str(tff.data.clients(frame, by="user").describe()).splitlines()
+    assert lines[1].startswith("  x  object  3 NaN  ")
+
+
+def test_booleans_are_described_as_booleans() -> None:
+    frame = pd.DataFrame({"user": "a", "on": [True, False, True], "off": [0, 1, 1]})
+    frame["unsure"] = pd.array([True, None, False], "boolean")
+    lines = str(tff.data.clients(frame, by="user").describe()).splitlines()
+    shown = [line.split("different: ")[1] for line in lines[1:4]]
+    assert shown == ["True 2, False 1", "1 2, 0 1", "False 1, True 1"]
+
+
+def numbered(clients: int = 10) -> Any:
+    rows = {"user": np.arange(4 * clients) % clients, "x": np.arange(4.0 * clients)}
+    return tff.data.clients(rows, by="user")
+
+
+def test_clients_are_listed_indexed_and_selected() -> None:
+    clients = numbered()
+    assert (len(clients), list(clients)) == (10, [str(n) for n in range(10)])
+    assert ("3" in clients, 3 in clients, "10" in clients) == (True, True, False)
+    assert clients["3"]["x"].tolist() == clients[3]["x"].tolist() == [3, 13, 23, 33]
+    chosen = clients[["7", 3, "7"]]
+    assert list(chosen) == ["3", "7"]
+    assert list(chosen[["7"]]) == ["7"]
+    source = source_of(pickle.loads(pickle.dumps(chosen)), rows_of(x=np.float32))
+    assert [row[0] for row in source.read("7")] == [7, 17, 27, 37]
+    figures = chosen.describe()
+    assert (figures.clients, figures.rows, figures.bytes) == (2, 8, 64)
+    assert (figures.columns[0].numbers.least, figures.columns[0].numbers.most) == (3, 37)
+    gap = pd.DataFrame({"user": ["a", "a", "b"], "n": pd.array([1, None, 3], "Int64")})
+    assert tff.data.clients(gap, by="user")["a"]["n"].tolist() == [1, None]
+    note = "note: of all 2 rows, cells are missing of 'n' in 1"
+    only = source_of(tff.data.clients(gap, by="user")[["a"]], rows_of(n=np.int32))
+    assert note in refusal(DataError, only.read, "a")
+
+
+def test_clients_of_values_are_indexed_and_selected() -> None:
+    values = {name: np.array([n + 0.5]) for n, name in enumerate((1, "ada", "bob"), 1)}
+    clients = tff.data.clients(values)
+    assert clients["ada"] is values["ada"]
+    chosen = clients[["bob", 1]]
+    source = source_of(chosen[[1]], tff.SequenceType(np.float32))
+    assert (source.clients, list(source.read("1"))) == (("1",), [1.5])
+    assert chosen.describe().rows == 2
+
+
+def test_clients_are_held_out() -> None:
+    """The parts have all clients, and are the same on every machine."""
+    clients = numbered()
+    training, held_out = clients.split(0.8, seed=1)
+    assert sorted([*training, *held_out]) == list(clients)
+    assert list(held_out) == ["0", "4"]
+    assert [list(part) for part in clients.split(0.8, seed=2)] != [list(training), list(held_out)]
+    assert [len(part) for part in clients.split(0.001)] == [1, 9]
+    assert [len(part) for part in clients.split(0.999)] == [9, 1]
+    source = source_of(held_out, rows_of(x=np.float32))
+    rows = [row[0] for name in held_out for row in source.read(name)]
+    assert sorted(rows) == sorted(x for name in held_out for x in clients[name]["x"])

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tffc as tff
 from tests.api.counting import PROCESS, Count, measured
 from tests.refusals import refusal
 from tffc.api.progress import show_progress, silent
 from tffc.runtime.engines.rounds import sample
-from tffc.support.errors import DataError, LanguageTypeError, LanguageValueError
+from tffc.support.errors import DataError, ExecutionError, LanguageTypeError, LanguageValueError
 
 pytestmark = pytest.mark.tensorflow
 
@@ -155,3 +156,29 @@ def test_progress_is_shown_where_it_is_asked_for(bundle: Any) -> None:
     finally:
         show_progress(silent)
     assert shown == ["rounds 1 to 2", (0, 2), (1, 2), (2, 2)]
+
+
+def test_an_error_at_the_clients_names_the_argument_that_shows_more() -> None:
+    numbers = tff.types.at_clients(np.int32)
+    pick = tff.tf_computation(lambda at: tf.gather([1, 2], at), np.int32)
+    total = tff.federated_computation(
+        lambda data: tff.federated_sum(tff.federated_map(pick, data)), numbers
+    )
+    with pytest.raises(ExecutionError) as hidden:
+        tff.run(total, [5]).finish()
+    assert str(hidden.value).endswith(
+        "let the engine show clients, with show_clients=True of tffc.run"
+    )
+    with pytest.raises(ExecutionError, match="indices = 5") as shown:
+        tff.run(total, [5], show_clients=True).finish()
+    assert shown.value.notes == hidden.value.notes
+
+
+def test_a_state_of_another_type_is_refused_with_the_part_that_differs(
+    tmp_path: pathlib.Path,
+) -> None:
+    file = tmp_path / "state.npz"
+    tff.run(PROCESS, DATA, 1).finish().save_state(file)
+    with pytest.raises(DataError, match=r"\[E651\]") as caught:
+        tff.load_state(file, Count(np.int32, np.float64))
+    assert caught.value.notes[1] == "`.mean` is of type `float32`, not `float64`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -11,9 +12,11 @@ import numpy as np
 
 import tffc
 from tffc.algorithms.examples import shape_of
+from tffc.language.values.misfits import describe
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.support.guards import is_mapping, is_path
 from tffc.support.printable import counted
 
 Arrays: TypeAlias = OrderedDict[str, Any]
@@ -90,11 +93,35 @@ class PureFunctions:
     def weights_of(self, state: Any) -> Any:
         """Return the weights in a state of a training, as the model has them.
 
-        Those of a Keras model are a list for its method `set_weights`; those of a model in JAX are
-        a tree, and those of TensorFlow functions a mapping.
+        `state` is a state, a run or one of its rounds.  The weights of a Keras model are a list
+        for its method `set_weights`; those of a model in JAX are a tree, and those of TensorFlow
+        functions a mapping.
+
+        Raises:
+          LanguageTypeError: it is no state.
+          LanguageValueError: the state is not of this model.
         """
-        weights = state["model"]
-        return self.restore(OrderedDict((name, np.asarray(weights[name])) for name in self.weights))
+        held = getattr(state, "state", state)
+        if not is_mapping(held):
+            help = "give the state of a run, run.state, or the run itself"
+            if is_path(state):
+                help += f"; tffc.load_state({os.fspath(state)!r}) reads a saved one"
+            message = f"{describe(state)} is no state of a training"
+            raise LanguageTypeError("E711", message, help=help)
+        weights = held.get("model")
+        names = list(weights) if is_mapping(weights) else []
+        missing = [name for name in self.weights if name not in names]
+        if not is_mapping(weights) or missing:
+            own = f"it has {', '.join(map(repr, names))}" if names else "it has no weights"
+            raise LanguageValueError(
+                "E711",
+                f"the state has no weights {missing[0]!r}, which the model has",
+                notes=(own, f"the model has {', '.join(map(repr, self.weights))}"),
+                help="give a state of the training of this model; a model of Keras that is built "
+                "again in one session may name its weights anew",
+            )
+        arrays = ((name, np.asarray(weights[name])) for name in self.weights)
+        return self.restore(OrderedDict(arrays))
 
 
 def outcome_of(returned: Any) -> BatchLosses:

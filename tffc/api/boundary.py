@@ -27,6 +27,10 @@ ARGUMENTS = {
 """For each remedy of an error, the arguments that stand for it, which are added to its help."""
 
 
+SHOWING = ", with show_clients=True of tffc.run"
+"""What is added to the help of an error from which values of clients were left out."""
+
+
 def public(function: Callable[P, T]) -> Callable[P, T]:
     """Make a function one for callers in Python: its errors point at the caller's line, show no
     frames of ours, and name arguments in their help."""
@@ -41,6 +45,8 @@ def public(function: Callable[P, T]) -> Callable[P, T]:
                 error.help = f"{error.help}; {argument}" if error.help else argument
                 # A public function may call another one, and the commands have their own words.
                 error.remedy = ""
+            if error.whole is not None and error.help and not error.help.endswith(SHOWING):
+                error.help += SHOWING
             raise
 
     return entry_point(in_words_of_python)

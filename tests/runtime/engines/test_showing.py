@@ -182,7 +182,11 @@ def test_errors_of_clients_keep_what_the_program_decides(
 def test_an_error_names_the_operation_that_failed() -> None:
     with pytest.raises(ExecutionError) as caught:
         run_round(round_of(gathered))
-    assert caught.value.notes[0].endswith("failed, a GatherV2")
+    hidden = caught.value.notes
+    assert hidden[0].endswith("failed, a GatherV2")
+    with pytest.raises(ExecutionError) as caught:
+        run_round(round_of(gathered), shows=True)
+    assert caught.value.notes == hidden
     with pytest.raises(ExecutionError) as caught:
         run_round(round_of(tf.function(asserted, autograph=False)))
     assert caught.value.notes[0].endswith("failed, a Assert")

@@ -29,6 +29,10 @@ class Exported:
     lines: Sequence[str] = ()
     left_out: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name or 'one file'}: {len(d)} bytes" for name, d in self.files.items())
+        return f"<{self.summary}; {sizes}>"
+
 
 OfComponents: TypeAlias = "Callable[[Mapping[str, Node], bool], Exported]"
 """Exports components by name; the inputs of a model are named without its name if the second

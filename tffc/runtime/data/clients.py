@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -27,17 +27,23 @@ from tffc.runtime.data.python_function import (
 )
 from tffc.runtime.data.read_once import ReadOnce
 from tffc.runtime.data.source import CheckedSource, ClientSource, DataSet, Origin, check_all
-from tffc.runtime.data.table import Selection, check_client_column
+from tffc.runtime.data.splits import among as split_clients
+from tffc.runtime.data.table import ColumnChoice, check_client_column
 from tffc.runtime.data.times import parse_times
 from tffc.runtime.data.wording import PYTHON
-from tffc.support.errors import DataError, LanguageTypeError
+from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import DataError, LanguageTypeError, LanguageValueError
 from tffc.support.guards import Array, is_listing, is_mapping, is_path, is_scalar, is_sequence
 from tffc.support.near import did_you_mean
+from tffc.support.printable import counted
 
 Columns: TypeAlias = "Sequence[str | Sequence[str]] | Mapping[str, str | Sequence[str]]"
 """Columns in the order of a type's tensors, or by the tensors' names; several together are a
 vector."""
 
+
+MOST_SHOWN = 10
+"""The most clients that an error lists."""
 
 ClientValues: TypeAlias = "Sequence[Any] | Mapping[Any, Any] | ClientData"
 
@@ -47,9 +53,13 @@ or mapping with a value for each client, a `ClientData`, or a source."""
 
 
 class Clients:
-    """Clients with their data, whose values are read when they take part in a round."""
+    """Clients with their data, whose values are read when they take part in a round.
 
-    def __init__(self, data: DataSet) -> None:
+    It has a length, and iterates over the clients' names.  `clients["ada"]` is the data of a
+    client, `clients[["ada", "bob"]]` has only those clients, and `split` holds some of them out.
+    """
+
+    def __init__(self, data: MemoryTable | PythonValues) -> None:
         self._data = data
 
     @property
@@ -59,6 +69,77 @@ class Clients:
 
     def __len__(self) -> int:
         return len(self.clients)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.clients)
+
+    def __contains__(self, name: object) -> bool:
+        return _name(name) in self.clients
+
+    @entry_point
+    def __getitem__(self, name: Any) -> Any:
+        """Return the data of a client: of a table, its rows as a dictionary of arrays, in which
+        None stands for a gap that an array has no value for.  With a list or tuple of names, return
+        `Clients` that are only those.
+
+        Raises:
+          DataError: there is no client of such a name.
+        """
+        if is_listing(name):
+            return Clients(self._data.selected(self._known(name)))
+        (client,) = self._known([name])
+        return self._data.natural(client)
+
+    @entry_point
+    def split(self, share: float, *, seed: int = 0) -> tuple[Clients, Clients]:
+        """Return a share of the clients, and the others, such as those that are held out.
+
+        Who is among them depends on the seed, the share and the number of clients alone.  Each part
+        has at least one client.
+
+        Raises:
+          DataError: there is only one client.
+          LanguageValueError: the share is not between 0 and 1.
+        """
+        if not isinstance(cast("object", share), (int, float, np.floating)) or not 0 < share < 1:
+            raise LanguageValueError(
+                "E706",
+                f"cannot split with the share {share!r}",
+                help="give a number between 0 and 1: clients.split(0.8) returns 80 percent of the "
+                "clients, and the others",
+            )
+        count = len(self)
+        if count < 2:
+            raise DataError(
+                "E662",
+                f"cannot split {counted(count, 'client')} into two parts",
+                help="give at least two clients",
+            )
+        first = min(max(round(share * count), 1), count - 1)
+        drawn = split_clients(count, first, seed)
+        names = [
+            [n for n, d in zip(self.clients, drawn, strict=True) if d == part]
+            for part in (True, False)
+        ]
+        return self[names[0]], self[names[1]]
+
+    def _known(self, names: Sequence[Any]) -> list[str]:
+        """Return the names of clients, each once."""
+        texts = list(dict.fromkeys(map(_name, names)))
+        known = frozenset(self.clients)
+        for text in texts:
+            if text not in known:
+                near = did_you_mean(str(text), self.clients)
+                shown = ", ".join(map(repr, self.clients[:MOST_SHOWN]))
+                more = ", ..." if len(known) > MOST_SHOWN else ""
+                raise DataError(
+                    "E689",
+                    f"there is no client {text!r}",
+                    help=near or f"the clients are {shown}{more}",
+                )
+        if not texts:
+            raise DataError("E689", "no client is named", help="name at least one client")
+        return texts
 
     def __repr__(self) -> str:
         return f"<{len(self)} clients: {', '.join(f'{n} {k}' for n, k in self.kinds().items())}>"
@@ -128,7 +209,7 @@ class ChosenColumns:
 
     columns: Mapping[str, Column]
     order: Sequence[str] | None
-    selection: Selection
+    selection: ColumnChoice
 
 
 def table_of(what: str, data: Any, by: str | None, columns: Columns | None) -> ChosenColumns:
@@ -151,18 +232,18 @@ def table_of(what: str, data: Any, by: str | None, columns: Columns | None) -> C
     names = tuple(held)
     if columns is None:
         data_columns = {name: column for name, column in held.items() if name != by}
-        return ChosenColumns(data_columns, None, Selection(names, by=by))
+        return ChosenColumns(data_columns, None, ColumnChoice(names, by=by))
     if is_mapping(columns):
         named = {str(name): chosen for name, chosen in columns.items()}
         chosen_columns = {name: _chosen(what, held, chosen) for name, chosen in named.items()}
-        return ChosenColumns(chosen_columns, None, Selection(names, named, by))
+        return ChosenColumns(chosen_columns, None, ColumnChoice(names, named, by))
     chosen_columns: dict[str, Column] = {}
     order: list[str] = []
     for chosen in [columns] if isinstance(columns, str) else columns:
         name = chosen if isinstance(chosen, str) else ", ".join(map(str, chosen))
         chosen_columns[name] = _chosen(what, held, chosen)
         order.append(name)
-    return ChosenColumns(chosen_columns, order, Selection(names, by=by))
+    return ChosenColumns(chosen_columns, order, ColumnChoice(names, by=by))
 
 
 def _chosen(
@@ -316,6 +397,11 @@ def _help_for_tables(data: Any) -> str | None:
         f"tffc.data.clients(frame, by=NAME), with one of {names} for NAME; without such a column, "
         "tffc.data.split_iid(frame, 10) splits the rows among clients"
     )
+
+
+def _name(name: Any) -> Any:
+    """Return the name of a client as it is held: an integer as its digits."""
+    return str(name) if _is_integer(name) else name
 
 
 def _is_integer(name: object) -> bool:

@@ -376,6 +376,8 @@ def _objects(values: Iterable[Any]) -> Array:
 def _cells(values: Array, *, has_gaps: bool, is_python: bool) -> Cells:
     """Return cells from an array in which gaps are marked as NumPy and pandas do."""
     gaps = None
+    if not len(values):
+        return Cells(values, None, is_python)
     if values.dtype.kind == "M":
         gaps = np.isnat(values)
     elif values.dtype.kind == "f" and has_gaps:
@@ -386,6 +388,21 @@ def _cells(values: Array, *, has_gaps: bool, is_python: bool) -> Cells:
     if gaps is not None and not gaps.any():
         gaps = None
     return Cells(values, gaps, is_python)
+
+
+def with_inner_gaps(cells: Cells) -> Cells:
+    """Return cells of arrays of which those that have NaN in them are gaps too."""
+    if cells.values.dtype.kind != "O" or cells.values.ndim != 1:
+        return cells
+    inner = np.array([_has_nan(item) for item in cells.values], bool)
+    gaps = inner if cells.gaps is None else cells.gaps | inner
+    return dataclasses.replace(cells, gaps=gaps if gaps.any() else None)
+
+
+def _has_nan(item: Any) -> bool:
+    if is_listing(item):
+        item = _from_list(item)
+    return is_array(item) and item.dtype.kind in "fc" and bool(np.isnan(item).any())
 
 
 def _is_gap(item: Any) -> bool:

@@ -70,7 +70,8 @@ class CategoryFigures:
 @dataclasses.dataclass(frozen=True, slots=True)
 class ColumnFigures:
     """What a column or array holds: its type in words, its cells and how many of them are missing,
-    and the figures of its numbers, categories, or times as a range."""
+    the figures of its numbers, categories, or times as a range, and how many numbers in cells of
+    several are NaN."""
 
     name: str
     kind: str
@@ -79,6 +80,7 @@ class ColumnFigures:
     numbers: NumberFigures | None = None
     categories: CategoryFigures | None = None
     times: tuple[str, str] | None = None
+    nan: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -189,7 +191,8 @@ class Tally:
         self._sum, self._finite = 0.0, 0
         self._held: list[Array] = []
         self._held_count, self._step = 0, 1
-        self._are_integers = True
+        self._are_integers = self._are_booleans = True
+        self._nan = 0
         self._categories: collections.Counter[Any] = collections.Counter()
         self._is_whole = True
         self._times: list[Array] = []
@@ -219,20 +222,28 @@ class Tally:
             times = _time_text(ends.min()), _time_text(ends.max())
         if self._categories and times is None and (numbers is None or self._are_labels()):
             top = sorted(self._categories.items(), key=lambda pair: (-pair[1], str(pair[0])))
-            shown = tuple((_category(value), count) for value, count in top[:TOP])
+            is_boolean = numbers is not None and self._are_booleans
+            shown = tuple(
+                (_category(bool(value) if is_boolean else value), count)
+                for value, count in top[:TOP]
+            )
             categories = CategoryFigures(len(self._categories), shown, self._is_whole)
-        return ColumnFigures(name, kind, self._count, self._missing, numbers, categories, times)
+        return ColumnFigures(
+            name, kind, self._count, self._missing, numbers, categories, times, self._nan
+        )
 
     def _are_labels(self) -> bool:
         return self._are_integers and self._is_whole and len(self._categories) <= MOST_LABELS
 
     def _add_numbers(self, values: Array) -> None:
         flat = values.astype(np.float64).ravel()
+        self._are_booleans = self._are_booleans and values.dtype.kind == "b"
         if values.dtype.kind not in "biu":
             whole = np.isnan(flat)
             if whole.any():
                 flat = flat[~whole]
                 self._missing += int(whole.sum()) if values.ndim == 1 else 0
+                self._nan += int(whole.sum()) if values.ndim > 1 else 0
             self._are_integers = self._are_integers and bool((flat == np.trunc(flat)).all())
         if not len(flat):
             return
@@ -328,8 +339,9 @@ def _sizes(counts: Array) -> SizeFigures:
 
 
 def _start(column: ColumnFigures) -> tuple[str, str, str]:
-    missing = f"{column.missing} missing" if column.missing else ""
-    return printable(column.name), column.kind, missing
+    missing = [f"{column.missing} missing"] if column.missing else []
+    nan = [f"{column.nan} NaN"] if column.nan else []
+    return printable(column.name), column.kind, ", ".join([*missing, *nan])
 
 
 def _content(column: ColumnFigures) -> str:

@@ -26,9 +26,17 @@ from tffc.runtime.data.cells import (
     in_units,
     lost_error,
 )
-from tffc.runtime.data.columns import ArrayColumn, ArrowColumn, Cells, Column, Rows, SeriesColumn
+from tffc.runtime.data.columns import (
+    ArrayColumn,
+    ArrowColumn,
+    Cells,
+    Column,
+    Rows,
+    SeriesColumn,
+    with_inner_gaps,
+)
 from tffc.runtime.data.source import Origin
-from tffc.runtime.data.table import Selection, Table, no_client
+from tffc.runtime.data.table import ColumnChoice, Table, no_client
 from tffc.runtime.data.times import durations_help, is_times, times_help
 from tffc.support.errors import DataError
 from tffc.support.guards import Array, ElementType, is_array, is_listing
@@ -58,7 +66,7 @@ class MemoryTable(Table):
         groups: Groups,
         chosen: Sequence[str] | None,
         rules: Rules,
-        selection: Selection | None = None,
+        selection: ColumnChoice | None = None,
     ) -> None:
         super().__init__(what, chosen, rules)
         self.selection = selection
@@ -72,11 +80,30 @@ class MemoryTable(Table):
         """See `DataSet`; it is in no file."""
         return Origin(self.kind, {}, [])
 
+    def selected(self, clients: Sequence[str]) -> MemoryTable:
+        """Return the table with only the rows of some clients."""
+        groups = self.groups.some([self._numbers[client] for client in sorted(clients)])
+        chosen = self.chosen
+        return MemoryTable(self.location, self.held, groups, chosen, self.rules, self.selection)
+
+    def natural(self, client: str) -> dict[str, Array]:
+        """Return the rows of a client as arrays, with None for gaps where NaN or NaT is none."""
+        rows = self.rows_of(client)
+        return {name: _with_none(column.take(rows)) for name, column in self.held.items()}
+
     def scan(self) -> Iterator[tuple[str, Cells]]:
         """See `ScannedData`."""
         for name, column in self.held.items():
-            for start in range(0, len(column), PART):
-                yield name, column.take(slice(start, min(start + PART, len(column))))
+            for part in self._parts(len(column)):
+                yield name, column.take(part)
+
+    def _parts(self, count: int) -> Iterator[Rows]:
+        """Yield the rows of all clients, a part at a time; `count` is that of the whole table."""
+        rows = self.groups.all_rows(count)
+        total = count if rows is None else len(rows)
+        for start in range(0, total, PART):
+            part = slice(start, min(start + PART, total))
+            yield part if rows is None else rows[part]
 
     def row_counts(self) -> Array:
         """See `ScannedData`."""
@@ -84,7 +111,10 @@ class MemoryTable(Table):
 
     def size(self) -> int | None:
         """See `ScannedData`."""
-        return sum(column.nbytes for column in self.held.values())
+        whole = sum(column.nbytes for column in self.held.values())
+        count = len(next(iter(self.held.values()), ()))
+        rows = self.groups.all_rows(count)
+        return whole if rows is None or not count else whole * len(rows) // count
 
     def rows_of(self, client: str) -> Rows:
         """Return the rows of a client."""
@@ -107,7 +137,7 @@ class MemoryTable(Table):
     def read(self, client: str, wanted: Sequence[Wanted]) -> Sequence[Sequence[Any]]:
         """See `Table`."""
         rows = self.rows_of(client)
-        taken = [self.held[column.name].take(rows) for column in wanted]
+        taken = [self._taken(column, rows) for column in wanted]
         skipped = [
             cells.gaps
             for cells, column in zip(taken, wanted, strict=True)
@@ -126,12 +156,21 @@ class MemoryTable(Table):
             for cells, column in zip(taken, wanted, strict=True)
         ]
 
+    def _taken(self, wanted: Wanted, rows: Rows) -> Cells:
+        """Return the cells of a column; in a frame, an option for missing values is also for arrays
+        with NaN in them."""
+        column = self.held[wanted.name]
+        cells = column.take(rows)
+        if wanted.empty is not None and isinstance(column, ArrayColumn) and column.has_gaps:
+            return with_inner_gaps(cells)
+        return cells
+
     def _missing(
         self, place: str, client: str, column: Wanted, wanted: Sequence[Wanted]
     ) -> DataError:
         """Return the error for a column with a missing cell, which also counts those of the whole
         table that nothing stands for, in rows that are not left out."""
-        gaps = {each.name: self._gaps(each.name) for each in wanted}
+        gaps = {each.name: self._gaps(each) for each in wanted}
         stays: Array = np.ones(len(gaps[column.name]), bool)
         for each in wanted:
             if each.empty is SKIP:
@@ -143,15 +182,15 @@ class MemoryTable(Table):
         others = [each for each in open if each.name != column.name]
         return empty_error(place, client, column, "missing", (note,), others)
 
-    def _gaps(self, name: str) -> Array:
-        """Return for all rows whether a column has nothing there."""
-        column = self.held[name]
-        parts = (slice(start, start + PART) for start in range(0, len(column), PART))
-        taken = [(part, column.take(part).gaps) for part in parts]
-        gaps: Array = np.zeros(len(column), bool)
-        for part, there in taken:
-            gaps[part] = False if there is None else there
-        return gaps
+    def _gaps(self, wanted: Wanted) -> Array:
+        """Return for the rows of all clients whether a column has nothing there."""
+        parts = self._parts(len(self.held[wanted.name]))
+        taken = [self._taken(wanted, part) for part in parts]
+        gaps = [
+            np.zeros(len(cells.values), bool) if cells.gaps is None else cells.gaps
+            for cells in taken
+        ]
+        return np.concatenate([np.zeros(0, bool), *gaps])
 
     def _tensors(self, client: str, rows: Rows, cells: Cells, wanted: Wanted) -> Sequence[Any]:
         gaps = cells.gaps
@@ -334,6 +373,20 @@ class Groups:
             np.arange(start, end, dtype=np.int64) if self.order is None else self.order[start:end]
         )
 
+    def all_rows(self, count: int) -> Array | None:
+        """Return the numbers of the rows of all clients of a table of so many rows; None if they
+        are all of it."""
+        if self.starts[-1] == count or self.order is None:
+            return None
+        return self.order[: self.starts[-1]]
+
+    def some(self, numbers: Sequence[int]) -> Groups:
+        """Return the groups of the clients of some numbers, in their order."""
+        rows = [self.numbers(number) for number in numbers]
+        ends = np.cumsum([0, *map(len, rows)])
+        clients = tuple(self.clients[number] for number in numbers)
+        return Groups(clients, np.concatenate(rows), ends)
+
     def counts(self) -> Array:
         """Return the number of rows of each client."""
         return np.diff(self.starts)
@@ -411,6 +464,15 @@ def grouped(what: str, column: Column, by: str, rules: Rules) -> Groups:
             help="give at least one row for each client",
         )
     return Groups.of(codes, texts)
+
+
+def _with_none(cells: Cells) -> Array:
+    """Return cells as an array in which no gap has another value."""
+    if cells.gaps is None or cells.values.dtype.kind in "fM":
+        return cells.values
+    values = cells.values.astype(object)
+    values[cells.gaps] = None
+    return values
 
 
 def _some(cells: Cells, chosen: Array) -> Cells:

@@ -70,12 +70,23 @@ class PythonValues:
         self._values = clients
         self._is_client_data = is_data
 
+    def selected(self, clients: Sequence[str]) -> PythonValues:
+        """Return only some of the clients."""
+        values = RenamedValues(self._values, {client: client for client in sorted(clients)})
+        chosen = PythonValues(self.target, values, self.rules)
+        chosen._is_client_data = self._is_client_data
+        return chosen
+
+    def natural(self, client: str) -> Any:
+        """Return the object of a client."""
+        return self.value(client)
+
     @property
     def is_fixed(self) -> bool:
         """Whether reading a client again gives the same: not where it is a dataset or a
         function."""
         values: Any = self._values
-        if isinstance(values, RenamedValues):
+        while isinstance(values, RenamedValues):
             values = values.values_by_name
         if not isinstance(values, (dict, ListedValues)):
             return False

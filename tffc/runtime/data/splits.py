@@ -58,6 +58,13 @@ def iid(rows: int, clients: int, seed: int) -> Array:
     return split
 
 
+def among(clients: int, count: int, seed: int) -> Array:
+    """Return for each client whether it is among `count` that are drawn."""
+    chosen: Array = np.zeros(clients, bool)
+    chosen[RawNumbers("clients", seed).permutation(clients)[:count]] = True
+    return chosen
+
+
 def shards(labels: Array, clients: int, each: int, seed: int) -> Array:
     """Return for each row its client, which has `each` shards of the rows sorted by label."""
     order = np.argsort(labels, kind="stable")

@@ -29,7 +29,7 @@ CLIENT_COLUMN = "client"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Selection:
+class ColumnChoice:
     """The names of all columns of a table, and which are data: `columns` has those that the user
     named, by the tensors' names, and `by` is the column of clients."""
 
@@ -55,7 +55,7 @@ class Table:
 
     drops_rows: ClassVar[bool] = False
 
-    selection: Selection | None = None
+    selection: ColumnChoice | None = None
     """How the columns were chosen of a table of the user's; None if they are all that there are."""
 
     def __init__(self, location: str, chosen: str | Sequence[str] | None, rules: Rules) -> None:

@@ -49,7 +49,12 @@ def client_code() -> Generator[None]:
     except DataError:
         raise  # it tells of a file, which no code has read
     except TffcError as error:
-        if is_showing() or not error.holds_values:
+        if is_showing():
+            # What the program decides, such as the operation that failed, is said as well.
+            own = (note for note in error.public if note not in error.notes)
+            error.notes = (*own, *error.notes)
+            raise
+        if not error.holds_values:
             raise
         raise without_values(error) from None
 

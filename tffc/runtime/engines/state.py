@@ -11,6 +11,7 @@ import dataclasses
 import pathlib
 from typing import Any, NamedTuple
 
+from tffc.language.assignability import difference_notes
 from tffc.language.notation.type_parser import parse_type
 from tffc.language.notation.typed_text import type_text
 from tffc.language.types import Type
@@ -100,7 +101,10 @@ def read_saved_state(path: pathlib.Path, type: Type, program: str) -> SavedState
         raise DataError(
             "E651",
             f"{path} holds a state of type `{said}`",
-            notes=(f"the bundle's state is of type `{type}`",),
+            notes=(
+                f"the bundle's state is of type `{type}`",
+                *difference_notes(type, parse_type(said, f"{path}: {MEMBER}")),
+            ),
             help="give a state of this program, or start without one",
         )
     about = about_state(path, text)

@@ -62,6 +62,17 @@ def test_a_state_of_the_server_alone_warns(tmp_path: pathlib.Path) -> None:
     assert dict(of_run.finish().client_states or {}) == {"0": 3, "1": 30}
 
 
+def test_the_first_state_of_a_process_does_not_warn() -> None:
+    @tffc.federated_computation
+    def initialize() -> Any:
+        return tffc.federated_value(np.int32(3), tffc.SERVER)
+
+    process = tffc.templates.IterativeProcess(initialize, tallied)
+    run = tffc.run(process, list(DATA.values()), 1, state=process.initialize()).finish()
+    with pytest.warns(RuntimeWarning, match="begin with their first states"):
+        tffc.run(process, list(DATA.values()), 1, state=run.state)
+
+
 def test_an_evaluation_has_the_states(tmp_path: pathlib.Path) -> None:
     data = list(DATA.values())
     run = tffc.run(tallied, data, 2, state=3, evaluate=totals, evaluate_data=data)

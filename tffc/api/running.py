@@ -21,10 +21,11 @@ from tffc.language.values.concrete import to_python
 from tffc.runtime.data.clients import Data, source_of
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.effects.consent import check_can_run, read_kinds
+from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import OFF, Batching
 from tffc.runtime.engines.process import Process, check_beginning
 from tffc.runtime.engines.rounds import Sampling
-from tffc.runtime.engines.state import read_state, read_type
+from tffc.runtime.engines.state import State, read_state, read_type
 from tffc.runtime.runs.run_folder import RunFolder, find_state
 from tffc.runtime.tracking.kind import TrackerKind
 from tffc.runtime.tracking.table import TRACKERS
@@ -168,8 +169,7 @@ def run(
     )
     first = state_of(process, state)
     states = client_states_of(process, client_states, state)
-    is_later = first is not None and (is_path(state) or process.bundle.initialize is not None)
-    if is_later and states is None and process.client_state_type is not None:
+    if states is None and first is not None and _begins_later(process, first, state):
         _warn(
             "the clients of the run begin with their first states, though its server does not: "
             "state=run continues both, and client_states={} says that this is meant"
@@ -193,6 +193,14 @@ def run(
         resume=resume,
         client_states=states,
     )
+
+
+def _begins_later(process: Process, first: State, state: object) -> bool:
+    """Return whether a process whose clients keep states begins with a state that is not its first
+    one, as far as that is known."""
+    if process.client_state_type is None or process.bundle.initialize is None:
+        return process.client_state_type is not None and is_path(state)
+    return encode(first.value) != encode(process.first_state().value)
 
 
 def _trackers(names: str | Sequence[str], out: object) -> list[TrackerKind]:

@@ -70,7 +70,10 @@ def watch_check(folder: pathlib.Path, style: str, names: tuple[str, ...]) -> NoR
 
     def sources() -> list[str]:
         targets = [example.target for example in read_examples(folder, names)]
-        return [str(root / target) if is_path(target) else target for target in targets]
+        return [
+            str(root / target) if is_path(target.partition(":")[0]) else target
+            for target in targets
+        ]
 
     watch_all(str(folder / LIST), sources, lambda: check(folder, style, names))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 from tffc.assurance.validation.arguments import (
     FIRST,
@@ -38,10 +39,10 @@ class RealData(Arguments):
         super().__init__(type.parameter, count, seed)
         self._state, data = _parts(type)
         # Several values of the clients are a struct; each client has one of each.
-        self._is_apart = isinstance(data, StructType)
+        self._parts = len(data) if isinstance(data, StructType) else None
         taken = local_type(data)
         self._kept: Type | None = None
-        if _keeps_states(type) and isinstance(taken, StructType):
+        if _keeps_states(type, taken) and isinstance(taken, StructType):
             taken, self._kept = taken.types
         self._source = source_of(held, taken)
 
@@ -60,23 +61,27 @@ class RealData(Arguments):
         return self._of(plain_case(self._state, way, source), sampled, source)
 
     def _of(self, state: ArgumentCase, clients: list[str], chance: random.Random) -> ArgumentCase:
-        data = [self._source.read(name) for name in clients]
+        data: Any = [self._source.read(name) for name in clients]
         if self._kept is not None:
             first, made = first_client_state(self._kept), Maker(0, Numbers.SMALL, chance)
             is_first = chance.random() < 0.5
             kept = [first if is_first else made.case(self._kept).argument for _ in data]
             data = list(zip(data, kept, strict=True))
-        if self._is_apart:
-            data = tuple(map(list, zip(*data, strict=True)))
+        if self._parts is not None:
+            data = tuple([value[part] for value in data] for part in range(self._parts))
         return ArgumentCase((state.argument, data), may_reorder=True)
 
 
-def _keeps_states(type: FunctionType) -> bool:
-    """Return whether a round gives each client a state, which it takes beside the client's data."""
+def _keeps_states(type: FunctionType, taken: Type) -> bool:
+    """Return whether a round gives each client a state, which is the second thing that it takes."""
     result = type.result
     if not isinstance(result, StructType) or len(result) != 3:
         return False
-    return isinstance(result[1], FederatedType) and result[1].placement is CLIENTS
+    if not isinstance(taken, StructType) or len(taken) != 2:
+        return False
+    kept = result[1]
+    is_placed = isinstance(kept, FederatedType) and kept.placement is CLIENTS
+    return is_placed and taken[1].is_assignable_from(local_type(kept))
 
 
 def _parts(type: FunctionType) -> tuple[Type, Type]:

@@ -23,9 +23,6 @@ FOR_DEVELOPERS = frozenset({"all", "benchmarks", "dev", "docs", "test"})
 """Extras for developers of tffc, and the one that combines several others."""
 
 
-"""The variable of the environment by which TensorFlow takes Keras 2."""
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Needed:
     """A package that tffc or an extra needs, the releases that fit, and the installed one."""

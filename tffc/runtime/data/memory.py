@@ -488,7 +488,7 @@ def _plain(values: Array, *, with_times: bool) -> tuple[Array, bool]:
     shape are stacked."""
     items = values.tolist()
     if with_times and items and all(isinstance(item, datetime.date) for item in items):
-        return np.array([_in_utc(item) for item in items], "M8[us]"), True
+        return np.array([_in_utc(item) for item in items]), True
     if items and all(map(is_array, items)) and values.ndim == 1:
         arrays: list[Array] = items
         same = {(each.shape, each.dtype) for each in arrays}
@@ -506,11 +506,13 @@ def _plain(values: Array, *, with_times: bool) -> tuple[Array, bool]:
     return numbers, not has_own_type
 
 
-def _in_utc(day: datetime.date) -> datetime.date:
-    """Return a date or time of Python; one with a time zone as the time in UTC without one."""
-    if not isinstance(day, datetime.datetime) or day.tzinfo is None:
-        return day
-    return day.astimezone(datetime.UTC).replace(tzinfo=None)
+def _in_utc(day: datetime.date) -> np.datetime64:
+    """Return a date or time of Python, one with a time zone in UTC, in its own resolution."""
+    if isinstance(day, datetime.datetime) and day.tzinfo is not None:
+        day = day.astimezone(datetime.UTC).replace(tzinfo=None)
+    # Times of pandas are ones of Python with nanoseconds.
+    exact = getattr(day, "to_datetime64", None)
+    return np.datetime64(day, "us") if exact is None else exact()
 
 
 def _objects_of(items: Sequence[Any]) -> Array:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import tensorflow as tf
 
 import tffc
-from tffc.support.errors import ContextError, LanguageTypeError
+from tffc.support.errors import ContextError, LanguageTypeError, LanguageValueError
 
 keras: Any = importlib.import_module("keras")
 algorithms = tffc.algorithms
@@ -62,15 +63,82 @@ def test_texts_are_looked_up_and_embedded(adapts: bool) -> None:
     assert not np.allclose(predicted, network(texts))
 
 
-def test_a_layer_that_cannot_be_made_again_is_named() -> None:
-    lookup = keras.layers.TextVectorization(output_mode="tf_idf", name="words")
-    lookup.adapt(np.array(["good film", "bad film"], object))
+@pytest.mark.parametrize("mode", ["multi_hot", "count", "tf_idf"])
+def test_texts_become_vectors(mode: str) -> None:
+    texts = np.array(["good film", "bad film film", "good", ""], object)
+    lookup = keras.layers.TextVectorization(output_mode=mode, standardize=tf.strings.lower)
+    lookup.adapt(texts)
     network = keras.Sequential([keras.Input((), dtype="string"), lookup, keras.layers.Dense(2)])
-    columns = {"x": np.str_, "y": np.int32}
+    labels = np.array([1, 0, 1, 0], np.int32)
+    measured = evaluated(network, {"x": texts, "y": labels}, loss=LOGITS)
+    assert measured["loss"] == pytest.approx(float(LOGITS(labels, network(texts))), rel=1e-5)
+
+
+class Halved(keras.layers.StringLookup):
+    """A layer whose configuration does not say all of it."""
+
+    def call(self, inputs: Any) -> Any:
+        return super().call(inputs) // 2
+
+
+@pytest.mark.parametrize(
+    "lookup",
+    [
+        keras.layers.StringLookup(vocabulary=["a", "b"], output_mode="one_hot"),
+        keras.layers.StringLookup(vocabulary=["a", "b"], num_oov_indices=3, output_mode="one_hot"),
+        keras.layers.IntegerLookup(vocabulary=[3, 70], output_mode="one_hot"),
+        Halved(vocabulary=["a", "b", "c"]),
+    ],
+    ids=["one hot", "hashed", "numbers", "subclass"],
+)
+def test_what_is_looked_up(lookup: Any) -> None:
+    is_number = isinstance(lookup, keras.layers.IntegerLookup)
+    values = np.array([3, 70, 5, 8]) if is_number else np.array(["a", "b", "c", "dd"], object)
+    kind = "int64" if is_number else "string"
+    after = [keras.layers.Embedding(4, 3)] if isinstance(lookup, Halved) else []
+    network = keras.Sequential([keras.Input((), dtype=kind), lookup, *after, keras.layers.Dense(2)])
+    labels = np.array([1, 0, 1, 0], np.int32)
+    measured = evaluated(network, {"x": values, "y": labels}, loss=LOGITS)
+    assert measured["loss"] == pytest.approx(float(LOGITS(labels, network(values))), rel=1e-5)
+
+
+def test_whole_numbers_stay_whole_in_a_model_without_inputs() -> None:
+    class Ids(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.find = keras.layers.IntegerLookup(vocabulary=[16777216, 16777217])
+            self.embed, self.end = keras.layers.Embedding(4, 2), keras.layers.Dense(2)
+
+        def call(self, x: Any, training: bool = False) -> Any:
+            return self.end(self.embed(self.find(x)))
+
+    network = Ids()
+    values, labels = np.array([16777216, 16777217, 5]), np.array([0, 1, 1], np.int32)
+    scores = network(values)
+    measured = evaluated(network, {"x": values, "y": labels}, loss=LOGITS)
+    assert measured["loss"] == pytest.approx(float(LOGITS(labels, scores)), rel=1e-5)
+
+
+def test_layers_that_assign_trained_weights_are_refused() -> None:
+    layer = keras.layers.SpectralNormalization(keras.layers.Dense(2), name="bounded")
+    network = keras.Sequential([keras.Input([3]), layer])
+    with pytest.raises(LanguageValueError, match="the layer 'bounded' assigns weights while"):
+        algorithms.Model.from_keras(network, {"x": (np.float32, [3]), "y": np.int32}, loss=LOGITS)
+
+
+def test_something_else_from_outside_has_help() -> None:
+    class Outside(keras.layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.holder = [tf.constant(2.0)]
+
+        def call(self, x: Any) -> Any:
+            return x * self.holder[0]
+
+    network = keras.Sequential([keras.Input([3]), Outside(), keras.layers.Dense(2)])
     with pytest.raises(ContextError) as caught:
-        algorithms.Model.from_keras(network, columns, loss=LOGITS)
-    assert caught.value.notes == ("the model's layers words hold a table",)
-    assert caught.value.help == "apply them to the data, and begin the model after them"
+        algorithms.Model.from_keras(network, {"x": (np.float32, [3]), "y": np.int32}, loss=LOGITS)
+    assert "apply them to the data" in str(caught.value.help)
 
 
 def test_inputs_are_normalised() -> None:
@@ -176,6 +244,16 @@ def test_a_number_is_a_vector_of_one() -> None:
     errors = network(rows["x"][:, None]).numpy()[:, 0] - rows["y"]
     assert measured["loss"] == pytest.approx(np.mean(errors**2), rel=1e-5)
     assert measured["mae"] == pytest.approx(np.mean(np.abs(errors)), rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["mse", keras.losses.MeanAbsoluteError()], ids=["name", "loss"])
+def test_labels_of_another_shape(loss: Any) -> None:
+    network = keras.Sequential([keras.Input([2]), keras.layers.Dense(6)])
+    with pytest.raises(LanguageTypeError) as caught:
+        algorithms.Model.from_keras(network, {"x": (np.float32, [2]), "y": np.float32}, loss=loss)
+    assert caught.value.message == (
+        "the labels 'y' have the shape [], and the model's predictions [6]"
+    )
 
 
 @pytest.mark.parametrize(

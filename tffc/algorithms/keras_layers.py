@@ -1,25 +1,30 @@
 """Layers of Keras 3 that hold tensors or tables, which were made outside of any computation.
 
 Preprocessing layers do: `Normalization` holds a mean, `StringLookup` and `TextVectorization` the
-table of a vocabulary.  A computation takes none of them.  Inside of one, tensors are replaced by
-arrays, which become constants, and a layer with a table by a new one of the same configuration.
+table of a vocabulary.  A computation takes none of them.  Inside of one, a tensor is replaced by an
+array, which becomes a constant, and a table by a new one with the same content.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple
 
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
+from tffc.support.errors import LanguageValueError
+
+_LOCK = threading.RLock()
+"""Held while layers have their replacements: several threads may trace one model."""
 
 
 class Replacement(NamedTuple):
-    """What stands for an attribute of a layer inside of a computation."""
+    """What stands for an attribute of a layer inside of a computation, made there."""
 
     layer: Any
     attribute: str
-    value: Any
+    make: Callable[[], Any]
 
 
 def replacements_of(network: Any) -> list[Replacement]:
@@ -30,15 +35,12 @@ def replacements_of(network: Any) -> list[Replacement]:
 @contextlib.contextmanager
 def replaced(replacements: list[Replacement]) -> Generator[None]:
     """Let layers have their replacements in a block."""
-    with contextlib.ExitStack() as undo:
-        for layer, attribute, value in replacements:
+    with _LOCK, contextlib.ExitStack() as undo:
+        for layer, attribute, make in replacements:
             # Past Keras, which tracks what is assigned.
             attributes = vars(layer)
-            if attribute in attributes:
-                undo.callback(attributes.__setitem__, attribute, attributes[attribute])
-            else:
-                undo.callback(attributes.__delitem__, attribute)
-            attributes[attribute] = value
+            undo.callback(attributes.__setitem__, attribute, attributes[attribute])
+            attributes[attribute] = make()
         yield
 
 
@@ -48,42 +50,41 @@ def layers_of(network: Any) -> list[Any]:
     return [network] if flatten is None else list(flatten())
 
 
-def tables_of(network: Any) -> list[str]:
-    """Return the names of layers that hold a table and have no replacement."""
-    layers = layers_of(network)
-    # A layer for texts has one for its words inside.
-    inner = [getattr(layer, "_lookup_layer", None) for layer in layers]
-    return [
-        layer.name
-        for layer in layers
-        if hasattr(layer, "get_vocabulary") and not _has_table(layer) and layer not in inner
-    ]
+def check_layers(network: Any) -> None:
+    """Check that no layer assigns weights that gradients move: Keras tells nobody of that.
+
+    Raises:
+      LanguageValueError: one does.
+    """
+    for layer in layers_of(network):
+        if type(layer).__name__ == "SpectralNormalization":
+            raise LanguageValueError(
+                "E706",
+                f"the layer {layer.name!r} assigns weights while the model is called, which a "
+                "federated training would lose",
+                help="take another layer, or write the model with Model.from_functions",
+            )
 
 
 def _replacements(layer: Any) -> Iterator[Replacement]:
     tf = load_tensorflow()
-    if _has_table(layer):
-        yield Replacement(layer, "call", _made_anew(layer))
-        return
     for attribute, value in list(vars(layer).items()):
         if isinstance(value, tf.Tensor) and hasattr(value, "numpy"):
-            yield Replacement(layer, attribute, value.numpy())
+            array = value.numpy()
+            yield Replacement(layer, attribute, lambda array=array: array)
+        elif isinstance(value, tf.lookup.StaticHashTable):
+            yield Replacement(layer, attribute, _table_like(tf, value))
 
 
-def _has_table(layer: Any) -> bool:
-    """Return whether a layer has a vocabulary, and nothing else that `adapt` has learned."""
-    if not hasattr(layer, "get_vocabulary"):
-        return False
-    return layer.get_config().get("output_mode") != "tf_idf"
+def _table_like(tf: Any, table: Any) -> Callable[[], Any]:
+    """Return a function that makes a table of the same content."""
+    keys, values = (tensor.numpy() for tensor in table.export())
+    default = table.default_value.numpy()
 
+    def make() -> Any:
+        content = tf.lookup.KeyValueTensorInitializer(
+            keys, values, table.key_dtype, table.value_dtype
+        )
+        return tf.lookup.StaticHashTable(content, default)
 
-def _made_anew(layer: Any) -> Callable[..., Any]:
-    """Return the `call` of a layer of the same configuration, which is made where it is called."""
-    config = layer.get_config()
-    # What was learned with `adapt` is not in the configuration.
-    config["vocabulary"] = layer.get_vocabulary(include_special_tokens=False)
-
-    def call(*arguments: Any, **options: Any) -> Any:
-        return type(layer).from_config(config).call(*arguments, **options)
-
-    return call
+    return make

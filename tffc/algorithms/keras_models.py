@@ -14,7 +14,7 @@ import numpy as np
 import tffc
 from tffc.algorithms.examples import columns_of, shape_of
 from tffc.algorithms.functions import Arrays, BatchLosses, M, OpenModel, traced_model
-from tffc.algorithms.keras_layers import layers_of, replaced, replacements_of, tables_of
+from tffc.algorithms.keras_layers import check_layers, layers_of, replaced, replacements_of
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.runtime.user_code.source import call_theirs
 from tffc.support.errors import (
@@ -23,6 +23,25 @@ from tffc.support.errors import (
     LanguageValueError,
     MissingElementError,
 )
+
+OF_ONE_SHAPE = frozenset(
+    {
+        "mean_squared_error",
+        "mean_absolute_error",
+        "mean_absolute_percentage_error",
+        "mean_squared_logarithmic_error",
+        "binary_crossentropy",
+        "categorical_crossentropy",
+        "huber",
+        "huber_loss",
+        "log_cosh",
+        "poisson",
+        "kl_divergence",
+        "hinge",
+        "squared_hinge",
+    }
+)
+"""The losses of Keras that compare each number of a label with one of the predictions."""
 
 
 def keras_model(
@@ -40,6 +59,7 @@ def keras_model(
     network: Any = call_theirs(source) if is_function else source
     keras = _keras_of(network)
     _check_built(network)
+    check_layers(network)
     names = _column_names(x)
     columns = columns_of(examples, {*names, y})
     _check_inputs(network, x, columns)
@@ -56,6 +76,9 @@ def keras_model(
     def outcome_of(predictions: Any, batch: Arrays, penalties: list[Any]) -> BatchLosses:
         tf = load_tensorflow()
         labels = _like_predictions(tf, batch[y], predictions)
+        # A loss of Keras is known by its method.
+        if _name(getattr(losses, "__self__", losses)) in OF_ONE_SHAPE:
+            _check_labels(y, labels.shape, predictions.shape)
         values = OrderedDict(
             (name, _for_each(tf, call_theirs(measure, labels, predictions), predictions))
             for name, measure in measures.items()
@@ -76,9 +99,8 @@ def keras_model(
     try:
         return traced_model(cls, columns, values, trained, open, _as_list, settle)
     except ContextError as error:
-        if names := tables_of(network):
-            error.notes += (f"the model's layers {', '.join(names)} hold a table",)
-            error.help = "apply them to the data, and begin the model after them"
+        error.help = "begin the model after the layers that hold what was made outside, and apply "
+        error.help += "them to the data"
         raise
 
 
@@ -321,6 +343,10 @@ def _inputs(tf: Any, network: Any, x: Any, batch: Arrays) -> Any:
         return {name: _vector(tf, x[name], batch, taken[name]) for name in x}
     if len(inputs) == 1:
         return _vector(tf, x, batch, inputs[0])
+    # As Keras does, which leaves whole numbers as they are.
+    values = batch[x] if isinstance(x, str) else None
+    if values is not None and not values.dtype.is_floating:
+        return values
     return _joined(tf, x, batch, network.compute_dtype)
 
 
@@ -347,6 +373,21 @@ def _like_predictions(tf: Any, labels: Any, predictions: Any) -> Any:
     if shape.rank == 2 and shape[-1] == 1 and labels.shape.rank == 1:
         return labels[:, None]
     return labels
+
+
+def _check_labels(y: str, labels: Any, predictions: Any) -> None:
+    """Check that labels have the shape of predictions; others would be paired in odd ways.
+
+    Raises:
+      LanguageTypeError: they have another.
+    """
+    if not labels.is_compatible_with(predictions):
+        shapes = [list(shape)[1:] for shape in (labels, predictions)]
+        raise LanguageTypeError(
+            "E101",
+            f"the labels {y!r} have the shape {shapes[0]}, and the model's predictions {shapes[1]}",
+            help="let the model end with as many numbers as a label has, or take another loss",
+        )
 
 
 def _for_each(tf: Any, values: Any, predictions: Any) -> Any:

@@ -149,7 +149,7 @@ def test_a_client_that_is_left_out_keeps_its_state(tmp_path: pathlib.Path) -> No
         "silo-3": make_node(PROCESS.bundle, bad, federation.log, config),
     }
     _ = list(rounds_of(federation, 2, first.state, first.client_states))
-    files = sorted((tmp_path / "silo-3").glob("states/*/*/*/*.npz"))
+    files = sorted((tmp_path / "silo-3").glob("states/*/*/*/*/*.npz"))
     states = {file.parent.suffix: [] for file in files}
     for file in files:
         states[file.parent.suffix].append(int(np.load(file)["0"]))
@@ -165,16 +165,21 @@ def request(states: StateNames | None, program: str = "", number: int = 1) -> An
 
 
 RUN, ONE, TWO, THREE = (str(n) * 32 for n in range(4))
+NODE = "f" * 32
+
+
+def names_of(before: str, after: str, run: str = RUN, node: str = NODE) -> StateNames:
+    return StateNames(run, node, before, after)
 
 
 def test_a_node_keeps_what_the_server_can_go_back_to(tmp_path: pathlib.Path) -> None:
     node = node_of("silo-0", tmp_path, log := [])
 
     def work(before: str, after: str) -> str:
-        return answered(node, request(StateNames(RUN, before, after))).error
+        return answered(node, request(names_of(before, after))).error
 
     def names() -> list[str]:
-        return sorted(path.name[:1] for path in tmp_path.glob("*/states/*/*/*") if path.is_dir())
+        return sorted(path.name[:1] for path in tmp_path.glob("*/states/*/*/*/*") if path.is_dir())
 
     assert (work("", ONE), work("", TWO), names()) == ("", "", ["1", "2"])
     assert (work(ONE, THREE), names()) == ("", ["1", "3"])
@@ -190,11 +195,12 @@ def test_a_node_keeps_what_the_server_can_go_back_to(tmp_path: pathlib.Path) -> 
     "states",
     [
         None,
-        StateNames("../" + "0" * 29, "", ONE),
-        StateNames(RUN, "*", ONE),
-        StateNames(RUN, "", ""),
-        StateNames(RUN, "", ONE + "\n"),
-        StateNames("", "", ONE),
+        names_of("", ONE, run="../" + "0" * 29),
+        names_of("", ONE, node=".."),
+        names_of("*", ONE),
+        names_of("", ""),
+        names_of("", ONE + "\n"),
+        names_of("", ONE, run=""),
     ],
 )
 def test_names_that_no_server_gives(tmp_path: pathlib.Path, states: StateNames | None) -> None:
@@ -202,19 +208,55 @@ def test_names_that_no_server_gives(tmp_path: pathlib.Path, states: StateNames |
     assert (reply.error, list(tmp_path.iterdir())) == ("E763", [])
 
 
+def test_nodes_may_share_a_folder(tmp_path: pathlib.Path) -> None:
+    federation = together(tmp_path)
+    log = federation.log
+    shared = str(tmp_path / "shared")
+    federation.nodes = {name: node_of(name, tmp_path, log, out=shared) for name in NAMES}
+    assert sums(list(rounds_of(federation, 4))) == expected([NAMES] * 4)
+
+
+def test_a_node_that_has_no_name_is_left_out(tmp_path: pathlib.Path) -> None:
+    federation = together(tmp_path)
+    unnamed = node_of("silo-3", tmp_path, federation.log)
+    federation.nodes = {**federation.nodes, "node-12345678901": unnamed}
+    (only,) = rounds_of(federation, 1)
+    assert only.clients == NAMES
+    assert any("node-12345678901 is left out: give it a name" in line for line in federation.log)
+
+
+def test_a_node_answers_a_request_once(tmp_path: pathlib.Path) -> None:
+    node = node_of("silo-0", tmp_path, log := [])
+    errors = [answered(node, request(names_of("", ONE))).error for _ in range(2)]
+    assert errors == ["", "E774"]
+    assert "the node has already answered this request" in log[0]
+
+
+def test_other_parts_are_other_clients(tmp_path: pathlib.Path) -> None:
+    errors: list[str] = []
+    for parts, names in (
+        (2, names_of("", ONE)),
+        (2, names_of(ONE, TWO)),
+        (3, names_of(TWO, THREE)),
+    ):
+        config = {"partition-id": 0, "num-partitions": parts}
+        errors.append(answered(node_of("silo-0", tmp_path, [], **config), request(names)).error)
+    assert errors == ["", "", "E774"]
+
+
 def test_a_node_without_a_folder(tmp_path: pathlib.Path) -> None:
     node = node_of("silo-0", tmp_path, log := [], out="")
-    assert answered(node, request(StateNames(RUN, "", ONE))).error == "E766"
+    assert answered(node, request(names_of("", ONE))).error == "E766"
     assert "the node has no folder for it" in log[0]
 
 
 def test_another_program_does_not_get_the_states(tmp_path: pathlib.Path) -> None:
     type = PROCESS.client_state_type
     assert type is not None
-    NodeStates(tmp_path, "a" * 64, StateNames(RUN, "", ONE), type).keep([("x", np.int32(7))])
-    same = NodeStates(tmp_path, "a" * 64, StateNames(RUN, ONE, TWO), type)
+    NodeStates(tmp_path, "a" * 64, names_of("", ONE), type).keep([("x", np.int32(7))])
+    same = NodeStates(tmp_path, "a" * 64, names_of(ONE, TWO), type)
     assert same.before().of("x") == 7
-    other = NodeStates(tmp_path, "b" * 64, StateNames(RUN, ONE, TWO), type)
+    other = NodeStates(tmp_path, "b" * 64, names_of(ONE, TWO), type)
     with pytest.raises(Exception, match="does not have the states"):
         other.before()
 

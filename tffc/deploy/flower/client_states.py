@@ -3,7 +3,7 @@
 The states that a round has left are in one folder, under a name that the server gives; the server
 remembers, for each node, the name of the last states that counted.
 
-    PROGRAM/RUN/NAME.BEFORE/CLIENT.npz    after the attempt NAME, which began with the states BEFORE
+    PROGRAM/RUN/NODE/NAME.BEFORE/CLIENT.npz    after an attempt that began with the states BEFORE
 
 A round may be repeated, and messages may come late or twice.  So a node removes the states BEFORE
 only when the server begins with states that came after them: until then it can go back to them.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import pathlib
 import secrets
 import shutil
@@ -51,7 +52,7 @@ def names_for(
         of_run, before = _parsed(receipt, node) if receipt else (run, "")
         if of_run != run:
             raise _unreadable(node)
-        names[node] = StateNames(run, before, after)
+        names[node] = StateNames(run, _digest(node), before, after)
     return names
 
 
@@ -64,6 +65,11 @@ def run_name(receipts: ClientStates) -> str:
     for node in sorted(receipts.held):
         return _parsed(receipts.of(node), node)[0]
     return secrets.token_hex(16)
+
+
+def _digest(node: str) -> str:
+    """Return what stands for the name of a node, which may be no name of a folder."""
+    return hashlib.sha256(node.encode()).hexdigest()[:32]
 
 
 def _parsed(receipt: bytes, node: str) -> tuple[str, str]:
@@ -85,7 +91,7 @@ class NodeStates:
     """The states, all of a type, of one node's clients in the rounds of a program."""
 
     def __init__(self, folder: pathlib.Path, program: str, names: StateNames, type: Type) -> None:
-        self._run = folder / program / names.run
+        self._run = folder / program / names.run / names.node
         self._names = names
         self._type = type
 
@@ -106,9 +112,16 @@ class NodeStates:
         What the server cannot go back to is removed.
 
         Raises:
+          ExecutionError: the node has done the round in this attempt before.
           DataError: they cannot be written.
         """
         folder = self._run / f"{self._names.after}.{self._names.before or FIRST}"
+        if folder.exists():
+            raise ExecutionError(
+                "E774",
+                "the node has already answered this request",
+                notes=("its clients keep the states that belong to the first answer",),
+            )
         files: dict[str, atomic.Content] = {
             file.name: functools.partial(_copy, file) for file in self._files_before().values()
         }

@@ -40,16 +40,17 @@ class Record(NamedTuple):
 
 class StateNames(NamedTuple):
     """Which states of a run the clients of a node begin a round with, and the name of those after
-    it.  `before` is empty if the node has taken part in no round."""
+    it.  `before` is empty if the node has taken part in no round; `node` stands for its name."""
 
     run: str
+    node: str
     before: str
     after: str
 
     @property
     def are_valid(self) -> bool:
         """Whether the names are such that a server of tffc gives."""
-        names = [self.run, self.after, *([self.before] if self.before else [])]
+        names = [self.run, self.node, self.after, *([self.before] if self.before else [])]
         return all(map(STATE_NAME.fullmatch, names))
 
     @property

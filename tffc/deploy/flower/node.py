@@ -291,7 +291,8 @@ def _states(request: Request, settings: NodeSettings, process: Process) -> NodeS
         return None
     if request.states is None:
         raise malformed("it does not say which states the clients begin with")
-    # The nodes of a simulation share a folder.
-    part = "states" if settings.partition_id is None else f"states-{settings.partition_id}"
-    folder = _folder_of_outputs(settings) / part
+    # With other parts the node has other clients.
+    part, parts = settings.partition_id, settings.num_partitions
+    name = "states" if part is None else f"states-{part}-of-{parts}"
+    folder = _folder_of_outputs(settings) / name
     return NodeStates(folder, request.program, request.states, type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,6 +16,9 @@ from tffc.runtime.engines.client_states import ClientStates, HeldState
 from tffc.runtime.engines.engine import Cohort, RoundResult
 from tffc.runtime.engines.rounds import Round, sample
 from tffc.runtime.engines.state import State
+
+UNNAMED = re.compile(r"node-\d{10,}", re.ASCII)
+"""The names of nodes that have none of their own: Flower's numbers for them."""
 
 POLL = 2.0
 """The seconds between two counts of the connected nodes."""
@@ -79,7 +83,7 @@ def _round(
     for attempt in range(1, settings.attempts + 1):
         try:
             if cohort is None or not engine.unfinished:
-                names = _sampled(engine, state.rounds + 1, settings, sleep)
+                names = _sampled(engine, state.rounds + 1, settings, sleep, receipts is not None)
                 source = Nodes(names, receipts)
                 cohort = Cohort(source, names, deliver=deliver, round=state.rounds + 1)
             return cohort.clients, engine.run_round(state.value, cohort)
@@ -94,20 +98,39 @@ def _round(
 
 
 def _sampled(
-    engine: FlowerEngine, number: int, settings: RunSettings, sleep: Callable[[float], None]
+    engine: FlowerEngine,
+    number: int,
+    settings: RunSettings,
+    sleep: Callable[[float], None],
+    needs_names: bool,
 ) -> tuple[str, ...]:
-    """Return the nodes that a round asks, of those that are connected now."""
-    names = tuple(sorted(_wait_for_nodes(engine, settings, sleep)))
+    """Return the nodes that a round asks, of those that are connected now.
+
+    Nodes without a name of their own are left out if it `needs_names`: they may have another name
+    after a restart.
+    """
+    names = tuple(sorted(_wait_for_nodes(engine, settings, sleep, needs_names)))
     count = max(math.ceil(settings.fraction * len(names)), settings.min_replies)
     return sample(names, min(count, len(names)), settings.seed, number)
 
 
+def _names(engine: FlowerEngine, needs_names: bool) -> Sequence[str]:
+    names = engine.federation.names()
+    unnamed = [name for name in names if needs_names and UNNAMED.fullmatch(name)]
+    for name in unnamed:
+        engine.tell(f"{name} is left out: give it a name, by which its clients' states are known")
+    return [name for name in names if name not in unnamed]
+
+
 def _wait_for_nodes(
-    engine: FlowerEngine, settings: RunSettings, sleep: Callable[[float], None]
+    engine: FlowerEngine,
+    settings: RunSettings,
+    sleep: Callable[[float], None],
+    needs_names: bool,
 ) -> Sequence[str]:
     """Return the names of the connected nodes, once there are enough."""
     waited = 0.0
-    while len(names := engine.federation.names()) < settings.min_nodes:
+    while len(names := _names(engine, needs_names)) < settings.min_nodes:
         if waited >= settings.timeout:
             raise TooFewError(
                 "E770",

@@ -116,7 +116,8 @@ def states_of_run(folder: pathlib.Path, type: Type) -> ClientStates:
         raise DataError(
             "E626",
             f"the states of clients of the run in {folder} are at the nodes of Flower",
-            help="go on with this run there, or begin with the state of the server alone",
+            help="go on with this run there, or copy its state elsewhere, to begin with the state "
+            "of the server alone",
         )
     clients = folder / CLIENTS
     with reading(clients):

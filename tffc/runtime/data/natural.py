@@ -284,7 +284,7 @@ def _stacked(
     for batch in dataset.batch(BATCH).as_numpy_iterator():
         try:
             value = run(reader.read(batch, batched, (place, len(parts) * BATCH)))
-        except (LanguageTypeError, DataError):
+        except LanguageTypeError:
             # One by one, the elements themselves are refused.
             return None
         parts.append(layout(batched).flatten(value))

@@ -311,11 +311,13 @@ def test_golden_files_are_checked_again(
     assert run("golden", "update").code == 0
     del sys.modules["near"]  # The next command is another process.
     then(
-        save("near.py", "operator = 'federated_max'  # larger\n"),
-        save("near.py", "operator = 'federated_sum'\n"),
-        save("golden/golden.yaml", GOLDENS.replace("m.py", "gone.py")),
+        save("../near.py", "operator = 'federated_max'  # larger\n"),
+        save("../near.py", "operator = 'federated_sum'\n"),
+        save("../golden/golden.yaml", GOLDENS.replace("m.py", "gone.py")),
     )
-    ran = run("golden", "check", "--watch")
+    pathlib.Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    ran = run("golden", "check", "--folder", "../golden", "--watch")
     assert operators(ran.stdout) == ["federated_sum", "federated_max"]
     said = [line for line in ran.stderr.splitlines() if not line.startswith("watching")]
     assert said[:3] == [

@@ -106,7 +106,7 @@ def test_a_function_as_the_parameter() -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not CASES, reason=recorded.MISSING)
 def test_recordings() -> None:
     """All passes, and all forms of recorded rounds, compute what the rounds do."""

@@ -10,7 +10,7 @@ from tffc.linking.inspect import is_pure
 from tffc.support.errors import FormError, TffcError
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(not cases(), reason=MISSING),
 ]
 

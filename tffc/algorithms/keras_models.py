@@ -247,10 +247,10 @@ def _numbered(network: Any, parts: list[str]) -> dict[str, str]:
     automatic: dict[str, str] = {}
     for layer in layers_of(network):
         kind = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])", "_", type(layer).__name__)
-        # A wrapper puts its own word before the name of a layer.
-        parts_of = re.fullmatch(rf"(([a-z]+_)*{re.escape(kind.lower())})(_\d+)?", layer.name)
-        if parts_of is not None:
-            automatic[layer.name] = parts_of[1]
+        # Bidirectional puts its own words before the name of a layer.
+        named = rf"((?:forward_|backward_)?{re.escape(kind.lower())})(?:_\d+)?"
+        if (automatically := re.fullmatch(named, layer.name)) is not None:
+            automatic[layer.name] = automatically[1]
     counts: dict[str, int] = {}
     numbered: dict[str, str] = {}
     for part in parts:

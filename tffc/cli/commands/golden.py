@@ -67,7 +67,6 @@ def check_command(watch: bool, **options: Any) -> None:
       tffc golden check simple combine
       # In a GitHub workflow; shows diffs at the files of a pull request.
       tffc golden check --format github
-      tffc golden check --watch
     """
     from tffc.cli import golden
 

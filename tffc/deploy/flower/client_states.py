@@ -121,6 +121,7 @@ class NodeStates:
                 "E774",
                 "the node has already answered this request",
                 notes=("its clients keep the states that belong to the first answer",),
+                help="a message that arrives twice needs nothing; else begin a new run",
             )
         files: dict[str, atomic.Content] = {
             file.name: functools.partial(_copy, file) for file in self._files_before().values()

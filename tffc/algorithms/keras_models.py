@@ -99,8 +99,10 @@ def keras_model(
     try:
         return traced_model(cls, columns, values, trained, open, _as_list, settle)
     except ContextError as error:
-        error.help = "begin the model after the layers that hold what was made outside, and apply "
-        error.help += "them to the data"
+        error.help = (
+            "begin the model after the layers that hold what was made outside, and apply them to "
+            "the data"
+        )
         raise
 
 
@@ -445,7 +447,7 @@ def _metrics_of(keras: Any, metrics: Any, loss: Any) -> OrderedDict[str, Callabl
         if metric == "accuracy":
             metric = _accuracy(bool(getattr(loss, "from_logits", False)))
         elif isinstance(metric, str):
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError):  # of an unknown name, which is refused below
                 metric = keras.losses.get(metric)
         if not callable(metric) or isinstance(metric, keras.metrics.Metric):
             raise LanguageTypeError(

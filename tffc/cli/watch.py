@@ -186,7 +186,7 @@ class _Together(_Files):
 
     def _add_parts(self) -> None:
         """Watch what the sources are now, before anything of it is loaded."""
-        with contextlib.suppress(TffcError):
+        with contextlib.suppress(TffcError):  # `show` reports it
             for source in self._sources():
                 self._parts.setdefault(source, _watched(source))
 

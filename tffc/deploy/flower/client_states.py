@@ -163,7 +163,7 @@ class NodeStates:
         for folder in self._run.iterdir() if before else ():
             name, _, begun_with = folder.name.partition(".")
             if before not in (name, begun_with) and not atomic.is_leftover(folder.name):
-                with contextlib.suppress(OSError):
+                with contextlib.suppress(OSError):  # the next round removes it
                     atomic.remove(folder)
 
 

@@ -496,6 +496,20 @@ def test_dates_and_times_of_python_are_read_in_a_unit() -> None:
     assert [row[0] for row in source.read("a")] == [2.0, 2.0, -1.0]
 
 
+def test_times_of_python_are_read_exactly() -> None:
+    """Those of pandas have nanoseconds, and in UTC there are years that Python does not have."""
+    berlin = datetime.timezone(datetime.timedelta(hours=2))
+
+    def read(unit: str, *times: Any) -> list[float]:
+        table = {"user": ["a"] * len(times), "at": pd.Series(list(times), dtype=object)}
+        clients = tff.data.clients(table, by="user", times={"at": unit})
+        return [row[0] for row in source_of(clients, rows_of(at=np.float64)).read("a")]
+
+    assert read("nanoseconds", pd.Timestamp(5), pd.Timestamp(1500, tz="UTC")) == [5, 1500]
+    first = datetime.datetime(1, 1, 1, tzinfo=berlin)
+    assert read("hours since 0001-01-01", first) == [-2]
+
+
 def test_a_series_is_a_sequence_of_tensors() -> None:
     source = source_of({"a": pd.Series([1.5, 2.5])}, tff.SequenceType(np.float32))
     assert list(source.read("a")) == [1.5, 2.5]

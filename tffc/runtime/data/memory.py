@@ -508,11 +508,13 @@ def _plain(values: Array, *, with_times: bool) -> tuple[Array, bool]:
 
 def _in_utc(day: datetime.date) -> np.datetime64:
     """Return a date or time of Python, one with a time zone in UTC, in its own resolution."""
-    if isinstance(day, datetime.datetime) and day.tzinfo is not None:
-        day = day.astimezone(datetime.UTC).replace(tzinfo=None)
+    offset = day.utcoffset() if isinstance(day, datetime.datetime) else None
+    local = day.replace(tzinfo=None) if isinstance(day, datetime.datetime) else day
     # Times of pandas are ones of Python with nanoseconds.
-    exact = getattr(day, "to_datetime64", None)
-    return np.datetime64(day, "us") if exact is None else exact()
+    exact = getattr(local, "to_datetime64", None)
+    time = np.datetime64(local, "us") if exact is None else exact()
+    # Python has no times before the year 1 or after 9999, not even in UTC.
+    return time - np.timedelta64(offset or datetime.timedelta(), "us")
 
 
 def _objects_of(items: Sequence[Any]) -> Array:

@@ -36,9 +36,9 @@ def work(server, images, own):
             tape.watch(model)
             loss = mean_loss(model, images)
         model -= RATE * (tape.gradient(loss, model) - own + control)
-    kept = own - control + (start - model) / (STEPS * RATE)
-    sent = tf.stack([model - start, PARTICIPATION * (kept - own)])
-    return OrderedDict(sent=sent, own=kept, loss=mean_loss(start, images))
+    corrected = own - control + (start - model) / (STEPS * RATE)
+    sent = tf.stack([model - start, PARTICIPATION * (corrected - own)])
+    return OrderedDict(sent=sent, own=corrected, loss=mean_loss(start, images))
 
 
 @tff.federated_computation

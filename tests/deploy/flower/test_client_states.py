@@ -72,14 +72,14 @@ def rounds_of(
 
 def expected(nodes: Sequence[Sequence[str]]) -> list[int]:
     """The sums of rounds in which these nodes take part, in plain Python."""
-    kept = {name: [0, 0] for name in NAMES}
+    states = {name: [0, 0] for name in NAMES}
     sums: list[int] = []
     for number, names in enumerate(nodes, 1):
         own = {name: [int(value) for value in VALUES[name]] for name in names}
-        pairs = [(k, v) for name in names for k, v in zip(kept[name], own[name], strict=True)]
+        pairs = [(k, v) for name in names for k, v in zip(states[name], own[name], strict=True)]
         sums.append(sum(2 + number + k + v for k, v in pairs))
         for name in names:
-            kept[name] = [k + v for k, v in zip(kept[name], own[name], strict=True)]
+            states[name] = [k + v for k, v in zip(states[name], own[name], strict=True)]
     return sums
 
 

@@ -19,15 +19,15 @@ def check_states(make: Callable[[Process], Engine]) -> None:
     """Check that an engine gives the outputs and the states of clients that the local one gives."""
     process = process_of(tallied, "client-state")
     data = Values([np.int32(10**n) for n in range(5)])
-    given: list[list[object]] = []
+    results: list[list[object]] = []
     for engine in (LocalEngine(process), make(process)):
         first = State(np.int32(3), process.program, 0)
         rounds = run_rounds(engine, first, data, 3, Sampling(3, seed=5))
-        given.append([])
+        results.append([])
         for each in rounds:
             assert each.client_states is not None
             held = each.client_states.held
             states = {client: int(held[client].read()) for client in sorted(held)}
-            given[-1].append((int(each.state.value), [int(n) for n in each.output], states))
-    assert given[0] == given[1]
-    assert len(given[0]) == 3
+            results[-1].append((int(each.state.value), [int(n) for n in each.output], states))
+    assert results[0] == results[1]
+    assert len(results[0]) == 3

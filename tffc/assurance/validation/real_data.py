@@ -41,9 +41,9 @@ class RealData(Arguments):
         # Several values of the clients are a struct; each client has one of each.
         self._parts = len(data) if isinstance(data, StructType) else None
         taken = local_type(data)
-        self._kept: Type | None = None
+        self._state_type: Type | None = None
         if _keeps_states(type, taken) and isinstance(taken, StructType):
-            taken, self._kept = taken.types
+            taken, self._state_type = taken.types
         self._source = source_of(held, taken)
 
     def __iter__(self) -> Iterator[ArgumentCase]:
@@ -62,11 +62,11 @@ class RealData(Arguments):
 
     def _of(self, state: ArgumentCase, clients: list[str], chance: random.Random) -> ArgumentCase:
         data: Any = [self._source.read(name) for name in clients]
-        if self._kept is not None:
-            first, made = first_client_state(self._kept), Maker(0, Numbers.SMALL, chance)
+        if self._state_type is not None:
+            first, maker = first_client_state(self._state_type), Maker(0, Numbers.SMALL, chance)
             is_first = chance.random() < 0.5
-            kept = [first if is_first else made.case(self._kept).argument for _ in data]
-            data = list(zip(data, kept, strict=True))
+            states = [first if is_first else maker.case(self._state_type).argument for _ in data]
+            data = list(zip(data, states, strict=True))
         if self._parts is not None:
             data = tuple([value[part] for value in data] for part in range(self._parts))
         return ArgumentCase((state.argument, data), may_reorder=True)
@@ -79,9 +79,9 @@ def _keeps_states(type: FunctionType, taken: Type) -> bool:
         return False
     if not isinstance(taken, StructType) or len(taken) != 2:
         return False
-    kept = result[1]
-    is_placed = isinstance(kept, FederatedType) and kept.placement is CLIENTS
-    return is_placed and taken[1].is_assignable_from(local_type(kept))
+    state = result[1]
+    is_placed = isinstance(state, FederatedType) and state.placement is CLIENTS
+    return is_placed and taken[1].is_assignable_from(local_type(state))
 
 
 def _parts(type: FunctionType) -> tuple[Type, Type]:

@@ -136,7 +136,7 @@ def test_a_wheel_of_the_release(
     installed: None, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(wheel(tmp_path, "0.87.1"))
-    found = finder.CompatFinder().find_spec(f"{finder.PYTHON}.learning.of_that_wheel")
+    found = finder.TffFinder().find_spec(f"{finder.PYTHON}.learning.of_that_wheel")
     assert found is not None
 
 
@@ -171,7 +171,7 @@ def test_a_package_of_which_a_part_is_used(
     (package / "__init__.py").write_text("import nothing_of_this_name\n")
     (package / "part.py").write_text("useful = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
-    made = third_parties.Package("the rest is broken", {"broken_as_a_whole.part": ("useful",)})
+    made = third_parties.PartlyUsed("the rest is broken", {"broken_as_a_whole.part": ("useful",)})
     monkeypatch.setitem(third_parties.PACKAGES, "broken_as_a_whole", made)
     found = importlib.import_module("broken_as_a_whole")
     assert found.useful == 1

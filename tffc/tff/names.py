@@ -1,20 +1,12 @@
 """The table of replacements for the modules of TensorFlow Federated's core.
 
-Modules are named as text, so that none is imported before a program needs it.
+It holds those of all releases: none uses a path for something else than another.  Modules are named
+as text, so that none is imported before a program needs it.
 """
 
 from __future__ import annotations
 
-RELEASE = "0.87"
-"""The release of TensorFlow Federated whose core tffc replaces, and whose libraries it runs."""
-
-WHEELS = (
-    f"tensorflow-federated=={RELEASE}.0",
-    "tensorflow-privacy==0.9.0",
-    "tensorflow-model-optimization==0.8.0",
-)
-"""The requirements that install TFF's libraries, and those dependencies of theirs that require old
-releases of others."""
+from tffc.tff.package import Package
 
 LIBRARIES = frozenset({"aggregators", "analytics", "learning", "program", "simulation"})
 """TFF's own libraries, whose files run on tffc unchanged."""
@@ -123,3 +115,13 @@ STAND_INS: dict[str, tuple[str, ...]] = {
     "tensorflow_federated.proto.v0.computation_pb2": ("tffc.graphs.proto.computation",),
 }
 """Modules of TFF's core that tffc replaces, and the modules of tffc that have their names."""
+
+TENSORFLOW_FEDERATED = Package(
+    name="tensorflow_federated",
+    mirrored="tffc",
+    libraries=frozenset(f"{_PYTHON}.{library}" for library in LIBRARIES),
+    own_files=OWN_FILES,
+    mirrors=MIRRORS,
+    stand_ins=STAND_INS,
+)
+"""TFF: the core in tffc, the libraries from its own files."""

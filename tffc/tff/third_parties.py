@@ -14,13 +14,14 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from tffc.support.errors import MissingElementError, TffcError
+from tffc.tff import releases
 from tffc.tff.stand_in import Creator, Homes, StandIn
 
 QUERIES = "tensorflow_privacy.privacy.dp_query"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Package:
+class PartlyUsed:
     """A package that cannot be imported as it is: why, and where its names are defined."""
 
     reason: str
@@ -28,7 +29,7 @@ class Package:
 
 
 PACKAGES = {
-    "tensorflow_privacy": Package(
+    "tensorflow_privacy": PartlyUsed(
         "the rest of it needs tensorflow_estimator, which ended with TensorFlow 2.15",
         {
             f"{QUERIES}.dp_query": ("DPQuery", "SumAggregationDPQuery"),
@@ -56,7 +57,7 @@ PACKAGES = {
             f"{QUERIES}.tree_range_query": ("TreeRangeSumQuery",),
         },
     ),
-    "tensorflow_model_optimization": Package(
+    "tensorflow_model_optimization": PartlyUsed(
         "the rest of it needs Keras 2",
         {},
     ),
@@ -73,7 +74,7 @@ class ThirdPartyFinder(importlib.abc.MetaPathFinder):
         """Return the spec of a stand-in for one of these packages, if installed; None for any
         other."""
         package = PACKAGES.get(name)
-        if package is None:
+        if package is None or releases.chosen() is releases.HEAD:
             return None
         spec_of_path = PathFinder.find_spec(name)
         if spec_of_path is None or spec_of_path.submodule_search_locations is None:

@@ -73,8 +73,9 @@ def test_types_without_such_structures(type_spec: tff.Type, words: str) -> None:
 
 
 def test_specs_of_sequences_too() -> None:
-    type_spec = tff.StructType([("a", INT), ("b", tff.SequenceType(NESTED))])
-    nested = tff.types.type_to_tf_tensor_specs(NESTED)
+    pair = tff.StructType([("x", INT), ("y", INT)])
+    type_spec = tff.StructType([("a", INT), ("b", tff.SequenceType(pair))])
+    nested = tff.types.type_to_tf_tensor_specs(pair)
     assert tff.types.type_to_tf_structure(type_spec) == OrderedDict(
         a=tf.TensorSpec([], tf.int32), b=tf.data.DatasetSpec(nested)
     )

@@ -7,6 +7,7 @@ import os
 import pathlib
 import sys
 from collections.abc import Iterator
+from types import ModuleType
 
 import pytest
 
@@ -55,7 +56,7 @@ def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Iterator[
     """No release is chosen, and none is there."""
     monkeypatch.delenv(SOURCE, raising=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(releases, "_choice", releases.Choice())
+    monkeypatch.setattr(releases, "_in_use", releases.ReleaseInUse())
     monkeypatch.setattr(releases, "installed", lambda: None)
     before = _modules()
     tffc.install_as_tensorflow_federated()
@@ -67,7 +68,7 @@ def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Iterator[
     sys.modules.update(before)
 
 
-def _modules() -> dict[str, object]:
+def _modules() -> dict[str, ModuleType]:
     names = "tensorflow_federated", "federated_language"
     return {name: each for name, each in sys.modules.items() if name.startswith(names)}
 

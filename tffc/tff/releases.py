@@ -72,7 +72,7 @@ class Libraries:
     release: Release | None
 
 
-class Choice:
+class ReleaseInUse:
     """The release that modules get under TFF's name, and the modules of the other one."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Choice:
         self.modules: dict[Release, dict[str, ModuleType]] = {}
 
 
-_choice = Choice()
+_in_use = ReleaseInUse()
 
 IMPORT = re.compile(r"^\s*(?:import|from)\s+federated_language\b", re.MULTILINE)
 LANGUAGE = re.compile(
@@ -101,7 +101,7 @@ def written_for(text: str) -> Release | None:
 
 def chosen() -> Release | None:
     """Return the release whose modules are under TFF's name, None if that is open."""
-    return _choice.release
+    return _in_use.release
 
 
 def choose(release: Release | None) -> None:
@@ -109,18 +109,18 @@ def choose(release: Release | None) -> None:
 
     The modules of the other one stay with those that have imported them.
     """
-    if release is None or release is _choice.release:
+    if release is None or release is _in_use.release:
         return
-    if _choice.release is not None:
+    if _in_use.release is not None:
         names = [name for name in sys.modules if name.partition(".")[0] == PACKAGE]
-        _choice.modules[_choice.release] = {name: sys.modules.pop(name) for name in names}
-        sys.modules.update(_choice.modules.pop(release, {}))
-    _choice.release = release
+        _in_use.modules[_in_use.release] = {name: sys.modules.pop(name) for name in names}
+        sys.modules.update(_in_use.modules.pop(release, {}))
+    _in_use.release = release
 
 
 def version() -> str:
     """Return the version that TFF's name has: of 0.87, unless another release is chosen."""
-    if _choice.release is HEAD:
+    if _in_use.release is HEAD:
         for candidate in _candidates():
             if candidate.release is HEAD and candidate.version is not None:
                 return candidate.version
@@ -149,7 +149,7 @@ def libraries(shown: str) -> Libraries:
       MissingExtraError: they are not there, or only those of another release.
     """
     candidates = list(_candidates())
-    wanted = _choice.release
+    wanted = _in_use.release
     for candidate in candidates:
         if candidate.release is not None and candidate.release is (wanted or candidate.release):
             choose(candidate.release)

@@ -29,13 +29,14 @@ class Side(enum.Enum):
     SERVER = "once, at the server"
     CLIENTS = "once at every client"
     AGGREGATION = "where clients' updates come together, at the server or on the way to it"
+    GROUP = "once for each group of clients, at the server and at these clients"
 
 
 def runs_at(side: Side, again_for: str | None = None) -> dict[str, Any]:
     """Return the metadata of a component's field.
 
     `again_for` says what makes the component run several times in a round, such as every client; a
-    component at the clients always runs for each of them.
+    component at the clients always runs for each of them, and one of a group for each group.
     """
     return {"side": side, "again_for": again_for}
 

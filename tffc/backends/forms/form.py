@@ -204,6 +204,17 @@ class Form(abc.ABC):
         """Return the components by name, in the order of the form's description."""
         return {name: getattr(self, name) for name in self.component_fields()}
 
+    def parts_by_side(self) -> list[tuple[str, Side, Node]]:
+        """Return the components with the sides that run them; one that runs on several sides is
+        given in parts, each under its name."""
+        sides = self.component_fields()
+        return [(name, sides[name]["side"], node) for name, node in self.components().items()]
+
+    @classmethod
+    def has_groups(cls) -> bool:
+        """Return whether a system may run the round on groups of clients, and merge the results."""
+        return bool(cls.names_at(Side.GROUP))
+
     def summary(self) -> str:
         """Return one line a component: its name, padded to the longest, and its type."""
         components = self.components()

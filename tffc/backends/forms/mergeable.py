@@ -112,6 +112,14 @@ class MergeableForm(Form):
         partial = writer.bind("partial", Call(self.up_to_merge, whole))
         return writer.close(Call(self.after_merge, pack((whole, partial))))
 
+    def parts_by_side(self) -> list[tuple[str, Side, Node]]:
+        group = round_of_group(self).parts_by_side()
+        last = (
+            ("merge", Side.AGGREGATION, self.merge),
+            ("after_merge", Side.SERVER, self.after_merge),
+        )
+        return [*(("up_to_merge", side, part) for _, side, part in group), *last]
+
     def steps(self, runtime: Runtime) -> MergeableSteps:
         return MergeableSteps(self, runtime)
 
@@ -178,10 +186,13 @@ def _check_merge(merge: Lambda, up_to_merge: Lambda) -> None:
         )
 
 
-def _round_of_group(form: MergeableForm) -> Lambda:
-    """Return the round of one group of clients, whose output is its result.
+@functools.lru_cache(maxsize=16)
+def round_of_group(form: MergeableForm) -> DistributeAggregateForm:
+    """Return the round of one group of clients, whose output is the result of `up_to_merge`, split
+    into what runs at the server, at the clients and between.
 
-    Like all flat rounds it can be split into what runs at the server, at the clients and between.
+    Raises:
+      FormError: it cannot be split.
     """
     part = form.up_to_merge
     body = part.result
@@ -189,11 +200,10 @@ def _round_of_group(form: MergeableForm) -> Lambda:
     argument = Reference(str(part.parameter_name), parameter(part))
     state = Selection(argument, 0)
     program = Lambda(argument.name, argument.type, Block(bindings, pack((state, result))))
-    if first_violation(program, (CALL_DOMINANT,)) is None:
-        return program
-    flat = default_pipeline().run(program)
-    assert isinstance(flat, Lambda)
-    return flat
+    is_flat = first_violation(program, (CALL_DOMINANT,)) is None
+    flat = program if is_flat else default_pipeline().run(program)
+    # Impure duplicates are the business of whoever compiled the form.
+    return DistributeAggregateForm.build(assign_stages(flat), allow_impure_duplicates=True)
 
 
 class MergeableSteps(RoundSteps):
@@ -207,10 +217,7 @@ class MergeableSteps(RoundSteps):
     def __init__(self, form: MergeableForm, runtime: Runtime) -> None:
         self._form = form
         self._runtime = runtime
-        group = DistributeAggregateForm.build(
-            assign_stages(_round_of_group(form)), allow_impure_duplicates=True
-        )
-        self.group = group.steps(runtime)
+        self.group = round_of_group(form).steps(runtime)
         self._state, self._data = struct(form.type_signature.parameter)
         self._new_state, self._output = struct(form.type_signature.result)
         self.state_type = local_type(self._state)

@@ -34,12 +34,20 @@ def desugar_means(root: Node) -> Node:
     return means_as_sums(root, Names.outside(root), section)
 
 
-def means_as_sums(root: Node, names: Names, function: MakeFunction) -> Node:
-    """Do as `desugar_means`, with names that are not taken and functions that `function` makes."""
-    return expand_calls(root, MEANS, lambda mean: _desugared(mean, names, function))
+def means_as_sums(
+    root: Node, names: Names, function: MakeFunction, *, multiplies: bool = False
+) -> Node:
+    """Do as `desugar_means`, with names that are not taken and functions that `function` makes.
+
+    If it `multiplies`, values of weight one are multiplied too, as MapReduceForm does and as the
+    mean is defined in proofs.
+    """
+    return expand_calls(root, MEANS, lambda mean: _desugared(mean, names, function, multiplies))
 
 
-def _desugared(binding: Binding, names: Names, function: MakeFunction) -> list[Binding]:
+def _desugared(
+    binding: Binding, names: Names, function: MakeFunction, multiplies: bool
+) -> list[Binding]:
     made: list[Binding] = []
     assert isinstance(binding.value, Call)
     mean = PLAIN[uri_of(binding.value)](binding.value)
@@ -53,9 +61,11 @@ def _desugared(binding: Binding, names: Names, function: MakeFunction) -> list[B
     value, *weights = mean.values
     member = local_type(value.type)
     if not weights:
-        # A value of weight one is added unchanged.
         ones = function(member, member, mean.weight)
         weight = bind("weights", apply(ones, value))
+        if multiplies:
+            product = function(member, member, lambda by, v: mean.weigh(by, v, mean.weight(by, v)))
+            value = bind("products", apply(product, value))
     else:
         (weight,) = weights
         pairs = bind("pairs", zip_placed(pack((value, weight)), CLIENTS))

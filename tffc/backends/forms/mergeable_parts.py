@@ -37,12 +37,13 @@ from tffc.language.nodes import (
     StructNode,
 )
 from tffc.language.traverse import walk
-from tffc.language.type_parts import local_type
+from tffc.language.type_parts import leaves, local_type
 from tffc.language.types import (
     SERVER,
     FederatedType,
     FunctionType,
     StructType,
+    TensorType,
     Type,
     at_server,
 )
@@ -51,7 +52,7 @@ from tffc.linking.arithmetic import GraphArithmetic
 from tffc.linking.emit import Emitter
 from tffc.linking.language_arithmetic import language_function
 from tffc.linking.operand import Operand, from_leaves, tensors
-from tffc.passes.desugar_means import MakeFunction, means_as_sums, section
+from tffc.passes.desugar_means import MakeFunction, means_as_sums
 from tffc.support.errors import TffcError
 
 MODULAR = "federated_secure_modular_sum"
@@ -75,7 +76,7 @@ class MergeableBuilder:
         self._names = Names.outside(whole)
         self._function = _functions_of(whole, self._names)
         # Means become sums of the program itself, so that each has its element.
-        flat = means_as_sums(whole, self._names, self._function)
+        flat = means_as_sums(whole, self._names, self._function, multiplies=True)
         self.round = program if flat == whole else assign_stages(flat)
         self._purity = purity
         self.aggregations = self.round.aggregations()
@@ -293,14 +294,14 @@ class _Modular(_Member):
                 first, second = pair
                 return _sum_modulo(by, first, second, by.operand(self._modulus))
 
-            function = section(StructType([total, total]), total, join)
+            function = _section(StructType([total, total]), total, join)
             return self._called(function, pack((first, second)))
         modulus = Selection(first, 1)
 
         def join_by(by: Emitter, taken: Any) -> Any:
             return _sum_modulo(by, *taken)
 
-        function = section(StructType([total, total, modulus.type]), total, join_by)
+        function = _section(StructType([total, total, modulus.type]), total, join_by)
         taken = pack((Selection(first, 0), Selection(second, 0), modulus))
         bindings, result = self._called(function, taken)
         return bindings, pack((result, modulus))
@@ -327,6 +328,21 @@ def _sum_modulo(by: GraphArithmetic, first: Operand, second: Operand, modulus: O
     return from_leaves(first, sums)
 
 
+class _Emitter(Emitter):
+    """Evaluates arithmetic; the weights of plain means are constants where their shape is known."""
+
+    def ones(self, value: Operand, kind: Type) -> Operand:
+        tensors = (leaf for leaf in leaves(kind) if isinstance(leaf, TensorType))
+        is_known = all(leaf.is_fully_defined() for leaf in tensors)
+        return self.constant_ones(kind) if is_known else super().ones(value, kind)
+
+
+def _section(parameter: Type, result: Type, compute: Callable[[Emitter, Any], Operand]) -> Compiled:
+    """Return the TensorFlow section that computes `compute` of its parameter."""
+    by = _Emitter()
+    return by.builder.finish(compute(by, by.builder.parameter(parameter)), result)
+
+
 def _functions_of(program: Node, names: Names) -> MakeFunction:
     """Return how functions of arithmetic are made for a program.
 
@@ -340,7 +356,7 @@ def _functions_of(program: Node, names: Names) -> MakeFunction:
             made = language_function(names, parameter, result, compute)
             if made is not None:
                 return made
-        return section(parameter, result, compute)
+        return _section(parameter, result, compute)
 
     return function
 

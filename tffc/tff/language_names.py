@@ -35,7 +35,10 @@ STAND_INS: dict[str, tuple[str, ...]] = {
     f"{_LANGUAGE}.common_libs.tracing": (f"{_OWN}.tracing",),
     f"{_LANGUAGE}.compiler.array": (f"{_OWN}.array",),
     f"{_LANGUAGE}.compiler.building_block_analysis": (f"{_OWN}.analysis",),
-    f"{_LANGUAGE}.compiler.building_block_factory": ("tffc.tff.building_blocks",),
+    f"{_LANGUAGE}.compiler.building_block_factory": (
+        "tffc.tff.building_blocks",
+        f"{_OWN}.factories",
+    ),
     f"{_LANGUAGE}.compiler.building_blocks": ("tffc.tff.building_blocks",),
     f"{_LANGUAGE}.compiler.intrinsic_defs": ("tffc.tff.intrinsic_defs",),
     f"{_LANGUAGE}.compiler.transformation_utils": (

@@ -17,6 +17,13 @@ OWN_FILES = frozenset(
         f"{_LANGUAGE}.common_libs.async_utils",
         f"{_LANGUAGE}.common_libs.py_typecheck",
         f"{_LANGUAGE}.common_libs.retrying",
+        f"{_LANGUAGE}.compiler.transformation_utils",
+        f"{_LANGUAGE}.computation.computation_wrapper",
+        f"{_LANGUAGE}.computation.function_utils",
+        f"{_LANGUAGE}.context_stack.symbol_binding_context",
+        f"{_LANGUAGE}.executor.executor_factory",
+        f"{_LANGUAGE}.executor.executor_value_base",
+        f"{_LANGUAGE}.types.type_factory",
     }
 )
 """Modules of the language that depend only on others listed here, and run unchanged."""
@@ -41,15 +48,10 @@ STAND_INS: dict[str, tuple[str, ...]] = {
     ),
     f"{_LANGUAGE}.compiler.building_blocks": ("tffc.tff.building_blocks",),
     f"{_LANGUAGE}.compiler.intrinsic_defs": ("tffc.tff.intrinsic_defs",),
-    f"{_LANGUAGE}.compiler.transformation_utils": (
-        "tffc.tff.building_blocks",
-        f"{_OWN}.analysis",
-    ),
     f"{_LANGUAGE}.compiler.tree_analysis": (f"{_OWN}.analysis",),
     f"{_LANGUAGE}.computation.computation_analysis": (f"{_OWN}.analysis",),
     f"{_LANGUAGE}.computation.computation_base": (_COMPUTATION,),
     f"{_LANGUAGE}.computation.computation_impl": ("tffc.tff.framework",),
-    f"{_LANGUAGE}.computation.computation_wrapper": ("tffc.support.errors",),
     f"{_LANGUAGE}.computation.polymorphic_computation": (_COMPUTATION,),
     f"{_LANGUAGE}.context_stack.context": (_EXECUTION, "tffc.support.errors"),
     f"{_LANGUAGE}.context_stack.context_stack_impl": (_EXECUTION,),
@@ -72,7 +74,7 @@ STAND_INS: dict[str, tuple[str, ...]] = {
         "tffc.tff.type_instances",
         "tffc.frontend.type_queries",
     ),
-    f"{_LANGUAGE}.types.type_conversions": ("tffc.tff.types", "tffc.frontend.conversion"),
+    f"{_LANGUAGE}.types.type_conversions": (f"{_OWN}.structures",),
     f"{_LANGUAGE}.types.type_transformations": ("tffc.frontend.type_queries",),
     f"{_LANGUAGE}.types.typed_object": ("tffc.frontend.type_queries",),
 }

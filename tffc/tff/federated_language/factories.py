@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from tffc.frontend.hints import described
 from tffc.language import calls
 from tffc.language.intrinsics import check_instance
 from tffc.language.nodes import (
@@ -321,7 +322,7 @@ def create_identity(type_signature: object) -> Lambda:
 
 
 @entry_point
-def create_named_tuple(comp: Node, names: Sequence[str | None], container_type: Any = None) -> Call:
+def create_named_tuple(comp: Node, names: Sequence[Any], container_type: Any = None) -> Call:
     """Return a struct with other names for its elements.
 
     Raises:
@@ -335,8 +336,11 @@ def create_named_tuple(comp: Node, names: Sequence[str | None], container_type: 
             f"a struct of type `{type}` has {len(type.types)} elements, but there are "
             f"{len(names)} names for them",
         )
-    if not all(name is None or isinstance(name, str) for name in names):
-        raise LanguageTypeError("E126", f"the names of elements are strings or None, not {names}")
+    strange: list[object] = [name for name in names if not isinstance(name, (str, type(None)))]
+    if strange:
+        raise LanguageTypeError(
+            "E126", f"the names of elements are strings or None, not {described(strange[0])}"
+        )
     parameter = Reference("x", type)
     pairs = [(name, Selection(parameter, index)) for index, name in enumerate(names)]
     return Call(Lambda("x", type, StructNode.from_pairs(pairs, container_type)), comp)
@@ -382,9 +386,10 @@ def select_output_from_lambda(comp: Lambda, paths: Path | list[Path]) -> Lambda:
 
 
 def _selected(node: Node, path: Any) -> Node:
-    for index in path if isinstance(path, tuple) else (path,):
+    steps: tuple[Any, ...] = path if isinstance(path, tuple) else (path,)
+    for index in steps:
         names = _names(node)
-        position = names.index(index) if index in names else index
+        position: Any = names.index(index) if index in names else index
         if isinstance(position, str):
             raise MissingFieldError("E122", f"no element named {index!r} in `{node.type}`")
         if not isinstance(position, int):

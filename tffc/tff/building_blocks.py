@@ -150,10 +150,12 @@ def _literal(value: object, type_signature: TensorType) -> nodes.Literal:
 @entry_point
 def _compiled(
     proto: Message, name: str | None = None, type_signature: Type | None = None
-) -> nodes.Compiled:
-    section = _from_message(proto)
-    assert isinstance(section, nodes.Compiled)
-    return nodes.Compiled(section.kind, section.payload, type_signature or section.type, name)
+) -> nodes.Node:
+    """Return the section in a message; a message of another kind is what it means."""
+    node = _from_message(proto)
+    if not isinstance(node, nodes.Compiled):
+        return node
+    return nodes.Compiled(node.kind, node.payload, type_signature or node.type, name)
 
 
 @entry_point

@@ -269,7 +269,7 @@ def create_federated_getattr_comp(comp: Node, name: str) -> Lambda:
     """
     parameter = _member_reference(comp)
     if name not in _names(parameter):
-        raise MissingFieldError(
+        raise LanguageValueError(
             "E122", f"a value of type `{checked(comp).type}` has no element of name `{name}`"
         )
     return Lambda(parameter.name, parameter.type, Selection.by_name(parameter, name))
@@ -336,7 +336,7 @@ def create_named_tuple(comp: Node, names: Sequence[Any], container_type: Any = N
             f"a struct of type `{type}` has {len(type.types)} elements, but there are "
             f"{len(names)} names for them",
         )
-    strange: list[object] = [name for name in names if not isinstance(name, (str, type(None)))]
+    strange: list[object] = [name for name in names if not isinstance(name, str | None)]
     if strange:
         raise LanguageTypeError(
             "E126", f"the names of elements are strings or None, not {described(strange[0])}"

@@ -39,8 +39,9 @@ STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
 INTS, PAIR = "{int32}@CLIENTS", "<int32,int32[2]>"
 
 
-def mergeable(program: Any, **options: bool) -> MergeableForm:
-    form = compile_form(getattr(program, "node", program), "mergeable", **options)
+def mergeable(program: Any, *, allow_impure_duplicates: bool = False) -> MergeableForm:
+    node = getattr(program, "node", program)
+    form = compile_form(node, "mergeable", allow_impure_duplicates=allow_impure_duplicates)
     assert isinstance(form, MergeableForm)
     return form
 

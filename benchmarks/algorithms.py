@@ -19,7 +19,7 @@ import numpy as np
 import tffc
 from benchmarks.averaging import BATCH, CLASSES, EPOCHS, FEATURES, HIDDEN, RATE, client_data
 from benchmarks.clock import seconds
-from tffc.tff import finder
+from tffc.tff import releases
 
 algorithms = tffc.algorithms
 OPTIONS: dict[str, Any] = {"epochs": EPOCHS, "batch_size": BATCH}
@@ -144,7 +144,7 @@ def main(clients: int, runs: int) -> None:
     os.environ["TF_USE_LEGACY_KERAS"] = "1"
     programs = rounds(clients)
     first = next(iter(programs))
-    if finder.wheel_folders():
+    if releases.installed():
         programs |= of_tff()
     state = programs[first].initialize()
     calls = {name: round_of(name, each, clients, state) for name, each in programs.items()}

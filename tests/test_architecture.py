@@ -166,7 +166,7 @@ def test_libraries_stay_where_they_belong(library: str, homes: str) -> None:
 OPTIONS_OF_OTHERS = {
     "notebook/cell_magic.py": "the options of the magic",
     "assurance/audit/policy.py": "a whole command, tffc audit --help",
-    "tff/finder.py": "pip's options",
+    "tff/releases.py": "pip's options",
     "deploy/beam/__init__.py": "Beam's options",
     "deploy/beam/engine.py": "Beam's options",
     "deploy/beam/transforms.py": "Beam's options",

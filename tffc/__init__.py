@@ -40,7 +40,8 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         value: Any = sorted(_homes())
     elif name in importlib.import_module("tffc.tff.names").LIBRARIES:
-        value = importlib.import_module("tffc.tff.install").library(name)
+        # Not kept: a process can use the libraries of two releases.
+        return importlib.import_module("tffc.tff.install").library(name)
     elif name.startswith("__") or name not in _homes():
         return _former(name)
     else:

@@ -70,6 +70,7 @@ from tffc.tff import structure as structure
 from tffc.tff import tensorflow as tensorflow
 from tffc.tff import test as test
 from tffc.tff import types as types
+from tffc.tff.install import install_as_federated_language as install_as_federated_language
 from tffc.tff.install import install_as_tensorflow_federated as install_as_tensorflow_federated
 
 __version__: str

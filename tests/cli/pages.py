@@ -38,7 +38,7 @@ from tests.recorded import differences
 from tests.shell import Ended, Shell, forget_modules, write_installed
 from tests.tff.wheel import ABSENT
 from tffc.cli.application import application
-from tffc.tff import finder
+from tffc.tff import releases
 
 DOCS = ROOT / "docs"
 PAGES = (
@@ -69,6 +69,7 @@ PAGES = (
     "running.md",
     "secure-sums.md",
     "security.md",
+    "todays-tff.md",
     "tutorials/averaging-by-hand.md",
     "tutorials/secure-analytics.md",
     "verification.md",
@@ -236,7 +237,7 @@ if __name__ == "__main__":
     with_beam = BEAM_PAGES if importlib.util.find_spec("apache_beam") else ()
     with_ray = RAY_PAGES if importlib.util.find_spec("ray") else ()
     with_jax = JAX_PAGES if importlib.util.find_spec("jax") else ()
-    with_tff = TFF_PAGES if not ABSENT and finder.wheel_folders() else ()
+    with_tff = TFF_PAGES if not ABSENT and releases.installed() else ()
     for page in (*PAGES, *with_beam, *with_ray, *with_jax, *with_tff):
         with tempfile.TemporaryDirectory() as folder:
             (DOCS / page).write_text(render_in(pathlib.Path(folder), page), encoding="utf-8")

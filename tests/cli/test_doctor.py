@@ -11,7 +11,7 @@ from tests.cli.conftest import Run
 from tffc.cli.commands import doctor
 from tffc.cli.commands.doctor import Needed, packages
 from tffc.support.version import VERSION
-from tffc.tff import finder
+from tffc.tff import releases
 
 
 def test_requirements_are_compared_with_what_is_installed() -> None:
@@ -78,24 +78,21 @@ def test_which_keras_a_program_gets(
 
 
 @pytest.mark.parametrize(
-    ("folders", "version", "finding", "elsewhere"),
+    ("installed", "finding", "elsewhere"),
     [
         (
-            [],
             None,
-            "not installed: tff.learning and others need 0.87; tffc explain E181",
+            "not installed: tff.learning and others need its files; tffc explain E181",
             "elsewhere nothing",
         ),
         (
-            ["there"],
-            "0.87.0",
+            releases.Libraries("there", "0.87.0", releases.WHEEL),
             "0.87.0: its libraries, such as tff.learning, run on tffc",
             "elsewhere the installed package",
         ),
         (
-            ["there"],
-            "0.86.0",
-            "0.86.0: tffc runs the libraries of 0.87 only; tffc explain E181",
+            releases.Libraries("there", "0.86.0", None),
+            "0.86.0: its libraries do not run on tffc; tffc explain E181",
             "elsewhere the installed package",
         ),
     ],
@@ -103,13 +100,12 @@ def test_which_keras_a_program_gets(
 def test_what_the_name_of_tff_gives(
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
-    folders: list[str],
-    version: str | None,
+    installed: releases.Libraries | None,
     finding: str,
     elsewhere: str,
 ) -> None:
-    monkeypatch.setattr(finder, "wheel_folders", lambda: folders)
-    monkeypatch.setattr(finder, "installed_version", lambda: version)
+    monkeypatch.setattr(releases, "installed", lambda: installed)
+    version = None if installed is None else installed.version
     shown = run("doctor").stdout
     assert f"\n  tensorflow-federated        {finding}\n" in shown
     assert f"in scripts under `tffc python`; {elsewhere}, unless tffc.install_as_" in shown

@@ -12,7 +12,7 @@ import pytest
 from tffc.cli.diagnostics import render, report, traceback_text
 from tffc.frontend.load import load
 from tffc.support.errors import LoadError, TffcError
-from tffc.tff.finder import CompatFinder
+from tffc.tff.finder import TffFinder
 from tffc.tff.install import install_as_tensorflow_federated
 
 ROUND = b"""
@@ -132,7 +132,7 @@ def test_a_module_is_refused(
     assert "\x1b[2J" not in capsys.readouterr().err
     assert (sys.stdout, sys.stderr, sys.path) == state
     assert "program" not in set(sys.modules) - known
-    assert any(isinstance(finder, CompatFinder) for finder in sys.meta_path)
+    assert any(isinstance(finder, TffFinder) for finder in sys.meta_path)
 
 
 @pytest.mark.parametrize("what", LOADED)
@@ -141,7 +141,7 @@ def test_a_module_is_loaded(what: str, program: pathlib.Path) -> None:
     state = sys.stdout, sys.stderr, list(sys.path)
     assert load(str(program)).name == "total"
     assert (sys.stdout, sys.stderr, sys.path) == state
-    assert any(isinstance(finder, CompatFinder) for finder in sys.meta_path)
+    assert any(isinstance(finder, TffFinder) for finder in sys.meta_path)
 
 
 @pytest.mark.parametrize("name", ["confusing.x", "confusing", "missing"])
@@ -166,7 +166,7 @@ def test_a_traceback_is_shown_whatever_was_raised(tmp_path: pathlib.Path) -> Non
 
 
 def test_threads_install_one_finder(program: pathlib.Path) -> None:
-    for finder in [each for each in sys.meta_path if isinstance(each, CompatFinder)]:
+    for finder in [each for each in sys.meta_path if isinstance(each, TffFinder)]:
         sys.meta_path.remove(finder)
     ready = threading.Barrier(16)
 
@@ -179,4 +179,4 @@ def test_threads_install_one_finder(program: pathlib.Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(isinstance(finder, CompatFinder) for finder in sys.meta_path) == 1
+    assert sum(isinstance(finder, TffFinder) for finder in sys.meta_path) == 1

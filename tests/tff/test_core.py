@@ -15,8 +15,8 @@ import pytest
 
 import tffc
 from tests.tff.core import session
+from tests.tff.wheel import has_wheel
 from tffc.frontend.execution import SyncExecutionContext, set_default_context
-from tffc.tff.finder import wheel_folders
 
 FOLDER = pathlib.Path(session.__file__).parent
 FILES = sorted(path.stem for path in FOLDER.glob("*.txt"))
@@ -49,7 +49,7 @@ def test_each_difference_is_of_a_kind_that_users_are_told() -> None:
 
 @pytest.mark.parametrize(("name", "case"), CASES, ids=lambda part: getattr(part, "source", part))
 def test_answers(name: str, case: session.Case) -> None:
-    if name in OF_THE_WHEEL and not wheel_folders():
+    if name in OF_THE_WHEEL and not has_wheel():
         pytest.skip("TFF's wheel is not installed")
     found = session.answer(case.source, start(name))
     expected = case.answer if case.own is None else case.own

@@ -20,7 +20,7 @@ from tffc.support.errors import (
     MissingExtraError,
     MissingModuleError,
 )
-from tffc.tff import absent, finder, third_parties
+from tffc.tff import absent, finder, releases, third_parties
 from tffc.tff.install import install_unless_loaded
 from tffc.tff.names import STAND_INS
 
@@ -32,7 +32,8 @@ CORE_NAMES: dict[str, list[str]] = json.loads(NAMES.read_text())
 
 
 @pytest.fixture
-def installed() -> None:
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(releases.SOURCE, raising=False)
     tffc.install_as_tensorflow_federated()
 
 
@@ -126,8 +127,8 @@ def test_a_wheel_of_another_release(
     with pytest.raises(MissingExtraError) as caught:
         importlib.import_module("tensorflow_federated.python.learning.of_that_wheel")
     assert str(caught.value) == (
-        f"tff.learning is TFF's own, and TensorFlow Federated {version} is installed, but tffc "
-        "replaces the core of 0.87 [E181]\n"
+        f"tff.learning is TFF's own, and TensorFlow Federated {version} is there, but tffc runs "
+        "the libraries of 0.87 and of today's [E181]\n"
         "  help: pip install --no-deps --ignore-requires-python tensorflow-federated==0.87.0"
     )
 
@@ -136,7 +137,7 @@ def test_a_wheel_of_the_release(
     installed: None, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(wheel(tmp_path, "0.87.1"))
-    found = finder.CompatFinder().find_spec(f"{finder.PYTHON}.learning.of_that_wheel")
+    found = finder.TffFinder().find_spec(f"{finder.PYTHON}.learning.of_that_wheel")
     assert found is not None
 
 
@@ -171,7 +172,7 @@ def test_a_package_of_which_a_part_is_used(
     (package / "__init__.py").write_text("import nothing_of_this_name\n")
     (package / "part.py").write_text("useful = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
-    made = third_parties.Package("the rest is broken", {"broken_as_a_whole.part": ("useful",)})
+    made = third_parties.PartlyUsed("the rest is broken", {"broken_as_a_whole.part": ("useful",)})
     monkeypatch.setitem(third_parties.PACKAGES, "broken_as_a_whole", made)
     found = importlib.import_module("broken_as_a_whole")
     assert found.useful == 1

@@ -9,8 +9,7 @@ import subprocess
 import pytest
 
 from tests.processes import run_python
-from tests.tff.wheel import needs_wheel
-from tffc.tff.finder import wheel_folders
+from tests.tff.wheel import has_wheel, needs_wheel
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +36,7 @@ def test_it_learns(tmp_path: pathlib.Path) -> None:
     assert accuracy[-1] > accuracy[0] + 0.1
 
 
-@pytest.mark.skipif(bool(wheel_folders()), reason="needs an environment without TFF's wheel")
+@pytest.mark.skipif(has_wheel(), reason="needs an environment without TFF's wheel")
 def test_without_the_wheel_it_says_what_to_install(tmp_path: pathlib.Path) -> None:
     ran = tffc(tmp_path, "check", TRAINING, "--form", "mapreduce")
     assert ran.returncode == 1

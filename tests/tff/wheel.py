@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tffc
-from tffc.tff import finder
+from tffc.tff import releases
 
 NEEDED = (
     "attrs",
@@ -24,10 +24,18 @@ NEEDED = (
     "tensorflow_probability",
     "tree",
 )
+
+
+def has_wheel() -> bool:
+    """Whether the wheel of TFF 0.87 is installed."""
+    installed = releases.installed()
+    return installed is not None and installed.release is releases.WHEEL
+
+
 ABSENT = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 needs_wheel = pytest.mark.skipif(
-    bool(ABSENT) or not finder.wheel_folders(),
+    bool(ABSENT) or not has_wheel(),
     reason="needs the wheel tensorflow-federated==0.87.0 and what it imports",
 )
 

@@ -14,9 +14,11 @@ from types import ModuleType, TracebackType
 
 from tffc.runtime.frameworks.tensorflow.load import quiet_import
 from tffc.runtime.user_code.keras import legacy_keras
+from tffc.runtime.user_code.own_modules import file_of
 from tffc.runtime.user_code.source import keep_users_frames
 from tffc.support.errors import LoadError, TffcError
-from tffc.tff.install import install_as_tensorflow_federated
+from tffc.tff import releases
+from tffc.tff.install import install_for
 
 RUNNERS = (__file__, "<frozen ")
 """How the names of files begin that run scripts: this one, and Python's own."""
@@ -30,17 +32,24 @@ def command(words: list[str]) -> list[str]:
 def run(words: list[str]) -> None:
     """Run a script, or `-m` and a module, as the main module of this process."""
     quiet_import()
-    install_as_tensorflow_federated()
-    legacy_keras()
     sys.excepthook = report_uncaught
     if words[0] == "-m":
         sys.argv[:] = words[1:]
         sys.path[0] = os.getcwd()
+        _prepare(file_of(words[1]))
         _run_module(words[1])
     else:
         sys.argv[:] = words
         sys.path[0] = os.path.dirname(os.path.realpath(words[0]))
+        _prepare(words[0])
         _run_file(os.path.abspath(words[0]))
+
+
+def _prepare(path: str | None) -> None:
+    """Give tffc the names of TFF, and `tf.keras` what programs of the file's release have as it."""
+    install_for(path)
+    if releases.chosen() is not releases.HEAD:
+        legacy_keras()
 
 
 def _run_module(name: str) -> None:

@@ -1,19 +1,19 @@
-"""The import finder for modules under the name of TensorFlow Federated.
+"""The import finders for modules under the names of TensorFlow Federated and its language.
 
 Each module is one of four: the top one, a mirror of tffc; a stand-in, whose names are tffc's; a
-file of the installed wheel, which runs unchanged; or a package that only contains such modules.
-Others are parts of TFF's core without a replacement, and are refused.
+file of the package itself, which runs unchanged; or a package that only contains such modules.
+Others are parts of the core without a replacement, and are refused.
 """
 
 from __future__ import annotations
 
 import importlib.abc
-import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
+from typing import Any
 
 from tffc.support.errors import (
     MissingElementError,
@@ -21,114 +21,142 @@ from tffc.support.errors import (
     MissingModuleError,
     TffcError,
 )
+from tffc.tff import releases
 from tffc.tff.former import with_former_names
-from tffc.tff.names import LIBRARIES, MIRRORS, OWN_FILES, RELEASE, STAND_INS, WHEELS
+from tffc.tff.language_names import FEDERATED_LANGUAGE, LANGUAGE_RELEASE
+from tffc.tff.names import LIBRARIES, TENSORFLOW_FEDERATED
+from tffc.tff.package import Package
 from tffc.tff.stand_in import ALL, Creator, Homes, Mirror, StandIn
 
-PACKAGE = "tensorflow_federated"
-PYTHON = f"{PACKAGE}.python"
-
-PIP = "pip install --no-deps --ignore-requires-python"
-"""The command to install a wheel that requires older releases of Python and other packages."""
+PYTHON = f"{TENSORFLOW_FEDERATED.name}.python"
 
 
-def _packages() -> frozenset[str]:
-    """Return the packages that contain the modules of the tables."""
-    packages: set[str] = set()
-    for name in (*MIRRORS, *STAND_INS, *OWN_FILES):
-        parts = name.split(".")
-        packages.update(".".join(parts[:count]) for count in range(1, len(parts)))
-    return frozenset(packages)
+class PackageFinder(importlib.abc.MetaPathFinder):
+    """Finds the modules of a package; the top one mirrors a module of tffc."""
 
-
-PACKAGES = _packages()
-
-
-class CompatFinder(importlib.abc.MetaPathFinder):
-    """Finds the modules of TensorFlow Federated; the top one mirrors tffc."""
+    def __init__(self, package: Package) -> None:
+        self.package = package
+        self._packages = package.packages()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a module of TFF; None for modules of other packages.
+        """Return the spec of a module of the package; None for modules of other packages.
 
         Raises:
-          MissingModuleError: it is a module of TFF's core that tffc does not replace.
-          MissingExtraError: it is one of TFF's libraries, which are not installed, or in another
-            release than the one that tffc replaces.
+          MissingModuleError: it is a module of the core that tffc does not replace.
+          MissingExtraError: it is one of the libraries, which are not there, or in another
+            release than those that tffc runs.
         """
-        if name == PACKAGE:
-            return _mirror(name, "tffc", f"{RELEASE}.0")
-        if not name.startswith(f"{PACKAGE}."):
+        package = self.package
+        if not package.holds(name):
             return None
-        if name in MIRRORS:
-            return _mirror(name, MIRRORS[name])
-        if name in STAND_INS or name in PACKAGES:
-            return _stand_in(name, dict.fromkeys(STAND_INS.get(name, ()), ALL))
-        if name in OWN_FILES or library_of(name) is not None:
-            return _own_file(name)
+        if name == package.name:
+            return self._top(name)
+        if name in package.mirrors:
+            return self._mirror(name, package.mirrors[name])
+        if name in package.own_files or package.library_of(name) is not None:
+            return self._own_file(name)
+        if name in package.stand_ins or name in self._packages:
+            return self._stand_in(name, dict.fromkeys(package.stand_ins.get(name, ()), ALL))
         raise MissingModuleError(
             "E180",
             f"tffc replaces TFF's core, and has no module {name}",
             help="use what TFF documents: names that begin with `tff.`",
         )
 
+    def _top(self, name: str) -> ModuleSpec:
+        return self._mirror(name, self.package.mirrored, self._version())
 
-def library_of(name: str) -> str | None:
-    """Return the library of TFF, such as `learning`, that a module belongs to, or None."""
-    first = name.removeprefix(f"{PYTHON}.").partition(".")[0]
-    return first if name.startswith(f"{PYTHON}.") and first in LIBRARIES else None
+    def _mirror(self, name: str, mirrored: str, version: str | None = None) -> ModuleSpec:
+        loader = Creator(lambda name: Mirror(name, mirrored, version))
+        return ModuleSpec(name, loader, is_package=name in self._packages)
 
+    def _stand_in(self, name: str, homes: Homes) -> ModuleSpec:
+        loader = Creator(lambda name: StandIn(name, homes, _no_name))
+        return ModuleSpec(name, loader, is_package=name in self._packages)
 
-def wheel_folders() -> list[str]:
-    """Return the folders of the installed wheel; none if it is not installed."""
-    spec = PathFinder.find_spec(PACKAGE)
-    return [] if spec is None else list(spec.submodule_search_locations or ())
+    def _own_file(self, name: str) -> ModuleSpec | None:
+        """Return the spec of a module in the package's files, or None if they do not have it."""
+        folder = os.path.join(self._folder(name), *name.split(".")[1:-1])
+        return PathFinder.find_spec(name, [folder])
 
+    def _version(self) -> str:
+        """Return what the package says is its version."""
+        raise NotImplementedError
 
-def installed_version() -> str | None:
-    """Return the version of the installed wheel, or None if it is unknown."""
-    try:
-        return importlib.metadata.version("tensorflow-federated")
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    def _folder(self, name: str) -> str:
+        """Return the folder of the package's own files, for a module that is needed.
 
-
-def _mirror(name: str, mirrored: str, version: str | None = None) -> ModuleSpec:
-    loader = Creator(lambda name: Mirror(name, mirrored, version))
-    return ModuleSpec(name, loader, is_package=name in PACKAGES)
-
-
-def _stand_in(name: str, homes: Homes) -> ModuleSpec:
-    loader = Creator(lambda name: StandIn(name, homes, _no_name))
-    return ModuleSpec(name, loader, is_package=name in PACKAGES)
+        Raises:
+          MissingExtraError: there is none.
+        """
+        raise NotImplementedError
 
 
-def _own_file(name: str) -> ModuleSpec | None:
-    """Return the spec of a module in the installed wheel, or None if it has no such file."""
-    roots = wheel_folders()
-    if not roots:
-        raise MissingExtraError(
-            "E181",
-            f"{_shown(name)} is TFF's own, and TensorFlow Federated is not installed",
-            help=f"pip install 'tffc[learning]' && {PIP} {' '.join(WHEELS)}",
-        )
-    installed = installed_version()
-    if installed is not None and not f"{installed}.".startswith(f"{RELEASE}."):
-        raise MissingExtraError(
-            "E181",
-            f"{_shown(name)} is TFF's own, and TensorFlow Federated {installed} is installed, but "
-            f"tffc replaces the core of {RELEASE}",
-            help=f"{PIP} {WHEELS[0]}",
-        )
-    inner = name.split(".")[1:-1]
-    folders = [os.path.join(root, *inner) for root in roots]
-    return with_former_names(PathFinder.find_spec(name, folders))
+class TopMirror(Mirror):
+    """`tensorflow_federated` itself, with the libraries of the release for which the module that
+    imports it was written."""
+
+    def __init__(self, name: str, version: str, release: releases.Release | None) -> None:
+        super().__init__(name, TENSORFLOW_FEDERATED.mirrored, version)
+        self.__release = release
+
+    def __getattr__(self, name: str) -> Any:
+        if name in LIBRARIES:
+            releases.choose(self.__release)
+        return super().__getattr__(name)
 
 
-def _shown(name: str) -> str:
-    library = library_of(name)
-    return name if library is None else f"tff.{library}"
+class TffFinder(PackageFinder):
+    """Finds the modules of `tensorflow_federated`, of the release that is chosen."""
+
+    def __init__(self) -> None:
+        super().__init__(TENSORFLOW_FEDERATED)
+
+    def _version(self) -> str:
+        return releases.version()
+
+    def _folder(self, name: str) -> str:
+        library = self.package.library_of(name)
+        shown = name if library is None else f"tff.{library.rpartition('.')[2]}"
+        return releases.libraries(shown).folder
+
+    def _top(self, name: str) -> ModuleSpec:
+        release = releases.chosen()
+        loader = Creator(lambda name: TopMirror(name, self._version(), release))
+        return ModuleSpec(name, loader, is_package=True)
+
+    def _own_file(self, name: str) -> ModuleSpec | None:
+        spec = super()._own_file(name)
+        return spec if releases.chosen() is releases.HEAD else with_former_names(spec)
+
+
+class LanguageFinder(PackageFinder):
+    """Finds the modules of `federated_language`; the first program that imports it is one of
+    today's TFF."""
+
+    def __init__(self) -> None:
+        super().__init__(FEDERATED_LANGUAGE)
+
+    def _top(self, name: str) -> ModuleSpec:
+        if releases.chosen() is None:
+            releases.choose(releases.HEAD)
+        return super()._top(name)
+
+    def _version(self) -> str:
+        return LANGUAGE_RELEASE
+
+    def _folder(self, name: str) -> str:
+        spec = PathFinder.find_spec(self.package.name)
+        folders = [] if spec is None else list(spec.submodule_search_locations or ())
+        if not folders:
+            raise MissingExtraError(
+                "E181",
+                f"{name} is the package's own, and federated_language is not installed",
+                help="pip install 'tffc[learning]'",
+            )
+        return folders[0]
 
 
 def _no_name(module: str, name: str) -> TffcError:
@@ -139,7 +167,7 @@ def _no_name(module: str, name: str) -> TffcError:
     )
 
 
-def real_core_is_loaded() -> bool:
-    """Return whether TensorFlow Federated itself, with its own core, was imported."""
-    loaded = sys.modules.get(PACKAGE)
+def real_core_is_loaded(package: str = TENSORFLOW_FEDERATED.name) -> bool:
+    """Return whether a package itself, with its own core, was imported."""
+    loaded = sys.modules.get(package)
     return loaded is not None and not isinstance(loaded, Mirror)

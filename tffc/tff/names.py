@@ -1,20 +1,12 @@
 """The table of replacements for the modules of TensorFlow Federated's core.
 
-Modules are named as text, so that none is imported before a program needs it.
+It holds those of all releases: none uses a path for something else than another.  Modules are named
+as text, so that none is imported before a program needs it.
 """
 
 from __future__ import annotations
 
-RELEASE = "0.87"
-"""The release of TensorFlow Federated whose core tffc replaces, and whose libraries it runs."""
-
-WHEELS = (
-    f"tensorflow-federated=={RELEASE}.0",
-    "tensorflow-privacy==0.9.0",
-    "tensorflow-model-optimization==0.8.0",
-)
-"""The requirements that install TFF's libraries, and those dependencies of theirs that require old
-releases of others."""
+from tffc.tff.package import Package
 
 LIBRARIES = frozenset({"aggregators", "analytics", "learning", "program", "simulation"})
 """TFF's own libraries, whose files run on tffc unchanged."""
@@ -23,13 +15,16 @@ _PYTHON = "tensorflow_federated.python"
 _CORE = f"{_PYTHON}.core"
 _IMPL = f"{_CORE}.impl"
 _FRONTEND = f"{_CORE}.environments.tensorflow_frontend"
+_BACKEND = f"{_CORE}.environments.tensorflow_backend"
 _COMPUTATION = "tffc.frontend.computation"
 _EXECUTION = "tffc.frontend.execution"
 _TEMPLATES = "tffc.frontend.templates"
 
 OWN_FILES = frozenset(
     {
+        f"{_BACKEND}.tensorflow_test_utils",
         f"{_PYTHON}.common_libs.async_utils",
+        f"{_PYTHON}.common_libs.deprecation",
         f"{_PYTHON}.common_libs.py_typecheck",
         f"{_PYTHON}.common_libs.retrying",
         f"{_PYTHON}.common_libs.serializable",
@@ -63,8 +58,10 @@ MIRRORS = {
     f"{_CORE}.backends.mapreduce.form_utils": "tffc.tff.backends.mapreduce",
     f"{_CORE}.backends.mapreduce.forms": "tffc.tff.backends.mapreduce",
     f"{_CORE}.backends.native.compiler": "tffc.tff.backends.native",
+    f"{_CORE}.backends.native.cpp_execution_contexts": "tffc.tff.backends.native",
     f"{_CORE}.backends.native.execution_contexts": "tffc.tff.backends.native",
     f"{_CORE}.backends.test.compiler": "tffc.tff.backends.test",
+    f"{_CORE}.backends.test.cpp_execution_contexts": "tffc.tff.backends.test",
     f"{_CORE}.backends.test.execution_contexts": "tffc.tff.backends.test",
     f"{_CORE}.test.static_assert": "tffc.tff.test",
     f"{_IMPL}.compiler.building_blocks": "tffc.tff.framework",
@@ -84,6 +81,8 @@ STAND_INS: dict[str, tuple[str, ...]] = {
     f"{_CORE}.templates.estimation_process": (f"{_TEMPLATES}.estimation_process",),
     f"{_CORE}.templates.iterative_process": (f"{_TEMPLATES}.iterative_process",),
     f"{_CORE}.templates.measured_process": (f"{_TEMPLATES}.measured_process",),
+    f"{_BACKEND}.type_conversions": ("tffc.tff.types",),
+    f"{_FRONTEND}.tensorflow_types": ("tffc.tff.types",),
     f"{_FRONTEND}.tensorflow_computation": ("tffc", "tffc.tff.tensorflow"),
     f"{_FRONTEND}.tensorflow_computation_context": ("tffc.tff.tensorflow",),
     f"{_IMPL}.compiler.building_block_factory": ("tffc.tff.building_blocks",),
@@ -123,3 +122,13 @@ STAND_INS: dict[str, tuple[str, ...]] = {
     "tensorflow_federated.proto.v0.computation_pb2": ("tffc.graphs.proto.computation",),
 }
 """Modules of TFF's core that tffc replaces, and the modules of tffc that have their names."""
+
+TENSORFLOW_FEDERATED = Package(
+    name="tensorflow_federated",
+    mirrored="tffc",
+    libraries=frozenset(f"{_PYTHON}.{library}" for library in LIBRARIES),
+    own_files=OWN_FILES,
+    mirrors=MIRRORS,
+    stand_ins=STAND_INS,
+)
+"""TFF: the core in tffc, the libraries from its own files."""

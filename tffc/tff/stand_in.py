@@ -35,7 +35,7 @@ class StandIn(ModuleType):
         self.__refuse = refuse
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         for home, names in self.__homes.items():
             if names == ALL or name in names:
@@ -44,6 +44,8 @@ class StandIn(ModuleType):
                 if value is not None:
                     setattr(self, name, value)
                     return value
+        if name.startswith("_"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         raise self.__refuse(self.__name__, name)
 
     def __dir__(self) -> list[str]:

@@ -20,7 +20,7 @@ QUERIES = "tensorflow_privacy.privacy.dp_query"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Package:
+class PartlyUsed:
     """A package that cannot be imported as it is: why, and where its names are defined."""
 
     reason: str
@@ -28,7 +28,7 @@ class Package:
 
 
 PACKAGES = {
-    "tensorflow_privacy": Package(
+    "tensorflow_privacy": PartlyUsed(
         "the rest of it needs tensorflow_estimator, which ended with TensorFlow 2.15",
         {
             f"{QUERIES}.dp_query": ("DPQuery", "SumAggregationDPQuery"),
@@ -56,7 +56,7 @@ PACKAGES = {
             f"{QUERIES}.tree_range_query": ("TreeRangeSumQuery",),
         },
     ),
-    "tensorflow_model_optimization": Package(
+    "tensorflow_model_optimization": PartlyUsed(
         "the rest of it needs Keras 2",
         {},
     ),

@@ -88,17 +88,18 @@ def federated() -> dict[str, str | bool | None]:
     """Return the release of TensorFlow Federated's wheel, whether its libraries run on tffc, and
     what its name gives."""
     # Imported late: with it come the names of TFF.
-    from tffc.tff.finder import installed_version, wheel_folders
-    from tffc.tff.names import RELEASE
+    from tffc.tff import releases
 
-    version, is_installed = installed_version(), bool(wheel_folders())
-    fits = is_installed and (version is None or f"{version}.".startswith(f"{RELEASE}."))
-    if not is_installed:
-        libraries = f"not installed: tff.learning and others need {RELEASE}; tffc explain E181"
-    elif fits:
-        libraries = f"{version or RELEASE}: its libraries, such as tff.learning, run on tffc"
+    installed = releases.installed()
+    is_installed = installed is not None
+    version = None if installed is None else installed.version
+    if installed is None:
+        libraries = "not installed: tff.learning and others need its files; tffc explain E181"
+    elif installed.release is not None:
+        shown = version or installed.release.title
+        libraries = f"{shown}: its libraries, such as tff.learning, run on tffc"
     else:
-        libraries = f"{version}: tffc runs the libraries of {RELEASE} only; tffc explain E181"
+        libraries = f"{version}: its libraries do not run on tffc; tffc explain E181"
     elsewhere = "the installed package" if is_installed else "nothing"
     name = (
         f"tffc in what tffc loads, and in scripts under `tffc python`; elsewhere {elsewhere}, "

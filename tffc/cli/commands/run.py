@@ -7,7 +7,12 @@ from typing import Any
 import click
 
 from tffc.cli.completion import complete_program
-from tffc.cli.options import consent_option, form_option, path_option
+from tffc.cli.options import (
+    consent_option,
+    form_option,
+    path_option,
+    tff_source_option,
+)
 from tffc.cli.usage import Choice, Member
 from tffc.deploy.engines import ENGINES
 from tffc.runtime.tracking.table import TRACKERS
@@ -159,6 +164,7 @@ from tffc.runtime.tracking.table import TRACKERS
     metavar="FILE.html",
     help="Write an HTML page about the run: metrics, times, omitted clients; see tffc report.",
 )
+@tff_source_option
 def run_command(**options: Any) -> None:
     """Run rounds and print the server output of each as a line of a table.
 

@@ -14,7 +14,7 @@ from typing import Any
 from tffc.runtime.frameworks.tensorflow.load import quiet_import
 from tffc.runtime.user_code.import_failures import import_failure
 from tffc.runtime.user_code.import_state import importing_from
-from tffc.runtime.user_code.own_modules import folder_of, is_path, namespace
+from tffc.runtime.user_code.own_modules import file_of, folder_of, is_path, namespace
 from tffc.runtime.user_code.seeds import steady_seeds
 from tffc.runtime.user_code.source import class_name, exception_text, keep_users_frames
 from tffc.support.errors import LoadError, Span, TffcError
@@ -46,13 +46,13 @@ def find_attribute(module: ModuleType, name: str) -> Any:
 def import_source(source: str) -> ModuleType:
     """Import the module at a path or of a dotted name, with the modules beside it importable.
 
-    In it `import tensorflow_federated` gives tffc, unless TFF is loaded already.  Random draws
-    during the import are the same each time; see `tffc.runtime.user_code.seeds`.  TensorFlow is
-    silent if this imports it.
+    In it `import tensorflow_federated` and `import federated_language` give tffc, unless these are
+    loaded already.  Random draws during the import are the same each time; see
+    `tffc.runtime.user_code.seeds`.  TensorFlow is silent if this imports it.
     """
     quiet_import()
-    # Of TFF's names, which stand above, a user's module needs the one under which it knows us.
-    importlib.import_module("tffc.tff.install").install_unless_loaded()
+    # Of TFF's names, which stand above, a user's module needs those under which it knows us.
+    importlib.import_module("tffc.tff.install").install_for(file_of(source))
     if is_path(source) and not os.path.isfile(source):
         raise _no_file(source)
     folder = folder_of(source)

@@ -23,6 +23,16 @@ def folder_of(source: str) -> str:
     return os.path.dirname(os.path.abspath(source)) if is_path(source) else os.getcwd()
 
 
+def file_of(source: str) -> str | None:
+    """Return the file of a module, given by its path or dotted name, or None for one that Python
+    looks for elsewhere than in the current folder."""
+    if is_path(source):
+        return source
+    path = os.path.join(*source.split("."))
+    files = f"{path}.py", os.path.join(path, "__init__.py")
+    return next(filter(os.path.isfile, files), None)
+
+
 def namespace(module: object) -> dict[Any, Any]:
     """Return a module's names with their objects; none if it has put another object in its place.
 

@@ -194,6 +194,14 @@ def test_sums_wrap_around_and_come_back() -> None:
         assert in_groups(form, 0, clients, sizes)[1] == most
 
 
+def test_sums_of_a_group_may_become_infinite() -> None:
+    # In the order of the clients no sum leaves the range of float32, but that of the last two does.
+    form = mergeable(reduced("federated_sum", "float32"))
+    clients = [np.float32(number) for number in (-3e38, 3e38, 3e38)]
+    assert in_groups(form, 0, clients, (3,))[1] == clients[1]
+    assert np.isinf(in_groups(form, 0, clients, (1, 2))[1])
+
+
 def test_a_group_of_nobody_has_no_sum_of_unknown_shape() -> None:
     form = mergeable(reduced("federated_sum", "int32[?]"))
     clients = [np.array([1, 2], np.int32)] * 3

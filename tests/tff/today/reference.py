@@ -1,8 +1,8 @@
 """Federated learning of a linear model in NumPy, as TFF's papers and documentation describe it.
 
 A model is a kernel and a bias, the loss is the mean squared error of a batch.  An optimizer is a
-function from its state, the parameters and their gradients to the next state and parameters; a state
-is a dict, empty at first.
+function from its state, the parameters and their gradients to the next state and parameters; a
+state is a dict, empty at first.
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ def adafactor(rate: float) -> Optimizer:
 class Averaging:
     """Federated averaging, also with a proximal term; the server steps against the mean change.
 
-    In TFF, of 0.87 as of today, the proximal term of strength s is that of -s in the paper on FedProx:
-    it pulls away from the server's parameters.
+    In TFF, of 0.87 as of today, the proximal term of strength s is that of -s in the paper on
+    FedProx: it pulls away from the server's parameters.
     """
 
     client: Optimizer

@@ -25,7 +25,7 @@ def gradients(parameters: Parameters, batch: Batch) -> Parameters:
     kernel, bias = parameters
     x, y = batch
     error = 2 * (x @ kernel + bias - y) / len(x)
-    return [x.T @ error, np.sum(error, axis=0)]
+    return [x.T @ error, np.asarray(np.sum(error, axis=0))]
 
 
 def loss(parameters: Parameters, batch: Batch) -> float:

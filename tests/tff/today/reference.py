@@ -24,8 +24,8 @@ def gradients(parameters: Parameters, batch: Batch) -> Parameters:
     """The gradients of the mean squared error."""
     kernel, bias = parameters
     x, y = batch
-    error = 2 * (x @ kernel + bias - y) / len(x)
-    return [x.T @ error, np.asarray(np.sum(error, axis=0))]
+    error: np.ndarray = 2 * (x @ kernel + bias - y) / len(x)
+    return [x.T @ error, error.sum(axis=0)]
 
 
 def loss(parameters: Parameters, batch: Batch) -> float:

@@ -40,10 +40,8 @@ def size(client: Client) -> int:
 
 def weighted(values: Sequence[Parameters], weights: Sequence[float]) -> Parameters:
     """The weighted mean of parameters."""
-    return [
-        sum(w * each for w, each in zip(weights, part, strict=True)) / sum(weights)
-        for part in zip(*values, strict=True)
-    ]
+    parts = zip(*values, strict=True)
+    return [np.average(np.stack(part), axis=0, weights=weights) for part in parts]
 
 
 # Optimizers.

@@ -102,3 +102,7 @@ def __getattr__(name: str) -> IntrinsicDef:
     if definition is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return definition
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *(uri.upper() for uri in INTRINSICS)])

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 import tffc
+from tffc.tff.federated_language import type_messages as type_messages  # types get them
 from tffc.tff.federated_language.array import Array as Array
 from tffc.tff.federated_language.array import from_proto as array_from_proto
 from tffc.tff.federated_language.array import from_proto_content as array_from_proto_content

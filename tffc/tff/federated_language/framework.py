@@ -7,7 +7,6 @@ from typing import Any
 import tffc.tff.framework
 import tffc.tff.types
 from tffc.frontend.computation import PolymorphicComputation as PolymorphicComputation
-from tffc.frontend.conversion import infer_type as infer_type
 from tffc.frontend.execution import RuntimeErrorContext as RuntimeErrorContext
 from tffc.frontend.execution import set_no_default_context as set_no_default_context
 from tffc.frontend.type_checks import (
@@ -73,6 +72,42 @@ from tffc.tff.federated_language.analysis import is_called_aggregation as is_cal
 from tffc.tff.federated_language.analysis import is_identity_function as is_identity_function
 from tffc.tff.federated_language.analysis import visit_postorder as visit_postorder
 from tffc.tff.federated_language.analysis import visit_preorder as visit_preorder
+from tffc.tff.federated_language.factories import (
+    create_federated_aggregate as create_federated_aggregate,
+)
+from tffc.tff.federated_language.factories import create_federated_apply as create_federated_apply
+from tffc.tff.federated_language.factories import (
+    create_federated_broadcast as create_federated_broadcast,
+)
+from tffc.tff.federated_language.factories import create_federated_map as create_federated_map
+from tffc.tff.federated_language.factories import (
+    create_federated_map_all_equal as create_federated_map_all_equal,
+)
+from tffc.tff.federated_language.factories import (
+    create_federated_map_or_apply as create_federated_map_or_apply,
+)
+from tffc.tff.federated_language.factories import create_federated_mean as create_federated_mean
+from tffc.tff.federated_language.factories import (
+    create_federated_secure_sum as create_federated_secure_sum,
+)
+from tffc.tff.federated_language.factories import (
+    create_federated_secure_sum_bitwidth as create_federated_secure_sum_bitwidth,
+)
+from tffc.tff.federated_language.factories import create_federated_select as create_federated_select
+from tffc.tff.federated_language.factories import create_federated_sum as create_federated_sum
+from tffc.tff.federated_language.factories import create_federated_unzip as create_federated_unzip
+from tffc.tff.federated_language.factories import create_federated_value as create_federated_value
+from tffc.tff.federated_language.factories import create_federated_zip as create_federated_zip
+from tffc.tff.federated_language.factories import create_identity as create_identity
+from tffc.tff.federated_language.factories import create_named_tuple as create_named_tuple
+from tffc.tff.federated_language.factories import create_sequence_map as create_sequence_map
+from tffc.tff.federated_language.factories import (
+    select_output_from_lambda as select_output_from_lambda,
+)
+from tffc.tff.federated_language.structures import infer_type as infer_type
+from tffc.tff.federated_language.structures import structure_with_type as structure_with_type
+from tffc.tff.federated_language.structures import to_structure_with_type as to_structure_with_type
+from tffc.tff.federated_language.structures import type_to_py_container as type_to_py_container
 from tffc.tff.federated_language.tracing import TraceResult as TraceResult
 from tffc.tff.federated_language.tracing import TracingProvider as TracingProvider
 from tffc.tff.federated_language.tracing import (
@@ -121,6 +156,23 @@ __all__ = [
     "contains_federated_types",
     "contains_no_unbound_references",
     "contains_tensor_types",
+    "create_federated_aggregate",
+    "create_federated_apply",
+    "create_federated_broadcast",
+    "create_federated_map",
+    "create_federated_map_all_equal",
+    "create_federated_map_or_apply",
+    "create_federated_mean",
+    "create_federated_secure_sum",
+    "create_federated_secure_sum_bitwidth",
+    "create_federated_select",
+    "create_federated_sum",
+    "create_federated_unzip",
+    "create_federated_value",
+    "create_federated_zip",
+    "create_identity",
+    "create_named_tuple",
+    "create_sequence_map",
     "find_aggregations_in_tree",
     "get_aggregation_intrinsics",
     "get_broadcast_intrinsics",
@@ -133,14 +185,18 @@ __all__ = [
     "is_single_integer_or_matches_structure",
     "preorder_types",
     "propagate_trace_context_task_factory",
+    "select_output_from_lambda",
     "set_no_default_context",
     "set_tracing_providers",
     "span",
+    "structure_with_type",
+    "to_structure_with_type",
     "trace",
     "transform_type_postorder",
     "type_contains",
     "type_contains_only",
     "type_count",
+    "type_to_py_container",
     "uri_to_placement_literal",
     "visit_postorder",
     "visit_preorder",

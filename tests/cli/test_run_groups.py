@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ def here(tmp_path: pathlib.Path) -> None:
     (tmp_path / "round.py").write_text(ROUND)
     (tmp_path / "data").mkdir()
     for number in range(6):
-        np.savez(tmp_path / "data" / f"c{number}.npz", **{"0": np.int32(number)})
-    np.savez(tmp_path / "first.npz", **{"0": np.int32(0)})
+        values: dict[str, Any] = {"0": np.int32(number)}
+        np.savez(tmp_path / "data" / f"c{number}.npz", **values)
+    first: dict[str, Any] = {"0": np.int32(0)}
+    np.savez(tmp_path / "first.npz", **first)
 
 
 def test_a_group_that_is_left_out_is_told(run: Run, tmp_path: pathlib.Path) -> None:

@@ -24,8 +24,8 @@ def gradients(parameters: Parameters, batch: Batch) -> Parameters:
     """The gradients of the mean squared error."""
     kernel, bias = parameters
     x, y = batch
-    error = 2 * (x @ kernel + bias - y) / len(x)
-    return [x.T @ error, np.sum(error, axis=0)]
+    error: np.ndarray = 2 * (x @ kernel + bias - y) / len(x)
+    return [x.T @ error, error.sum(axis=0)]
 
 
 def loss(parameters: Parameters, batch: Batch) -> float:
@@ -40,10 +40,8 @@ def size(client: Client) -> int:
 
 def weighted(values: Sequence[Parameters], weights: Sequence[float]) -> Parameters:
     """The weighted mean of parameters."""
-    return [
-        sum(w * each for w, each in zip(weights, part, strict=True)) / sum(weights)
-        for part in zip(*values, strict=True)
-    ]
+    parts = zip(*values, strict=True)
+    return [np.average(np.stack(part), axis=0, weights=weights) for part in parts]
 
 
 # Optimizers.

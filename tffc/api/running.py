@@ -23,7 +23,7 @@ from tffc.runtime.data.source import ClientSource
 from tffc.runtime.effects.consent import check_can_run, read_kinds
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import OFF, Batching
-from tffc.runtime.engines.groups import Groups
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.process import Process, check_beginning
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.engines.state import State, read_state, read_type
@@ -203,7 +203,7 @@ def run(
     )
 
 
-def _groups(process: Process, count: int | None, *, skip_bad_groups: bool) -> Groups | None:
+def _groups(process: Process, count: int | None, *, skip_bad_groups: bool) -> ClientGroups | None:
     """Return the groups that a run asks for, checked."""
     if count is None:
         if skip_bad_groups:
@@ -213,7 +213,7 @@ def _groups(process: Process, count: int | None, *, skip_bad_groups: bool) -> Gr
                 help="give groups=... with their number, or leave skip_bad_groups out",
             )
         return None
-    groups = Groups(count, skip_bad_groups)
+    groups = ClientGroups(count, skip_bad_groups)
     groups.check(process.bundle.form)
     return groups
 

@@ -28,7 +28,7 @@ from tffc.runtime.data.location import open_data, open_source, read_once
 from tffc.runtime.data.source import CheckedSource, check_all
 from tffc.runtime.engines.cores import share_cores
 from tffc.runtime.engines.engine import Batching
-from tffc.runtime.engines.groups import Groups
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.kind import (
     BATCHES,
     MASKED_SUMS,
@@ -115,7 +115,7 @@ def run(
         batches,
         masks_sums=secure_sums == "masked",
         shows_clients=show_clients,
-        groups=None if groups is None else Groups(groups, skip_bad_groups),
+        groups=None if groups is None else ClientGroups(groups, skip_bad_groups),
     )
     evaluation = None
     if evaluate_data is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tffc.deploy.beam import BEAM
 from tffc.deploy.ray import RAY
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching
-from tffc.runtime.engines.groups import Groups
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.kind import LOCAL, EngineChoice, EngineKind
 from tffc.support.errors import LanguageValueError
 from tffc.support.plugins import PluginGroup, PluginTable
@@ -31,7 +31,7 @@ def choose_engine(
     *,
     masks_sums: bool = False,
     shows_clients: bool = False,
-    groups: Groups | None = None,
+    groups: ClientGroups | None = None,
 ) -> EngineChoice:
     """Return the choice of an engine by its name, checked.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching
-from tffc.runtime.engines.groups import GroupedEngine, Groups
+from tffc.runtime.engines.groups import ClientGroups, GroupedEngine
 from tffc.support.errors import LanguageValueError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class EngineChoice:
     batching: Batching = ONE_A_CALL
     masks_sums: bool = False
     shows_clients: bool = False
-    groups: Groups | None = None
+    groups: ClientGroups | None = None
 
     def check(self, others: Iterable[EngineKind]) -> None:
         """Check that the engine can do what is asked for; errors name `others` that can.

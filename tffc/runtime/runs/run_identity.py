@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tffc.runtime.data.identity import SourceIdentity, source_differences
-from tffc.runtime.engines.groups import Groups
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling
 
@@ -29,7 +29,7 @@ class RunIdentity:
     sampling: Sampling
     skip_bad_clients: bool
     source: SourceIdentity
-    groups: Groups | None = None
+    groups: ClientGroups | None = None
 
     @classmethod
     def of(
@@ -39,7 +39,7 @@ class RunIdentity:
         source: SourceIdentity,
         *,
         skip_bad_clients: bool,
-        groups: Groups | None = None,
+        groups: ClientGroups | None = None,
     ) -> RunIdentity:
         """Return the identity of a run of a process."""
         form, digests = process.bundle.form, process.digests

@@ -62,9 +62,10 @@ def load_tensorflow() -> TensorFlow:
 
 def is_installed() -> bool:
     """Return whether TensorFlow is loaded, or is there to be loaded; this does not load it."""
-    if "tensorflow" in sys.modules:
+    modules: dict[str, object] = dict(sys.modules)
+    if "tensorflow" in modules:
         # Python's mark for a module that may not be imported is None.
-        return isinstance(sys.modules["tensorflow"], ModuleType)
+        return modules["tensorflow"] is not None
     return importlib.machinery.PathFinder.find_spec("tensorflow") is not None
 
 

@@ -6,13 +6,16 @@ import dataclasses
 from collections.abc import Iterator
 
 from tffc.runtime.data.source import ClientSource, Progress, no_progress
+from tffc.runtime.engines.buffered import Buffering, run_buffered
 from tffc.runtime.engines.client_states import ClientStates
+from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import Deliver, Engine
 from tffc.runtime.engines.evaluation import Evaluation
 from tffc.runtime.engines.kind import EngineChoice
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import ALL, Round, Sampling, run_rounds
 from tffc.runtime.engines.state import State
+from tffc.runtime.runs.run_identity import Timing
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -22,6 +25,8 @@ class RunPlan:
     Rounds of `process` run on `engine` with the clients of `source`, a sample of them in each
     round. The state is evaluated as `evaluation` says.  With `skip_bad_clients`, clients whose data
     cannot be read are left out; a round that would aggregate fewer than `least_clients` is refused.
+    With `buffering`, a round is a step of the server after some contributions; `delays` is the
+    model of simulated time.
     """
 
     process: Process
@@ -31,6 +36,24 @@ class RunPlan:
     evaluation: Evaluation | None = None
     skip_bad_clients: bool = False
     least_clients: int = 0
+    buffering: Buffering | None = None
+    delays: Delays | None = None
+
+    @property
+    def timing(self) -> Timing | None:
+        """How rounds are buffered and simulated; None if they are not."""
+        text = self.delays and self.delays.text
+        return Timing(self.buffering, text) if self.buffering or text else None
+
+    def check(self) -> None:
+        """Check that rounds may be buffered as they are to be.
+
+        Raises:
+          TffcError: they may not; see `run_buffered`.
+        """
+        if self.buffering is not None:
+            self.buffering.check(len(self.source.clients), self.least_clients)
+            self.process.buffered_steps  # noqa: B018 (it is refused here)
 
     def run(
         self,
@@ -46,6 +69,20 @@ class RunPlan:
         Raises:
           TffcError: as `run_rounds` does.
         """
+        if self.buffering is not None:
+            return run_buffered(
+                engine,
+                state,
+                self.source,
+                rounds,
+                self.buffering,
+                self.sampling.seed,
+                delays=self.delays,
+                skip_bad_clients=self.skip_bad_clients,
+                progress=progress,
+                evaluation=self.evaluation,
+                least_clients=self.least_clients,
+            )
         return run_rounds(
             engine,
             state,
@@ -58,6 +95,7 @@ class RunPlan:
             evaluation=self.evaluation,
             least_clients=self.least_clients,
             client_states=client_states,
+            delays=self.delays,
         )
 
 

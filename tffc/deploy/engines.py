@@ -30,6 +30,8 @@ def choose_engine(
     *,
     masks_sums: bool = False,
     shows_clients: bool = False,
+    buffers: bool = False,
+    simulates: bool = False,
 ) -> EngineChoice:
     """Return the choice of an engine by its name, checked.
 
@@ -44,6 +46,8 @@ def choose_engine(
         batching,
         masks_sums=masks_sums,
         shows_clients=shows_clients,
+        buffers=buffers,
+        simulates=simulates,
     )
     choice.check(ENGINES.own.values())
     return choice

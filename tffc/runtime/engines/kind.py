@@ -25,7 +25,8 @@ class EngineKind:
     It is told a number of workers if it `takes_workers`.  If it `measures_batches`, it can choose
     their size by measuring, and takes a device for them.  It can mask secure sums between the
     clients of a round if it `masks_sums`, and show what clients' code prints, and its errors, if it
-    `shows_clients`.  `options` describes options of its own, and `workers_option` is the one for
+    `shows_clients`.  It runs buffered rounds if it `buffers`, and in simulated time if it
+    `simulates`.  `options` describes options of its own, and `workers_option` is the one for
     the number of workers, with {} for the number.  `packages` maps the import names of the packages
     that it needs to their titles; `extra` of tffc installs them.
 
@@ -39,6 +40,8 @@ class EngineKind:
     measures_batches: bool = False
     masks_sums: bool = False
     shows_clients: bool = False
+    buffers: bool = False
+    simulates: bool = False
     options: str | None = None
     workers_option: str | None = None
     packages: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
@@ -66,7 +69,8 @@ class EngineKind:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """An engine and its settings, which are as `tffc.run` describes them."""
+    """An engine and its settings, which are as `tffc.run` describes them; `buffers` and `simulates`
+    say that its rounds are buffered, and by a model of delays."""
 
     kind: EngineKind
     workers: int | None = None
@@ -74,6 +78,8 @@ class EngineChoice:
     batching: Batching = ONE_A_CALL
     masks_sums: bool = False
     shows_clients: bool = False
+    buffers: bool = False
+    simulates: bool = False
 
     def check(self, others: Iterable[EngineKind]) -> None:
         """Check that the engine can do what is asked for; errors name `others` that can.
@@ -150,7 +156,19 @@ SHOWN_CLIENTS = Ability(
     "shows nothing of clients",
     "do without",
 )
-ABILITIES = (WORKERS, BATCHES, OPTIONS, MASKED_SUMS, SHOWN_CLIENTS)
+BUFFERS = Ability(
+    lambda kind: kind.buffers,
+    lambda choice: choice.buffers,
+    "runs no buffered rounds",
+    "run whole rounds",
+)
+SIMULATED_TIME = Ability(
+    lambda kind: kind.simulates,
+    lambda choice: choice.simulates,
+    "runs buffered rounds in real time, without a model of delays",
+    "give no delays",
+)
+ABILITIES = (WORKERS, BATCHES, OPTIONS, MASKED_SUMS, SHOWN_CLIENTS, BUFFERS, SIMULATED_TIME)
 
 
 def _local_engine() -> Callable[..., ExplainsSpeed]:
@@ -167,5 +185,7 @@ LOCAL = EngineKind(
     measures_batches=True,
     masks_sums=True,
     shows_clients=True,
+    buffers=True,
+    simulates=True,
 )
 """The engine in this process."""

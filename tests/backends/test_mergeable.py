@@ -39,8 +39,9 @@ STATE, DATA = tff.types.at_server(np.int32), tff.types.at_clients(np.int32)
 INTS, PAIR = "{int32}@CLIENTS", "<int32,int32[2]>"
 
 
-def mergeable(program: Any, **options: bool) -> MergeableForm:
-    form = compile_form(getattr(program, "node", program), "mergeable", **options)
+def mergeable(program: Any, *, allow_impure_duplicates: bool = False) -> MergeableForm:
+    node = getattr(program, "node", program)
+    form = compile_form(node, "mergeable", allow_impure_duplicates=allow_impure_duplicates)
     assert isinstance(form, MergeableForm)
     return form
 
@@ -191,6 +192,14 @@ def test_sums_wrap_around_and_come_back() -> None:
     form = mergeable(program)
     for sizes in groupings(3):
         assert in_groups(form, 0, clients, sizes)[1] == most
+
+
+def test_sums_of_a_group_may_become_infinite() -> None:
+    # In the order of the clients no sum leaves the range of float32, but that of the last two does.
+    form = mergeable(reduced("federated_sum", "float32"))
+    clients = [np.float32(number) for number in (-3e38, 3e38, 3e38)]
+    assert in_groups(form, 0, clients, (3,))[1] == clients[1]
+    assert np.isinf(in_groups(form, 0, clients, (1, 2))[1])
 
 
 def test_a_group_of_nobody_has_no_sum_of_unknown_shape() -> None:

@@ -242,6 +242,14 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             f"{RUN} --seed 1": "--seed selects the sampled clients: add --clients-per-round K"
         },
         "skip_bad_clients": ALWAYS,
+        "groups": {
+            f"{RUN} --groups 2": "'--groups' has no effect: only the form mergeable has groups of "
+            "clients"
+        },
+        "skip_bad_groups": {
+            f"{RUN} --form mergeable --skip-bad-groups": "'--skip-bad-groups' has no effect: there "
+            "are no groups: add --groups N"
+        },
         "buffer": {
             f"{RUN} --buffer 2 --in-flight 2 --engine beam": "'--buffer' has no effect: the engine "
             "beam runs no buffered rounds",

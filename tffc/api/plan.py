@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from tffc.runtime.data.source import ClientSource, Progress, no_progress
 from tffc.runtime.engines.buffered import Buffering, run_buffered
 from tffc.runtime.engines.client_states import ClientStates
-from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import Deliver, Engine
 from tffc.runtime.engines.evaluation import Evaluation
 from tffc.runtime.engines.kind import EngineChoice
@@ -25,8 +24,6 @@ class RunPlan:
     Rounds of `process` run on `engine` with the clients of `source`, a sample of them in each
     round. The state is evaluated as `evaluation` says.  With `skip_bad_clients`, clients whose data
     cannot be read are left out; a round that would aggregate fewer than `least_clients` is refused.
-    With `buffering`, a round is a step of the server after some contributions; `delays` is the
-    model of simulated time.
     """
 
     process: Process
@@ -36,13 +33,16 @@ class RunPlan:
     evaluation: Evaluation | None = None
     skip_bad_clients: bool = False
     least_clients: int = 0
-    buffering: Buffering | None = None
-    delays: Delays | None = None
+
+    @property
+    def buffering(self) -> Buffering | None:
+        """How rounds are buffered: each is a step of the server after some contributions."""
+        return self.engine.buffering
 
     @property
     def timing(self) -> Timing | None:
         """How rounds are buffered and simulated; None if they are not."""
-        text = self.delays and self.delays.text
+        text = self.engine.delays and self.engine.delays.text
         return Timing(self.buffering, text) if self.buffering or text else None
 
     def check(self) -> None:
@@ -77,7 +77,7 @@ class RunPlan:
                 rounds,
                 self.buffering,
                 self.sampling.seed,
-                delays=self.delays,
+                delays=self.engine.delays,
                 skip_bad_clients=self.skip_bad_clients,
                 progress=progress,
                 evaluation=self.evaluation,
@@ -95,7 +95,7 @@ class RunPlan:
             evaluation=self.evaluation,
             least_clients=self.least_clients,
             client_states=client_states,
-            delays=self.delays,
+            delays=self.engine.delays,
         )
 
 
@@ -108,5 +108,5 @@ def evaluation_of(
       LanguageValueError: `every` is not positive.
       FormError: the round's output is at the clients.
     """
-    on = dataclasses.replace(engine, masks_sums=False).engine(process)
+    on = dataclasses.replace(engine, masks_sums=False, groups=None, buffering=None).engine(process)
     return Evaluation(on, source, every, least_clients)

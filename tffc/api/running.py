@@ -25,6 +25,7 @@ from tffc.runtime.engines.buffered import Buffering
 from tffc.runtime.engines.delays import DelayFunction, Delays
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import OFF, Batching
+from tffc.runtime.engines.groups import Groups
 from tffc.runtime.engines.process import Process, check_beginning
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.engines.state import State, read_state, read_type
@@ -75,6 +76,8 @@ def run(
     resume: bool = False,
     track: str | Sequence[str] = (),
     skip_bad_clients: bool = False,
+    groups: int | None = None,
+    skip_bad_groups: bool = False,
     buffer: int | None = None,
     in_flight: int | None = None,
     max_age: int | None = None,
@@ -116,15 +119,19 @@ def run(
     output is the `evaluation` of the round that is yielded.  `allow_effects` are the side effects
     that bundles and programs in files may have, as for `load`.
 
+    With `groups`, the clients of each round come in that many groups, in order, and the results of
+    groups are merged; the form is then to be "mergeable".  With `skip_bad_groups`, a group that
+    fails is left out of its round, with a warning.
+
     With `buffer`, rounds are buffered, which the program has to allow with `tffc.buffered`:
     `in_flight` clients work on the state that they were given, and after `buffer` contributions the
     server steps, which ends a round.  Contributions older than `max_age` steps are dropped.
     `delays` is a model of how long clients take, such as "lognormal:10,0.5+stragglers:0.1,8", or a
     function of the client's name and the number of its start; rounds then have `simulated` seconds.
 
-    A round or evaluation of fewer than `least_clients` clients is refused.  Unless `show_clients`
-    is set, which is for debugging on one's own machine, clients' code does not print, and its
-    errors leave out what may be clients' values.
+    A round, a group or an evaluation of fewer than `least_clients` clients is refused.  Unless
+    `show_clients` is set, which is for debugging on one's own machine, clients' code does not
+    print, and its errors leave out what may be clients' values.
 
     Raises:
       TffcError: the program, the data or a step is refused; see the classes in
@@ -141,9 +148,7 @@ def run(
             help="give out=... with the folder, and no state, or leave resume out",
         )
     buffering = _buffering(buffer, in_flight, max_age)
-    if buffering is not None:
-        _check_fits_buffer(clients_per_round, batching, resume=resume)
-    model = Delays.of(delays)
+    _check_fits(buffering, clients_per_round, batching, groups, resume=resume)
     kinds = _trackers(track, out)
     name = os.fspath(program) if is_path(program) else getattr(program, "name", "") or IN_PYTHON
     sources: list[ClientSource] = []
@@ -160,8 +165,9 @@ def run(
         engine_options,
         Batching.parse(batching, device),
         shows_clients=show_clients,
-        buffers=buffering is not None,
-        simulates=buffering is not None and model is not None,
+        groups=_groups(process, groups, skip_bad_groups=skip_bad_groups),
+        buffering=buffering,
+        delays=Delays.of(delays),
     )
     if (evaluate is None) != (evaluate_data is None):
         raise LanguageValueError(
@@ -184,8 +190,6 @@ def run(
         evaluation,
         skip_bad_clients=skip_bad_clients,
         least_clients=least_clients,
-        buffering=buffering,
-        delays=model,
     )
     plan.check()
     first = state_of(process, state)
@@ -216,6 +220,21 @@ def run(
     )
 
 
+def _groups(process: Process, count: int | None, *, skip_bad_groups: bool) -> Groups | None:
+    """Return the groups that a run asks for, checked."""
+    if count is None:
+        if skip_bad_groups:
+            raise LanguageValueError(
+                "E706",
+                "there are no groups of clients that could be left out",
+                help="give groups=... with their number, or leave skip_bad_groups out",
+            )
+        return None
+    groups = Groups(count, skip_bad_groups)
+    groups.check(process.bundle.form)
+    return groups
+
+
 def _buffering(size: int | None, in_flight: int | None, max_age: int | None) -> Buffering | None:
     """Return how a run is to be buffered, checked; None for whole rounds."""
     if size is not None and in_flight is not None:
@@ -229,11 +248,21 @@ def _buffering(size: int | None, in_flight: int | None, max_age: int | None) -> 
     )
 
 
-def _check_fits_buffer(clients: int | None, batching: str | int, *, resume: bool) -> None:
-    """Check that nothing is asked for that buffered runs do not have."""
+def _check_fits(
+    buffering: Buffering | None,
+    clients: int | None,
+    batching: str | int,
+    groups: int | None,
+    *,
+    resume: bool,
+) -> None:
+    """Check that nothing is asked for that buffered runs do not have, if a run is one."""
+    if buffering is None:
+        return
     for is_asked_for, what, instead in (
         (clients is not None, "samples no clients for a round", "in_flight for clients_per_round"),
         (batching not in (OFF, 1), "computes one client a call", "no batching"),
+        (groups is not None, "merges single clients, not groups", "no groups"),
         (resume, "cannot be resumed: its clients in flight are lost", "state=FOLDER for resume"),
     ):
         if is_asked_for:

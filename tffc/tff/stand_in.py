@@ -51,7 +51,8 @@ class StandIn(ModuleType):
     def __dir__(self) -> list[str]:
         homes = self.__homes.items()
         names_of_homes = [names or dir(importlib.import_module(home)) for home, names in homes]
-        return sorted({*super().__dir__(), *itertools.chain(*names_of_homes)})
+        public = (name for name in itertools.chain(*names_of_homes) if not name.startswith("_"))
+        return sorted({*super().__dir__(), *public})
 
 
 class Mirror(ModuleType):

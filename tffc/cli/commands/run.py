@@ -118,6 +118,18 @@ from tffc.runtime.tracking.table import TRACKERS
     help="Leave out clients whose data cannot be read, instead of failing.",
 )
 @click.option(
+    "--groups",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Run each round in so many groups of clients, and merge their results; for the form "
+    "mergeable.",
+)
+@click.option(
+    "--skip-bad-groups",
+    is_flag=True,
+    help="Leave out groups that fail, instead of failing their round.",
+)
+@click.option(
     "--buffer",
     metavar="K",
     type=click.IntRange(1),
@@ -146,7 +158,7 @@ from tffc.runtime.tracking.table import TRACKERS
     metavar="N",
     default=0,
     type=click.IntRange(0),
-    help="Refuse rounds and evaluations that would aggregate fewer clients.",
+    help="Refuse rounds, groups and evaluations that would aggregate fewer clients.",
 )
 @click.option(
     "--show-clients",

@@ -7,10 +7,13 @@ import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching
+from tffc.runtime.engines.groups import GroupedEngine, Groups
 from tffc.support.errors import LanguageValueError, MissingExtraError
 
 if TYPE_CHECKING:
+    from tffc.runtime.engines.buffered import Buffering
     from tffc.runtime.engines.engine import ExplainsSpeed
     from tffc.runtime.engines.process import Process
 
@@ -69,8 +72,8 @@ class EngineKind:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """An engine and its settings, which are as `tffc.run` describes them; `buffers` and `simulates`
-    say that its rounds are buffered, and by a model of delays."""
+    """An engine and its settings, which are as `tffc.run` describes them; `buffering` says
+    how its rounds are buffered, and `delays` is the model of simulated time."""
 
     kind: EngineKind
     workers: int | None = None
@@ -78,8 +81,9 @@ class EngineChoice:
     batching: Batching = ONE_A_CALL
     masks_sums: bool = False
     shows_clients: bool = False
-    buffers: bool = False
-    simulates: bool = False
+    groups: Groups | None = None
+    buffering: Buffering | None = None
+    delays: Delays | None = None
 
     def check(self, others: Iterable[EngineKind]) -> None:
         """Check that the engine can do what is asked for; errors name `others` that can.
@@ -102,7 +106,16 @@ class EngineChoice:
         self.kind.check_installed()
 
     def engine(self, process: Process) -> ExplainsSpeed:
-        """Return the engine for a process."""
+        """Return the engine for a process.
+
+        Raises:
+          LanguageValueError: its clients are to come in groups, and its form has none.
+        """
+        if self.groups is not None:
+            return GroupedEngine(process, self.groups, self._engine)
+        return self._engine(process)
+
+    def _engine(self, process: Process) -> ExplainsSpeed:
         settings: dict[str, Any] = {}
         if self.kind.takes_workers:
             settings["workers"] = self.workers
@@ -158,13 +171,13 @@ SHOWN_CLIENTS = Ability(
 )
 BUFFERS = Ability(
     lambda kind: kind.buffers,
-    lambda choice: choice.buffers,
+    lambda choice: choice.buffering is not None,
     "runs no buffered rounds",
     "run whole rounds",
 )
 SIMULATED_TIME = Ability(
     lambda kind: kind.simulates,
-    lambda choice: choice.simulates,
+    lambda choice: choice.buffering is not None and choice.delays is not None,
     "runs buffered rounds in real time, without a model of delays",
     "give no delays",
 )

@@ -46,9 +46,10 @@ class Round:
     """A finished round.
 
     It has its number, the clients that took part and those left out, the state after the round, the
-    server output, the result of an evaluation if there was one, the time that was spent, and the
-    states of all clients after the round, if they keep any.  `simulated` are the seconds that it
-    took by a model of delays; `contributions` tells of those that a buffered round has merged.
+    server output, the result of an evaluation if there was one, the time that was spent, the states
+    of all clients after the round, if they keep any, and a line for each group of clients that was
+    left out.  `simulated` are the seconds that it took by a model of delays; `contributions` tells
+    of those that a buffered round has merged.
     """
 
     number: int
@@ -59,6 +60,7 @@ class Round:
     evaluation: Any = None
     spent: Spent = dataclasses.field(default_factory=Spent, compare=False)
     client_states: ClientStates | None = dataclasses.field(default=None, compare=False)
+    lost: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     contributions: Contributions | None = None
     simulated: float | None = None
 
@@ -153,6 +155,7 @@ def run_rounds(
             measured,
             spent,
             client_states,
+            outcome.lost,
             simulated=delays and delays.of_round(sampling.seed, number, names),
         )
 

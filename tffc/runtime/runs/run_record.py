@@ -15,9 +15,10 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from tffc.runtime.data.identity import SourceIdentity, file_digest
+from tffc.runtime.engines.groups import Groups
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.runs.metrics_file import Extent
-from tffc.runtime.runs.run_identity import TIMING, RunIdentity, Timing
+from tffc.runtime.runs.run_identity import GROUPS, TIMING, RunIdentity, Timing
 from tffc.support.errors import DataError, reader
 from tffc.support.files.reading import read_regular
 from tffc.support.files.strict_json import (
@@ -126,6 +127,7 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
         Sampling(record["clients_per_round"], record["seed"]),
         record["skip_bad_clients"],
         SourceIdentity(**source),
+        Groups(**record[GROUPS]) if GROUPS in record else None,
         timing=Timing.from_json(record[TIMING]) if TIMING in record else None,
     )
     metrics = Extent(record["metrics"]["bytes"], record["metrics"]["sha256"])
@@ -299,6 +301,13 @@ _BUFFERING: _Shapes = {
 
 _MAY_BE: _Shapes = {
     ORIGIN: _is_origin,
+    GROUPS: lambda value: _is_object(
+        value,
+        {
+            "count": lambda count: is_count(count) and count > 0,
+            "skip_bad": lambda skips: isinstance(skips, bool),
+        },
+    ),
     TIMING: lambda value: _is_object(
         value,
         {

@@ -6,6 +6,52 @@ import importlib
 from typing import Any
 
 import tffc
+from tffc.tff.federated_language import type_messages as type_messages  # types get them
+from tffc.tff.federated_language.array import Array as Array
+from tffc.tff.federated_language.array import from_proto as array_from_proto
+from tffc.tff.federated_language.array import from_proto_content as array_from_proto_content
+from tffc.tff.federated_language.array import is_compatible_dtype as array_is_compatible_dtype
+from tffc.tff.federated_language.array import is_compatible_shape as array_is_compatible_shape
+from tffc.tff.federated_language.array import to_proto as array_to_proto
+from tffc.tff.federated_language.array import to_proto_content as array_to_proto_content
+from tffc.tff.federated_language.dtypes import can_cast as can_cast_dtype
+from tffc.tff.federated_language.dtypes import from_proto as dtype_from_proto
+from tffc.tff.federated_language.dtypes import infer_dtype as infer_dtype
+from tffc.tff.federated_language.dtypes import is_valid_dtype as is_valid_dtype
+from tffc.tff.federated_language.dtypes import to_proto as dtype_to_proto
+from tffc.tff.federated_language.serializable import Serializable as Serializable
+from tffc.tff.federated_language.shapes import ArrayShape as ArrayShape
+from tffc.tff.federated_language.shapes import from_proto as array_shape_from_proto
+from tffc.tff.federated_language.shapes import is_compatible_with as array_shape_is_compatible_with
+from tffc.tff.federated_language.shapes import (
+    is_shape_fully_defined as array_shape_is_fully_defined,
+)
+from tffc.tff.federated_language.shapes import is_shape_scalar as array_shape_is_scalar
+from tffc.tff.federated_language.shapes import num_elements_in_shape as num_elements_in_array_shape
+from tffc.tff.federated_language.shapes import to_proto as array_shape_to_proto
+
+__all__ = [  # those that tffc itself has under other names or not at all
+    "Array",
+    "ArrayShape",
+    "Serializable",
+    "array_from_proto",
+    "array_from_proto_content",
+    "array_is_compatible_dtype",
+    "array_is_compatible_shape",
+    "array_shape_from_proto",
+    "array_shape_is_compatible_with",
+    "array_shape_is_fully_defined",
+    "array_shape_is_scalar",
+    "array_shape_to_proto",
+    "array_to_proto",
+    "array_to_proto_content",
+    "can_cast_dtype",
+    "dtype_from_proto",
+    "dtype_to_proto",
+    "infer_dtype",
+    "is_valid_dtype",
+    "num_elements_in_array_shape",
+]
 
 NAMES = frozenset(
     {

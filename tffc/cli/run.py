@@ -26,11 +26,14 @@ from tffc.deploy.engines import ENGINES, choose_engine
 from tffc.language.types import Type
 from tffc.runtime.data.location import open_data, open_source, read_once
 from tffc.runtime.data.source import CheckedSource, check_all
+from tffc.runtime.engines.buffered import Buffering
 from tffc.runtime.engines.cores import share_cores
+from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import Batching
 from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.kind import (
     BATCHES,
+    BUFFERS,
     MASKED_SUMS,
     OPTIONS,
     SHOWN_CLIENTS,
@@ -57,6 +60,10 @@ def run(
     skip_bad_clients: bool,
     groups: int | None,
     skip_bad_groups: bool,
+    buffer: int | None,
+    in_flight: int | None,
+    max_age: int | None,
+    delays: str | None,
     least_clients: int,
     show_clients: bool,
     engine: str,
@@ -74,7 +81,9 @@ def run(
     **options: Any,
 ) -> None:
     """Run rounds, print the output of each, and save what the options ask for."""
-    _check_options(clients_per_round, seed, evaluate, evaluate_data, every)
+    timed = buffer is not None or delays is not None
+    _check_options(None if timed else seed, clients_per_round, evaluate, evaluate_data, every)
+    buffering = _buffering(buffer, in_flight, max_age)
     if groups is None:
         refuse_without_effect("there are no groups: add --groups N", "skip_bad_groups")
     batches = Batching.parse(batching, device)
@@ -115,7 +124,13 @@ def run(
         batches,
         masks_sums=secure_sums == "masked",
         shows_clients=show_clients,
+<<<<<<< HEAD
         groups=None if groups is None else ClientGroups(groups, skip_bad_groups),
+=======
+        groups=None if groups is None else Groups(groups, skip_bad_groups),
+        buffering=buffering,
+        delays=None if delays is None else Delays.parse(delays),
+>>>>>>> async
     )
     evaluation = None
     if evaluate_data is not None:
@@ -133,6 +148,7 @@ def run(
         skip_bad_clients=skip_bad_clients,
         least_clients=least_clients,
     )
+    plan.check()
     outputs = RunOutputs(runnables[""].name, process, evaluation and evaluation.output_type, saving)
     with _telling_how_it_ended(outputs, kind):
         state = outputs.begin(
@@ -140,6 +156,7 @@ def run(
             plan.sampling,
             skip_bad_clients=skip_bad_clients,
             groups=plan.engine.groups,
+            timing=plan.timing,
         )
         rounds = max(0, rounds - state.rounds) if saving.resume else rounds
         _run(plan, state, rounds, outputs, explain_speed=explain_speed)
@@ -151,7 +168,10 @@ def _run(
     """Run rounds of a plan from a state on, with their outputs."""
     last = state.rounds + rounds
     evaluated_type = plan.evaluation and plan.evaluation.output_type
-    table = RoundTable(last, plan.process.output_type, evaluated_type)
+    is_simulated = plan.engine.delays is not None or plan.buffering is not None
+    is_simulated &= plan.buffering is None or plan.engine.kind.simulates
+    columns = ["simulated"] * is_simulated + ["age"] * (plan.buffering is not None)
+    table = RoundTable(last, plan.process.output_type, evaluated_type, columns)
     batching = outputs.with_known(plan.engine.batching)
     engine = dataclasses.replace(plan.engine, batching=batching).engine(plan.process)
     progress = show_rounds(state.rounds + 1, last)
@@ -222,9 +242,30 @@ def _open_source(data: str, type: Type, pack: pathlib.Path | None) -> CheckedSou
     return packed_beside(opened, type, pack, step("packing", "clients"))
 
 
+def _buffering(size: int | None, in_flight: int | None, max_age: int | None) -> Buffering | None:
+    """Return how rounds are to be buffered; check that no option is without effect."""
+    if size is None:
+        refuse_without_effect("rounds are not buffered: add --buffer K", "in_flight", "max_age")
+        return None
+    if in_flight is None:
+        raise click.UsageError("--buffer needs --in-flight M, the clients that work at a time")
+    refuse_without_effect(
+        "buffered rounds sample no clients: --in-flight says how many work", "clients_per_round"
+    )
+    refuse_without_effect("buffered rounds compute one client a call", "batching", "device")
+    refuse_without_effect("buffered rounds merge single clients", "groups", "skip_bad_groups")
+    refuse_without_effect("buffered rounds have no secure sums", "secure_sums")
+    refuse_without_effect(
+        "a buffered run cannot be resumed, for its clients in flight are lost: begin another with "
+        "--continue-from",
+        "resume",
+    )
+    return Buffering(size, in_flight, max_age)
+
+
 def _check_options(
-    clients_per_round: int | None,
     seed: int | None,
+    clients_per_round: int | None,
     evaluate: str | None,
     evaluate_data: str | None,
     every: int | None,
@@ -262,6 +303,7 @@ OPTION_OF = {
     MASKED_SUMS: "secure_sums",
     SHOWN_CLIENTS: "show_clients",
     OPTIONS: "engine_options",
+    BUFFERS: "buffer",
 }
 """The option that asks for each ability of engines."""
 

@@ -34,7 +34,7 @@ from tffc.runtime.runs.plot import plot
 from tffc.runtime.runs.report import RunReport, read_report
 from tffc.runtime.runs.report_page import report_page
 from tffc.runtime.runs.run_folder import RunFolder
-from tffc.runtime.runs.run_identity import RunIdentity
+from tffc.runtime.runs.run_identity import RunIdentity, Timing
 from tffc.runtime.tracking.kind import Ending, RunFacts, TrackerKind
 from tffc.runtime.tracking.table import TENSORBOARD, TRACKERS
 from tffc.runtime.tracking.tracking import Tracking, parameters
@@ -167,7 +167,12 @@ class RunOutputs:
         sampling: Sampling,
         *,
         skip_bad_clients: bool,
+<<<<<<< HEAD
         groups: ClientGroups | None = None,
+=======
+        groups: Groups | None = None,
+        timing: Timing | None = None,
+>>>>>>> async
     ) -> State:
         """Lock the folder of the run, and return the state to continue from.
 
@@ -185,6 +190,7 @@ class RunOutputs:
                 source_identity(source),
                 skip_bad_clients=skip_bad_clients,
                 groups=groups,
+                timing=timing,
             )
         if self._folder is not None and self._identity is not None:
             state = self._folder.begin(

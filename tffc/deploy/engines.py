@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from tffc.deploy.beam import BEAM
 from tffc.deploy.ray import RAY
+from tffc.runtime.engines.buffered import Buffering
+from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching
 from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.kind import LOCAL, EngineChoice, EngineKind
@@ -31,7 +33,13 @@ def choose_engine(
     *,
     masks_sums: bool = False,
     shows_clients: bool = False,
+<<<<<<< HEAD
     groups: ClientGroups | None = None,
+=======
+    groups: Groups | None = None,
+    buffering: Buffering | None = None,
+    delays: Delays | None = None,
+>>>>>>> async
 ) -> EngineChoice:
     """Return the choice of an engine by its name, checked.
 
@@ -47,6 +55,8 @@ def choose_engine(
         masks_sums=masks_sums,
         shows_clients=shows_clients,
         groups=groups,
+        buffering=buffering,
+        delays=delays,
     )
     choice.check(ENGINES.own.values())
     return choice

@@ -264,6 +264,7 @@ def _identity(report: RunReport) -> list[str]:
         if identity.skip_bad_clients
         else "fails its round",
         **_groups(identity),
+        **({} if identity.timing is None else {"time": _text(str(identity.timing))}),
         "data": _text(
             f"{source.kind}, {len(source.clients):,} clients, {len(source.files):,} files"
             + (f"; {options}" if options else "")

@@ -11,25 +11,68 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tffc.runtime.data.identity import SourceIdentity, source_differences
+<<<<<<< HEAD
 from tffc.runtime.engines.groups import ClientGroups
+=======
+from tffc.runtime.engines.buffered import Buffering
+from tffc.runtime.engines.groups import Groups
+>>>>>>> async
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling
 
 GROUPS = "groups"
 """The key of the groups in the record of a run."""
 
+TIMING = "timing"
+"""The key of `Timing` in the record of a run that has one."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Timing:
+    """How rounds are buffered, and the text of the model of delays; None for what there is not."""
+
+    buffering: Buffering | None
+    delays: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        buffering = None if self.buffering is None else dataclasses.asdict(self.buffering)
+        return {"buffering": buffering, "delays": self.delays}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Timing:
+        """Return it from a JSON object that was checked."""
+        buffering = fields["buffering"]
+        return cls(None if buffering is None else Buffering(**buffering), fields["delays"])
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        if self.buffering is not None:
+            parts.append(f"a buffer of {self.buffering.size}, {self.buffering.in_flight} in flight")
+            if self.buffering.max_age is not None:
+                parts.append(f"ages up to {self.buffering.max_age}")
+        if self.delays is not None:
+            parts.append(f"delays {self.delays}")
+        return ", ".join(parts)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """The form, the SHA-256 of each program of the bundle, the sampling, the source, and the groups
-    of each round's clients, if there are any."""
+    """The form, the SHA-256 of each program of the bundle, the sampling, the source, the groups of
+    each round's clients, if there are any, and how rounds are buffered and simulated, if they are.
+    """
 
     form: str
     programs: Mapping[str, str]
     sampling: Sampling
     skip_bad_clients: bool
     source: SourceIdentity
+<<<<<<< HEAD
     groups: ClientGroups | None = None
+=======
+    groups: Groups | None = None
+    timing: Timing | None = None
+>>>>>>> async
 
     @classmethod
     def of(
@@ -39,11 +82,16 @@ class RunIdentity:
         source: SourceIdentity,
         *,
         skip_bad_clients: bool,
+<<<<<<< HEAD
         groups: ClientGroups | None = None,
+=======
+        groups: Groups | None = None,
+        timing: Timing | None = None,
+>>>>>>> async
     ) -> RunIdentity:
         """Return the identity of a run of a process."""
         form, digests = process.bundle.form, process.digests
-        return cls(form, digests, sampling, skip_bad_clients, source, groups)
+        return cls(form, digests, sampling, skip_bad_clients, source, groups, timing)
 
     def as_json(self) -> dict[str, Any]:
         """Return the identity as a JSON object, without the source."""
@@ -54,6 +102,7 @@ class RunIdentity:
             "seed": self.sampling.seed,
             "skip_bad_clients": self.skip_bad_clients,
             **({} if self.groups is None else {GROUPS: dataclasses.asdict(self.groups)}),
+            **({} if self.timing is None else {TIMING: self.timing.as_json()}),
         }
 
 
@@ -89,6 +138,10 @@ def _sampling(begun: RunIdentity, now: RunIdentity) -> Iterable[str]:
         )
     if begun.groups != now.groups:
         yield f"its clients come in {_groups(begun)}, and here in {_groups(now)}"
+
+    if begun.timing != now.timing:
+        nothing = "no buffer and no delays"
+        yield f"it has {begun.timing or nothing}, and here {now.timing or nothing}"
 
 
 def _groups(identity: RunIdentity) -> str:

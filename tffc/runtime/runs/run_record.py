@@ -18,7 +18,7 @@ from tffc.runtime.data.identity import SourceIdentity, file_digest
 from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.runs.metrics_file import Extent
-from tffc.runtime.runs.run_identity import GROUPS, RunIdentity
+from tffc.runtime.runs.run_identity import GROUPS, TIMING, RunIdentity, Timing
 from tffc.support.errors import DataError, reader
 from tffc.support.files.reading import read_regular
 from tffc.support.files.strict_json import (
@@ -128,6 +128,7 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
         record["skip_bad_clients"],
         SourceIdentity(**source),
         ClientGroups(**record[GROUPS]) if GROUPS in record else None,
+        timing=Timing.from_json(record[TIMING]) if TIMING in record else None,
     )
     metrics = Extent(record["metrics"]["bytes"], record["metrics"]["sha256"])
     state = record["state"] and record["state"]["sha256"]
@@ -292,6 +293,12 @@ _RUN: _Shapes = {
     "metrics": lambda value: _is_object(value, {"bytes": is_count, "sha256": _is_digest}),
 }
 
+_BUFFERING: _Shapes = {
+    "size": lambda value: is_count(value) and value > 0,
+    "in_flight": lambda value: is_count(value) and value > 0,
+    "max_age": lambda value: value is None or is_count(value),
+}
+
 _MAY_BE: _Shapes = {
     ORIGIN: _is_origin,
     GROUPS: lambda value: _is_object(
@@ -299,6 +306,13 @@ _MAY_BE: _Shapes = {
         {
             "count": lambda count: is_count(count) and count > 0,
             "skip_bad": lambda skips: isinstance(skips, bool),
+        },
+    ),
+    TIMING: lambda value: _is_object(
+        value,
+        {
+            "buffering": lambda value: value is None or _is_object(value, _BUFFERING),
+            "delays": lambda value: value is None or is_text(value),
         },
     ),
 }

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from tffc.language.array import Array
 from tffc.language.intrinsics import check_instance
@@ -56,8 +56,10 @@ class NodeBase(Term):
         return compact(self)
 
     def __repr__(self) -> str:
-        # The repr of all fields would recurse as deep as the program.
-        return f"<{type(self).__name__} {self}>"
+        """Return the Python expression that makes the node; a long one is cut short."""
+        from tffc.language.notation.python_text import python_text
+
+        return python_text(cast("Node", self))
 
     def _repr_html_(self) -> str:
         from tffc.language.notation.cell import notation_cell

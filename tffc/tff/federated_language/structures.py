@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tffc.frontend.conversion import infer_type as infer_type
 from tffc.frontend.type_conversions import fill
@@ -84,6 +84,6 @@ def _elements(part: Any) -> list[object] | None:
     """Return the elements of a container of Python's own classes; None for a leaf."""
     if is_mapping(part):
         return list(part.values())
-    if isinstance(part, tuple) and is_named_container(part):
+    if isinstance(part, tuple) and is_named_container(cast("object", part)):
         return [value for _, value in named_items(part)]
     return list(part) if is_listing(part) else None

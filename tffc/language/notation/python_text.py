@@ -69,7 +69,7 @@ def _pieces(node: Node) -> list[Any]:
         case PlacementNode():
             return [f"Placement({node.uri!r})"]
         case Literal():
-            return [f"Literal({_constant(node.value)}, {node.type!r})"]
+            return [f"Literal({_constant(node.array)}, {node.type!r})"]
         case _:
             assert_never(node)
 

@@ -19,7 +19,6 @@ from tffc.frontend.type_analysis import check_is_type
 from tffc.graphs.proto.computation import Computation
 from tffc.language import nodes, wire
 from tffc.language.array import to_array
-from tffc.language.intrinsics import IntrinsicDefinition, definition_of
 from tffc.language.notation.structural_text import structural
 from tffc.language.traverse import walk
 from tffc.language.types import TensorType, Type, to_type
@@ -28,6 +27,7 @@ from tffc.passes.desugar_means import desugar_means
 from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import LanguageTypeError, LanguageValueError
 from tffc.support.trampoline import Task, run
+from tffc.tff.intrinsic_defs import IntrinsicDef, uri_to_intrinsic_def
 
 Rewriting: TypeAlias = Callable[[nodes.Node], tuple[nodes.Node, bool]]
 """Transforms a node: returns its replacement, and whether that is a different node."""
@@ -169,9 +169,18 @@ class UnexpectedBlockError(LanguageTypeError):
         self.expected, self.actual = expected, actual
 
 
-def _checked(comp: object) -> nodes.Node:
+class NoBlockError(UnexpectedBlockError, NotImplementedError):
+    """A value that should be a building block is none."""
+
+
+def checked(comp: object) -> nodes.Node:
+    """Return a value if it is a building block.
+
+    Raises:
+      NoBlockError: it is not.
+    """
     if not isinstance(comp, nodes.NodeBase):
-        raise UnexpectedBlockError(ComputationBuildingBlock, comp)
+        raise NoBlockError(ComputationBuildingBlock, comp)
     return cast("nodes.Node", comp)
 
 
@@ -179,7 +188,7 @@ def _checked(comp: object) -> nodes.Node:
 def transform_postorder(comp: nodes.Node, transform: Rewriting) -> tuple[nodes.Node, bool]:
     """Transform every node of a program, inner nodes first; return the result and whether it
     changed."""
-    return run(_transformed(_checked(comp), transform, before=False))
+    return run(_transformed(checked(comp), transform, before=False))
 
 
 @entry_point
@@ -189,7 +198,7 @@ def transform_preorder(comp: nodes.Node, transform: Rewriting) -> tuple[nodes.No
 
     After a node is transformed, the nodes inside its replacement are.
     """
-    return run(_transformed(_checked(comp), transform, before=True))
+    return run(_transformed(checked(comp), transform, before=True))
 
 
 def _transformed(
@@ -240,7 +249,7 @@ def replace_intrinsics_with_bodies(comp: nodes.Node) -> tuple[nodes.Node, bool]:
 
     tffc runs all other operators itself; see the pass `desugar-means`.
     """
-    desugared = desugar_means(_checked(comp))
+    desugared = desugar_means(checked(comp))
     return desugared, desugared is not comp
 
 
@@ -253,8 +262,12 @@ def _position(node: nodes.Selection) -> int:
     return node.index
 
 
-def _operator(node: nodes.Intrinsic) -> IntrinsicDefinition | None:
-    return definition_of(node.uri)
+@entry_point
+def _operator(node: nodes.Intrinsic) -> IntrinsicDef:
+    definition = uri_to_intrinsic_def(node.uri)
+    if definition is None:
+        raise LanguageValueError("E142", f"the language has no operator {node.uri!r}")
+    return definition
 
 
 TFF_NAMES: dict[type, dict[str, Any]] = {
@@ -265,12 +278,8 @@ TFF_NAMES: dict[type, dict[str, Any]] = {
     },
     nodes.Selection: {"as_index": _position},
     nodes.Intrinsic: {"intrinsic_def": _operator},
-    IntrinsicDefinition: {
-        "name": property(lambda definition: definition.uri.upper()),
-        "type_signature": property(operator.attrgetter("signature")),
-    },
 }
-"""TFF's names for parts of nodes and operators; with this module, these have them."""
+"""TFF's names for parts of nodes; with this module, nodes have them."""
 
 for _class, _names in TFF_NAMES.items():
     for _name, _part in _names.items():

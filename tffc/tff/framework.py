@@ -24,9 +24,9 @@ from tffc.frontend.type_queries import PlacementLiteral as PlacementLiteral
 from tffc.frontend.type_queries import TypedObject as TypedObject
 from tffc.frontend.type_queries import deserialize_type as deserialize_type
 from tffc.frontend.type_queries import serialize_type as serialize_type
-from tffc.language.intrinsics import INTRINSICS
 from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import LanguageTypeError
+from tffc.tff import intrinsic_defs
 from tffc.tff.building_blocks import Block as Block
 from tffc.tff.building_blocks import Call as Call
 from tffc.tff.building_blocks import CompiledComputation as CompiledComputation
@@ -51,18 +51,18 @@ from tffc.tff.data_descriptor import DataDescriptor as DataDescriptor
 from tffc.tff.mergeable import MergeableCompExecutionContext as MergeableCompExecutionContext
 from tffc.tff.mergeable import MergeableCompForm as MergeableCompForm
 
-FEDERATED_AGGREGATE = INTRINSICS["federated_aggregate"]
-FEDERATED_APPLY = INTRINSICS["federated_apply"]
-FEDERATED_BROADCAST = INTRINSICS["federated_broadcast"]
-FEDERATED_EVAL_AT_CLIENTS = INTRINSICS["federated_eval_at_clients"]
-FEDERATED_EVAL_AT_SERVER = INTRINSICS["federated_eval_at_server"]
-FEDERATED_MAP = INTRINSICS["federated_map"]
-FEDERATED_MAP_ALL_EQUAL = INTRINSICS["federated_map_all_equal"]
-FEDERATED_SUM = INTRINSICS["federated_sum"]
-FEDERATED_VALUE_AT_CLIENTS = INTRINSICS["federated_value_at_clients"]
-FEDERATED_VALUE_AT_SERVER = INTRINSICS["federated_value_at_server"]
-FEDERATED_ZIP_AT_CLIENTS = INTRINSICS["federated_zip_at_clients"]
-FEDERATED_ZIP_AT_SERVER = INTRINSICS["federated_zip_at_server"]
+FEDERATED_AGGREGATE = intrinsic_defs.FEDERATED_AGGREGATE
+FEDERATED_APPLY = intrinsic_defs.FEDERATED_APPLY
+FEDERATED_BROADCAST = intrinsic_defs.FEDERATED_BROADCAST
+FEDERATED_EVAL_AT_CLIENTS = intrinsic_defs.FEDERATED_EVAL_AT_CLIENTS
+FEDERATED_EVAL_AT_SERVER = intrinsic_defs.FEDERATED_EVAL_AT_SERVER
+FEDERATED_MAP = intrinsic_defs.FEDERATED_MAP
+FEDERATED_MAP_ALL_EQUAL = intrinsic_defs.FEDERATED_MAP_ALL_EQUAL
+FEDERATED_SUM = intrinsic_defs.FEDERATED_SUM
+FEDERATED_VALUE_AT_CLIENTS = intrinsic_defs.FEDERATED_VALUE_AT_CLIENTS
+FEDERATED_VALUE_AT_SERVER = intrinsic_defs.FEDERATED_VALUE_AT_SERVER
+FEDERATED_ZIP_AT_CLIENTS = intrinsic_defs.FEDERATED_ZIP_AT_CLIENTS
+FEDERATED_ZIP_AT_SERVER = intrinsic_defs.FEDERATED_ZIP_AT_SERVER
 
 
 class RetryableError(Exception):

@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
-import tffc.tff.framework
-import tffc.tff.structure
-import tffc.tff.types
-from tffc.frontend.conversion import infer_type as infer_type
-from tffc.frontend.type_queries import contains as type_contains
-from tffc.frontend.type_queries import contains_only as type_contains_only
-from tffc.frontend.type_queries import count as type_count
+RENAMED = {
+    "computation_count": ("tffc.tff.federated_language.analysis", "count"),
+    "type_contains": ("tffc.frontend.type_queries", "contains"),
+    "type_contains_only": ("tffc.frontend.type_queries", "contains_only"),
+    "type_count": ("tffc.frontend.type_queries", "count"),
+}
+"""Names that tffc has under others: their modules, and the names there."""
 
-__all__ = ["infer_type", "type_contains", "type_contains_only", "type_count"]
+HOMES = (
+    "tffc.tff.framework",
+    "tffc.tff.federated_language.analysis",
+    "tffc.tff.intrinsic_defs",
+    "tffc.tff.federated_language.tracing",
+    "tffc.frontend.execution",
+    "tffc.frontend.conversion",
+    "tffc.frontend.type_conversions",
+    "tffc.frontend.type_queries",
+    "tffc.frontend.type_analysis",
+    "tffc.language.type_base",
+    "tffc.frontend.computation",
+    "tffc.support.errors",
+    "tffc.tff.type_instances",
+    "tffc.tff.cardinalities",
+    "tffc.tff.test",
+    "tffc.tff.types",
+    "tffc.tff.structure",
+)
+"""The modules that have the others."""
 
 
 def __getattr__(name: str) -> Any:
-    for home in (tffc.tff.framework, tffc.tff.types, tffc.tff.structure):
-        if hasattr(home, name):
-            return getattr(home, name)
+    if name in RENAMED:
+        home, own = RENAMED[name]
+        return getattr(importlib.import_module(home), own)
+    if not name.startswith("_"):
+        for home in HOMES:
+            module = importlib.import_module(home)
+            if hasattr(module, name):
+                return getattr(module, name)
     raise AttributeError(f"module 'federated_language.framework' has no attribute {name!r}")

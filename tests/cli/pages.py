@@ -69,6 +69,7 @@ PAGES = (
     "running.md",
     "secure-sums.md",
     "security.md",
+    "todays-tff.md",
     "tutorials/averaging-by-hand.md",
     "tutorials/secure-analytics.md",
     "verification.md",

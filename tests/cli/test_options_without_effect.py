@@ -60,6 +60,7 @@ INSTRUMENTS: dict[str, WithoutEffect] = {
 
 OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     "audit": {
+        "tff_source": ALWAYS,
         "as_of": {"audit r.py --as-of 2030-01-31": "'--as-of' has no effect: add --policy"},
         "form": {
             "audit d --form mapreduce": "d is a folder, and a bundle has its own form: omit --form"
@@ -72,6 +73,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "policy": ALWAYS,
     },
     "check": {
+        "tff_source": ALWAYS,
         "watch": {
             "check - --form mapreduce --watch": "stdin cannot be watched: give a file or a module"
         },
@@ -81,6 +83,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "max_size": ALWAYS,
     },
     "compile": {
+        "tff_source": ALWAYS,
         **INSTRUMENTS,
         "allow_effects": {
             "compile r.py --form mapreduce -o b --allow-effects files": "'--allow-effects' has no "
@@ -113,6 +116,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     "data pack": {"force": ALWAYS, "out": ALWAYS, "program": ALWAYS},
     "decompile": {"max_size": ALWAYS, "out": ALWAYS},
     "diff": {
+        "tff_source": ALWAYS,
         "as_json": {
             "diff r.py c.py --breaking --json --format text": "--json and --format exclude each "
             "other"
@@ -126,6 +130,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     "explain": {},
     "help": {},
     "explore": {
+        "tff_source": ALWAYS,
         "watch": {"explore r.py -o - --watch": "'--watch' needs a file: give --out a name"},
         "form": {
             "explore d --form mapreduce": "d is a folder, and a bundle has its own form: "
@@ -139,6 +144,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "as_of": {"explore r.py -o x --as-of 2030-01-31": "'--as-of' has no effect: add --policy"},
     },
     "export": {
+        "tff_source": ALWAYS,
         "allow_effects": {
             f"{TRAINED} keras -o x.keras --allow-effects files": "'--allow-effects' has no effect: "
             "nothing of a program is loaded for a Keras model"
@@ -162,10 +168,11 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             "MODULE:NAME instead of the bundle"
         },
     },
-    "golden check": {"folder": ALWAYS, "style": ALWAYS, "watch": ALWAYS},
-    "golden review": {"folder": ALWAYS},
-    "golden update": {"folder": ALWAYS},
+    "golden check": {"tff_source": ALWAYS, "folder": ALWAYS, "style": ALWAYS, "watch": ALWAYS},
+    "golden review": {"tff_source": ALWAYS, "folder": ALWAYS},
+    "golden update": {"tff_source": ALWAYS, "folder": ALWAYS},
     "opt": {
+        "tff_source": ALWAYS,
         **INSTRUMENTS,
         "out": ALWAYS,
         "passes": {f"{REPLAY} --passes x": "a reproducer has its own passes"},
@@ -182,20 +189,22 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
     },
     "parse": {"max_size": ALWAYS, "out": ALWAYS, "sections": ALWAYS},
     "doctor": {"as_json": ALWAYS},
-    "python": {"is_module": ALWAYS},
+    "python": {"tff_source": ALWAYS, "is_module": ALWAYS},
     "init": {},
     "passes": {"as_json": ALWAYS},
     "pipelines": {},
     "pipelines show": {},
     "print": {
+        "tff_source": ALWAYS,
         "watch": {"print - --watch": "stdin cannot be watched: give a file or a module"},
         "max_size": ALWAYS,
         "sections": ALWAYS,
         "sexpr": ALWAYS,
         "style": ALWAYS,
     },
-    "prove": {"as_json": ALWAYS, "max_size": ALWAYS},
+    "prove": {"tff_source": ALWAYS, "as_json": ALWAYS, "max_size": ALWAYS},
     "run": {
+        "tff_source": ALWAYS,
         "allow_effects": ALWAYS,
         "clients_per_round": ALWAYS,
         "data": ALWAYS,
@@ -233,6 +242,14 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             f"{RUN} --seed 1": "--seed selects the sampled clients: add --clients-per-round K"
         },
         "skip_bad_clients": ALWAYS,
+        "groups": {
+            f"{RUN} --groups 2": "'--groups' has no effect: only the form mergeable has groups of "
+            "clients"
+        },
+        "skip_bad_groups": {
+            f"{RUN} --form mergeable --skip-bad-groups": "'--skip-bad-groups' has no effect: there "
+            "are no groups: add --groups N"
+        },
         "least_clients": {
             "run e.py --data d --rounds 1 --least-clients 2": "'--least-clients' has no "
             "effect: the round aggregates nothing"
@@ -274,8 +291,9 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "names": ALWAYS,
         "out": ALWAYS,
     },
-    "trace": {"max_size": ALWAYS, "out": ALWAYS},
+    "trace": {"tff_source": ALWAYS, "max_size": ALWAYS, "out": ALWAYS},
     "verify": {
+        "tff_source": ALWAYS,
         "allow_effects": ALWAYS,
         "allow_impure_duplicates": {
             "verify r.py --allow-impure-duplicates": "'--allow-impure-duplicates' has no effect: "

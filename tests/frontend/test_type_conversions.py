@@ -72,6 +72,17 @@ def test_types_without_such_structures(type_spec: tff.Type, words: str) -> None:
     assert refusal(LanguageValueError, tff.types.type_to_tf_tensor_specs, type_spec) == words
 
 
+def test_specs_of_sequences_too() -> None:
+    pair = tff.StructType([("x", INT), ("y", INT)])
+    type_spec = tff.StructType([("a", INT), ("b", tff.SequenceType(pair))])
+    nested = tff.types.type_to_tf_tensor_specs(pair)
+    assert tff.types.type_to_tf_structure(type_spec) == OrderedDict(
+        a=tf.TensorSpec([], tf.int32), b=tf.data.DatasetSpec(nested)
+    )
+    with pytest.raises(LanguageValueError, match="expected tensors and structs of them only"):
+        tff.types.type_to_tf_structure(tff.FunctionType(None, INT))
+
+
 @pytest.mark.parametrize(
     ("value", "type_spec", "expected"),
     [

@@ -20,7 +20,7 @@ from tffc.support.errors import (
     MissingExtraError,
     MissingModuleError,
 )
-from tffc.tff import absent, finder, third_parties
+from tffc.tff import absent, finder, releases, third_parties
 from tffc.tff.install import install_unless_loaded
 from tffc.tff.names import STAND_INS
 
@@ -32,7 +32,8 @@ CORE_NAMES: dict[str, list[str]] = json.loads(NAMES.read_text())
 
 
 @pytest.fixture
-def installed() -> None:
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(releases.SOURCE, raising=False)
     tffc.install_as_tensorflow_federated()
 
 
@@ -126,8 +127,8 @@ def test_a_wheel_of_another_release(
     with pytest.raises(MissingExtraError) as caught:
         importlib.import_module("tensorflow_federated.python.learning.of_that_wheel")
     assert str(caught.value) == (
-        f"tff.learning is TFF's own, and TensorFlow Federated {version} is installed, but tffc "
-        "replaces the core of 0.87 [E181]\n"
+        f"tff.learning is TFF's own, and TensorFlow Federated {version} is there, but tffc runs "
+        "the libraries of 0.87 and of today's [E181]\n"
         "  help: pip install --no-deps --ignore-requires-python tensorflow-federated==0.87.0"
     )
 

@@ -70,5 +70,5 @@ def evaluation_of(
       LanguageValueError: `every` is not positive.
       FormError: the round's output is at the clients.
     """
-    on = dataclasses.replace(engine, masks_sums=False).engine(process)
+    on = dataclasses.replace(engine, masks_sums=False, groups=None).engine(process)
     return Evaluation(on, source, every, least_clients)

@@ -23,6 +23,7 @@ from tffc.runtime.data.source import ClientSource
 from tffc.runtime.effects.consent import check_can_run, read_kinds
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import OFF, Batching
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.process import Process, check_beginning
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.engines.state import State, read_state, read_type
@@ -73,6 +74,8 @@ def run(
     resume: bool = False,
     track: str | Sequence[str] = (),
     skip_bad_clients: bool = False,
+    groups: int | None = None,
+    skip_bad_groups: bool = False,
     deliver: Callable[[str, Any], None] = lambda client, output: None,
     evaluate: Process | Bundle | Source | None = None,
     evaluate_data: Data | None = None,
@@ -110,9 +113,13 @@ def run(
     output is the `evaluation` of the round that is yielded.  `allow_effects` are the side effects
     that bundles and programs in files may have, as for `load`.
 
-    A round or evaluation of fewer than `least_clients` clients is refused.  Unless `show_clients`
-    is set, which is for debugging on one's own machine, clients' code does not print, and its
-    errors leave out what may be clients' values.
+    With `groups`, the clients of each round come in that many groups, in order, and the results of
+    groups are merged; the form is then to be "mergeable".  With `skip_bad_groups`, a group that
+    fails is left out of its round, with a warning.
+
+    A round, a group or an evaluation of fewer than `least_clients` clients is refused.  Unless
+    `show_clients` is set, which is for debugging on one's own machine, clients' code does not
+    print, and its errors leave out what may be clients' values.
 
     Raises:
       TffcError: the program, the data or a step is refused; see the classes in
@@ -144,6 +151,7 @@ def run(
         engine_options,
         Batching.parse(batching, device),
         shows_clients=show_clients,
+        groups=_groups(process, groups, skip_bad_groups=skip_bad_groups),
     )
     if (evaluate is None) != (evaluate_data is None):
         raise LanguageValueError(
@@ -193,6 +201,21 @@ def run(
         resume=resume,
         client_states=states,
     )
+
+
+def _groups(process: Process, count: int | None, *, skip_bad_groups: bool) -> ClientGroups | None:
+    """Return the groups that a run asks for, checked."""
+    if count is None:
+        if skip_bad_groups:
+            raise LanguageValueError(
+                "E706",
+                "there are no groups of clients that could be left out",
+                help="give groups=... with their number, or leave skip_bad_groups out",
+            )
+        return None
+    groups = ClientGroups(count, skip_bad_groups)
+    groups.check(process.bundle.form)
+    return groups
 
 
 def _begins_later(process: Process, first: State, state: object) -> bool:

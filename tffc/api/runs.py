@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
@@ -264,6 +265,7 @@ class Run(Iterator[FinishedRound]):
             plan.sampling,
             source_identity(plan.source),
             skip_bad_clients=plan.skip_bad_clients,
+            groups=plan.engine.groups,
         )
 
     def _finished_rounds(self) -> Iterator[engine_rounds.Round]:
@@ -309,6 +311,8 @@ class Run(Iterator[FinishedRound]):
                 for done, outcome in enumerate(finished, start=1):
                     if folder is not None:
                         folder.save(outcome)
+                    for line in outcome.lost:
+                        warnings.warn(line, RuntimeWarning, stacklevel=2)
                     progress(done, last - number)
                     yield outcome
             ending = "finished"

@@ -28,6 +28,25 @@ watch_option = click.option(
 )
 
 
+def _take_tff_source(context: click.Context, option: click.Parameter, folder: str | None) -> None:
+    if folder is not None:
+        # Imported late: with it come the names of TFF.
+        from tffc.tff.releases import use_source
+
+        use_source(folder)
+
+
+tff_source_option = click.option(
+    "--tff-source",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    expose_value=False,
+    callback=_take_tff_source,
+    help="Take TFF's own libraries, such as tff.learning, from a checkout of its repository.",
+)
+"""For commands that load a module: where its `tff.learning` comes from."""
+
+
 def path_option(*names: str, metavar: str, help: str, **details: Any) -> Decorator:
     """Return an option that takes a path."""
     return click.option(*names, metavar=metavar, type=PATH, help=help, **details)

@@ -28,6 +28,7 @@ from tffc.runtime.data.location import open_data, open_source, read_once
 from tffc.runtime.data.source import CheckedSource, check_all
 from tffc.runtime.engines.cores import share_cores
 from tffc.runtime.engines.engine import Batching
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.kind import (
     BATCHES,
     MASKED_SUMS,
@@ -54,6 +55,8 @@ def run(
     clients_per_round: int | None,
     seed: int | None,
     skip_bad_clients: bool,
+    groups: int | None,
+    skip_bad_groups: bool,
     least_clients: int,
     show_clients: bool,
     engine: str,
@@ -72,6 +75,8 @@ def run(
 ) -> None:
     """Run rounds, print the output of each, and save what the options ask for."""
     _check_options(clients_per_round, seed, evaluate, evaluate_data, every)
+    if groups is None:
+        refuse_without_effect("there are no groups: add --groups N", "skip_bad_groups")
     batches = Batching.parse(batching, device)
     kind = ENGINES[engine]
     _refuse_options_of_others(kind, workers, batches)
@@ -81,6 +86,7 @@ def run(
 
     def check_data(form: type[Form], type: Type) -> None:
         _check_aggregates(form, evaluate)
+        _check_groups(form)
         opened.append(_open_source(data, type, None))
         if not skip_bad_clients:
             _check_clients(opened[0])
@@ -98,6 +104,7 @@ def run(
     check_needs(runnables, allow_effects, begins=begins)
     process = runnables[""].process(allow_effects)
     _check_aggregates(load_form(process.bundle.form), evaluate)
+    _check_groups(load_form(process.bundle.form))
     source = opened[0] if opened else _open_source(data, process.data_type, pack)
     if not opened and not skip_bad_clients:
         _check_clients(source)
@@ -108,6 +115,7 @@ def run(
         batches,
         masks_sums=secure_sums == "masked",
         shows_clients=show_clients,
+        groups=None if groups is None else ClientGroups(groups, skip_bad_groups),
     )
     evaluation = None
     if evaluate_data is not None:
@@ -127,7 +135,12 @@ def run(
     )
     outputs = RunOutputs(runnables[""].name, process, evaluation and evaluation.output_type, saving)
     with _telling_how_it_ended(outputs, kind):
-        state = outputs.begin(source, plan.sampling, skip_bad_clients=skip_bad_clients)
+        state = outputs.begin(
+            source,
+            plan.sampling,
+            skip_bad_clients=skip_bad_clients,
+            groups=plan.engine.groups,
+        )
         rounds = max(0, rounds - state.rounds) if saving.resume else rounds
         _run(plan, state, rounds, outputs, explain_speed=explain_speed)
 
@@ -147,6 +160,8 @@ def _run(
         # Its interruption may count as the failure of a client that is left out.
         check_uninterrupted()
         outputs.save(finished)
+        for line in finished.lost:
+            say(line)
         if outputs.is_table:
             click.echo("\n".join(table.lines(finished)))
     outputs.end(state, rounds)
@@ -227,6 +242,12 @@ def _check_aggregates(form: type[Form], evaluate: str | None) -> None:
     """Check that no number of clients is asked for where nothing is aggregated."""
     if not form.aggregates and evaluate is None:
         refuse_without_effect("the round aggregates nothing", "least_clients")
+
+
+def _check_groups(form: type[Form]) -> None:
+    """Check that no groups are asked for where a form has none."""
+    if not form.has_groups():
+        refuse_without_effect("only the form mergeable has groups of clients", "groups")
 
 
 def _tell_how_to_see(error: TffcError, engine: EngineKind) -> None:

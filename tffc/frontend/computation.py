@@ -296,7 +296,7 @@ def trace_federated(
         value = Value(Reference(context.parameter_name, plain), parameter, context)
     args, kwargs = call_arguments(parameter, value, splatted)
     returned = contexts.run_within(context, function, *args, **kwargs)
-    result = _result(function, returned, context)
+    result = returned_value(function, returned, context)
     return Computation(
         context.close(plain, result.comp, definition_span(function)),
         FunctionType(parameter, result.type_signature),
@@ -305,7 +305,15 @@ def trace_federated(
     )
 
 
-def _result(function: Callable[..., object], returned: object, context: FederatedContext) -> Value:
+def returned_value(
+    function: Callable[..., object], returned: object, context: FederatedContext
+) -> Value:
+    """Return what a traced function returned as a value.
+
+    Raises:
+      ComputationReturnedNoneError: it is None.
+      LanguageTypeError: it is no value.
+    """
     name = function_name(function) or "the traced callable"
     if returned is None:
         raise ComputationReturnedNoneError(

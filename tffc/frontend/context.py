@@ -7,7 +7,8 @@ of the outer ones; symbols never clash, because a trace's name differs from thos
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
@@ -109,9 +110,16 @@ def run_within(
     context: Context, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
 ) -> T:
     """Call `function` with `context` as the innermost trace, passing on any other arguments."""
+    with within(context):
+        return function(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def within(context: Context) -> Generator[Context]:
+    """Make `context` the innermost trace in a `with` block."""
     token = _current.set(context)
     try:
-        return function(*args, **kwargs)
+        yield context
     finally:
         _current.reset(token)
 

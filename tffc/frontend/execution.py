@@ -13,6 +13,8 @@ from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any, NoReturn, Protocol, TypeAlias, cast
 
+from tffc.frontend import context as contexts
+from tffc.frontend.context import FederatedContext
 from tffc.frontend.hints import described
 from tffc.language.containers.struct import Struct
 from tffc.language.nodes import Node
@@ -137,8 +139,13 @@ class ContextStack:
 
     @property
     def current(self) -> ExecutionContext:
-        """The context that runs computations called now in this thread or task."""
-        return _installed.get() or self._default
+        """The context that runs computations called now in this thread or task; in a federated
+        computation, its trace."""
+        trace = contexts.current()
+        if isinstance(trace, FederatedContext):
+            return trace  # type: ignore[return-value]  # it takes part in no run
+        installed = _installed.get()
+        return self._default if installed is None else installed
 
     @entry_point
     def install(self, ctx: ExecutionContext) -> contextlib.AbstractContextManager[ExecutionContext]:
@@ -147,6 +154,8 @@ class ContextStack:
         Raises:
           LanguageTypeError: it is not a context.
         """
+        if isinstance(ctx, FederatedContext):
+            return contexts.within(ctx)
         return _installing(_checked_context(ctx))
 
     @entry_point

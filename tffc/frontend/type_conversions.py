@@ -104,6 +104,23 @@ def type_to_tf_tensor_specs(type_spec: object) -> Any:
     )
 
 
+def type_to_tf_structure(type_spec: object) -> Any:
+    """Return the specs of a type's parts, of tensors and of datasets for sequences, in the
+    containers of the structs around them.
+
+    Raises:
+      LanguageValueError: a part is neither, or only some elements of a struct have names.
+    """
+    tf = load_tensorflow()
+
+    def spec(part: Type) -> Any:
+        if isinstance(part, SequenceType):
+            return tf.data.DatasetSpec(type_to_tf_structure(part.element))
+        return type_to_tf_tensor_specs(part)
+
+    return fill(to_type(type_spec), spec, _contained)
+
+
 def type_to_py_container(value: object, type_spec: Type) -> Any:
     """Convert each `Struct` in a value to the container that its type names.
 

@@ -86,9 +86,11 @@ class Value:
 
     __slots__ = ("__node", "__scope", "__type")
 
-    def __init__(self, node: Node, type: Type, scope: FederatedContext | None) -> None:
-        self.__node = node
-        self.__type = type
+    def __init__(
+        self, comp: Node, type: Type | None = None, scope: FederatedContext | None = None
+    ) -> None:
+        self.__node = comp
+        self.__type = comp.type if type is None else type
         self.__scope = scope
 
     @property

@@ -49,12 +49,36 @@ def _kind(
         return make(*args, **kwargs)
 
     body: dict[str, object] = {"node": node, "__new__": new, "__doc__": doc, "__module__": __name__}
-    body["from_proto"] = staticmethod(_from_message)
+    body["from_proto"] = staticmethod(_reader(node))
     return BlockKind(name, (), body)
 
 
-def _from_message(message: Message) -> nodes.Node:
-    """Return the node held by a `Computation` message."""
+def _reader(kind: type[nodes.NodeBase]) -> Callable[[Message], nodes.Node]:
+    @entry_point
+    def read(computation_pb: Message) -> nodes.Node:
+        node = _from_message(computation_pb)
+        if not isinstance(node, kind):
+            raise LanguageValueError(
+                "E714",
+                f"expected a message `Computation` of a {kind.__name__}, found one of `{node}`",
+            )
+        return node
+
+    read.__doc__ = "Return the building block in a message `Computation`."
+    return read
+
+
+def _from_message(message: object) -> nodes.Node:
+    """Return the node held by a `Computation` message.
+
+    Raises:
+      LanguageTypeError: it is no message.
+    """
+    if not isinstance(message, Message):
+        raise LanguageTypeError(
+            "E198",
+            f"a building block is read from a message `Computation`, not from {described(message)}",
+        )
     return wire.from_bytes(message.SerializeToString())
 
 
@@ -126,10 +150,12 @@ def _literal(value: object, type_signature: TensorType) -> nodes.Literal:
 @entry_point
 def _compiled(
     proto: Message, name: str | None = None, type_signature: Type | None = None
-) -> nodes.Compiled:
-    section = _from_message(proto)
-    assert isinstance(section, nodes.Compiled)
-    return nodes.Compiled(section.kind, section.payload, type_signature or section.type, name)
+) -> nodes.Node:
+    """Return the section in a message; a message of another kind is what it means."""
+    node = _from_message(proto)
+    if not isinstance(node, nodes.Compiled):
+        return node
+    return nodes.Compiled(node.kind, node.payload, type_signature or node.type, name)
 
 
 @entry_point
@@ -273,6 +299,7 @@ def _operator(node: nodes.Intrinsic) -> IntrinsicDef:
 TFF_NAMES: dict[type, dict[str, Any]] = {
     nodes.NodeBase: {
         "proto": property(_message),
+        "to_proto": _message,
         "structural_representation": structural,
         "type_signature": property(operator.attrgetter("type")),
     },

@@ -77,3 +77,7 @@ def merge_cardinalities(
                 help="give as many values in each",
             )
     return {**existing, **to_add}
+
+
+# The tests of today's language call it by its private name.
+_merge_cardinalities = merge_cardinalities

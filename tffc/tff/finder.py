@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
+from typing import Any
 
 from tffc.support.errors import (
     MissingElementError,
@@ -23,7 +24,7 @@ from tffc.support.errors import (
 from tffc.tff import releases
 from tffc.tff.former import with_former_names
 from tffc.tff.language_names import FEDERATED_LANGUAGE, LANGUAGE_RELEASE
-from tffc.tff.names import TENSORFLOW_FEDERATED
+from tffc.tff.names import LIBRARIES, TENSORFLOW_FEDERATED
 from tffc.tff.package import Package
 from tffc.tff.stand_in import ALL, Creator, Homes, Mirror, StandIn
 
@@ -93,6 +94,23 @@ class PackageFinder(importlib.abc.MetaPathFinder):
         raise NotImplementedError
 
 
+class TopMirror(Mirror):
+    """`tensorflow_federated` itself, with the libraries of the release for which the module that
+    imports it was written."""
+
+    def __init__(self, name: str, version: str, release: releases.Release | None) -> None:
+        super().__init__(name, TENSORFLOW_FEDERATED.mirrored, version)
+        self.__release = release
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in LIBRARIES:
+            return super().__getattr__(name)
+        releases.choose(self.__release)
+        library = super().__getattr__(name)
+        self.__release = releases.chosen()
+        return library
+
+
 class TffFinder(PackageFinder):
     """Finds the modules of `tensorflow_federated`, of the release that is chosen."""
 
@@ -106,6 +124,11 @@ class TffFinder(PackageFinder):
         library = self.package.library_of(name)
         shown = name if library is None else f"tff.{library.rpartition('.')[2]}"
         return releases.libraries(shown).folder
+
+    def _top(self, name: str) -> ModuleSpec:
+        release = releases.chosen()
+        loader = Creator(lambda name: TopMirror(name, self._version(), release))
+        return ModuleSpec(name, loader, is_package=True)
 
     def _own_file(self, name: str) -> ModuleSpec | None:
         spec = super()._own_file(name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
 
-from tffc.frontend.type_analysis import check_is_type
 from tffc.language.intrinsics import INTRINSICS, Communication
 from tffc.language.intrinsics import definition_of as definition_of
 from tffc.language.types import Type
 from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import LanguageTypeError
 
 
 class AggregationKind(enum.Enum):
@@ -36,7 +37,7 @@ class IntrinsicDef:
         self,
         name: str,
         uri: str,
-        type_signature: Type,
+        type_signature: Any,
         aggregation_kind: AggregationKind | None = None,
         broadcast_kind: BroadcastKind | None = None,
     ) -> None:
@@ -45,8 +46,10 @@ class IntrinsicDef:
         Raises:
           LanguageTypeError: the type is none.
         """
+        if not isinstance(type_signature, Type):
+            raise LanguageTypeError("E110", f"the type of {name} is no type: {type_signature!r}")
         self.name, self.uri = str(name), str(uri)
-        self.type_signature = check_is_type(type_signature)
+        self.type_signature: Type = type_signature
         self.aggregation_kind = aggregation_kind
         self.broadcast_kind = broadcast_kind
         _definitions[self.uri] = self
@@ -99,3 +102,7 @@ def __getattr__(name: str) -> IntrinsicDef:
     if definition is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return definition
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *(uri.upper() for uri in INTRINSICS)])

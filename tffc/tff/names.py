@@ -15,13 +15,16 @@ _PYTHON = "tensorflow_federated.python"
 _CORE = f"{_PYTHON}.core"
 _IMPL = f"{_CORE}.impl"
 _FRONTEND = f"{_CORE}.environments.tensorflow_frontend"
+_BACKEND = f"{_CORE}.environments.tensorflow_backend"
 _COMPUTATION = "tffc.frontend.computation"
 _EXECUTION = "tffc.frontend.execution"
 _TEMPLATES = "tffc.frontend.templates"
 
 OWN_FILES = frozenset(
     {
+        f"{_BACKEND}.tensorflow_test_utils",
         f"{_PYTHON}.common_libs.async_utils",
+        f"{_PYTHON}.common_libs.deprecation",
         f"{_PYTHON}.common_libs.py_typecheck",
         f"{_PYTHON}.common_libs.retrying",
         f"{_PYTHON}.common_libs.serializable",
@@ -55,8 +58,10 @@ MIRRORS = {
     f"{_CORE}.backends.mapreduce.form_utils": "tffc.tff.backends.mapreduce",
     f"{_CORE}.backends.mapreduce.forms": "tffc.tff.backends.mapreduce",
     f"{_CORE}.backends.native.compiler": "tffc.tff.backends.native",
+    f"{_CORE}.backends.native.cpp_execution_contexts": "tffc.tff.backends.native",
     f"{_CORE}.backends.native.execution_contexts": "tffc.tff.backends.native",
     f"{_CORE}.backends.test.compiler": "tffc.tff.backends.test",
+    f"{_CORE}.backends.test.cpp_execution_contexts": "tffc.tff.backends.test",
     f"{_CORE}.backends.test.execution_contexts": "tffc.tff.backends.test",
     f"{_CORE}.test.static_assert": "tffc.tff.test",
     f"{_IMPL}.compiler.building_blocks": "tffc.tff.framework",
@@ -76,6 +81,8 @@ STAND_INS: dict[str, tuple[str, ...]] = {
     f"{_CORE}.templates.estimation_process": (f"{_TEMPLATES}.estimation_process",),
     f"{_CORE}.templates.iterative_process": (f"{_TEMPLATES}.iterative_process",),
     f"{_CORE}.templates.measured_process": (f"{_TEMPLATES}.measured_process",),
+    f"{_BACKEND}.type_conversions": ("tffc.tff.types",),
+    f"{_FRONTEND}.tensorflow_types": ("tffc.tff.types",),
     f"{_FRONTEND}.tensorflow_computation": ("tffc", "tffc.tff.tensorflow"),
     f"{_FRONTEND}.tensorflow_computation_context": ("tffc.tff.tensorflow",),
     f"{_IMPL}.compiler.building_block_factory": ("tffc.tff.building_blocks",),

@@ -72,7 +72,7 @@ class Libraries:
     release: Release | None
 
 
-class _Choice:
+class ReleaseInUse:
     """The release that modules get under TFF's name, and the modules of the other one."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class _Choice:
         self.modules: dict[Release, dict[str, ModuleType]] = {}
 
 
-_choice = _Choice()
+_in_use = ReleaseInUse()
 
 IMPORT = re.compile(r"^\s*(?:import|from)\s+federated_language\b", re.MULTILINE)
 LANGUAGE = re.compile(
@@ -101,7 +101,7 @@ def written_for(text: str) -> Release | None:
 
 def chosen() -> Release | None:
     """Return the release whose modules are under TFF's name, None if that is open."""
-    return _choice.release
+    return _in_use.release
 
 
 def choose(release: Release | None) -> None:
@@ -109,22 +109,35 @@ def choose(release: Release | None) -> None:
 
     The modules of the other one stay with those that have imported them.
     """
-    if release is None or release is _choice.release:
+    if release is None or release is _in_use.release:
         return
-    if _choice.release is not None:
+    if _in_use.release is not None:
         names = [name for name in sys.modules if name.partition(".")[0] == PACKAGE]
-        _choice.modules[_choice.release] = {name: sys.modules.pop(name) for name in names}
-        sys.modules.update(_choice.modules.pop(release, {}))
-    _choice.release = release
+        _in_use.modules[_in_use.release] = {name: sys.modules.pop(name) for name in names}
+        sys.modules.update(_in_use.modules.pop(release, {}))
+    _in_use.release = release
 
 
 def version() -> str:
     """Return the version that TFF's name has: of 0.87, unless another release is chosen."""
-    if _choice.release is HEAD:
+    if _in_use.release is HEAD:
         for candidate in _candidates():
             if candidate.release is HEAD and candidate.version is not None:
                 return candidate.version
     return "0.87.0"
+
+
+def use_source(folder: str) -> None:
+    """Take TFF's libraries from a checkout, also in processes that this one starts.
+
+    It comes before those that the environment names.
+
+    Raises:
+      MissingExtraError: the folder has none.
+    """
+    _package_in(folder)
+    others = os.environ.get(SOURCE)
+    os.environ[SOURCE] = os.pathsep.join(filter(None, (os.path.abspath(folder), others)))
 
 
 def libraries(shown: str) -> Libraries:
@@ -136,7 +149,7 @@ def libraries(shown: str) -> Libraries:
       MissingExtraError: they are not there, or only those of another release.
     """
     candidates = list(_candidates())
-    wanted = _choice.release
+    wanted = _in_use.release
     for candidate in candidates:
         if candidate.release is not None and candidate.release is (wanted or candidate.release):
             choose(candidate.release)
@@ -222,12 +235,16 @@ def _stated_version(folder: str) -> str | None:
 def _missing(shown: str, wanted: Release | None, candidates: list[Libraries]) -> MissingExtraError:
     unknown = next((each for each in candidates if each.release is None), None)
     if wanted is HEAD:
-        words = f"{shown} is TFF's own, and there is no checkout of today's TFF, whose language "
-        words += "this program imports"
+        reason = (
+            "there is no checkout of today's TFF, for which this program was written: it imports "
+            "federated_language"
+        )
     elif unknown is not None:
-        words = f"{shown} is TFF's own, and TensorFlow Federated {unknown.version} is installed, "
-        words += "but tffc replaces the core of 0.87"
-        return MissingExtraError("E181", words, help=f"{PIP} {WHEELS[0]}")
+        reason = (
+            f"TensorFlow Federated {unknown.version} is there, but tffc runs the libraries of 0.87 "
+            "and of today's"
+        )
     else:
-        words = f"{shown} is TFF's own, and TensorFlow Federated is not installed"
-    return MissingExtraError("E181", words, help=(wanted or WHEEL).install)
+        reason = "TensorFlow Federated is not installed"
+    help = f"{PIP} {WHEELS[0]}" if unknown is not None else (wanted or WHEEL).install
+    return MissingExtraError("E181", f"{shown} is TFF's own, and {reason}", help=help)

@@ -35,7 +35,7 @@ class StandIn(ModuleType):
         self.__refuse = refuse
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         for home, names in self.__homes.items():
             if names == ALL or name in names:
@@ -44,12 +44,15 @@ class StandIn(ModuleType):
                 if value is not None:
                     setattr(self, name, value)
                     return value
+        if name.startswith("_"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         raise self.__refuse(self.__name__, name)
 
     def __dir__(self) -> list[str]:
         homes = self.__homes.items()
         names_of_homes = [names or dir(importlib.import_module(home)) for home, names in homes]
-        return sorted({*super().__dir__(), *itertools.chain(*names_of_homes)})
+        public = (name for name in itertools.chain(*names_of_homes) if not name.startswith("_"))
+        return sorted({*super().__dir__(), *public})
 
 
 class Mirror(ModuleType):

@@ -252,3 +252,11 @@ def update_struct(structure: Any, **changes: object) -> Any:
             )
     changed = [(name, changes.get(name or "", value)) for name, value in items]
     return _like(structure, changed)
+
+
+# The libraries of today's TFF call these by private names.
+_from_container = from_container
+_is_same_structure = is_same_structure
+_map_structure = map_structure
+_to_elements = to_elements
+_update_struct = update_struct

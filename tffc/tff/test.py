@@ -140,8 +140,8 @@ def _around(context_fn: MakeContext, environment_fn: MakeEnvironment | None) -> 
     with contextlib.ExitStack() as stack:
         for manager in environment_fn() if environment_fn is not None else ():
             stack.enter_context(manager)
-        stack.enter_context(context_stack.install(context_fn()))
-        yield
+        with context_stack.install(context_fn()):
+            yield
 
 
 def with_contexts(*named_contexts: Any) -> Callable[[Callable[..., Any]], Any]:

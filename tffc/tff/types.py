@@ -12,6 +12,7 @@ from tffc.frontend.type_conversions import (
     type_mismatch_error_message as type_mismatch_error_message,
 )
 from tffc.frontend.type_conversions import type_to_py_container as type_to_py_container
+from tffc.frontend.type_conversions import type_to_tf_structure as type_to_tf_structure
 from tffc.frontend.type_conversions import type_to_tf_tensor_specs as type_to_tf_tensor_specs
 from tffc.frontend.type_queries import contains as contains
 from tffc.frontend.type_queries import contains_only as contains_only

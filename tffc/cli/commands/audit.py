@@ -17,7 +17,13 @@ from tffc.assurance.audit.report import Report, Verdict, judged
 from tffc.assurance.audit.text import violation_text
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.cli.completion import complete_program
-from tffc.cli.options import form_option, path_option, refuse_without_effect, size_option
+from tffc.cli.options import (
+    form_option,
+    path_option,
+    refuse_without_effect,
+    size_option,
+    tff_source_option,
+)
 from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
 from tffc.cli.proving import read_proved
@@ -46,6 +52,7 @@ from tffc.cli.sources import read_round_or_bundle, refuse_form_of_bundle
     help="Evaluate exceptions as of this day.  [default: today]",
 )
 @size_option
+@tff_source_option
 def audit_command(
     source: str,
     form: str | None,

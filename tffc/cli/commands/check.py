@@ -8,7 +8,14 @@ from tffc.backends import compile_form
 from tffc.cli.completion import complete_program
 from tffc.cli.consent import tell_effects
 from tffc.cli.flags import facts_of, place_of
-from tffc.cli.options import form_option, json_option, show_repeatedly, size_option, watch_option
+from tffc.cli.options import (
+    form_option,
+    json_option,
+    show_repeatedly,
+    size_option,
+    tff_source_option,
+    watch_option,
+)
 from tffc.cli.output import say, show_json
 from tffc.cli.progress import step
 from tffc.cli.sources import read_round
@@ -24,6 +31,7 @@ from tffc.support.errors import FormError, GraphError, VerificationError
 @json_option
 @watch_option
 @size_option
+@tff_source_option
 def check_command(
     source: str, form: str, allow_impure_duplicates: bool, as_json: bool, watch: bool
 ) -> None:

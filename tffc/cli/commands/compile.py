@@ -21,6 +21,7 @@ from tffc.cli.options import (
     pipeline_options,
     refuse_without_effect,
     size_option,
+    tff_source_option,
 )
 from tffc.cli.output import say, show_text
 from tffc.cli.pass_instrumentation import PassInstrumentation
@@ -75,6 +76,7 @@ from tffc.support.printable import counted
 @click.option("--force", is_flag=True, help="Replace an existing bundle.")
 @instrumentation_options(verify_each=False)
 @size_option
+@tff_source_option
 def compile_command(
     source: str,
     form: str,

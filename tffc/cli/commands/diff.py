@@ -11,7 +11,13 @@ import click
 
 from tffc.assurance.diff.programs import ProgramDifference, differences
 from tffc.cli.completion import complete_program
-from tffc.cli.options import form_option, json_option, refuse_without_effect, size_option
+from tffc.cli.options import (
+    form_option,
+    json_option,
+    refuse_without_effect,
+    size_option,
+    tff_source_option,
+)
 from tffc.cli.output import show_json, show_line, show_styled
 from tffc.cli.revisions import at_revision
 from tffc.cli.screen import GREEN, RED, colors
@@ -55,6 +61,7 @@ COLORS = {"-": RED, "+": GREEN}
     help="With --breaking, the format of the changes.  [default: text]",
 )
 @size_option
+@tff_source_option
 def diff_command(
     first: str,
     second: str,

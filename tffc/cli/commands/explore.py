@@ -23,6 +23,7 @@ from tffc.cli.options import (
     refuse_without_effect,
     show_repeatedly,
     size_option,
+    tff_source_option,
     watch_option,
 )
 from tffc.cli.output import say, write_text
@@ -64,6 +65,7 @@ from tffc.support.errors import TffcError
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 @watch_option
 @size_option
+@tff_source_option
 def explore_command(
     source: str,
     form: str | None,

@@ -7,7 +7,11 @@ from typing import Any
 import click
 
 from tffc.cli.completion import complete_program
-from tffc.cli.options import consent_option, path_option
+from tffc.cli.options import (
+    consent_option,
+    path_option,
+    tff_source_option,
+)
 from tffc.cli.usage import Member
 from tffc.deploy.exports import EXPORTS
 
@@ -45,6 +49,7 @@ def _listed() -> str:
 @click.option("--partial", is_flag=True, help="Write components even if others cannot be exported.")
 @consent_option("As for tffc run: loading a graph makes TensorFlow evaluate its constants.")
 @click.option("--force", is_flag=True, help="Replace existing models or an existing app.")
+@tff_source_option
 def export_command(**options: Any) -> None:
     """Write the components of a bundle, and the computation of the first state, as models.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import path_option
+from tffc.cli.options import path_option, tff_source_option
 from tffc.cli.usage import Choice, Commands
 
 _folder = path_option(
@@ -55,6 +55,7 @@ def golden_command() -> None:
     help="Check again whenever an example or a module in its folder is saved, until Ctrl-C.",
 )
 @_names
+@tff_source_option
 def check_command(watch: bool, **options: Any) -> None:
     """Print a unified diff for every file that differs, and exit with 1 if any does.
 
@@ -78,6 +79,7 @@ def check_command(watch: bool, **options: Any) -> None:
 @golden_command.command("update", short_help="Update the golden files to the current output.")
 @_folder
 @_names
+@tff_source_option
 def update_command(**options: Any) -> None:
     """Write the current output to the golden files, and remove files that belong to no example.
 
@@ -97,6 +99,7 @@ def update_command(**options: Any) -> None:
 @golden_command.command("review", short_help="Accept or reject differences one by one.")
 @_folder
 @_names
+@tff_source_option
 def review_command(**options: Any) -> None:
     """Show each change of a golden file and ask what to do with it.
 

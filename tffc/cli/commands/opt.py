@@ -15,6 +15,7 @@ from tffc.cli.options import (
     pipeline_options,
     refuse_without_effect,
     size_option,
+    tff_source_option,
 )
 from tffc.cli.output import show_text, write_output, write_section_folder
 from tffc.cli.pass_instrumentation import PassInstrumentation
@@ -47,6 +48,7 @@ from tffc.passes.table import all_passes
 @path_option("--reproduce", metavar="FILE", help="Replay a failed pass from this file.")
 @instrumentation_options(verify_each=True)
 @size_option
+@tff_source_option
 def opt_command(
     source: str | None,
     pipeline: pathlib.Path | None,

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tffc.cli.completion import complete_program
-from tffc.cli.options import path_option, show_repeatedly, size_option, watch_option
+from tffc.cli.options import (
+    path_option,
+    show_repeatedly,
+    size_option,
+    tff_source_option,
+    watch_option,
+)
 from tffc.cli.output import show_program
 from tffc.cli.usage import Choice
 
@@ -37,6 +43,7 @@ STYLES = ("compact", "formatted", "structural", "typed")
 )
 @watch_option
 @size_option
+@tff_source_option
 def print_command(
     source: str, sexpr: bool, style: Style, sections: pathlib.Path | None, watch: bool
 ) -> None:

@@ -15,7 +15,11 @@ from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.backends.forms.kinds import assemble
 from tffc.cli.completion import complete_program
 from tffc.cli.flags import help_of, place_of
-from tffc.cli.options import json_option, size_option
+from tffc.cli.options import (
+    json_option,
+    size_option,
+    tff_source_option,
+)
 from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step
 from tffc.cli.sources import read_round
@@ -27,6 +31,7 @@ from tffc.cli.sources import read_round
 )
 @json_option
 @size_option
+@tff_source_option
 def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
     """Prove that a bundle computes what a program does, for all arguments.
 

@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from tffc.cli.options import tff_source_option
 from tffc.support.errors import LoadError
 from tffc.support.near import near_file
 
@@ -18,6 +19,7 @@ from tffc.support.near import near_file
 @click.option("-m", "is_module", is_flag=True, help="SCRIPT is the dotted name of a module.")
 @click.argument("script", metavar="SCRIPT", type=click.Path())
 @click.argument("arguments", metavar="[ARG...]", nargs=-1, type=click.UNPROCESSED)
+@tff_source_option
 def python_command(is_module: bool, script: str, arguments: tuple[str, ...]) -> None:
     """Run a script as `python SCRIPT` does, where `import tensorflow_federated` gives tffc.
 

@@ -7,7 +7,12 @@ from typing import Any
 import click
 
 from tffc.cli.completion import complete_program
-from tffc.cli.options import consent_option, form_option, path_option
+from tffc.cli.options import (
+    consent_option,
+    form_option,
+    path_option,
+    tff_source_option,
+)
 from tffc.cli.usage import Choice, Member
 from tffc.deploy.engines import ENGINES
 from tffc.runtime.tracking.table import TRACKERS
@@ -113,11 +118,23 @@ from tffc.runtime.tracking.table import TRACKERS
     help="Leave out clients whose data cannot be read, instead of failing.",
 )
 @click.option(
+    "--groups",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Run each round in so many groups of clients, and merge their results; for the form "
+    "mergeable.",
+)
+@click.option(
+    "--skip-bad-groups",
+    is_flag=True,
+    help="Leave out groups that fail, instead of failing their round.",
+)
+@click.option(
     "--least-clients",
     metavar="N",
     default=0,
     type=click.IntRange(0),
-    help="Refuse rounds and evaluations that would aggregate fewer clients.",
+    help="Refuse rounds, groups and evaluations that would aggregate fewer clients.",
 )
 @click.option(
     "--show-clients",
@@ -159,6 +176,7 @@ from tffc.runtime.tracking.table import TRACKERS
     metavar="FILE.html",
     help="Write an HTML page about the run: metrics, times, omitted clients; see tffc report.",
 )
+@tff_source_option
 def run_command(**options: Any) -> None:
     """Run rounds and print the server output of each as a line of a table.
 

@@ -7,7 +7,10 @@ import sys
 import click
 
 from tffc.cli.completion import complete_program
-from tffc.cli.options import size_option
+from tffc.cli.options import (
+    size_option,
+    tff_source_option,
+)
 from tffc.cli.output import write_computation
 from tffc.cli.sources import read_program
 
@@ -18,6 +21,7 @@ from tffc.cli.sources import read_program
     "-o", "--out", default="-", metavar="FILE.pb", help="Where to write; - is stdout, the default."
 )
 @size_option
+@tff_source_option
 def trace_command(target: str, out: str) -> None:
     """Trace a computation and write it as a Computation message, which TFF can read too.
 

@@ -14,6 +14,7 @@ from tffc.cli.options import (
     path_option,
     pipeline_options,
     size_option,
+    tff_source_option,
 )
 
 
@@ -40,6 +41,7 @@ from tffc.cli.options import (
 @consent_option("As for tffc run, for programs that do not come from a module.")
 @json_option
 @size_option
+@tff_source_option
 def verify_command(**options: Any) -> None:
     """Run a program, the output of each pass, and the form, and compare the results.
 

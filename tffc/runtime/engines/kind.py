@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching
+from tffc.runtime.engines.groups import ClientGroups, GroupedEngine
 from tffc.support.errors import LanguageValueError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class EngineChoice:
     batching: Batching = ONE_A_CALL
     masks_sums: bool = False
     shows_clients: bool = False
+    groups: ClientGroups | None = None
 
     def check(self, others: Iterable[EngineKind]) -> None:
         """Check that the engine can do what is asked for; errors name `others` that can.
@@ -96,7 +98,16 @@ class EngineChoice:
         self.kind.check_installed()
 
     def engine(self, process: Process) -> ExplainsSpeed:
-        """Return the engine for a process."""
+        """Return the engine for a process.
+
+        Raises:
+          LanguageValueError: its clients are to come in groups, and its form has none.
+        """
+        if self.groups is not None:
+            return GroupedEngine(process, self.groups, self._engine)
+        return self._engine(process)
+
+    def _engine(self, process: Process) -> ExplainsSpeed:
         settings: dict[str, Any] = {}
         if self.kind.takes_workers:
             settings["workers"] = self.workers

@@ -36,8 +36,9 @@ class Round:
     """A finished round.
 
     It has its number, the clients that took part and those left out, the state after the round, the
-    server output, the result of an evaluation if there was one, the time that was spent, and the
-    states of all clients after the round, if they keep any.
+    server output, the result of an evaluation if there was one, the time that was spent, the states
+    of all clients after the round, if they keep any, and a line for each group of clients that was
+    left out.
     """
 
     number: int
@@ -48,6 +49,7 @@ class Round:
     evaluation: Any = None
     spent: Spent = dataclasses.field(default_factory=Spent, compare=False)
     client_states: ClientStates | None = dataclasses.field(default=None, compare=False)
+    lost: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -138,6 +140,7 @@ def run_rounds(
             measured,
             spent,
             client_states,
+            outcome.lost,
         )
 
 

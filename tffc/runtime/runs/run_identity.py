@@ -11,26 +11,39 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tffc.runtime.data.identity import SourceIdentity, source_differences
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling
+
+GROUPS = "groups"
+"""The key of the groups in the record of a run."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """The form, the SHA-256 of each program of the bundle, the sampling, and the source."""
+    """The form, the SHA-256 of each program of the bundle, the sampling, the source, and the groups
+    of each round's clients, if there are any."""
 
     form: str
     programs: Mapping[str, str]
     sampling: Sampling
     skip_bad_clients: bool
     source: SourceIdentity
+    groups: ClientGroups | None = None
 
     @classmethod
     def of(
-        cls, process: Process, sampling: Sampling, source: SourceIdentity, *, skip_bad_clients: bool
+        cls,
+        process: Process,
+        sampling: Sampling,
+        source: SourceIdentity,
+        *,
+        skip_bad_clients: bool,
+        groups: ClientGroups | None = None,
     ) -> RunIdentity:
         """Return the identity of a run of a process."""
-        return cls(process.bundle.form, process.digests, sampling, skip_bad_clients, source)
+        form, digests = process.bundle.form, process.digests
+        return cls(form, digests, sampling, skip_bad_clients, source, groups)
 
     def as_json(self) -> dict[str, Any]:
         """Return the identity as a JSON object, without the source."""
@@ -40,6 +53,7 @@ class RunIdentity:
             "clients_per_round": self.sampling.clients,
             "seed": self.sampling.seed,
             "skip_bad_clients": self.skip_bad_clients,
+            **({} if self.groups is None else {GROUPS: dataclasses.asdict(self.groups)}),
         }
 
 
@@ -73,6 +87,15 @@ def _sampling(begun: RunIdentity, now: RunIdentity) -> Iterable[str]:
             f"a client whose data cannot be read {words[begun.skip_bad_clients]}, "
             f"and here {words[now.skip_bad_clients]}"
         )
+    if begun.groups != now.groups:
+        yield f"its clients come in {_groups(begun)}, and here in {_groups(now)}"
+
+
+def _groups(identity: RunIdentity) -> str:
+    groups = identity.groups
+    if groups is None:
+        return "no groups"
+    return f"{groups.count} groups" + (", of which bad ones are left out" * groups.skip_bad)
 
 
 def _clients(sampling: Sampling) -> str:

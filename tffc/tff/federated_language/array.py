@@ -103,7 +103,7 @@ def from_proto_content(array_pb: Any) -> Any:
     dtype = dtypes.element_type(dtypes.from_proto(array_pb.dtype))
     if dtype is DType.STRING:
         raise UnsupportedError("E111", "the bytes of strings do not tell where one ends")
-    shape = shapes.from_proto(array_pb.shape)
+    shape: Any = shapes.from_proto(array_pb.shape)
     try:
         flat: Any = np.frombuffer(array_pb.content, dtype.dtype.newbyteorder("<")).astype(
             dtype.dtype

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -67,23 +67,19 @@ def infer_dtype(obj: Any) -> Any:
 
 def can_cast(value: Any, dtype: Any) -> bool:
     """Return whether the values of an element type are large enough for a scalar of Python."""
-    target = CLASSES.get(dtype)
-    if target is None or target.kind not in ("int", "uint", "float", "complex"):
-        return True
-    if target.is_integer:
-        limits = np.iinfo(target.dtype)
+    if issubclass(dtype, np.integer):
+        limits = np.iinfo(cast("type[np.integer[Any]]", dtype))
         return bool(limits.min <= int(value) <= limits.max)
-    if target.kind == "float":
-        return _fits(value, target)
-    return _fits(complex(value).real, target) and _fits(complex(value).imag, target)
+    target = CLASSES.get(dtype)
+    if target is None or target.kind not in ("float", "complex"):
+        return True
+    return _is_in_range(value.real, target) and _is_in_range(value.imag, target)
 
 
-def _fits(value: Any, target: DType) -> bool:
-    """Return whether a number stays finite as a floating element, if it is."""
+def _is_in_range(part: float, target: DType) -> bool:
     try:
-        number = float(value)
+        number = float(part)
     except OverflowError:
         return False
     with np.errstate(over="ignore"):
-        converted = np.asarray(number).astype(target.dtype)
-    return bool(np.isfinite(converted)) or not np.isfinite(number)
+        return bool(not np.isfinite(number) or np.isfinite(np.asarray(number).astype(target.dtype)))

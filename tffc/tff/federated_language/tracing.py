@@ -227,7 +227,7 @@ def wrap_coroutine_in_current_trace_context(
 
 
 def propagate_trace_context_task_factory(
-    loop: asyncio.AbstractEventLoop, coro: Any
+    loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any]
 ) -> asyncio.Task[Any]:
     """Return a task that runs a coroutine in the spans of the caller.
 

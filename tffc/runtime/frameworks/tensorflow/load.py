@@ -60,6 +60,14 @@ def load_tensorflow() -> TensorFlow:
     return loaded
 
 
+def is_installed() -> bool:
+    """Return whether TensorFlow is loaded, or is there to be loaded; this does not load it."""
+    if "tensorflow" in sys.modules:
+        # Python's mark for a module that may not be imported is None.
+        return isinstance(sys.modules["tensorflow"], ModuleType)
+    return importlib.machinery.PathFinder.find_spec("tensorflow") is not None
+
+
 def load_libraries() -> None:
     """Preload TensorFlow's libraries, if they exist, without blocking other threads.
 

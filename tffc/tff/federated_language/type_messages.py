@@ -1,0 +1,74 @@
+"""The messages of types as methods of the types, as `federated_language` has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.message import Message
+
+from tffc.frontend.hints import described
+from tffc.frontend.type_queries import deserialize_type, serialize_type
+from tffc.language import types
+from tffc.language.types import StructType, StructWithPythonType, Type
+from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import LanguageTypeError, LanguageValueError
+
+KINDS: dict[type[Type], str | None] = {
+    Type: None,
+    types.AbstractType: "abstract",
+    types.FederatedType: "federated",
+    types.FunctionType: "function",
+    types.PlacementType: "placement",
+    types.SequenceType: "sequence",
+    StructType: "struct",
+    types.TensorType: "tensor",
+}
+"""The classes of types, and the fields of a message `Type` for them; None for any."""
+
+
+class NoTypeError(LanguageValueError, NotImplementedError):
+    """A message `Type` has none."""
+
+
+def _check(message: Any, kind: str | None) -> None:
+    """Check that a message `Type` holds a type, of a kind if one is wanted.
+
+    Raises:
+      LanguageTypeError: it is no message.
+      LanguageValueError: it holds another kind of type.
+      NoTypeError: it holds none.
+    """
+    if not isinstance(message, Message):
+        raise LanguageTypeError(
+            "E198", f"a type is read from a message `Type`, not from {described(message)}"
+        )
+    own = message.WhichOneof("type")
+    if kind is not None and own != kind:
+        raise LanguageValueError("E168", f"expected a message of a {kind} type, found {own}")
+    if own is None:
+        raise NoTypeError("E168", "the message `Type` holds no type")
+
+
+def _reader(kind: str | None) -> Any:
+    @entry_point
+    def read(type_pb: Any) -> Type:
+        _check(type_pb, kind)
+        return deserialize_type(type_pb)
+
+    read.__doc__ = "Return the type in a message `Type`."
+    return staticmethod(read)
+
+
+@entry_point
+def _with_container(type_pb: Any, *, container_type: type) -> StructWithPythonType:
+    """Return the struct type in a message `Type`, with a container for its values."""
+    _check(type_pb, "struct")
+    type = deserialize_type(type_pb)
+    assert isinstance(type, StructType)
+    return StructWithPythonType(list(type.items()), container_type)
+
+
+for _class, _kind in KINDS.items():
+    _class.from_proto = _reader(_kind)  # type: ignore[attr-defined]  # a name of the mirror
+StructWithPythonType.from_proto = staticmethod(_with_container)  # type: ignore[attr-defined]  # likewise
+Type.to_proto = serialize_type  # type: ignore[attr-defined]  # likewise

@@ -124,13 +124,9 @@ def run(
         batches,
         masks_sums=secure_sums == "masked",
         shows_clients=show_clients,
-<<<<<<< HEAD
         groups=None if groups is None else ClientGroups(groups, skip_bad_groups),
-=======
-        groups=None if groups is None else Groups(groups, skip_bad_groups),
         buffering=buffering,
         delays=None if delays is None else Delays.parse(delays),
->>>>>>> async
     )
     evaluation = None
     if evaluate_data is not None:

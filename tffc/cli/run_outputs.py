@@ -167,12 +167,8 @@ class RunOutputs:
         sampling: Sampling,
         *,
         skip_bad_clients: bool,
-<<<<<<< HEAD
         groups: ClientGroups | None = None,
-=======
-        groups: Groups | None = None,
         timing: Timing | None = None,
->>>>>>> async
     ) -> State:
         """Lock the folder of the run, and return the state to continue from.
 

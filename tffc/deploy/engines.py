@@ -33,13 +33,9 @@ def choose_engine(
     *,
     masks_sums: bool = False,
     shows_clients: bool = False,
-<<<<<<< HEAD
     groups: ClientGroups | None = None,
-=======
-    groups: Groups | None = None,
     buffering: Buffering | None = None,
     delays: Delays | None = None,
->>>>>>> async
 ) -> EngineChoice:
     """Return the choice of an engine by its name, checked.
 

@@ -81,13 +81,9 @@ class EngineChoice:
     batching: Batching = ONE_A_CALL
     masks_sums: bool = False
     shows_clients: bool = False
-<<<<<<< HEAD
     groups: ClientGroups | None = None
-=======
-    groups: Groups | None = None
     buffering: Buffering | None = None
     delays: Delays | None = None
->>>>>>> async
 
     def check(self, others: Iterable[EngineKind]) -> None:
         """Check that the engine can do what is asked for; errors name `others` that can.

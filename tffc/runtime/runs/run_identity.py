@@ -11,12 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tffc.runtime.data.identity import SourceIdentity, source_differences
-<<<<<<< HEAD
-from tffc.runtime.engines.groups import ClientGroups
-=======
 from tffc.runtime.engines.buffered import Buffering
-from tffc.runtime.engines.groups import Groups
->>>>>>> async
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling
 
@@ -67,12 +63,8 @@ class RunIdentity:
     sampling: Sampling
     skip_bad_clients: bool
     source: SourceIdentity
-<<<<<<< HEAD
     groups: ClientGroups | None = None
-=======
-    groups: Groups | None = None
     timing: Timing | None = None
->>>>>>> async
 
     @classmethod
     def of(
@@ -82,12 +74,8 @@ class RunIdentity:
         source: SourceIdentity,
         *,
         skip_bad_clients: bool,
-<<<<<<< HEAD
         groups: ClientGroups | None = None,
-=======
-        groups: Groups | None = None,
         timing: Timing | None = None,
->>>>>>> async
     ) -> RunIdentity:
         """Return the identity of a run of a process."""
         form, digests = process.bundle.form, process.digests

@@ -25,7 +25,9 @@ from tffc.runtime.engines.buffered import Buffering
 from tffc.runtime.engines.delays import DelayFunction, Delays
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import OFF, Batching
+from tffc.runtime.engines.evaluation import Evaluation
 from tffc.runtime.engines.groups import ClientGroups
+from tffc.runtime.engines.kind import EngineChoice
 from tffc.runtime.engines.process import Process, check_beginning
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.engines.state import State, read_state, read_type
@@ -169,19 +171,11 @@ def run(
         buffering=buffering,
         delays=Delays.of(delays),
     )
-    if (evaluate is None) != (evaluate_data is None):
-        raise LanguageValueError(
-            "E729",
-            "an evaluation needs both a program and clients' data",
-            help="give evaluate and evaluate_data, or neither",
-        )
-    evaluation = evaluation_type = None
-    if evaluate is not None:
-        measuring, written = _process(evaluate, None, allow_effects)
-        measured = source_of(evaluate_data, measuring.data_type)
-        evaluation = evaluation_of(measuring, choice, measured, evaluate_every, least_clients)
+    evaluation, evaluation_type = _evaluation(
+        evaluate, evaluate_data, evaluate_every, least_clients, allow_effects, choice
+    )
+    if evaluation is not None:
         evaluation.check(process)
-        evaluation_type = written.output
     plan = RunPlan(
         process,
         sources[0] if sources else source_of(data, process.data_type),
@@ -218,6 +212,29 @@ def run(
         resume=resume,
         client_states=states,
     )
+
+
+def _evaluation(
+    program: Process | Bundle | Source | None,
+    data: Data | None,
+    every: int,
+    least_clients: int,
+    allow_effects: Collection[str],
+    choice: EngineChoice,
+) -> tuple[Evaluation | None, Type | None]:
+    """Return the evaluation that a run asks for, and the type of its output as its author wrote
+    it; None for none."""
+    if (program is None) != (data is None):
+        raise LanguageValueError(
+            "E729",
+            "an evaluation needs both a program and clients' data",
+            help="give evaluate and evaluate_data, or neither",
+        )
+    if program is None:
+        return None, None
+    process, types = _process(program, None, allow_effects)
+    source = source_of(data, process.data_type)
+    return evaluation_of(process, choice, source, every, least_clients), types.output
 
 
 def _groups(process: Process, count: int | None, *, skip_bad_groups: bool) -> ClientGroups | None:

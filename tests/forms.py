@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,7 +13,9 @@ from tffc.backends.forms.broadcast import BroadcastForm
 from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
 from tffc.backends.forms.form import struct_of
 from tffc.backends.forms.map_reduce import MapReduceForm
+from tffc.backends.forms.mergeable import MergeableForm
 from tffc.language import FunctionType, Node, StructType, TensorType, Type
+from tffc.language.values.concrete import Federated
 from tffc.runtime.frameworks.sections import run_section
 from tffc.runtime.interpreter.interpreter import EMPTY, Interpreter
 from tffc.support.trampoline import run
@@ -83,3 +87,47 @@ def run_distribute_aggregate(
     worked = call(form.client_work, (data, received))
     collected = call(form.client_to_server_aggregation, (temporary, worked))
     return call(form.server_result, (temporary, collected))
+
+
+def run_mergeable(
+    form: MergeableForm, state: Any, data: Any, clients: int, sizes: Sequence[int]
+) -> Any:
+    """The new state and the output of one round, as placed values made of placed values, with the
+    clients in groups of these sizes, in order."""
+    assert sum(sizes) == clients
+    ends = list(itertools.accumulate(sizes))
+    groups = [range(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    partials = [
+        apply_part(form.up_to_merge, (state, of_clients(data, group)), len(group)).members[0]
+        for group in groups
+    ]
+    whole = functools.reduce(lambda *pair: apply_part(form.merge, pair, 0), partials)
+    merged = Federated.everywhere(whole)
+    return apply_part(form.after_merge, ((state, data), merged), clients)
+
+
+def apply_part(part: Node, argument: Any, clients: int) -> Any:
+    """What a program gives for an argument, with this number of clients."""
+    interpreter = Interpreter(clients)
+    return run(interpreter.apply(run(interpreter.evaluate(part, EMPTY)), argument))
+
+
+def of_clients(value: Any, group: range) -> Any:
+    """A value at the clients, or a struct of them, as some of the clients have it."""
+    if not isinstance(value, Federated):
+        return tuple(of_clients(part, group) for part in value)
+    if value.all_equal:
+        return value
+    return Federated(value.members[group.start : group.stop], all_equal=False)
+
+
+def groupings(clients: int) -> list[tuple[int, ...]]:
+    """Sizes of groups of this many clients: one, two, one each, uneven ones, and an empty one."""
+    half = clients // 2
+    return [
+        (clients,),
+        (half, clients - half),
+        (1,) * clients or (0,),
+        (0, clients),
+        (min(1, clients), max(0, clients - 1), 0),
+    ]

@@ -30,6 +30,7 @@ from tffc.frontend.aggregations import (
     federated_secure_sum_bitwidth as federated_secure_sum_bitwidth,
 )
 from tffc.frontend.aggregations import federated_sum as federated_sum
+from tffc.frontend.buffered import buffered as buffered
 from tffc.frontend.computation import Computation as Computation
 from tffc.frontend.computation import deserialize_computation as deserialize_computation
 from tffc.frontend.computation import federated_computation as federated_computation

@@ -13,13 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.forms import run_broadcast, run_distribute_aggregate, run_mapreduce
+from tests.forms import (
+    groupings,
+    run_broadcast,
+    run_distribute_aggregate,
+    run_mapreduce,
+    run_mergeable,
+)
 from tests.programs import broadcast_rounds, rounds, values
 from tffc.backends import compile_form
 from tffc.backends.forms.broadcast import BroadcastForm
 from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.map_reduce import MapReduceForm
+from tffc.backends.forms.mergeable import MergeableForm
 from tffc.language import FederatedType, Node, SequenceType, StructType, Type
 from tffc.language.invariants import CALL_DOMINANT, CLOSED
 from tffc.language.type_parts import leaves, local_type
@@ -115,6 +122,18 @@ def test_distribute_aggregate_form(case: tuple[Node, Any, list[Any]]) -> None:
     assert_same(result_of(program), to_python(found, program.type.children()[1]), expected)
 
 
+@given(with_inputs(rounds(secure=True)), st.data())
+def test_mergeable_form(case: tuple[Node, Any, list[Any]], data: st.DataObject) -> None:
+    program, state, clients = case
+    form = compiled(program, "mergeable")
+    assert isinstance(form, MergeableForm)
+    placed = to_value((state, clients), parameter_of(program))
+    expected = run(program, (state, clients))
+    sizes = data.draw(st.sampled_from(groupings(len(clients))))
+    found = run_mergeable(form, *placed, len(clients), sizes)
+    assert_same(result_of(program), to_python(found, program.type.children()[1]), expected)
+
+
 @given(with_inputs(broadcast_rounds()))
 def test_broadcast_form(case: tuple[Node, Any, list[Any]]) -> None:
     check_broadcast_form(case)
@@ -129,7 +148,10 @@ def check_broadcast_form(case: tuple[Node, Any, list[Any]]) -> None:
     assert_same_at_clients(program, found, run(program, (state, clients)))
 
 
-@given(with_inputs(rounds(secure=True)), st.sampled_from(["mapreduce", "distribute-aggregate"]))
+@given(
+    with_inputs(rounds(secure=True)),
+    st.sampled_from(["mapreduce", "distribute-aggregate", "mergeable"]),
+)
 def test_there_and_back(case: tuple[Node, Any, list[Any]], kind: str) -> None:
     program, state, clients = case
     back = there_and_back(program, kind)

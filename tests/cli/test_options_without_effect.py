@@ -242,6 +242,27 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             f"{RUN} --seed 1": "--seed selects the sampled clients: add --clients-per-round K"
         },
         "skip_bad_clients": ALWAYS,
+        "groups": {
+            f"{RUN} --groups 2": "'--groups' has no effect: only the form mergeable has groups of "
+            "clients"
+        },
+        "skip_bad_groups": {
+            f"{RUN} --form mergeable --skip-bad-groups": "'--skip-bad-groups' has no effect: there "
+            "are no groups: add --groups N"
+        },
+        "buffer": {
+            f"{RUN} --buffer 2 --in-flight 2 --engine beam": "'--buffer' has no effect: the engine "
+            "beam runs no buffered rounds",
+        },
+        "in_flight": {
+            f"{RUN} --in-flight 2": "'--in-flight' has no effect: rounds are not buffered: add "
+            "--buffer K",
+        },
+        "max_age": {
+            f"{RUN} --max-age 2": "'--max-age' has no effect: rounds are not buffered: add "
+            "--buffer K",
+        },
+        "delays": ALWAYS,
         "least_clients": {
             "run e.py --data d --rounds 1 --least-clients 2": "'--least-clients' has no "
             "effect: the round aggregates nothing"

@@ -17,16 +17,24 @@ from __future__ import annotations
 import collections
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from tests.corpus.cases import MISSING, Case, cases
-from tests.forms import run_broadcast, run_distribute_aggregate, run_mapreduce
+from tests.forms import (
+    groupings,
+    run_broadcast,
+    run_distribute_aggregate,
+    run_mapreduce,
+    run_mergeable,
+)
 from tffc.backends import compile_form
 from tffc.backends.forms.broadcast import BroadcastForm
 from tffc.backends.forms.distribute_aggregate import DistributeAggregateForm
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import FORMS
 from tffc.backends.forms.map_reduce import MapReduceForm
+from tffc.backends.forms.mergeable import MergeableForm
 from tffc.language import FunctionType, Lambda, StructType, TensorType, Type
 from tffc.language.notation import parse
 from tffc.language.notation.lexer import quoted
@@ -113,18 +121,21 @@ def tensors(type_: Type) -> collections.Counter[Type]:
 
 
 def agrees(case: Case, made: Form) -> bool:
-    """Whether a form's parts give the recorded results, if there are any."""
+    """Whether a form's parts give the recorded results, if there are any, in every grouping of the
+    clients where the form has groups."""
     if not case.has("io.json"):
         return True
     recorded = case.rounds()
     return not any(
-        recorded.compare_result(index, result_of_round(made, one))
+        recorded.compare_result(index, result_of_round(made, one, sizes))
         for index, one in enumerate(recorded.rounds)
+        for sizes in (groupings(one.n_clients) if isinstance(made, MergeableForm) else [()])
     )
 
 
-def result_of_round(made: Form, recorded: Any) -> Any:
-    """What a form's parts give for the arguments of a recorded round."""
+def result_of_round(made: Form, recorded: Any, sizes: Sequence[int] = ()) -> Any:
+    """What a form's parts give for the arguments of a recorded round, with the clients in groups of
+    these sizes."""
     assert made.type_signature.parameter is not None
     state, data = to_value(recorded.arg, made.type_signature.parameter)
     clients = at_each(data, recorded.n_clients)
@@ -137,6 +148,9 @@ def result_of_round(made: Form, recorded: Any) -> Any:
             return [to_python(value, local_type(result)) for value in outputs]
         case DistributeAggregateForm():
             found = run_distribute_aggregate(made, state, data, recorded.n_clients)
+            return to_python(found, result)
+        case MergeableForm():
+            found = run_mergeable(made, state, data, recorded.n_clients, sizes)
             return to_python(found, result)
 
 

@@ -118,6 +118,12 @@ COMMANDS = {
     "run a module": heavy(
         "run light.py:total --data data --rounds 9 --state-in first.npz --state-out state.npz"
     ),
+    "run in groups": heavy(
+        "run light.py:total --data data --rounds 9 --form mergeable --groups 2 --skip-bad-groups "
+        "--out new --state-in first.npz",
+        again="run light.py:total --data data --rounds 9 --form mergeable --groups 2 "
+        "--skip-bad-groups --out new --resume",
+    ),
     "run with TensorFlow": heavy(
         "run heavy.py:total --data data --rounds 9 --out new --plot old.svg --report old.html "
         "--state-in first.npz",

@@ -47,9 +47,6 @@ REASONS = {
         "framework.local_cpp_executor_factory",
         "framework.serialize_value",
     ),
-    "write the three computations by hand; a native context runs computations whole": (
-        "backends.native.compile_to_mergeable_comp_form",
-    ),
 }
 """Why names are not there, or what does the same; asked for those that are not."""
 

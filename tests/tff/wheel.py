@@ -46,6 +46,7 @@ def programs() -> ModuleType:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tffc.install_as_tensorflow_federated()
+        releases.choose(releases.WHEEL)
         return importlib.import_module("tests.tff.programs")
 
 

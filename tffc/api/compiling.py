@@ -28,6 +28,7 @@ def compiled(
         form or form_for(program.computation),
         pipeline,
         initialize=program.initialize,
+        discount=program.discount,
         versions=program.versions,
         allow_impure_duplicates=allow_impure_duplicates,
     )

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from tffc.runtime.data.source import ClientSource, Progress, no_progress
+from tffc.runtime.engines.buffered import Buffering, run_buffered
 from tffc.runtime.engines.client_states import ClientStates
 from tffc.runtime.engines.engine import Deliver, Engine
 from tffc.runtime.engines.evaluation import Evaluation
@@ -13,6 +14,7 @@ from tffc.runtime.engines.kind import EngineChoice
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import ALL, Round, Sampling, run_rounds
 from tffc.runtime.engines.state import State
+from tffc.runtime.runs.run_identity import Timing
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,6 +34,27 @@ class RunPlan:
     skip_bad_clients: bool = False
     least_clients: int = 0
 
+    @property
+    def buffering(self) -> Buffering | None:
+        """How rounds are buffered: each is a step of the server after some contributions."""
+        return self.engine.buffering
+
+    @property
+    def timing(self) -> Timing | None:
+        """How rounds are buffered and simulated; None if they are not."""
+        text = self.engine.delays and self.engine.delays.text
+        return Timing(self.buffering, text) if self.buffering or text else None
+
+    def check(self) -> None:
+        """Check that rounds may be buffered as they are to be.
+
+        Raises:
+          TffcError: they may not; see `run_buffered`.
+        """
+        if self.buffering is not None:
+            self.buffering.check(len(self.source.clients), self.least_clients)
+            self.process.buffered_steps  # noqa: B018 (it is refused here)
+
     def run(
         self,
         engine: Engine,
@@ -46,6 +69,20 @@ class RunPlan:
         Raises:
           TffcError: as `run_rounds` does.
         """
+        if self.buffering is not None:
+            return run_buffered(
+                engine,
+                state,
+                self.source,
+                rounds,
+                self.buffering,
+                self.sampling.seed,
+                delays=self.engine.delays,
+                skip_bad_clients=self.skip_bad_clients,
+                progress=progress,
+                evaluation=self.evaluation,
+                least_clients=self.least_clients,
+            )
         return run_rounds(
             engine,
             state,
@@ -58,6 +95,7 @@ class RunPlan:
             evaluation=self.evaluation,
             least_clients=self.least_clients,
             client_states=client_states,
+            delays=self.engine.delays,
         )
 
 
@@ -70,5 +108,5 @@ def evaluation_of(
       LanguageValueError: `every` is not positive.
       FormError: the round's output is at the clients.
     """
-    on = dataclasses.replace(engine, masks_sums=False).engine(process)
+    on = dataclasses.replace(engine, masks_sums=False, groups=None, buffering=None).engine(process)
     return Evaluation(on, source, every, least_clients)

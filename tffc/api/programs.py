@@ -46,7 +46,8 @@ class Program:
     `allow_effects` are the kinds of effects that it may have when it is run; None for a program
     that the user's own module defines, which needs no consent.  `name` is its name in that module,
     and `passed_over` are the names of those that were not chosen.  `signature` is its type with the
-    Python containers that its author used, if they are known.
+    Python containers that its author used, if they are known.  `discount` computes the weight of a
+    contribution from its age, if rounds may be buffered.
     """
 
     computation: Node
@@ -56,6 +57,7 @@ class Program:
     name: str = ""
     passed_over: tuple[str, ...] = ()
     signature: FunctionType | None = None
+    discount: Node | None = None
 
     def as_round(self, form: str | None) -> Program:
         """Return the program as the round that it means; see `tffc.backends.forms.queries`."""
@@ -76,9 +78,10 @@ class Program:
 
     def parts(self) -> dict[str, Node]:
         """Return the programs by name."""
+        last = {} if self.discount is None else {"discount": self.discount}
         if self.initialize is None:
-            return {"computation": self.computation}
-        return {"initialize": self.initialize, "next": self.computation}
+            return {"computation": self.computation, **last}
+        return {"initialize": self.initialize, "next": self.computation, **last}
 
 
 Source: TypeAlias = "str | os.PathLike[str] | Program | Node | Computation | IterativeProcess"
@@ -152,7 +155,7 @@ def read_program(source: str, fits: Fits = None) -> Program:
 
 
 def _traced(loaded: Loaded) -> Program:
-    for computation in (loaded.computation, loaded.initialize):
+    for computation in (loaded.computation, loaded.initialize, loaded.discount):
         if computation is not None:
             computation.check_closed("compiled")
     tensorflow = sys.modules.get("tensorflow")
@@ -164,6 +167,7 @@ def _traced(loaded: Loaded) -> Program:
         loaded.name,
         loaded.passed_over,
         loaded.computation.type_signature,
+        None if loaded.discount is None else loaded.discount.node,
     )
 
 
@@ -274,6 +278,8 @@ def parts_of(source: Source | Bundle) -> dict[str, Node]:
     first = {"computation": source.computation}
     if source.initialize is not None:
         first["initialize"] = source.initialize
+    if source.discount is not None:
+        first["discount"] = source.discount
     return {**first, **source.components}
 
 

@@ -21,8 +21,11 @@ from tffc.language.values.concrete import to_python
 from tffc.runtime.data.clients import Data, source_of
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.effects.consent import check_can_run, read_kinds
+from tffc.runtime.engines.buffered import Buffering
+from tffc.runtime.engines.delays import DelayFunction, Delays
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import OFF, Batching
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.process import Process, check_beginning
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.engines.state import State, read_state, read_type
@@ -73,6 +76,12 @@ def run(
     resume: bool = False,
     track: str | Sequence[str] = (),
     skip_bad_clients: bool = False,
+    groups: int | None = None,
+    skip_bad_groups: bool = False,
+    buffer: int | None = None,
+    in_flight: int | None = None,
+    max_age: int | None = None,
+    delays: str | DelayFunction | None = None,
     deliver: Callable[[str, Any], None] = lambda client, output: None,
     evaluate: Process | Bundle | Source | None = None,
     evaluate_data: Data | None = None,
@@ -110,9 +119,19 @@ def run(
     output is the `evaluation` of the round that is yielded.  `allow_effects` are the side effects
     that bundles and programs in files may have, as for `load`.
 
-    A round or evaluation of fewer than `least_clients` clients is refused.  Unless `show_clients`
-    is set, which is for debugging on one's own machine, clients' code does not print, and its
-    errors leave out what may be clients' values.
+    With `groups`, the clients of each round come in that many groups, in order, and the results of
+    groups are merged; the form is then to be "mergeable".  With `skip_bad_groups`, a group that
+    fails is left out of its round, with a warning.
+
+    With `buffer`, rounds are buffered, which the program has to allow with `tffc.buffered`:
+    `in_flight` clients work on the state that they were given, and after `buffer` contributions the
+    server steps, which ends a round.  Contributions older than `max_age` steps are dropped.
+    `delays` is a model of how long clients take, such as "lognormal:10,0.5+stragglers:0.1,8", or a
+    function of the client's name and the number of its start; rounds then have `simulated` seconds.
+
+    A round, a group or an evaluation of fewer than `least_clients` clients is refused.  Unless
+    `show_clients` is set, which is for debugging on one's own machine, clients' code does not
+    print, and its errors leave out what may be clients' values.
 
     Raises:
       TffcError: the program, the data or a step is refused; see the classes in
@@ -128,6 +147,8 @@ def run(
             "a run is continued from the state in its folder",
             help="give out=... with the folder, and no state, or leave resume out",
         )
+    buffering = _buffering(buffer, in_flight, max_age)
+    _check_fits(buffering, clients_per_round, batching, groups, resume=resume)
     kinds = _trackers(track, out)
     name = os.fspath(program) if is_path(program) else getattr(program, "name", "") or IN_PYTHON
     sources: list[ClientSource] = []
@@ -144,6 +165,9 @@ def run(
         engine_options,
         Batching.parse(batching, device),
         shows_clients=show_clients,
+        groups=_groups(process, groups, skip_bad_groups=skip_bad_groups),
+        buffering=buffering,
+        delays=Delays.of(delays),
     )
     if (evaluate is None) != (evaluate_data is None):
         raise LanguageValueError(
@@ -167,6 +191,7 @@ def run(
         skip_bad_clients=skip_bad_clients,
         least_clients=least_clients,
     )
+    plan.check()
     first = state_of(process, state)
     states = client_states_of(process, client_states, state)
     if states is None and first is not None and _begins_later(process, first, state):
@@ -193,6 +218,55 @@ def run(
         resume=resume,
         client_states=states,
     )
+
+
+def _groups(process: Process, count: int | None, *, skip_bad_groups: bool) -> ClientGroups | None:
+    """Return the groups that a run asks for, checked."""
+    if count is None:
+        if skip_bad_groups:
+            raise LanguageValueError(
+                "E706",
+                "there are no groups of clients that could be left out",
+                help="give groups=... with their number, or leave skip_bad_groups out",
+            )
+        return None
+    groups = ClientGroups(count, skip_bad_groups)
+    groups.check(process.bundle.form)
+    return groups
+
+
+def _buffering(size: int | None, in_flight: int | None, max_age: int | None) -> Buffering | None:
+    """Return how a run is to be buffered, checked; None for whole rounds."""
+    if size is not None and in_flight is not None:
+        return Buffering(size, in_flight, max_age)
+    if size is None and in_flight is None and max_age is None:
+        return None
+    raise LanguageValueError(
+        "E706",
+        "a buffered run needs both a buffer and clients in flight",
+        help="give buffer=... and in_flight=..., or leave out buffer, in_flight and max_age",
+    )
+
+
+def _check_fits(
+    buffering: Buffering | None,
+    clients: int | None,
+    batching: str | int,
+    groups: int | None,
+    *,
+    resume: bool,
+) -> None:
+    """Check that nothing is asked for that buffered runs do not have, if a run is one."""
+    if buffering is None:
+        return
+    for is_asked_for, what, instead in (
+        (clients is not None, "samples no clients for a round", "in_flight for clients_per_round"),
+        (batching not in (OFF, 1), "computes one client a call", "no batching"),
+        (groups is not None, "merges single clients, not groups", "no groups"),
+        (resume, "cannot be resumed: its clients in flight are lost", "state=FOLDER for resume"),
+    ):
+        if is_asked_for:
+            raise LanguageValueError("E706", f"a buffered run {what}", help=f"give {instead}")
 
 
 def _begins_later(process: Process, first: State, state: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
@@ -21,7 +22,7 @@ from tffc.runtime.data.identity import source_identity
 from tffc.runtime.engines import rounds as engine_rounds
 from tffc.runtime.engines.client_states import ClientStates, StateInMemory
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.rounds import Spent
+from tffc.runtime.engines.rounds import Contributions, Spent
 from tffc.runtime.engines.state import State, read_state, write_state
 from tffc.runtime.runs.first_state import client_states_beside
 from tffc.runtime.runs.kept_states import states_of_run
@@ -72,7 +73,8 @@ class FinishedRound:
     It has its number, the clients that took part and those left out, the state after the round, the
     server output, the result of an evaluation if there was one, the time that was spent, and the
     states of all clients by their names, if clients keep some.  States and results are in the
-    containers that the program's author used.
+    containers that the program's author used.  `simulated` are its seconds by a model of delays,
+    and `contributions` those that a buffered round has merged.
     """
 
     number: int
@@ -83,6 +85,8 @@ class FinishedRound:
     evaluation: Any = None
     spent: Spent = dataclasses.field(default_factory=Spent, compare=False)
     client_states: StatesOfClients | None = dataclasses.field(default=None, compare=False)
+    contributions: Contributions | None = None
+    simulated: float | None = None
 
     def _repr_html_(self) -> str:
         about = f"{counted(len(self.clients), 'client')}, {self.spent.seconds:.2f} s"
@@ -264,11 +268,19 @@ class Run(Iterator[FinishedRound]):
             plan.sampling,
             source_identity(plan.source),
             skip_bad_clients=plan.skip_bad_clients,
+            groups=plan.engine.groups,
+            timing=plan.timing,
         )
 
     def _finished_rounds(self) -> Iterator[engine_rounds.Round]:
         """Run the rounds that are left; the folder of the run is locked meanwhile."""
         folder, process = self._folder, self._plan.process
+        if self.rows and self._plan.buffering is not None:
+            raise LanguageValueError(
+                "E706",
+                "a buffered run that was interrupted cannot go on: its clients in flight are lost",
+                help="begin another one with tffc.run(..., state=run)",
+            )
         ending: Ending = "failed"
         try:
             begins = self._state
@@ -309,6 +321,8 @@ class Run(Iterator[FinishedRound]):
                 for done, outcome in enumerate(finished, start=1):
                     if folder is not None:
                         folder.save(outcome)
+                    for line in outcome.lost:
+                        warnings.warn(line, RuntimeWarning, stacklevel=2)
                     progress(done, last - number)
                     yield outcome
             ending = "finished"
@@ -358,6 +372,8 @@ class Run(Iterator[FinishedRound]):
             measured,
             outcome.spent,
             self._view(outcome.client_states),
+            outcome.contributions,
+            outcome.simulated,
         )
         return self.last
 

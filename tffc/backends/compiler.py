@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.forms.buffered import check_discount, check_discountable
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.queries import as_round
@@ -17,6 +18,7 @@ from tffc.language.nodes import Compiled, Lambda, Node
 from tffc.language.type_parts import local_type
 from tffc.language.types import SERVER, FunctionType, StructType, Type
 from tffc.language.verify import verify
+from tffc.linking.inspect import is_pure
 from tffc.passes import Pipeline
 from tffc.passes.local_processing import extract_local_processing
 from tffc.passes.pipeline import Observer, OnFailure
@@ -33,6 +35,7 @@ def compile_bundle(
     pipeline: Pipeline | None = None,
     *,
     initialize: Node | None = None,
+    discount: Node | None = None,
     versions: Mapping[str, str] = NO_VERSIONS,
     observers: Iterable[Observer] = (),
     on_failure: OnFailure = lambda rest, program, error: None,
@@ -42,8 +45,8 @@ def compile_bundle(
 
     A program that means a round becomes one first; see `tffc.backends.forms.queries`.
 
-    `versions` are those of the packages that traced the program.  Other arguments are those of
-    `compile_form`.
+    `versions` are those of the packages that traced the program.  `discount` says that rounds may
+    be buffered, which only the form mergeable keeps.  Other arguments are those of `compile_form`.
 
     Raises:
       FormError: the program cannot be expressed in the form, there is no such form, or the round
@@ -62,13 +65,23 @@ def compile_bundle(
     section = None if initialize is None else compile_initialize(initialize)
     if section is not None:
         check_first_state(section.type, program.type)
+    weight = None
+    if discount is not None and has_discount(form, discount):
+        check_discountable(program)
+        weight = compile_discount(discount)
     return Bundle(
         form=form,
         computation=program,
         components=compiled.components(),
         initialize=section,
         versions={"tffc": VERSION, **versions},
+        discount=weight,
     )
+
+
+def has_discount(form: str, discount: Node | None) -> bool:
+    """Return whether the bundle of a program with a discount keeps it."""
+    return discount is not None and load_form(form).has_groups()
 
 
 def check_first_state(initialize: Type, round_type: Type) -> None:
@@ -160,6 +173,23 @@ def compile_initialize(program: Node) -> Compiled:
     if not is_section and not is_placed(signature.result, SERVER):
         raise _first_state_refusal("returns a value placed at the server", program)
     return extract_local_processing(program)
+
+
+def compile_discount(program: Node) -> Compiled:
+    """Return the section `(int32 -> float32)` of a discount.
+
+    Raises:
+      FormError: it is of another type, or does not always give the same for an age.
+    """
+    section = program if isinstance(program, Compiled) else extract_local_processing(program)
+    check_discount(section)
+    if not is_pure(section):
+        raise FormError(
+            "E532",
+            "the discount of a buffered round does not always give the same for an age",
+            help="compute it from the age alone, without random draws, clocks or files",
+        )
+    return section
 
 
 def _first_state_refusal(rule: str, program: Node) -> FormError:

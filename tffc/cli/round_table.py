@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,21 @@ FLOAT_WIDTH = 8
 """The least width of a column of floats; few need more."""
 
 
+SECONDS = TensorType(np.float32)
+
+
+def _mean_age(finished: Round) -> Any:
+    ages = finished.contributions and finished.contributions.ages
+    return np.float32(np.mean(ages)) if ages else None
+
+
+TIMES: Mapping[str, Callable[[Round], Any]] = {
+    "simulated": lambda finished: np.float32(finished.simulated),
+    "age": _mean_age,
+}
+"""The columns of simulated seconds and of the mean age of contributions."""
+
+
 class RoundTable:
     """The number of each round and its server output, such as
 
@@ -35,11 +50,19 @@ class RoundTable:
     shown in full, long arrays as their type.  Columns that do not fit the terminal are left out.
     """
 
-    def __init__(self, last: int, type: Type, evaluation: Type | None = None) -> None:
+    def __init__(
+        self,
+        last: int,
+        type: Type,
+        evaluation: Type | None = None,
+        timing: Sequence[str] = (),
+    ) -> None:
         """Create the table of rounds up to number `last`, with outputs of type `type`.
 
-        `evaluation` is the type of evaluations' results, if there are any.
+        `evaluation` is the type of evaluations' results, if there are any.  `timing` are the
+        columns of `TIMES` that are shown.
         """
+        self._timing = timing
         self._type = type
         self._evaluation = evaluation
         self._last = last
@@ -56,15 +79,17 @@ class RoundTable:
         measured = self._measured(finished)
         names = [
             "round",
-            *(_title(output.name) for output in outputs),
+            *self._timing,
+            *(self._title(output.name) for output in outputs),
             *(printable(output.name) for output in measured),
         ]
-        values = map(self._text, names[1:], (*outputs, *measured))
+        times = [OutputTensor(name, SECONDS, TIMES[name](finished)) for name in self._timing]
+        values = map(self._text, names[1:], (*times, *outputs, *measured))
         end = _left_out(len(finished.skipped))
         texts = [str(finished.number), *self._cut(names[1:], values, len(end))]
         is_first = not self._widths
         if is_first:
-            least = (len(str(self._last)), *map(_least_width, (*outputs, *measured)))
+            least = (len(str(self._last)), *map(_least_width, (*times, *outputs, *measured)))
             self._widths = [max(pair) for pair in zip(least, map(len, names), strict=True)]
         self._widths = [max(pair) for pair in zip(self._widths, map(len, texts), strict=True)]
         count = self._fitting(len(end))
@@ -111,14 +136,13 @@ class RoundTable:
             text = _long(output)
         return printable(text)
 
+    def _title(self, name: str) -> str:
+        """Return the title of an output's column, distinct from those of the other columns."""
+        taken = name in ("round", *self._timing) or name.startswith("evaluation.")
+        return f"metrics.{printable(name)}" if taken else printable(name or "output")
+
     def _line(self, texts: list[str]) -> str:
         return "  ".join(map(str.rjust, texts, self._widths))
-
-
-def _title(name: str) -> str:
-    """Return the title of an output's column, distinct from those of the other columns."""
-    taken = name == "round" or name.startswith("evaluation.")
-    return f"metrics.{printable(name)}" if taken else printable(name or "output")
 
 
 def _left_out(count: int) -> str:

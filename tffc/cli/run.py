@@ -26,10 +26,14 @@ from tffc.deploy.engines import ENGINES, choose_engine
 from tffc.language.types import Type
 from tffc.runtime.data.location import open_data, open_source, read_once
 from tffc.runtime.data.source import CheckedSource, check_all
+from tffc.runtime.engines.buffered import Buffering
 from tffc.runtime.engines.cores import share_cores
+from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import Batching
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.kind import (
     BATCHES,
+    BUFFERS,
     MASKED_SUMS,
     OPTIONS,
     SHOWN_CLIENTS,
@@ -54,6 +58,12 @@ def run(
     clients_per_round: int | None,
     seed: int | None,
     skip_bad_clients: bool,
+    groups: int | None,
+    skip_bad_groups: bool,
+    buffer: int | None,
+    in_flight: int | None,
+    max_age: int | None,
+    delays: str | None,
     least_clients: int,
     show_clients: bool,
     engine: str,
@@ -71,7 +81,11 @@ def run(
     **options: Any,
 ) -> None:
     """Run rounds, print the output of each, and save what the options ask for."""
-    _check_options(clients_per_round, seed, evaluate, evaluate_data, every)
+    timed = buffer is not None or delays is not None
+    _check_options(None if timed else seed, clients_per_round, evaluate, evaluate_data, every)
+    buffering = _buffering(buffer, in_flight, max_age)
+    if groups is None:
+        refuse_without_effect("there are no groups: add --groups N", "skip_bad_groups")
     batches = Batching.parse(batching, device)
     kind = ENGINES[engine]
     _refuse_options_of_others(kind, workers, batches)
@@ -81,6 +95,7 @@ def run(
 
     def check_data(form: type[Form], type: Type) -> None:
         _check_aggregates(form, evaluate)
+        _check_groups(form)
         opened.append(_open_source(data, type, None))
         if not skip_bad_clients:
             _check_clients(opened[0])
@@ -98,6 +113,7 @@ def run(
     check_needs(runnables, allow_effects, begins=begins)
     process = runnables[""].process(allow_effects)
     _check_aggregates(load_form(process.bundle.form), evaluate)
+    _check_groups(load_form(process.bundle.form))
     source = opened[0] if opened else _open_source(data, process.data_type, pack)
     if not opened and not skip_bad_clients:
         _check_clients(source)
@@ -108,6 +124,9 @@ def run(
         batches,
         masks_sums=secure_sums == "masked",
         shows_clients=show_clients,
+        groups=None if groups is None else ClientGroups(groups, skip_bad_groups),
+        buffering=buffering,
+        delays=None if delays is None else Delays.parse(delays),
     )
     evaluation = None
     if evaluate_data is not None:
@@ -125,9 +144,16 @@ def run(
         skip_bad_clients=skip_bad_clients,
         least_clients=least_clients,
     )
+    plan.check()
     outputs = RunOutputs(runnables[""].name, process, evaluation and evaluation.output_type, saving)
     with _telling_how_it_ended(outputs, kind):
-        state = outputs.begin(source, plan.sampling, skip_bad_clients=skip_bad_clients)
+        state = outputs.begin(
+            source,
+            plan.sampling,
+            skip_bad_clients=skip_bad_clients,
+            groups=plan.engine.groups,
+            timing=plan.timing,
+        )
         rounds = max(0, rounds - state.rounds) if saving.resume else rounds
         _run(plan, state, rounds, outputs, explain_speed=explain_speed)
 
@@ -138,7 +164,10 @@ def _run(
     """Run rounds of a plan from a state on, with their outputs."""
     last = state.rounds + rounds
     evaluated_type = plan.evaluation and plan.evaluation.output_type
-    table = RoundTable(last, plan.process.output_type, evaluated_type)
+    is_simulated = plan.engine.delays is not None or plan.buffering is not None
+    is_simulated &= plan.buffering is None or plan.engine.kind.simulates
+    columns = ["simulated"] * is_simulated + ["age"] * (plan.buffering is not None)
+    table = RoundTable(last, plan.process.output_type, evaluated_type, columns)
     batching = outputs.with_known(plan.engine.batching)
     engine = dataclasses.replace(plan.engine, batching=batching).engine(plan.process)
     progress = show_rounds(state.rounds + 1, last)
@@ -147,6 +176,8 @@ def _run(
         # Its interruption may count as the failure of a client that is left out.
         check_uninterrupted()
         outputs.save(finished)
+        for line in finished.lost:
+            say(line)
         if outputs.is_table:
             click.echo("\n".join(table.lines(finished)))
     outputs.end(state, rounds)
@@ -207,9 +238,30 @@ def _open_source(data: str, type: Type, pack: pathlib.Path | None) -> CheckedSou
     return packed_beside(opened, type, pack, step("packing", "clients"))
 
 
+def _buffering(size: int | None, in_flight: int | None, max_age: int | None) -> Buffering | None:
+    """Return how rounds are to be buffered; check that no option is without effect."""
+    if size is None:
+        refuse_without_effect("rounds are not buffered: add --buffer K", "in_flight", "max_age")
+        return None
+    if in_flight is None:
+        raise click.UsageError("--buffer needs --in-flight M, the clients that work at a time")
+    refuse_without_effect(
+        "buffered rounds sample no clients: --in-flight says how many work", "clients_per_round"
+    )
+    refuse_without_effect("buffered rounds compute one client a call", "batching", "device")
+    refuse_without_effect("buffered rounds merge single clients", "groups", "skip_bad_groups")
+    refuse_without_effect("buffered rounds have no secure sums", "secure_sums")
+    refuse_without_effect(
+        "a buffered run cannot be resumed, for its clients in flight are lost: begin another with "
+        "--continue-from",
+        "resume",
+    )
+    return Buffering(size, in_flight, max_age)
+
+
 def _check_options(
-    clients_per_round: int | None,
     seed: int | None,
+    clients_per_round: int | None,
     evaluate: str | None,
     evaluate_data: str | None,
     every: int | None,
@@ -229,6 +281,12 @@ def _check_aggregates(form: type[Form], evaluate: str | None) -> None:
         refuse_without_effect("the round aggregates nothing", "least_clients")
 
 
+def _check_groups(form: type[Form]) -> None:
+    """Check that no groups are asked for where a form has none."""
+    if not form.has_groups():
+        refuse_without_effect("only the form mergeable has groups of clients", "groups")
+
+
 def _tell_how_to_see(error: TffcError, engine: EngineKind) -> None:
     """Add to an error whose values are left out the option that shows them."""
     if error.whole is not None and engine.shows_clients:
@@ -241,6 +299,7 @@ OPTION_OF = {
     MASKED_SUMS: "secure_sums",
     SHOWN_CLIENTS: "show_clients",
     OPTIONS: "engine_options",
+    BUFFERS: "buffer",
 }
 """The option that asks for each ability of engines."""
 

@@ -21,6 +21,7 @@ from tffc.runtime.data.identity import source_identity
 from tffc.runtime.data.source import CheckedSource
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import Batching
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round, Sampling
 from tffc.runtime.engines.state import State, write_state
@@ -33,7 +34,7 @@ from tffc.runtime.runs.plot import plot
 from tffc.runtime.runs.report import RunReport, read_report
 from tffc.runtime.runs.report_page import report_page
 from tffc.runtime.runs.run_folder import RunFolder
-from tffc.runtime.runs.run_identity import RunIdentity
+from tffc.runtime.runs.run_identity import RunIdentity, Timing
 from tffc.runtime.tracking.kind import Ending, RunFacts, TrackerKind
 from tffc.runtime.tracking.table import TENSORBOARD, TRACKERS
 from tffc.runtime.tracking.tracking import Tracking, parameters
@@ -160,7 +161,15 @@ class RunOutputs:
         self._rows: list[MetricsRow] = []
         self._observed: list[Observed] = []
 
-    def begin(self, source: CheckedSource, sampling: Sampling, *, skip_bad_clients: bool) -> State:
+    def begin(
+        self,
+        source: CheckedSource,
+        sampling: Sampling,
+        *,
+        skip_bad_clients: bool,
+        groups: ClientGroups | None = None,
+        timing: Timing | None = None,
+    ) -> State:
         """Lock the folder of the run, and return the state to continue from.
 
         Raises:
@@ -172,7 +181,12 @@ class RunOutputs:
             state, origin = self._first.state, self._first.origin
         if self._folder is not None or self._keeps_identity:
             self._identity = RunIdentity.of(
-                self.process, sampling, source_identity(source), skip_bad_clients=skip_bad_clients
+                self.process,
+                sampling,
+                source_identity(source),
+                skip_bad_clients=skip_bad_clients,
+                groups=groups,
+                timing=timing,
             )
         if self._folder is not None and self._identity is not None:
             state = self._folder.begin(

@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from tffc.api.compiling import compiled
 from tffc.api.programs import Program, or_missing_bundle
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
+from tffc.backends.compiler import has_discount
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import form_for, load_form
 from tffc.cli.consent import check_consent, naming_the_option
@@ -222,7 +223,13 @@ def _is_of(bundle: Bundle, program: Program, form: str) -> bool:
     """Return whether a bundle states that it was compiled from a program."""
     same_round = wire.to_bytes(bundle.computation) == wire.to_bytes(program.computation)
     has_state = (bundle.initialize is None) == (program.initialize is None)
-    return bundle.form == form and same_round and has_state
+    is_buffered = has_discount(form, program.discount)
+    return (
+        bundle.form == form
+        and same_round
+        and has_state
+        and (bundle.discount is not None) == is_buffered
+    )
 
 
 def _digest(program: Program, form: str) -> str:

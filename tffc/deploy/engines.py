@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 from tffc.deploy.beam import BEAM
 from tffc.deploy.ray import RAY
+from tffc.runtime.engines.buffered import Buffering
+from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.kind import LOCAL, EngineChoice, EngineKind
 from tffc.support.errors import LanguageValueError
 from tffc.support.plugins import PluginGroup, PluginTable
@@ -30,6 +33,9 @@ def choose_engine(
     *,
     masks_sums: bool = False,
     shows_clients: bool = False,
+    groups: ClientGroups | None = None,
+    buffering: Buffering | None = None,
+    delays: Delays | None = None,
 ) -> EngineChoice:
     """Return the choice of an engine by its name, checked.
 
@@ -44,6 +50,9 @@ def choose_engine(
         batching,
         masks_sums=masks_sums,
         shows_clients=shows_clients,
+        groups=groups,
+        buffering=buffering,
+        delays=delays,
     )
     choice.check(ENGINES.own.values())
     return choice

@@ -12,6 +12,7 @@ a TensorFlow computation its graph is imported, and elsewhere the computation is
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 from collections.abc import Callable, Collection
@@ -75,6 +76,7 @@ class Computation(Convertible):
         self._is_checked = allow_effects is None
         self._type = type_signature
         self._scope = scope
+        self._discount: Computation | None = None
         self.__doc__ = None
         if function is not None:
             self.__doc__ = getattr(function, "__doc__", None)
@@ -114,6 +116,17 @@ class Computation(Convertible):
         return cls(
             value.node, type_signature, scope=value._scope, allow_effects=value.allow_effects
         )
+
+    def with_discount(self, discount: Computation) -> Computation:
+        """Return the computation as one whose rounds may be buffered; see `tffc.buffered`."""
+        decorated = copy.copy(self)
+        decorated._discount = discount
+        return decorated
+
+    @property
+    def discount(self) -> Computation | None:
+        """The weight of a contribution by its age, if rounds may be buffered."""
+        return self._discount
 
     @staticmethod
     def get_proto(computation: Computation) -> Any:

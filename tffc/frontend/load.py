@@ -50,10 +50,15 @@ class Loaded:
     passed_over: tuple[str, ...] = ()
 
     @property
+    def discount(self) -> Computation | None:
+        """The weight of a contribution by its age, if rounds may be buffered."""
+        return self.computation.discount
+
+    @property
     def allow_effects(self) -> frozenset[str] | None:
         """The kinds of effects that it may have when it is run; None if all of it was traced in
-        this process.  Of a process, both computations have to allow a kind."""
-        parts = (self.computation, self.initialize)
+        this process.  All computations have to allow a kind."""
+        parts = (self.computation, self.initialize, self.discount)
         foreign = [
             part.allow_effects
             for part in parts

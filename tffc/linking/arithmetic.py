@@ -46,6 +46,10 @@ class GraphArithmetic:
         """
         return self._combine("AddV2", first, second, NUMERIC)
 
+    def minus(self, first: Operand, second: Operand) -> Operand:
+        """Return the differences; raises as `plus` does."""
+        return self._combine("Sub", first, second, NUMERIC)
+
     def multiply(self, first: Operand, second: Operand) -> Operand:
         """Return the products; raises as `plus` does."""
         return self._combine("Mul", first, second, NUMERIC)

@@ -103,9 +103,12 @@ class TopMirror(Mirror):
         self.__release = release
 
     def __getattr__(self, name: str) -> Any:
-        if name in LIBRARIES:
-            releases.choose(self.__release)
-        return super().__getattr__(name)
+        if name not in LIBRARIES:
+            return super().__getattr__(name)
+        releases.choose(self.__release)
+        library = super().__getattr__(name)
+        self.__release = releases.chosen()
+        return library
 
 
 class TffFinder(PackageFinder):

@@ -14,7 +14,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from tffc.support.errors import MissingElementError, TffcError
-from tffc.tff import releases
 from tffc.tff.stand_in import Creator, Homes, StandIn
 
 QUERIES = "tensorflow_privacy.privacy.dp_query"
@@ -74,7 +73,7 @@ class ThirdPartyFinder(importlib.abc.MetaPathFinder):
         """Return the spec of a stand-in for one of these packages, if installed; None for any
         other."""
         package = PACKAGES.get(name)
-        if package is None or releases.chosen() is releases.HEAD:
+        if package is None:
             return None
         spec_of_path = PathFinder.find_spec(name)
         if spec_of_path is None or spec_of_path.submodule_search_locations is None:

@@ -102,11 +102,14 @@ class Channel:
     span: Span | None
     single: str | None
     content: str
+    in_groups: bool = dataclasses.field(default=False, repr=False, compare=False)
 
     @property
     def shown_protection(self) -> str:
-        """The protection, with the bound of a secure sum."""
-        return self.protection.value + ("" if self.bound is None else f", bound {self.bound}")
+        """The protection, with the bound of a secure sum, and whom it hides a client among."""
+        bound = "" if self.bound is None else f", bound {self.bound}"
+        is_narrow = self.in_groups and self.protection is Protection.SECURE
+        return f"{self.protection.value}{bound}{', within each group' if is_narrow else ''}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -166,6 +169,13 @@ class Audit:
     output: tuple[Result, ...]
     in_errors: Depends = Depends()
     client_state: tuple[Result, ...] = ()
+
+    @property
+    def in_groups(self) -> str | None:
+        """What clients in groups mean for what is seen of them, if the form has groups."""
+        if not load_form(self.form).has_groups():
+            return None
+        return "whoever merges sees what each group gives; a secure sum hides a client in its group"
 
     @property
     def in_no_channel(self) -> list[str]:
@@ -279,6 +289,7 @@ class _Auditor:
                 span=staged.binding.span,
                 single=self._single(staged),
                 content=self._contents.of_call(staged.name),
+                in_groups=self._form.has_groups(),
             )
 
     def _single(self, staged: StagedCall) -> str | None:
@@ -385,12 +396,11 @@ class _Auditor:
 
     def _identified(self, effect: Effect) -> Effect:
         """Return an effect with its content: whatever its side computes may change what it does."""
-        sides = self._form.component_fields()
         at_clients = effect.side == "clients"
         parts = [
             node
-            for name, node in self._form.components().items()
-            if (sides[name]["side"] is Side.CLIENTS) is at_clients
+            for _, side, node in self._form.parts_by_side()
+            if (side is Side.CLIENTS) is at_clients
         ]
         labels = (effect.side, effect.kind, effect.operation, str(effect.depends))
         return dataclasses.replace(effect, content=self._contents.of_effect(labels, parts))

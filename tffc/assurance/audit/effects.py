@@ -34,11 +34,10 @@ class SideEffect:
 def side_effects(program: StagedRound, form: Form, flows: RoundFlows) -> Iterator[SideEffect]:
     """Yield what the components of a form reach outside of TensorFlow, and then what the sections
     of the program show on purpose."""
-    sides = form.component_fields()
-    for use in find_outside(form.components()):
-        side = CLIENTS if sides[use.component]["side"] is Side.CLIENTS else SERVER
-        sources = _sources_of(use, flows)
-        yield SideEffect(side, use.use.kind, str(use), sources, use.span)
+    for name, runs_at, part in form.parts_by_side():
+        side = CLIENTS if runs_at is Side.CLIENTS else SERVER
+        for use in find_outside({name: part}):
+            yield SideEffect(side, use.use.kind, str(use), _sources_of(use, flows), use.span)
     shown: dict[tuple[str, str, Span | None], int] = {}
     for event in flows.effects:
         if event.effect.kind == SHOWN:

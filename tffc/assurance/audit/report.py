@@ -186,6 +186,8 @@ def _audit(audit: Audit) -> Plain:
     content["in_errors"] = audit.in_texts_of_errors
     content["only_in_effects"] = audit.only_in_effects
     content["seen_by_aggregator"] = audit.seen_by_aggregator
+    if audit.in_groups is not None:
+        content["in_groups"] = audit.in_groups
     return content
 
 

@@ -72,6 +72,8 @@ def _head(document: Mapping[str, Any]) -> Iterator[str]:
 def _lines(audit: Audit, show_place: Callable[[Span], str], *, has_contents: bool) -> Iterator[str]:
     yield f"form: {audit.form}"
     yield f"type: {audit.type}"
+    if audit.in_groups is not None:
+        yield f"clients in groups: {audit.in_groups}"
     yield f"clients' data: {_listed(audit.data)}"
     yield f"in no channel: {_listed(audit.in_no_channel)}"
     if audit.only_in_effects:

@@ -35,10 +35,14 @@ class Declared:
         """Note that the leaves of a value are declared to be of these types."""
         for leaf, term in zip(kinds, terms, strict=True):
             if not self._is_form:
-                self._types.setdefault(term, set()).add(leaf)
-                self._alike.setdefault(self._terms.structures[term], set()).add(term)
+                self.define(leaf, term)
             elif self.of_form_alone is None and not self.has(term, leaf.is_assignable_from):
                 self.of_form_alone = leaf
+
+    def define(self, leaf: Type, term: int) -> None:
+        """Note that a term of the program, or of the law that a form has to hold, is of a type."""
+        self._types.setdefault(term, set()).add(leaf)
+        self._alike.setdefault(self._terms.structures[term], set()).add(term)
 
     def has(self, term: int, fits: Callable[[Type], bool]) -> bool:
         """Tell whether one of the types that a term is known to have fits.

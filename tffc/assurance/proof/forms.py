@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tffc.assurance.proof import folds
 from tffc.assurance.proof.machine import ONCE, Machine
+from tffc.assurance.proof.merging import Merging, check_repeated
 from tffc.assurance.proof.operators import EACH
 from tffc.assurance.proof.sequences import Place
 from tffc.assurance.proof.undecided import Undecided
@@ -25,7 +26,14 @@ ZERO, BOUND = Place("zero"), Place("bound")
 
 
 class Components:
-    """The components of a form, run by the machine."""
+    """The components of a form, run by the machine.
+
+    `law` is what the form has to hold besides that its results are those of the program, if it is
+    anything: two values that have to be the same, of which the second is of a component, and their
+    type.
+    """
+
+    law: tuple[Value, Value, Type] | None = None
 
     def __init__(self, machine: Machine, components: Mapping[str, Node]) -> None:
         self.machine = machine
@@ -102,6 +110,19 @@ def broadcast(form: Components, state: Value, data: Value) -> Task[Value]:
     return (yield form.run("client_processing", EACH, (context, data)))
 
 
+def mergeable(form: Components, state: Value, data: Value) -> Task[Value]:
+    """Return the new state and the output of a round of MergeableForm with one group of clients.
+
+    It has to hold that `merge` joins the results of groups, whatever the groups are.
+    """
+    terms = form.machine.terms
+    partial = yield form.run("up_to_merge", ONCE, (state, data))
+    check_repeated(terms, terms.run)
+    merging = Merging(form.machine, form.type("merge").result, partial)
+    form.law = merging.law((yield form.run("merge", folds.MERGE, merging.pair)))
+    return (yield form.run("after_merge", ONCE, ((state, data), partial)))
+
+
 def _struct(kind: Type | None) -> StructType:
     if not isinstance(kind, StructType):
         raise Undecided("components that do not fit each other")
@@ -113,5 +134,6 @@ FORMS: dict[str, Callable[[Components, Value, Value], Task[Value]]] = {
     "distribute-aggregate": distribute_aggregate,
     "broadcast": broadcast,
     "client-state": client_state,
+    "mergeable": mergeable,
 }
 """The round of each form, by the names that bundles use."""

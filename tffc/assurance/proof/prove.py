@@ -100,7 +100,8 @@ def prove(program: Node, form: str, components: Mapping[str, Node]) -> Proof:
         state, data = attempt.parameters(program.type)
         expected = run(attempt.machine.program(program, (state, data)))
         parts = Components(attempt.machine, components)
-        attempt.compare(expected, run(FORMS[form](parts, state, data)))
+        result = run(FORMS[form](parts, state, data))
+        attempt.compare(expected, result, parts.law)
 
     return _tried(check, program.type)
 
@@ -116,7 +117,8 @@ def _tried(check: Callable[[_Attempt], None], kind: Type) -> Proof:
             Answer.UNDECIDED, len(terms.labels), construct=error.construct, detail=error.detail
         )
     except Mismatch as mismatch:
-        return Proof(Answer.DIFFERENT, len(terms.labels), described(terms, mismatch, kind))
+        compared = ("the result", kind) if attempt.law is None else ("merge's result", attempt.law)
+        return Proof(Answer.DIFFERENT, len(terms.labels), described(terms, mismatch, *compared))
     return Proof(Answer.PROVED, len(terms.labels))
 
 
@@ -126,6 +128,8 @@ class _Attempt:
     def __init__(self) -> None:
         self.terms = Terms()
         self.machine = Machine(self.terms, Sections(self.terms))
+        self.law: Type | None = None
+        """The type of the values of a form's law while they are compared."""
 
     def parameters(self, kind: Type) -> tuple[Value, Value]:
         """Return symbols for the state and the clients' data of a round of this type."""
@@ -141,14 +145,20 @@ class _Attempt:
         self.machine.sections.declare(leaves, symbols)
         return from_leaves(kind, symbols)
 
-    def compare(self, program: Value, form: Value) -> None:
-        """Check that two values are the same; raises as `Comparison.check` does."""
+    def compare(
+        self, program: Value, form: Value, law: tuple[Value, Value, Type] | None = None
+    ) -> None:
+        """Check that two values are the same, and those of a form's law; raises as
+        `Comparison.check` does."""
         comparison = Comparison(self.terms, self.machine.sections.iterations)
         comparison.check(program, form)
+        ours, theirs = leaf_terms(program), leaf_terms(form)
+        if law is not None:
+            wanted, given, self.law = law
+            comparison.check(wanted, given)
+            ours, theirs, self.law = ours + leaf_terms(wanted), theirs + leaf_terms(given), None
         sections = self.machine.sections
-        Unneeded(comparison, self.terms).check(
-            leaf_terms(program), leaf_terms(form), sections.owed, sections.of_form
-        )
+        Unneeded(comparison, self.terms).check(ours, theirs, sections.owed, sections.of_form)
         other = surplus(self.terms)
         if other is not None:
             raise Undecided(

@@ -52,7 +52,8 @@ class Terms:
     `strict` holds the runs that draw or have effects; the others only use state that is new in each
     run, and each component may have a copy of it.  `run` is the number of the current component,
     and `runs` has for each run the number of its component.  The first `of_program` terms belong to
-    the program.  `is_open` is true for terms with a symbol that can still be substituted.  `fails`
+    the program, and `of_law` holds the structures of those of the law that its form has to hold
+    besides.  `is_open` is true for terms with a symbol that can still be substituted.  `fails`
     is true for terms whose computation may fail.  `acts` holds the runs whose effects can be seen
     from outside, which draws cannot.  `structures` has a number for each term, the same for terms
     that differ only in the run, in the element of an accumulator that a symbol represents, or in
@@ -80,6 +81,7 @@ class Terms:
         self._known: dict[tuple[Hashable, tuple[int, ...]], int] = {}
         self._structures: dict[tuple[Hashable, tuple[int, ...]], int] = {}
         self.of_program = 0
+        self.of_law: set[int] = set()
         self._most = self._left = max_size()
 
     def value(

@@ -31,13 +31,13 @@ class Difference:
     span: Span | None
 
 
-def described(terms: Terms, mismatch: Mismatch, kind: Type) -> Difference:
-    """Return a mismatch as text."""
+def described(terms: Terms, mismatch: Mismatch, what: str, kind: Type) -> Difference:
+    """Return a mismatch of `what` is of a type, or the result of a function of it, as text."""
     span = None
     if isinstance(mismatch.program, int):
         span = terms.spans.get(mismatch.program)
     return Difference(
-        _path(kind, mismatch.leaf),
+        _path(what, kind, mismatch.leaf),
         mismatch.reason,
         expression(terms, mismatch.program),
         expression(terms, mismatch.form),
@@ -45,10 +45,9 @@ def described(terms: Terms, mismatch: Mismatch, kind: Type) -> Difference:
     )
 
 
-def _path(kind: Type, leaf: tuple[int, ...]) -> str:
-    """Return the selection that leads to a leaf of the result."""
+def _path(text: str, kind: Type, leaf: tuple[int, ...]) -> str:
+    """Return the selection that leads to a leaf of a value."""
     result = kind.result if isinstance(kind, FunctionType) else kind
-    text = "the result"
     for index in leaf:
         while isinstance(result, FederatedType):
             result = result.member

@@ -178,13 +178,15 @@ def _reached(terms: Terms, roots: Iterable[int]) -> set[int]:
 
 
 def surplus(terms: Terms) -> int | None:
-    """Return the first term of the form without an equal in the program, or None.
+    """Return the first term of the form without an equal in the program or the form's law, or None.
 
     Terms that no result needs are not compared, but TensorFlow loads them and may refuse them.
     Here, terms are equal if they have the same structure.
     """
     for term in range(terms.of_program, len(terms.labels)):
-        if terms.structures[term] >= terms.of_program and terms.labels[term] != GROUP:
+        structure = terms.structures[term]
+        is_own = structure >= terms.of_program and structure not in terms.of_law
+        if is_own and terms.labels[term] != GROUP:
             return term
     return None
 

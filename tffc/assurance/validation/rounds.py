@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tffc.assurance.validation.draws import Draws, Who
 from tffc.assurance.validation.watched import Watched, split
 from tffc.backends.forms.form import Form, struct_of
+from tffc.backends.forms.mergeable import MergeableSteps
 from tffc.backends.forms.steps import RoundSteps, TupleAggregation
 from tffc.language.nodes import Compiled
 from tffc.language.types import Type
@@ -19,8 +21,8 @@ from tffc.runtime.interpreter.interpreter import Interpreter
 def run_round(form: Form, argument: Any, clients: int, draws: Draws, shards: int) -> Any:
     """Return the result of a round for an argument of the program that was compiled to the form.
 
-    Aggregations accumulate clients in `shards` groups, which are then merged.  Random numbers come
-    from `draws`.
+    Aggregations accumulate clients in `shards` groups, which are then merged; a form with groups of
+    clients runs in as many.  Random numbers come from `draws`.
 
     Raises:
       ExecutionError: a component fails.
@@ -54,6 +56,8 @@ class _DrawingInterpreter(Watched):
 
 
 def _run_steps(steps: RoundSteps, state: Any, data: list[Any], draws: Draws, shards: int) -> Any:
+    if isinstance(steps, MergeableSteps) and shards > 1:
+        return _run_groups(steps, state, data, draws, shards)
     carried, sent = steps.prepare(state)
     aggregation = TupleAggregation(steps.aggregations)
     zero = aggregation.zero(carried)
@@ -72,6 +76,26 @@ def _run_steps(steps: RoundSteps, state: Any, data: list[Any], draws: Draws, sha
         return outputs
     new_state, output = steps.finish(carried, aggregation.report(merged, carried))
     return (new_state, output) if steps.client_output_type is None else (new_state, outputs, output)
+
+
+def _run_groups(
+    steps: MergeableSteps, state: Any, data: list[Any], draws: Draws, groups: int
+) -> Any:
+    """Run a round of groups of clients, which are then merged: as many as `groups`, and one that is
+    empty, unless that would draw once more or there is no result without clients."""
+    divided: list[Sequence[tuple[int, Any]]] = split(list(enumerate(data)), groups)
+    merged: Any = None
+    for number, group in enumerate([*divided, ()] if steps.may_be_empty else divided):
+        carried, sent = steps.prepare(state)
+        aggregation = TupleAggregation(steps.aggregations)
+        total = aggregation.zero(carried)
+        for index, held in group:
+            with draws.by(Who("client", index)):
+                total = aggregation.accumulate(total, steps.work(held, sent), carried, str(index))
+        _, partial = steps.group.finish(carried, aggregation.report(total, carried))
+        with draws.by(Who("merge", number)):
+            merged = partial if number == 0 else steps.join(merged, partial)
+    return steps.conclude(state, merged)
 
 
 def _local_values(placed: Any, type: Type, count: int) -> list[Any]:

@@ -3,6 +3,7 @@
     manifest.json           format version, form, types, versions, content hashes
     computation.pb          the traced program as a serialized Computation
     initialize.pb           the computation of the first state, if the program has one
+    discount.pb             the weight of a contribution by its age, if rounds may be buffered
     components/NAME.pb      each component of the form
     *.sexpr                 the text of each of these, for people
 
@@ -19,6 +20,7 @@ import pathlib
 from collections.abc import Callable, Iterator, Mapping
 
 from tffc.backends.bundle.manifest import Manifest, ProofRecord, by_stem, decode_manifest
+from tffc.backends.forms.buffered import check_discount
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import assemble
 from tffc.graphs.proto.encoding import MAX_MESSAGE
@@ -48,7 +50,8 @@ class Bundle:
 
     `initialize` is a section without parameter that computes the first state, or None.  `versions`
     are those of the packages that made the bundle.  `prover` is the version of the prover that
-    proved the components, or None.
+    proved the components, or None.  `discount` is a section `(int32 -> float32)` if rounds may be
+    buffered, or None.
     """
 
     form: str
@@ -57,10 +60,11 @@ class Bundle:
     initialize: Compiled | None
     versions: Mapping[str, str]
     prover: int | None = None
+    discount: Compiled | None = None
 
     def programs(self) -> dict[str, Node]:
         """Return all programs in the bundle by the paths of their files without suffix."""
-        return by_stem(self.computation, self.initialize, self.components)
+        return by_stem(self.computation, self.initialize, self.discount, self.components)
 
     def read_form(self) -> Form:
         """Return the form of these components.
@@ -71,9 +75,10 @@ class Bundle:
         return assemble(self.form, self.computation.type, self.components)
 
     def run_by_rounds(self) -> dict[str, Node]:
-        """Return the programs that rounds run: the components and `initialize`, by name."""
-        last = {} if self.initialize is None else {"initialize": self.initialize}
-        return {**self.components, **last}
+        """Return the programs that rounds run by name: the components, `initialize`, `discount`."""
+        last = {"initialize": self.initialize, "discount": self.discount}
+        rest = {name: section for name, section in last.items() if section is not None}
+        return {**self.components, **rest}
 
     def digests(self) -> dict[str, str]:
         """Return the SHA-256 of the message of each program in the bundle."""
@@ -88,6 +93,7 @@ class Bundle:
             initialize=None if self.initialize is None else str(self.initialize.type),
             components={name: str(node.type) for name, node in self.components.items()},
             versions=self.versions,
+            discount=None if self.discount is None else str(self.discount.type),
         )
 
     def encode(self) -> dict[str, bytes]:
@@ -267,12 +273,10 @@ def _assembled(path: pathlib.Path, manifest: Manifest, contents: Mapping[str, by
     initialize = programs.get("initialize")
     if initialize is not None:
         _check_makes_state(path, initialize.type, programs["computation"].type)
-    if not isinstance(initialize, Compiled | None):
-        raise BundleError(
-            "E606",
-            f"initialize.pb of the bundle {path} is not a compiled section",
-            help="compile the program again",
-        )
+    initialize = _section(path, "initialize", initialize)
+    discount = _section(path, "discount", programs.get("discount"))
+    if discount is not None:
+        check_discount(discount)
     return Bundle(
         form=manifest.form,
         computation=programs["computation"],
@@ -280,7 +284,18 @@ def _assembled(path: pathlib.Path, manifest: Manifest, contents: Mapping[str, by
         initialize=initialize,
         versions=manifest.versions,
         prover=_prover(manifest),
+        discount=discount,
     )
+
+
+def _section(path: pathlib.Path, stem: str, program: Node | None) -> Compiled | None:
+    if not isinstance(program, Compiled | None):
+        raise BundleError(
+            "E606",
+            f"{stem}.pb of the bundle {path} is not a compiled section",
+            help="compile the program again",
+        )
+    return program
 
 
 def _prover(manifest: Manifest) -> int | None:

@@ -10,6 +10,8 @@
       "files": {"computation.pb": "<sha256>", ...}
     }
 
+A bundle whose rounds may be buffered also has `"discount": "(int32 -> float32)"`.
+
 Unknown keys are ignored: a newer minor version of the format may add them.
 """
 
@@ -42,11 +44,15 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 T = TypeVar("T")
 
 
-def by_stem(computation: T, initialize: T | None, components: Mapping[str, T]) -> dict[str, T]:
+def by_stem(
+    computation: T, initialize: T | None, discount: T | None, components: Mapping[str, T]
+) -> dict[str, T]:
     """Return the items for the programs of a bundle by the paths of their files without suffix."""
     first = {"computation": computation}
     if initialize is not None:
         first["initialize"] = initialize
+    if discount is not None:
+        first["discount"] = discount
     return {**first, **{f"components/{name}": item for name, item in components.items()}}
 
 
@@ -62,7 +68,8 @@ class Manifest:
     """The description of a bundle in its folder.
 
     `type`, `initialize` and the values of `components` are the compact texts of types.  `files` has
-    the hash of every other file.  `proof` is set if the components were proved.
+    the hash of every other file.  `proof` is set if the components were proved, and `discount`, the
+    text of a type, if rounds may be buffered.
     """
 
     form: str
@@ -72,10 +79,11 @@ class Manifest:
     versions: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     files: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     proof: ProofRecord | None = None
+    discount: str | None = None
 
     def programs(self) -> dict[str, str]:
         """Return the types of the programs by the paths of their files without suffix."""
-        return by_stem(self.type, self.initialize, self.components)
+        return by_stem(self.type, self.initialize, self.discount, self.components)
 
     def encode(self) -> bytes:
         """Return the bytes of the manifest file."""
@@ -90,6 +98,7 @@ class Manifest:
             "form": self.form,
             "type": self.type,
             "initialize": self.initialize,
+            **({} if self.discount is None else {"discount": self.discount}),
             "components": dict(self.components),
         }
 
@@ -120,7 +129,11 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
     proof = content.get("proof")
     if proof is not None and not _is_proof(proof):
         raise _malformed(source, "its 'proof' is not right")
-    manifest = Manifest(**{key: content[key] for key in _SHAPES}, proof=proof)
+    discount = content.get("discount")
+    if discount is not None and not isinstance(discount, str):
+        raise _malformed(source, "its 'discount' is not right")
+    shaped = {key: content[key] for key in _SHAPES}
+    manifest = Manifest(**shaped, proof=proof, discount=discount)
     for path in manifest.programs():
         if f"{path}.pb" not in manifest.files:
             raise _malformed(source, f"it gives no hash of {path}.pb")

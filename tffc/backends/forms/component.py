@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from tffc.backends.forms.form import struct
 from tffc.backends.forms.purity import Purity, left_among
 from tffc.backends.forms.stages import StagedCall, StagedRound
 from tffc.language.nodes import (
@@ -18,7 +19,7 @@ from tffc.language.nodes import (
     Selection,
     StructNode,
 )
-from tffc.language.traverse import walk
+from tffc.language.traverse import rewrite, walk
 from tffc.language.type_parts import local_type
 from tffc.language.types import StructType, Type
 from tffc.linking.aggregations import Aggregation, Arithmetic, Part
@@ -172,6 +173,26 @@ def elements(operand: Operand | None) -> tuple[Operand, ...]:
     """Return the elements of an operand that is known to be a struct."""
     assert isinstance(operand, tuple)
     return operand
+
+
+def selections(node: Node) -> list[Node]:
+    """Return the elements of a node that is a struct."""
+    return [Selection(node, index) for index in range(len(struct(node.type)))]
+
+
+def substitute(root: Node, values: Mapping[str, Node]) -> Node:
+    """Return `root` with other terms in place of names; selections from structs are resolved."""
+
+    def rule(node: Node) -> Node | None:
+        match node:
+            case Reference(name=name) if name in values:
+                return values[name]
+            case Selection(source=StructNode() as source, index=index):
+                return source.values[index]
+            case _:
+                return None
+
+    return rewrite(root, rule)
 
 
 def without_argument(nodes: Sequence[Node], component: Lambda) -> Lambda | None:

@@ -14,11 +14,16 @@ parameters of aggregations.  The two communicating components hold nothing but t
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tffc.backends.forms.component import argument_paths, without_argument
+from tffc.backends.forms.component import (
+    argument_paths,
+    selections,
+    substitute,
+    without_argument,
+)
 from tffc.backends.forms.form import (
     Connection,
     Form,
@@ -45,7 +50,7 @@ from tffc.backends.forms.stages import (
 from tffc.backends.forms.steps import BatchSteps, RoundSteps, Runtime, Value
 from tffc.language.calls import operands, pack, with_operands
 from tffc.language.nodes import Binding, Block, Call, Lambda, Node, Reference, Selection, StructNode
-from tffc.language.traverse import rewrite, walk
+from tffc.language.traverse import walk
 from tffc.language.type_parts import distinct_leaves, local_type
 from tffc.language.types import (
     CLIENTS,
@@ -225,37 +230,37 @@ class _DistributeAggregateBuilder:
     def _broadcast(self) -> Lambda:
         sent = _type_of(self.sent)
         component = _ProgramBuilder(self.round, "server_to_client_broadcast", sent)
-        return component.communicate(self.broadcasts, _selections(component.parameter))
+        return component.communicate(self.broadcasts, selections(component.parameter))
 
     def _client_work(self) -> Lambda:
         context = _type_of(call.call for call in self.broadcasts)
         taken = StructType([self.data, context])
         component = _ProgramBuilder(self.round, "client_work", taken, self.purity)
-        data, received = _selections(component.parameter)
+        data, received = selections(component.parameter)
         component.scope(data=data)
-        component.give(self.broadcasts, _selections(received))
+        component.give(self.broadcasts, selections(received))
         return component.finish(pack(self.collected))
 
     def _aggregation(self) -> Lambda:
         collected = (ARGUMENTS, _type_of(self.collected))
         taken = StructType([(None, self.temporary), collected])
         component = _ProgramBuilder(self.round, "client_to_server_aggregation", taken)
-        state, values = _selections(component.parameter)
+        state, values = selections(component.parameter)
         self._unpack(component, state)
-        return component.communicate(self.aggregations, _selections(values))
+        return component.communicate(self.aggregations, selections(values))
 
     def _server_result(self) -> Lambda:
         aggregates = _type_of(call.call for call in self.aggregations)
         taken = StructType([self.temporary, aggregates])
         component = _ProgramBuilder(self.round, "server_result", taken, self.purity)
-        state, results = _selections(component.parameter)
+        state, results = selections(component.parameter)
         self._unpack(component, state)
-        component.give(self.aggregations, _selections(results))
+        component.give(self.aggregations, selections(results))
         names = struct(self.round.type.result).names
         return component.finish(StructNode(self.round.results, names))
 
     def _unpack(self, component: _ProgramBuilder, state: Node) -> None:
-        parts = dict(zip(self.carried, _selections(state), strict=True))
+        parts = dict(zip(self.carried, selections(state), strict=True))
         component.scope(state=parts.pop(STATE, None))
         calls = [self.round.calls[name] for name in parts if isinstance(name, str)]
         component.give(calls, parts.values())
@@ -291,10 +296,10 @@ class _ProgramBuilder:
             for call in calls:
                 self.purity.record(self.name, call)
         bindings = (
-            Binding(call.name, _substitute(call.call, self.values), call.binding.span)
+            Binding(call.name, substitute(call.call, self.values), call.binding.span)
             for call in calls
         )
-        body = Block(tuple(bindings), _substitute(result, self.values))
+        body = Block(tuple(bindings), substitute(result, self.values))
         return Lambda(self.parameter.name, self.parameter.type, body)
 
     def communicate(self, calls: Sequence[StagedCall], moved: Iterable[Node]) -> Lambda:
@@ -304,7 +309,7 @@ class _ProgramBuilder:
         bindings: list[Binding] = []
         for call in calls:
             arguments = [
-                next(waiting) if _is_moved(call, node) else _substitute(node, self.values)
+                next(waiting) if _is_moved(call, node) else substitute(node, self.values)
                 for node in operands(call.call)
             ]
             moved_call = Call(call.call.function, with_operands(call.call, arguments))
@@ -327,25 +332,6 @@ def _is_moved(call: StagedCall, operand: Node) -> bool:
 
 def _type_of(nodes: Iterable[Node]) -> StructType:
     return StructType([node.type for node in nodes])
-
-
-def _selections(node: Node) -> list[Node]:
-    return [Selection(node, index) for index in range(len(struct(node.type)))]
-
-
-def _substitute(root: Node, values: Mapping[str, Node]) -> Node:
-    """Return `root` with other terms in place of names; selections from structs are resolved."""
-
-    def rule(node: Node) -> Node | None:
-        match node:
-            case Reference(name=name) if name in values:
-                return values[name]
-            case Selection(source=StructNode() as source, index=index):
-                return source.values[index]
-            case _:
-                return None
-
-    return rewrite(root, rule)
 
 
 class DistributeAggregateSteps(RoundSteps):

@@ -29,13 +29,14 @@ class Side(enum.Enum):
     SERVER = "once, at the server"
     CLIENTS = "once at every client"
     AGGREGATION = "where clients' updates come together, at the server or on the way to it"
+    GROUP = "once for each group of clients, at the server and at these clients"
 
 
 def runs_at(side: Side, again_for: str | None = None) -> dict[str, Any]:
     """Return the metadata of a component's field.
 
     `again_for` says what makes the component run several times in a round, such as every client; a
-    component at the clients always runs for each of them.
+    component at the clients always runs for each of them, and one of a group for each group.
     """
     return {"side": side, "again_for": again_for}
 
@@ -202,6 +203,17 @@ class Form(abc.ABC):
     def components(self) -> dict[str, Node]:
         """Return the components by name, in the order of the form's description."""
         return {name: getattr(self, name) for name in self.component_fields()}
+
+    def parts_by_side(self) -> list[tuple[str, Side, Node]]:
+        """Return the components with the sides that run them; one that runs on several sides is
+        given in parts, each under its name."""
+        sides = self.component_fields()
+        return [(name, sides[name]["side"], node) for name, node in self.components().items()]
+
+    @classmethod
+    def has_groups(cls) -> bool:
+        """Return whether a system may run the round on groups of clients, and merge the results."""
+        return bool(cls.names_at(Side.GROUP))
 
     def summary(self) -> str:
         """Return one line a component: its name, padded to the longest, and its type."""

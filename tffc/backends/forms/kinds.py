@@ -52,6 +52,12 @@ def _distribute_aggregate() -> type[Form]:
     return DistributeAggregateForm
 
 
+def _mergeable() -> type[Form]:
+    from tffc.backends.forms.mergeable import MergeableForm
+
+    return MergeableForm
+
+
 FORMS = PluginTable(
     PluginGroup("tffc.forms", "form", FormKind, FormError),
     (
@@ -59,6 +65,7 @@ FORMS = PluginTable(
         FormKind("broadcast", _broadcast),
         FormKind("distribute-aggregate", _distribute_aggregate),
         FormKind("client-state", _client_state),
+        FormKind("mergeable", _mergeable),
     ),
 )
 """The forms by name."""

@@ -84,6 +84,16 @@ class Purity:
                 "compile to distribute-aggregate, draw it within the aggregation, or allow impure "
                 "duplicates",
             )
+        if field["side"] is Side.GROUP and (
+            call.stage is not Stage.WORK or is_all_equal(call.call.type)
+        ):
+            return _refusal(
+                call,
+                "every group of clients would run it again",
+                f"it is made outside of each client's work, and {component} runs for every group",
+                "compile to distribute-aggregate, let each client make its own with "
+                "tff.federated_eval(f, tff.CLIENTS), or allow impure duplicates",
+            )
         note = None
         if field["side"] is Side.CLIENTS and call.stage is Stage.ANYWHERE:
             note = "it has no placement, and what is at the clients needs it"

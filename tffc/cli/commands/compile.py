@@ -135,6 +135,7 @@ def compile_command(
             form,
             steps,
             initialize=program.initialize,
+            discount=program.discount,
             versions=program.versions,
             observers=observers,
             on_failure=instrumentation.on_failure,

@@ -118,11 +118,47 @@ from tffc.runtime.tracking.table import TRACKERS
     help="Leave out clients whose data cannot be read, instead of failing.",
 )
 @click.option(
+    "--groups",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Run each round in so many groups of clients, and merge their results; for the form "
+    "mergeable.",
+)
+@click.option(
+    "--skip-bad-groups",
+    is_flag=True,
+    help="Leave out groups that fail, instead of failing their round.",
+)
+@click.option(
+    "--buffer",
+    metavar="K",
+    type=click.IntRange(1),
+    help="Run buffered rounds, each of the K contributions that arrive next; see docs/buffered.md.",
+)
+@click.option(
+    "--in-flight",
+    metavar="M",
+    type=click.IntRange(1),
+    help="The number of clients that work at the same time in buffered rounds.",
+)
+@click.option(
+    "--max-age",
+    metavar="A",
+    type=click.IntRange(0),
+    help="Drop contributions to buffered rounds on states that are older by more than A steps.",
+)
+@click.option(
+    "--delays",
+    metavar="MODEL",
+    help="How long clients take in simulated time: constant:SECONDS or lognormal:MEDIAN,SIGMA, "
+    "with +stragglers:SHARE,FACTOR.",
+)
+@click.option(
     "--least-clients",
     metavar="N",
     default=0,
     type=click.IntRange(0),
-    help="Refuse rounds and evaluations that would aggregate fewer clients.",
+    help="Refuse rounds, groups and evaluations that would aggregate fewer clients.",
 )
 @click.option(
     "--show-clients",

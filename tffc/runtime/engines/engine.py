@@ -116,7 +116,8 @@ class RoundResult:
     """The result of a round: the state, the server output, and the clients that were left out.
 
     If the engine knows them, `parts` has the seconds that its workers spent in each part of the
-    round, and `known` its measurements about batches so far.
+    round, and `known` its measurements about batches so far.  `lost` tells of each group of clients
+    that failed and was left out.
     """
 
     state: Any
@@ -125,6 +126,7 @@ class RoundResult:
     workers: int | None = None
     parts: Mapping[str, float] = dataclasses.field(default_factory=dict[str, float])
     known: Mapping[str, bool] = dataclasses.field(default_factory=dict[str, bool])
+    lost: tuple[str, ...] = ()
 
 
 class Engine(Protocol):

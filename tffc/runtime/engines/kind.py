@@ -7,10 +7,13 @@ import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching
+from tffc.runtime.engines.groups import ClientGroups, GroupedEngine
 from tffc.support.errors import LanguageValueError, MissingExtraError
 
 if TYPE_CHECKING:
+    from tffc.runtime.engines.buffered import Buffering
     from tffc.runtime.engines.engine import ExplainsSpeed
     from tffc.runtime.engines.process import Process
 
@@ -25,7 +28,8 @@ class EngineKind:
     It is told a number of workers if it `takes_workers`.  If it `measures_batches`, it can choose
     their size by measuring, and takes a device for them.  It can mask secure sums between the
     clients of a round if it `masks_sums`, and show what clients' code prints, and its errors, if it
-    `shows_clients`.  `options` describes options of its own, and `workers_option` is the one for
+    `shows_clients`.  It runs buffered rounds if it `buffers`, and in simulated time if it
+    `simulates`.  `options` describes options of its own, and `workers_option` is the one for
     the number of workers, with {} for the number.  `packages` maps the import names of the packages
     that it needs to their titles; `extra` of tffc installs them.
 
@@ -39,6 +43,8 @@ class EngineKind:
     measures_batches: bool = False
     masks_sums: bool = False
     shows_clients: bool = False
+    buffers: bool = False
+    simulates: bool = False
     options: str | None = None
     workers_option: str | None = None
     packages: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
@@ -66,7 +72,8 @@ class EngineKind:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """An engine and its settings, which are as `tffc.run` describes them."""
+    """An engine and its settings, which are as `tffc.run` describes them; `buffering` says
+    how its rounds are buffered, and `delays` is the model of simulated time."""
 
     kind: EngineKind
     workers: int | None = None
@@ -74,6 +81,9 @@ class EngineChoice:
     batching: Batching = ONE_A_CALL
     masks_sums: bool = False
     shows_clients: bool = False
+    groups: ClientGroups | None = None
+    buffering: Buffering | None = None
+    delays: Delays | None = None
 
     def check(self, others: Iterable[EngineKind]) -> None:
         """Check that the engine can do what is asked for; errors name `others` that can.
@@ -96,7 +106,16 @@ class EngineChoice:
         self.kind.check_installed()
 
     def engine(self, process: Process) -> ExplainsSpeed:
-        """Return the engine for a process."""
+        """Return the engine for a process.
+
+        Raises:
+          LanguageValueError: its clients are to come in groups, and its form has none.
+        """
+        if self.groups is not None:
+            return GroupedEngine(process, self.groups, self._engine)
+        return self._engine(process)
+
+    def _engine(self, process: Process) -> ExplainsSpeed:
         settings: dict[str, Any] = {}
         if self.kind.takes_workers:
             settings["workers"] = self.workers
@@ -150,7 +169,19 @@ SHOWN_CLIENTS = Ability(
     "shows nothing of clients",
     "do without",
 )
-ABILITIES = (WORKERS, BATCHES, OPTIONS, MASKED_SUMS, SHOWN_CLIENTS)
+BUFFERS = Ability(
+    lambda kind: kind.buffers,
+    lambda choice: choice.buffering is not None,
+    "runs no buffered rounds",
+    "run whole rounds",
+)
+SIMULATED_TIME = Ability(
+    lambda kind: kind.simulates,
+    lambda choice: choice.buffering is not None and choice.delays is not None,
+    "runs buffered rounds in real time, without a model of delays",
+    "give no delays",
+)
+ABILITIES = (WORKERS, BATCHES, OPTIONS, MASKED_SUMS, SHOWN_CLIENTS, BUFFERS, SIMULATED_TIME)
 
 
 def _local_engine() -> Callable[..., ExplainsSpeed]:
@@ -167,5 +198,7 @@ LOCAL = EngineKind(
     measures_batches=True,
     masks_sums=True,
     shows_clients=True,
+    buffers=True,
+    simulates=True,
 )
 """The engine in this process."""

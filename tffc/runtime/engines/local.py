@@ -22,15 +22,18 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
+from tffc.backends.forms.buffered import BufferedSteps
 from tffc.backends.forms.steps import TupleAggregation
 from tffc.runtime.batching.planner import OneByOne, PlannedPiece, Planner, place
 from tffc.runtime.data.groups import GroupedSource
 from tffc.runtime.data.source import ClientSource
+from tffc.runtime.engines.delays import CONSTANT, Delays
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult, processor_count
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.read_ahead import ReadAhead, Waits
 from tffc.runtime.engines.shards import ClientWork, Merge, shards_of
 from tffc.runtime.engines.showing import showing, without_logs
+from tffc.runtime.engines.simulated import Contributor, SimulatedArrivals
 from tffc.runtime.engines.speed import ROUND, SERVER, STACK, Stopwatch
 
 T = TypeVar("T")
@@ -57,7 +60,7 @@ class LocalEngine:
         shows_clients: bool = False,
     ) -> None:
         self.process = process
-        self._shows_clients = shows_clients
+        self.shows_clients = shows_clients
         self.workers = workers or processor_count()
         self._masks_sums = masks_sums
         self.planner = Planner(process.steps, batching)
@@ -91,12 +94,12 @@ class LocalEngine:
             cohort.skip_bad_clients,
             self.planner,
             self.stopwatch,
-            shows=self._shows_clients,
+            shows=self.shows_clients,
         )
         work = _Work(alone, cohort, source, self.planner, self.stopwatch)
         others: list[Future[None]] = []
         try:
-            with without_logs(self._shows_clients):
+            with without_logs(self.shows_clients):
                 for _ in range(min(self.workers, len(cohort.clients)) - 1):
                     others.append(self._others.call(work.run_aside, len(others) + 1))
                 work.run()
@@ -119,6 +122,25 @@ class LocalEngine:
         parts = self.stopwatch.since(before)
         known = dict(self.planner.known)
         return RoundResult(new_state, output, work.skipped(), self.workers, parts, known)
+
+    def arrivals(
+        self, steps: BufferedSteps, cohort: Cohort, delays: Delays | None, seed: int
+    ) -> SimulatedArrivals:
+        """See `BufferedEngine`; contributions arrive in simulated time."""
+
+        def contributor(state: Any) -> Contributor:
+            return Contributor(
+                steps,
+                cohort.source,
+                state,
+                cohort.skip_bad_clients,
+                self.stopwatch,
+                shows=self.shows_clients,
+            )
+
+        return SimulatedArrivals(
+            contributor, delays or CONSTANT, seed, self.workers, self._others.call, self.stopwatch
+        )
 
     def explain_speed(self) -> list[str]:
         """See `ExplainsSpeed`; the times are those of all rounds so far."""

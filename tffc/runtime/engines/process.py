@@ -8,8 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.forms.buffered import BufferedSteps, check_discountable
 from tffc.backends.forms.form import struct
 from tffc.backends.forms.kinds import load_form
+from tffc.backends.forms.mergeable import MergeableForm
 from tffc.backends.forms.steps import RoundSteps
 from tffc.language.type_parts import leaves
 from tffc.language.types import Type
@@ -19,7 +21,7 @@ from tffc.runtime.engines.runtime import EngineRuntime
 from tffc.runtime.engines.sections import run_section
 from tffc.runtime.engines.showing import showing
 from tffc.runtime.engines.state import State
-from tffc.support.errors import BundleError, MissingExtraError
+from tffc.support.errors import BundleError, FormError, MissingExtraError
 from tffc.support.trampoline import Task
 from tffc.support.trampoline import run as run_task
 
@@ -61,6 +63,15 @@ class Process:
         from tffc.runtime.engines.masked_sums import MaskedRuntime
 
         return self.bundle.read_form().steps(MaskedRuntime(clients))
+
+    @functools.cached_property
+    def buffered_steps(self) -> BufferedSteps:
+        """The steps of buffered rounds.
+
+        Raises:
+          FormError: the bundle does not say that its rounds may be buffered.
+        """
+        return buffered_steps_of(self.bundle)
 
     @functools.cached_property
     def digests(self) -> Mapping[str, str]:
@@ -132,6 +143,25 @@ def steps_of_bundle(bundle: Bundle) -> RoundSteps:
       FormError: the bundle does not hold the components of its form.
     """
     return bundle.read_form().steps(EngineRuntime())
+
+
+def buffered_steps_of(bundle: Bundle) -> BufferedSteps:
+    """Return the steps of a bundle's buffered rounds.
+
+    Raises:
+      FormError: the bundle does not say that its rounds may be buffered.
+    """
+    form = bundle.read_form()
+    if bundle.discount is None or not isinstance(form, MergeableForm):
+        why = "" if form.has_groups() else f"; its form is {bundle.form}"
+        raise FormError(
+            "E748",
+            f"the bundle does not say that its rounds may be buffered{why}",
+            help="write @tffc.buffered(discount=...) above the round, and compile it to the form "
+            "mergeable; or run it without a buffer",
+        )
+    check_discountable(bundle.computation)
+    return BufferedSteps(form, bundle.discount, EngineRuntime())
 
 
 def data_type_of_bundle(bundle: Bundle) -> Type:

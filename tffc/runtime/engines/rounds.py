@@ -10,6 +10,7 @@ from typing import Any
 
 from tffc.runtime.data.source import ClientSource, Progress, no_progress
 from tffc.runtime.engines.client_states import ClientStates, HeldState, SourceWithStates
+from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import Cohort, Deliver, Engine
 from tffc.runtime.engines.evaluation import Evaluation
 from tffc.runtime.engines.state import State
@@ -32,12 +33,23 @@ class Spent:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Contributions:
+    """The ages of a step's contributions, in the order of its clients, and how many were too old
+    and were dropped since the step before."""
+
+    ages: tuple[int, ...]
+    dropped: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Round:
     """A finished round.
 
     It has its number, the clients that took part and those left out, the state after the round, the
-    server output, the result of an evaluation if there was one, the time that was spent, and the
-    states of all clients after the round, if they keep any.
+    server output, the result of an evaluation if there was one, the time that was spent, the states
+    of all clients after the round, if they keep any, and a line for each group of clients that was
+    left out.  `simulated` are the seconds that it took by a model of delays; `contributions` tells
+    of those that a buffered round has merged.
     """
 
     number: int
@@ -48,6 +60,9 @@ class Round:
     evaluation: Any = None
     spent: Spent = dataclasses.field(default_factory=Spent, compare=False)
     client_states: ClientStates | None = dataclasses.field(default=None, compare=False)
+    lost: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    contributions: Contributions | None = None
+    simulated: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -87,13 +102,15 @@ def run_rounds(
     evaluation: Evaluation | None = None,
     least_clients: int = 0,
     client_states: ClientStates | None = None,
+    delays: Delays | None = None,
 ) -> Iterator[Round]:
     """Run rounds from `state` on, each with the clients sampled for it, and yield them.
 
     Clients that keep states begin with `client_states`, by default with the first ones.
 
     A round that would aggregate fewer than `least_clients` clients ends the run before anything of
-    it is returned.  If an evaluation is due after a round, it is done before the round is yielded.
+    it is returned.  By a model of `delays`, a round takes as long as its slowest client.  If an
+    evaluation is due after a round, it is done before the round is yielded.
 
     A sample depends only on the seed, the number of the round and the clients' names, so rounds
     continued from a saved state are the same as without interruption.
@@ -138,6 +155,8 @@ def run_rounds(
             measured,
             spent,
             client_states,
+            outcome.lost,
+            simulated=delays and delays.of_round(sampling.seed, number, names),
         )
 
 

@@ -4,8 +4,9 @@ The user names the metrics, so they have a namespace of their own:
 
     {"round": 3, "clients": 20, "skipped": 0, "metrics": {"loss": 0.25, "counts": [3, 1, 4]}}
 
-The same holds for the result of an evaluation: `"evaluation": {"loss": 0.5}`, or null after a round
-without one.
+A simulated round also has its `"simulated"` seconds, and a buffered one the `"ages"` of its
+contributions and how many were `"dropped"`.  The same holds for the result of an
+evaluation: `"evaluation": {"loss": 0.5}`, or null after a round without one.
 
 Values are written as `tffc.runtime.data.json_values` describes.
 """
@@ -16,7 +17,7 @@ import csv
 import dataclasses
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -40,6 +41,13 @@ EVALUATION = "evaluation."
 ABOUT = ("round", "clients", "skipped")
 """The fields of a row about its round."""
 
+TIMING: Mapping[str, Callable[[Any], bool]] = {
+    "simulated": lambda value: isinstance(value, float) and 0 <= value < math.inf,
+    "ages": lambda value: is_list(value) and all(map(is_count, value)),
+    "dropped": is_count,
+}
+"""The fields of a row about simulated time and contributions, with their checks."""
+
 LONGEST = 4096
 """The most elements and bytes of strings that a value may have to be written to a run's metrics."""
 
@@ -48,7 +56,8 @@ LONGEST = 4096
 class MetricsRow:
     """A round: its number, how many clients took part and were left out, and its metrics.
 
-    A metric is a Python number, or the JSON of another value.  `evaluation` has the results of an
+    `simulated`, `ages` and `dropped` are those of `Round` and `Contributions`, or None.  A metric
+    is a Python number, or the JSON of another value.  `evaluation` has the results of an
     evaluation by name; after a round without one, they are None.  It is empty if the run has no
     evaluations.
     """
@@ -58,11 +67,21 @@ class MetricsRow:
     skipped: int
     metrics: Mapping[str, Any]
     evaluation: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    simulated: float | None = None
+    ages: Sequence[int] | None = None
+    dropped: int | None = None
+
+    @property
+    def timing(self) -> dict[str, Any]:
+        """What is known of time and contributions, by name."""
+        fields = ((name, getattr(self, name)) for name in TIMING)
+        return {name: value for name, value in fields if value is not None}
 
     def to_json(self) -> str:
         """Return the row as one line of JSON."""
         row = {name: getattr(self, name) for name in ABOUT}
         row["metrics"] = _finite(self.metrics)
+        row |= self.timing
         if self.evaluation:
             known = {name: value for name, value in self.evaluation.items() if value is not None}
             row["evaluation"] = _finite(known) or None
@@ -78,12 +97,15 @@ class MetricsRow:
         row = read_json(line)
         if not is_object(row) or list(row)[:4] != [*ABOUT, "metrics"]:
             raise ValueError(f"it is not an object with {', '.join(ABOUT)} and metrics")
-        if list(row)[4:] == ["evaluation"] and row["evaluation"] is None:
+        if list(row)[-1:] == ["evaluation"] and row["evaluation"] is None:
             row["evaluation"] = {}
         for name in ABOUT:
             if not is_count(row[name]):
                 raise ValueError(f"its {name!r} is not a count")
-        for name in row.keys() - {*ABOUT}:
+        for name, is_right in TIMING.items():
+            if name in row and not is_right(row[name]):
+                raise ValueError(f"its {name!r} is not right")
+        for name in row.keys() - {*ABOUT, *TIMING}:
             if name not in ("metrics", "evaluation"):
                 raise ValueError(f"it has a {name!r}")
             if not is_object(row[name]):
@@ -131,8 +153,16 @@ def row_of(
     elif evaluation is not None:
         measured = _metrics(finished.evaluation, evaluation, evaluation_file)
     metrics = _metrics(finished.output, type, file)
+    merged = finished.contributions
     return MetricsRow(
-        finished.number, len(finished.clients), len(finished.skipped), metrics, measured
+        finished.number,
+        len(finished.clients),
+        len(finished.skipped),
+        metrics,
+        measured,
+        finished.simulated,
+        None if merged is None else list(merged.ages),
+        None if merged is None else merged.dropped,
     )
 
 
@@ -201,6 +231,7 @@ class CsvStream:
 
     def add(self, row: MetricsRow) -> None:
         about = {name: getattr(row, name) for name in ABOUT}
+        about |= {name: cell(value) for name, value in row.timing.items()}
         metrics = {PREFIX + name: cell(value) for name, value in row.metrics.items()}
         evaluation = {EVALUATION + name: cell(value) for name, value in row.evaluation.items()}
         cells = {**about, **metrics, **evaluation}

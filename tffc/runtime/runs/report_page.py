@@ -14,6 +14,7 @@ from tffc.runtime.runs.metrics import MetricsRow, curves
 from tffc.runtime.runs.number_column import NumberColumn
 from tffc.runtime.runs.plot import Panel, PlotArea, Points, draw_panel, panels_of
 from tffc.runtime.runs.report import RunReport
+from tffc.runtime.runs.run_identity import RunIdentity
 from tffc.support.printable import printable
 from tffc.support.web_page import web_page
 
@@ -262,6 +263,8 @@ def _identity(report: RunReport) -> list[str]:
         "data that cannot be read": "is left out"
         if identity.skip_bad_clients
         else "fails its round",
+        **_groups(identity),
+        **({} if identity.timing is None else {"time": _text(str(identity.timing))}),
         "data": _text(
             f"{source.kind}, {len(source.clients):,} clients, {len(source.files):,} files"
             + (f"; {options}" if options else "")
@@ -274,6 +277,14 @@ def _identity(report: RunReport) -> list[str]:
         rows["SHA-256 of the metrics"] = _code(record.metrics.digest)
     about = "What the run is"
     return [f"<h2>{about}</h2>", *_table(about, ("", ""), rows.items(), ("", ""))]
+
+
+def _groups(identity: RunIdentity) -> dict[str, str]:
+    """Return how the clients of a round come in groups, if they do."""
+    if identity.groups is None:
+        return {}
+    lost = "is left out" if identity.groups.skip_bad else "fails its round"
+    return {"groups of clients": f"{identity.groups.count:,}", "a group that fails": lost}
 
 
 def _origin(report: RunReport) -> dict[str, str]:

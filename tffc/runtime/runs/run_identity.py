@@ -11,26 +11,75 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tffc.runtime.data.identity import SourceIdentity, source_differences
+from tffc.runtime.engines.buffered import Buffering
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling
+
+GROUPS = "groups"
+"""The key of the groups in the record of a run."""
+
+TIMING = "timing"
+"""The key of `Timing` in the record of a run that has one."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Timing:
+    """How rounds are buffered, and the text of the model of delays; None for what there is not."""
+
+    buffering: Buffering | None
+    delays: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        buffering = None if self.buffering is None else dataclasses.asdict(self.buffering)
+        return {"buffering": buffering, "delays": self.delays}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Timing:
+        """Return it from a JSON object that was checked."""
+        buffering = fields["buffering"]
+        return cls(None if buffering is None else Buffering(**buffering), fields["delays"])
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        if self.buffering is not None:
+            parts.append(f"a buffer of {self.buffering.size}, {self.buffering.in_flight} in flight")
+            if self.buffering.max_age is not None:
+                parts.append(f"ages up to {self.buffering.max_age}")
+        if self.delays is not None:
+            parts.append(f"delays {self.delays}")
+        return ", ".join(parts)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """The form, the SHA-256 of each program of the bundle, the sampling, and the source."""
+    """The form, the SHA-256 of each program of the bundle, the sampling, the source, the groups of
+    each round's clients, if there are any, and how rounds are buffered and simulated, if they are.
+    """
 
     form: str
     programs: Mapping[str, str]
     sampling: Sampling
     skip_bad_clients: bool
     source: SourceIdentity
+    groups: ClientGroups | None = None
+    timing: Timing | None = None
 
     @classmethod
     def of(
-        cls, process: Process, sampling: Sampling, source: SourceIdentity, *, skip_bad_clients: bool
+        cls,
+        process: Process,
+        sampling: Sampling,
+        source: SourceIdentity,
+        *,
+        skip_bad_clients: bool,
+        groups: ClientGroups | None = None,
+        timing: Timing | None = None,
     ) -> RunIdentity:
         """Return the identity of a run of a process."""
-        return cls(process.bundle.form, process.digests, sampling, skip_bad_clients, source)
+        form, digests = process.bundle.form, process.digests
+        return cls(form, digests, sampling, skip_bad_clients, source, groups, timing)
 
     def as_json(self) -> dict[str, Any]:
         """Return the identity as a JSON object, without the source."""
@@ -40,6 +89,8 @@ class RunIdentity:
             "clients_per_round": self.sampling.clients,
             "seed": self.sampling.seed,
             "skip_bad_clients": self.skip_bad_clients,
+            **({} if self.groups is None else {GROUPS: dataclasses.asdict(self.groups)}),
+            **({} if self.timing is None else {TIMING: self.timing.as_json()}),
         }
 
 
@@ -73,6 +124,19 @@ def _sampling(begun: RunIdentity, now: RunIdentity) -> Iterable[str]:
             f"a client whose data cannot be read {words[begun.skip_bad_clients]}, "
             f"and here {words[now.skip_bad_clients]}"
         )
+    if begun.groups != now.groups:
+        yield f"its clients come in {_groups(begun)}, and here in {_groups(now)}"
+
+    if begun.timing != now.timing:
+        nothing = "no buffer and no delays"
+        yield f"it has {begun.timing or nothing}, and here {now.timing or nothing}"
+
+
+def _groups(identity: RunIdentity) -> str:
+    groups = identity.groups
+    if groups is None:
+        return "no groups"
+    return f"{groups.count} groups" + (", of which bad ones are left out" * groups.skip_bad)
 
 
 def _clients(sampling: Sampling) -> str:

@@ -15,9 +15,10 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from tffc.runtime.data.identity import SourceIdentity, file_digest
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.runs.metrics_file import Extent
-from tffc.runtime.runs.run_identity import RunIdentity
+from tffc.runtime.runs.run_identity import GROUPS, TIMING, RunIdentity, Timing
 from tffc.support.errors import DataError, reader
 from tffc.support.files.reading import read_regular
 from tffc.support.files.strict_json import (
@@ -111,7 +112,7 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
         return None
     record = _object(file, content)
     _check_format(file, record)
-    _check(file, record, _RUN if ORIGIN not in record else {**_RUN, ORIGIN: _is_origin})
+    _check(file, record, {**_RUN, **{key: _MAY_BE[key] for key in _MAY_BE if key in record}})
     about = _read(folder / SOURCE, LONGEST_SOURCE)
     if about is None or sha256(about) != record["source"]["sha256"]:
         raise altered(folder / SOURCE, "is gone" if about is None else "was changed")
@@ -126,6 +127,8 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
         Sampling(record["clients_per_round"], record["seed"]),
         record["skip_bad_clients"],
         SourceIdentity(**source),
+        ClientGroups(**record[GROUPS]) if GROUPS in record else None,
+        timing=Timing.from_json(record[TIMING]) if TIMING in record else None,
     )
     metrics = Extent(record["metrics"]["bytes"], record["metrics"]["sha256"])
     state = record["state"] and record["state"]["sha256"]
@@ -289,6 +292,31 @@ _RUN: _Shapes = {
     "state": lambda value: value is None or _is_object(value, {"sha256": _is_digest}),
     "metrics": lambda value: _is_object(value, {"bytes": is_count, "sha256": _is_digest}),
 }
+
+_BUFFERING: _Shapes = {
+    "size": lambda value: is_count(value) and value > 0,
+    "in_flight": lambda value: is_count(value) and value > 0,
+    "max_age": lambda value: value is None or is_count(value),
+}
+
+_MAY_BE: _Shapes = {
+    ORIGIN: _is_origin,
+    GROUPS: lambda value: _is_object(
+        value,
+        {
+            "count": lambda count: is_count(count) and count > 0,
+            "skip_bad": lambda skips: isinstance(skips, bool),
+        },
+    ),
+    TIMING: lambda value: _is_object(
+        value,
+        {
+            "buffering": lambda value: value is None or _is_object(value, _BUFFERING),
+            "delays": lambda value: value is None or is_text(value),
+        },
+    ),
+}
+"""What not every run has."""
 
 _BATCHING: _Shapes = {
     "format_version": is_text,

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from tffc.language.array import Array
 from tffc.language.intrinsics import check_instance
 from tffc.language.notation.labels import SectionName, data_name, literal_text
 from tffc.language.notation.lines import compact, formatted
 from tffc.language.notation.pieces import Mark, bracketed, listed
+from tffc.language.notation.python_text import python_text
 from tffc.language.shapes import shape_is_assignable
 from tffc.language.term import Term
 from tffc.language.types import (
@@ -57,9 +58,7 @@ class NodeBase(Term):
 
     def __repr__(self) -> str:
         """Return the Python expression that makes the node; a long one is cut short."""
-        from tffc.language.notation.python_text import python_text
-
-        return python_text(cast("Node", self))
+        return python_text(self)
 
     def _repr_html_(self) -> str:
         from tffc.language.notation.cell import notation_cell

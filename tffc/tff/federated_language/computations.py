@@ -85,7 +85,7 @@ class ConcreteComputation(Computation, metaclass=_Standing):
         return self.to_building_block()
 
 
-class PolymorphicComputation(computation.PolymorphicComputation, metaclass=_Standing):
+class FactoryComputation(computation.PolymorphicComputation, metaclass=_Standing):
     """A computation that a function makes for each type of its argument."""
 
     @entry_point
@@ -105,3 +105,7 @@ class PolymorphicComputation(computation.PolymorphicComputation, metaclass=_Stan
         arguments = Struct([*((None, arg) for arg in args), *kwargs.items()])
         types = [(name, self._infer_type(value)) for name, value in arguments.items()]
         return self.specialize(StructType(types), splat=True)(arguments)
+
+
+PolymorphicComputation = FactoryComputation
+"""The name of the class of computations without a parameter type."""

@@ -60,6 +60,7 @@ ELSEWHERE: Mapping[str, str] = {
     "assurance/golden/steadiness.py": PEER,
     "graphs/functions.py": OWN,
     "tff/building_blocks.py": OWN,
+    "tff/federated_language/array.py": OWN,
     "language/notation/lexer.py": PART,
     "language/wire/arrays.py": PART,
     "linking/function_builder.py": OWN,

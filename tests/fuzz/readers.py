@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Iterator
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from tests.fuzz import (
     federation_readers,
@@ -48,6 +49,8 @@ from tffc.language import SequenceType, StructType, TensorType, Type
 from tffc.language.notation import parse
 from tffc.language.wire import from_bytes, type_from_bytes
 from tffc.support.errors import TffcError
+from tffc.tff.federated_language import array as language_array
+from tffc.tff.federated_language import messages
 
 CORPUS = pathlib.Path(__file__).with_name("corpus")
 """A file for each reader, with one input a line in hexadecimal digits."""
@@ -78,6 +81,23 @@ def read_text(data: bytes) -> bool:
     """Parse a program, and check what was parsed."""
     check_node(parse(data.decode(errors="replace"), seed_sections()))
     return True
+
+
+def read_constant(data: bytes) -> bool:
+    try:
+        message = messages.Array.FromString(data)
+    except DecodeError:
+        return False  # which is for whoever makes the message
+    try:
+        language_array.from_proto(message)
+    except TffcError:
+        return False
+    return True
+
+
+def seed_constants() -> list[bytes]:
+    values = (1, 2.5, True, "text", b"bytes", np.arange(6, dtype=np.int16).reshape(2, 3))
+    return [language_array.to_proto(value).SerializeToString() for value in values]
 
 
 def read_type(data: bytes) -> bool:
@@ -177,6 +197,7 @@ READERS = {
     "type": Reader(
         read_type, lambda: sorted(set(seed_types())), damage_bytes, ("a serialized type",)
     ),
+    "constant": Reader(read_constant, seed_constants, damage_bytes, ("a constant",)),
     "text": Reader(
         read_text,
         lambda: sorted({text.encode() for text in seed_texts()}),

@@ -87,6 +87,7 @@ def seeds() -> list[dict[str, bytes]]:
     for form, text in (
         ("mapreduce", MAP_REDUCE),
         ("distribute-aggregate", MAP_REDUCE),
+        ("mergeable", MAP_REDUCE),
         ("broadcast", BROADCAST),
     ):
         program = parse(text)
@@ -166,7 +167,7 @@ def _rename(generator: random.Random, files: Files, manifest: Any) -> None:
     match generator.randrange(4):
         case 0:
             manifest["form"] = generator.choice(
-                ("mapreduce", "broadcast", "distribute-aggregate", "other")
+                ("mapreduce", "broadcast", "distribute-aggregate", "mergeable", "other")
             )
         case 1:
             manifest["initialize"] = generator.choice((None, "( -> int32)"))

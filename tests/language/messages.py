@@ -101,4 +101,4 @@ def _fill_leaf(made: Any, node: ir.Node) -> None:
         case ir.PlacementNode():
             made.placement.uri = node.literal.uri
         case ir.Literal():
-            made.literal.value.CopyFrom(array_message(node.value))
+            made.literal.value.CopyFrom(array_message(node.array))

@@ -1,9 +1,9 @@
 """Runs the tests of TFF's own libraries over tffc, as they are, from a checkout.
 
-    python -m tests.tff.own_tests CHECKOUT [LIBRARY...] [--workers N]
+    python -m tests.tff.own_tests CHECKOUT [LIBRARY...] [--workers N] [--clone RELEASE]
 
-Prints how many of each library's tests pass, and those that fail without a reason in `KNOWN`.  The
-commits in `PINNED` are those that the figures in the documentation are about.
+Prints how many of each library's tests pass, and those that fail without a reason in `KNOWN`.
+`--clone` makes the checkout first, of one of the commits in `PINNED`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 
 from tffc.tff.names import LIBRARIES
-from tffc.tff.releases import SOURCE
+from tffc.tff.releases import REPOSITORY, SOURCE
 
 PINNED = {
     "0.87": "cca8ab5975da96722eeb3b7b9425b0c66987f30d",
@@ -72,7 +72,13 @@ class Outcome:
         return [name for name in self.failed if not any(re.search(each, name) for each in KNOWN)]
 
 
-def run(checkout: pathlib.Path, libraries: Iterable[str], workers: int = 2) -> dict[str, Outcome]:
+def clone(release: str, checkout: pathlib.Path) -> None:
+    """Make a checkout of a pinned commit."""
+    subprocess.run(["git", "clone", "--filter=blob:none", REPOSITORY, checkout], check=True)
+    subprocess.run(["git", "-C", checkout, "checkout", "--detach", PINNED[release]], check=True)
+
+
+def run(checkout: pathlib.Path, libraries: Iterable[str], workers: str = "2") -> dict[str, Outcome]:
     """Run the tests of libraries of a checkout; return what came of each library's."""
     python = checkout / "tensorflow_federated" / "python"
     is_of_0_87 = (python / "core" / "impl" / "types" / "computation_types.py").exists()
@@ -87,7 +93,7 @@ def run(checkout: pathlib.Path, libraries: Iterable[str], workers: int = 2) -> d
         (folder / "conftest.py").write_text(CONFTEST.format(imports=imports))
         (folder / "pytest.ini").write_text(SETTINGS)
         report = folder / "report.xml"
-        options = ["-q", "--import-mode=importlib", "--tb=line", "-n", str(workers)]
+        options = ["-q", "--import-mode=importlib", "--tb=line", "-n", workers]
         environment = {**os.environ, SOURCE: str(checkout)}
         if is_of_0_87:
             environment["TF_USE_LEGACY_KERAS"] = "1"
@@ -125,8 +131,11 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("checkout", type=pathlib.Path)
     parser.add_argument("libraries", nargs="*", metavar="LIBRARY")
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", default="2")
+    parser.add_argument("--clone", choices=PINNED)
     chosen = parser.parse_args(words)
+    if chosen.clone is not None:
+        clone(chosen.clone, chosen.checkout)
     results = run(chosen.checkout.resolve(), chosen.libraries or sorted(LIBRARIES), chosen.workers)
     for library, outcome in results.items():
         total = outcome.passed + len(outcome.failed)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import tffc
+import tffc.tff.federated_language  # which gives types the names of today's language
 from tests.tff.core import session
 from tests.tff.wheel import has_wheel
 from tffc.frontend.execution import SyncExecutionContext, set_default_context

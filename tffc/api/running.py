@@ -25,7 +25,9 @@ from tffc.runtime.engines.buffered import Buffering
 from tffc.runtime.engines.delays import DelayFunction, Delays
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import OFF, Batching
-from tffc.runtime.engines.groups import Groups
+from tffc.runtime.engines.evaluation import Evaluation
+from tffc.runtime.engines.groups import ClientGroups
+from tffc.runtime.engines.kind import EngineChoice
 from tffc.runtime.engines.process import Process, check_beginning
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.engines.state import State, read_state, read_type
@@ -166,19 +168,11 @@ def run(
         buffering=_buffering(buffer, in_flight, max_age),
         delays=Delays.of(delays),
     )
-    if (evaluate is None) != (evaluate_data is None):
-        raise LanguageValueError(
-            "E729",
-            "an evaluation needs both a program and clients' data",
-            help="give evaluate and evaluate_data, or neither",
-        )
-    evaluation = evaluation_type = None
-    if evaluate is not None:
-        measuring, written = _process(evaluate, None, allow_effects)
-        measured = source_of(evaluate_data, measuring.data_type)
-        evaluation = evaluation_of(measuring, choice, measured, evaluate_every, least_clients)
+    evaluation, evaluation_type = _evaluation(
+        evaluate, evaluate_data, evaluate_every, least_clients, allow_effects, choice
+    )
+    if evaluation is not None:
         evaluation.check(process)
-        evaluation_type = written.output
     plan = RunPlan(
         process,
         sources[0] if sources else source_of(data, process.data_type),
@@ -217,7 +211,30 @@ def run(
     )
 
 
-def _groups(process: Process, count: int | None, *, skip_bad_groups: bool) -> Groups | None:
+def _evaluation(
+    program: Process | Bundle | Source | None,
+    data: Data | None,
+    every: int,
+    least_clients: int,
+    allow_effects: Collection[str],
+    choice: EngineChoice,
+) -> tuple[Evaluation | None, Type | None]:
+    """Return the evaluation that a run asks for, and the type of its output as its author wrote
+    it; None for none."""
+    if (program is None) != (data is None):
+        raise LanguageValueError(
+            "E729",
+            "an evaluation needs both a program and clients' data",
+            help="give evaluate and evaluate_data, or neither",
+        )
+    if program is None:
+        return None, None
+    process, types = _process(program, None, allow_effects)
+    source = source_of(data, process.data_type)
+    return evaluation_of(process, choice, source, every, least_clients), types.output
+
+
+def _groups(process: Process, count: int | None, *, skip_bad_groups: bool) -> ClientGroups | None:
     """Return the groups that a run asks for, checked."""
     if count is None:
         if skip_bad_groups:
@@ -227,7 +244,7 @@ def _groups(process: Process, count: int | None, *, skip_bad_groups: bool) -> Gr
                 help="give groups=... with their number, or leave skip_bad_groups out",
             )
         return None
-    groups = Groups(count, skip_bad_groups)
+    groups = ClientGroups(count, skip_bad_groups)
     groups.check(process.bundle.form)
     return groups
 

@@ -30,7 +30,7 @@ from tffc.runtime.engines.buffered import Buffering
 from tffc.runtime.engines.cores import share_cores
 from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import Batching
-from tffc.runtime.engines.groups import Groups
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.kind import (
     BATCHES,
     BUFFERS,
@@ -124,7 +124,7 @@ def run(
         batches,
         masks_sums=secure_sums == "masked",
         shows_clients=show_clients,
-        groups=None if groups is None else Groups(groups, skip_bad_groups),
+        groups=None if groups is None else ClientGroups(groups, skip_bad_groups),
         buffering=buffering,
         delays=None if delays is None else Delays.parse(delays),
     )

@@ -21,7 +21,7 @@ from tffc.runtime.data.identity import source_identity
 from tffc.runtime.data.source import CheckedSource
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import Batching
-from tffc.runtime.engines.groups import Groups
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round, Sampling
 from tffc.runtime.engines.state import State, write_state
@@ -167,7 +167,7 @@ class RunOutputs:
         sampling: Sampling,
         *,
         skip_bad_clients: bool,
-        groups: Groups | None = None,
+        groups: ClientGroups | None = None,
         timing: Timing | None = None,
     ) -> State:
         """Lock the folder of the run, and return the state to continue from.

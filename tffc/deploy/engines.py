@@ -10,7 +10,7 @@ from tffc.deploy.ray import RAY
 from tffc.runtime.engines.buffered import Buffering
 from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching
-from tffc.runtime.engines.groups import Groups
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.kind import LOCAL, EngineChoice, EngineKind
 from tffc.support.errors import LanguageValueError
 from tffc.support.plugins import PluginGroup, PluginTable
@@ -33,7 +33,7 @@ def choose_engine(
     *,
     masks_sums: bool = False,
     shows_clients: bool = False,
-    groups: Groups | None = None,
+    groups: ClientGroups | None = None,
     buffering: Buffering | None = None,
     delays: Delays | None = None,
 ) -> EngineChoice:

@@ -22,7 +22,7 @@ from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext, FederatedContext
 from tffc.frontend.conversion import Convertible, check_scope, convert, infer_type
 from tffc.frontend.definitions import definition_span, result_span
-from tffc.frontend.execution import context_stack
+from tffc.frontend.execution import ContextStack, context_stack
 from tffc.frontend.hints import described
 from tffc.frontend.operators import FederatedTrace
 from tffc.frontend.packing import pack
@@ -134,6 +134,25 @@ class Computation(Convertible):
         from tffc.graphs.proto.computation import Computation as Message
 
         return Message.FromString(serialize_computation(computation))
+
+    def to_proto(self) -> Any:
+        """Return the computation as a `Computation` message; see `serialize_computation`."""
+        return Computation.get_proto(self)
+
+    @staticmethod
+    def from_proto(computation_pb: Any) -> Computation:
+        """Return the computation in a `Computation` message, of this or another package's class.
+
+        Raises:
+          LanguageTypeError: it is no message, or of something other than a function.
+          WireError: the message is not well formed.
+        """
+        return computation_of_message(computation_pb)
+
+    @property
+    def context_stack(self) -> ContextStack:
+        """The contexts that run the computation."""
+        return context_stack
 
     @property
     def node(self) -> Node:
@@ -477,3 +496,18 @@ def deserialize_computation(data: bytes, *, allow_effects: Collection[str] = ())
 
     allowed = read_kinds(allow_effects)
     return Computation.from_node(wire.from_bytes(data), allowed)
+
+
+@entry_point
+def computation_of_message(message: Any, *, allow_effects: Collection[str] = ()) -> Computation:
+    """Return the computation in a `Computation` message, of this or another package's class.
+
+    `allow_effects` is that of `deserialize_computation`.
+    """
+    if not hasattr(message, "SerializeToString"):
+        raise LanguageTypeError(
+            "E198",
+            f"a computation is read from a message `Computation`, not from {described(message)}",
+            help="give what tff.framework.serialize_computation returns",
+        )
+    return deserialize_computation(message.SerializeToString(), allow_effects=allow_effects)

@@ -148,7 +148,7 @@ class ContextStack:
         return self._default if installed is None else installed
 
     @entry_point
-    def install(self, ctx: ExecutionContext) -> contextlib.AbstractContextManager[ExecutionContext]:
+    def install(self, ctx: Any) -> contextlib.AbstractContextManager[Any]:
         """Run computations called in a `with` block in `ctx`.
 
         Raises:

@@ -16,7 +16,11 @@ from types import FunctionType as PythonFunction
 from types import ModuleType
 from typing import Literal, TypeAlias, TypeGuard, TypeVar
 
-from tffc.frontend.computation import Computation, PolymorphicComputation
+from tffc.frontend.computation import (
+    Computation,
+    PolymorphicComputation,
+    computation_of_message,
+)
 from tffc.frontend.hints import described
 from tffc.frontend.templates import IterativeProcess
 from tffc.frontend.templates.rounds import round_of
@@ -62,6 +66,9 @@ class Loaded:
         ]
         return foreign[0].intersection(*foreign) if foreign else None
 
+
+FEDERATED_LANGUAGE = "federated_language"
+"""The package whose own computations are read by their messages."""
 
 C = TypeVar("C")
 
@@ -268,20 +275,41 @@ def _no_candidate(module: ModuleType, source: str) -> LoadError:
 def loaded_object(value: object) -> Loaded | None:
     """Return what `load` would return for an object; None if it is no computation or process.
 
+    A computation of the package federated_language itself is read by its message.
+
     Raises:
       LoadError: it is a computation whose types are not known.
+      WireError: its message is not well formed.
     """
+    if type(value).__module__.partition(".")[0] == FEDERATED_LANGUAGE:
+        return _of_the_package(value)
     if _is_candidate(value):
         named = value.next if isinstance(value, IterativeProcess) else value
         name = getattr(named, "name", "")
         return _loaded(name if isinstance(name, str) else "", value)
     if _is_a(value, PolymorphicComputation):
-        raise LoadError(
-            "E414",
-            "the computation is polymorphic, so its types are not known",
-            help="give its decorator the types of its parameters",
-        )
+        raise _polymorphic()
     return None
+
+
+def _of_the_package(value: object) -> Loaded | None:
+    """Return the computation that an object of federated_language's own classes is, or None."""
+    to_proto = getattr(value, "to_proto", None)
+    message = to_proto() if callable(to_proto) else None
+    name = getattr(getattr(message, "DESCRIPTOR", None), "name", None)
+    if name == "Computation":
+        return _loaded("", computation_of_message(message))
+    if hasattr(value, "fn_for_argument_type"):
+        raise _polymorphic()
+    return None
+
+
+def _polymorphic() -> LoadError:
+    return LoadError(
+        "E414",
+        "the computation is polymorphic, so its types are not known",
+        help="give its decorator the types of its parameters",
+    )
 
 
 def _loaded(name: str, value: Candidate) -> Loaded:

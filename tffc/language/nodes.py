@@ -21,6 +21,7 @@ from tffc.language.intrinsics import check_instance
 from tffc.language.notation.labels import SectionName, data_name, literal_text
 from tffc.language.notation.lines import compact, formatted
 from tffc.language.notation.pieces import Mark, bracketed, listed
+from tffc.language.notation.python_text import python_text
 from tffc.language.shapes import shape_is_assignable
 from tffc.language.term import Term
 from tffc.language.types import (
@@ -56,8 +57,8 @@ class NodeBase(Term):
         return compact(self)
 
     def __repr__(self) -> str:
-        # The repr of all fields would recurse as deep as the program.
-        return f"<{type(self).__name__} {self}>"
+        """Return the Python expression that makes the node; a long one is cut short."""
+        return python_text(self)
 
     def _repr_html_(self) -> str:
         from tffc.language.notation.cell import notation_cell
@@ -402,22 +403,27 @@ class PlacementNode(NodeBase):
 class Literal(NodeBase):
     """A constant tensor.  `type` may be less specific in shape than the value is."""
 
-    value: Array
+    array: Array
     type: TensorType
 
     def __post_init__(self) -> None:
-        if self.value.dtype is not self.type.element_type:
+        if self.array.dtype is not self.type.element_type:
             raise LanguageValueError(
-                "E118", f"a constant of {self.value.dtype} cannot have type `{self.type}`"
+                "E118", f"a constant of {self.array.dtype} cannot have type `{self.type}`"
             )
-        if not shape_is_assignable(self.type.shape, self.value.shape):
+        if not shape_is_assignable(self.type.shape, self.array.shape):
             raise LanguageValueError(
                 "E118",
-                f"a constant of type `{self.value.type}` cannot have type `{self.type}`",
+                f"a constant of type `{self.array.type}` cannot have type `{self.type}`",
             )
 
+    @property
+    def value(self) -> Any:
+        """The constant as a value of NumPy, or as bytes."""
+        return self.array.numpy()
+
     def pieces(self, section_name: SectionName) -> list[Any]:
-        return [literal_text(self.value, drawn=False)]
+        return [literal_text(self.array, drawn=False)]
 
 
 Node: TypeAlias = (

@@ -107,7 +107,7 @@ class Emitter(GraphArithmetic):
             case StructNode():
                 return self._elements(node, {})
             case Literal():
-                return self.builder.constant(node.value)
+                return self.builder.constant(node.array)
             case Block():
                 return self._block(node)
             case Call():

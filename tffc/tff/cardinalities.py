@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tffc.frontend.hints import described
@@ -14,6 +14,9 @@ from tffc.support.trampoline import Task, run
 
 CardinalitiesType = Mapping[Placement, int]
 """The number of participants at each placement."""
+
+CardinalityInferenceFnType = Callable[[object, Type], CardinalitiesType]
+"""A function that finds them for a value of a type."""
 
 
 class InvalidNonAllEqualValueError(LanguageTypeError):

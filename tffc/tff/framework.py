@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from tffc.frontend.computation import Computation
-from tffc.frontend.computation import deserialize_computation as computation_from_bytes
+from tffc.frontend.computation import Computation, computation_of_message
 from tffc.frontend.conversion import infer_type
 from tffc.frontend.execution import AsyncContext as AsyncContext
 from tffc.frontend.execution import AsyncExecutionContext as AsyncExecutionContext
@@ -18,14 +17,12 @@ from tffc.frontend.execution import SyncContext as SyncContext
 from tffc.frontend.execution import SyncExecutionContext as SyncExecutionContext
 from tffc.frontend.execution import get_context_stack as get_context_stack
 from tffc.frontend.execution import set_default_context as set_default_context
-from tffc.frontend.hints import described
 from tffc.frontend.type_conversions import type_to_tf_tensor_specs as type_to_tf_tensor_specs
 from tffc.frontend.type_queries import PlacementLiteral as PlacementLiteral
 from tffc.frontend.type_queries import TypedObject as TypedObject
 from tffc.frontend.type_queries import deserialize_type as deserialize_type
 from tffc.frontend.type_queries import serialize_type as serialize_type
 from tffc.runtime.user_code.source import entry_point
-from tffc.support.errors import LanguageTypeError
 from tffc.tff import intrinsic_defs
 from tffc.tff.building_blocks import Block as Block
 from tffc.tff.building_blocks import Call as Call
@@ -90,12 +87,4 @@ def deserialize_computation(
 
     See `tff.deserialize_computation`.
     """
-    if not hasattr(computation_proto, "SerializeToString"):
-        raise LanguageTypeError(
-            "E198",
-            "a computation is read from a message `Computation`, not from "
-            f"{described(computation_proto)}",
-            help="give what tff.framework.serialize_computation returns",
-        )
-    data = computation_proto.SerializeToString()
-    return computation_from_bytes(data, allow_effects=allow_effects)
+    return computation_of_message(computation_proto, allow_effects=allow_effects)

@@ -214,7 +214,7 @@ def field_change(components: Any, choose: random.Random) -> Change | None:
 
 def kinds_of_edits(form: str) -> tuple[Edit | ProgramEdit, ...]:
     """The edits for the components of a form, which may be programs."""
-    return (*EDITS, *PROGRAM_EDITS) if form == "distribute-aggregate" else EDITS
+    return (*EDITS, *PROGRAM_EDITS) if form in ("distribute-aggregate", "mergeable") else EDITS
 
 
 def main(count: int, seed: int = 0, first: int = 0) -> int:

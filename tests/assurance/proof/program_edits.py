@@ -99,13 +99,13 @@ def other_literal(component: Node, choose: random.Random) -> Replacement | None:
     found = [
         node
         for node in walk(component)
-        if isinstance(node, Literal) and isinstance(node.value.content, bytes)
+        if isinstance(node, Literal) and isinstance(node.array.content, bytes)
     ]
     if not found:
         return None
     node = choose.choice(found)
-    assert isinstance(node.value.content, bytes)
-    content = bytearray(node.value.content)
+    assert isinstance(node.array.content, bytes)
+    content = bytearray(node.array.content)
     if not content:
         return None
     place = choose.randrange(8 * len(content))

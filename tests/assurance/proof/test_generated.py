@@ -39,6 +39,11 @@ def test_distribute_aggregate_form(program: Node) -> None:
     assert_proved(program, "distribute-aggregate")
 
 
+@given(rounds(secure=True))
+def test_mergeable_form(program: Node) -> None:
+    assert_proved(program, "mergeable")
+
+
 @given(rounds(noisy=True))
 def test_noisy_rounds(program: Node) -> None:
     assert_proved(program, "mapreduce")

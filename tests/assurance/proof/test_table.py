@@ -15,6 +15,8 @@ from tffc.language.notation import parse
 UNDECIDED = {
     ("negproto_garbage_graph", "distribute-aggregate"): "a malformed graph",
     ("negproto_missing_result_tensor", "distribute-aggregate"): "a malformed graph",
+    ("negproto_garbage_graph", "mergeable"): "a malformed graph",
+    ("negproto_missing_result_tensor", "mergeable"): "a malformed graph",
 }
 """What is not decided, and what is met in it."""
 

@@ -19,7 +19,7 @@ from tffc.language.type_parts import local_type
 from tffc.passes.table import default_pipeline
 from tffc.support.errors import FormError
 
-FORMS = ("mapreduce", "distribute-aggregate")
+FORMS = ("mapreduce", "distribute-aggregate", "mergeable")
 REFUSED = {"E316", "E532"}
 """What a form cannot express: means of unknown shape, and draws that would be repeated."""
 

@@ -39,7 +39,7 @@ from tffc.support.errors import DataError, ExecutionError
 
 pytestmark = pytest.mark.slow
 
-AGGREGATING = ("mapreduce", "distribute-aggregate")
+AGGREGATING = ("mapreduce", "distribute-aggregate", "mergeable")
 FORMS = (*AGGREGATING, "broadcast")
 
 INTS = tff.SequenceType(np.int64)

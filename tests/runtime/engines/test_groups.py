@@ -16,7 +16,7 @@ from tests.runtime.engines.programs import every_aggregation, process_of
 from tests.runtime.engines.sources import OneIsBad, Values
 from tffc.deploy.engines import ENGINES, make_engine
 from tffc.runtime.engines.engine import Batching, Cohort
-from tffc.runtime.engines.groups import GroupedEngine, Groups
+from tffc.runtime.engines.groups import ClientGroups, GroupedEngine
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.runs.run_record import read_record
@@ -32,7 +32,7 @@ def process() -> Process:
 
 
 def in_groups(source: Any, count: int, make: Any = LocalEngine, **options: Any) -> Any:
-    engine = GroupedEngine(process(), Groups(count, options.pop("skip_bad", False)), make)
+    engine = GroupedEngine(process(), ClientGroups(count, options.pop("skip_bad", False)), make)
     return engine.run_round((), Cohort(source, source.clients, **options))
 
 
@@ -143,7 +143,7 @@ def test_runs_from_python(tmp_path: pathlib.Path) -> None:
     assert [len(one.skipped) for one in rounds] == [2]
     record = read_record(tmp_path / "run")
     assert record is not None
-    assert record.identity.groups == Groups(3, skip_bad=True)
+    assert record.identity.groups == ClientGroups(3, skip_bad=True)
     with pytest.raises(DataError, match="E921") as caught:
         list(run(rounds=2, groups=2, resume=True))
     assert caught.value.notes[-1] == (

@@ -27,7 +27,7 @@ from tffc.support.errors import ExecutionError, TffcError
 tf: Any = tensorflow
 SECRET = 9317
 SEEN = str(SECRET)
-FORMS = ("mapreduce", "distribute-aggregate", "broadcast")
+FORMS = ("mapreduce", "distribute-aggregate", "mergeable", "broadcast")
 
 
 def round_of(work: Callable[..., Any], form: str = "mapreduce") -> Process:

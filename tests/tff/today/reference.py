@@ -24,7 +24,7 @@ def gradients(parameters: Parameters, batch: Batch) -> Parameters:
     """The gradients of the mean squared error."""
     kernel, bias = parameters
     x, y = batch
-    error = 2 * (x @ kernel + bias - y) / len(x)
+    error: np.ndarray = 2 * (x @ kernel + bias - y) / len(x)
     return [x.T @ error, error.sum(axis=0)]
 
 
@@ -40,10 +40,8 @@ def size(client: Client) -> int:
 
 def weighted(values: Sequence[Parameters], weights: Sequence[float]) -> Parameters:
     """The weighted mean of parameters."""
-    return [
-        sum(w * each for w, each in zip(weights, part, strict=True)) / sum(weights)
-        for part in zip(*values, strict=True)
-    ]
+    parts = zip(*values, strict=True)
+    return [np.average(np.stack(part), axis=0, weights=weights) for part in parts]
 
 
 # Optimizers.

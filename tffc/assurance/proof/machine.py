@@ -75,7 +75,7 @@ class Machine:
             case Selection():
                 return self._select(node, scope)
             case Literal():
-                value = self.terms.value(("Const", constant_of_array(node.value)), fails=False)
+                value = self.terms.value(("Const", constant_of_array(node.array)), fails=False)
                 self.declare(node.type, value)
                 return value
             case Lambda():

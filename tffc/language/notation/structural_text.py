@@ -85,7 +85,7 @@ def _draw(node: Node, parts: list[Canvas], section_name: SectionName) -> Canvas:
         case PlacementNode():
             return Canvas("Placement")
         case Literal():
-            return Canvas(f"Lit({literal_text(node.value, drawn=True)})")
+            return Canvas(f"Lit({literal_text(node.array, drawn=True)})")
         case _:
             assert_never(node)
 

@@ -169,8 +169,8 @@ class _Printer:
         return [*parts, Mark.DEDENT, " in ", node.result, *ends, ")"]
 
     def _literal(self, node: Literal) -> list[Any]:
-        text = constant_text(node.value)
-        exact = node.value.type
+        text = constant_text(node.array)
+        exact = node.array.type
         if node.type != exact:
             return [text, ":", exact, ":", node.type]
         if not exact.shape and default_dtype(text) is exact.element_type:

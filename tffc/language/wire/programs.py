@@ -252,6 +252,6 @@ def _fields(node: Node) -> dict[str, Any] | bytes:
         case Compiled():
             return node.payload
         case Literal():
-            return {"value": array_fields(node.value)}
+            return {"value": array_fields(node.array)}
         case _:
             assert_never(node)

@@ -22,7 +22,7 @@ from tffc.support.errors import ExecutionError, LanguageValueError, TffcError
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Groups:
+class ClientGroups:
     """The number of groups of each round's clients, and whether a group that fails is left out
     instead of failing its round.
 
@@ -88,7 +88,7 @@ class GroupedEngine:
     """
 
     def __init__(
-        self, process: Process, groups: Groups, make: Callable[[Process], ExplainsSpeed]
+        self, process: Process, groups: ClientGroups, make: Callable[[Process], ExplainsSpeed]
     ) -> None:
         groups.check(process.bundle.form)
         self.process = process

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching
-from tffc.runtime.engines.groups import GroupedEngine, Groups
+from tffc.runtime.engines.groups import ClientGroups, GroupedEngine
 from tffc.support.errors import LanguageValueError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class EngineChoice:
     batching: Batching = ONE_A_CALL
     masks_sums: bool = False
     shows_clients: bool = False
-    groups: Groups | None = None
+    groups: ClientGroups | None = None
     buffering: Buffering | None = None
     delays: Delays | None = None
 

@@ -1,7 +1,8 @@
 """Running sections as engines do, unlike the interpreter, which runs them unchanged.
 
-XLA sections are run by TensorFlow if possible, so that running rounds needs no JAX, and
-TensorFlow's graphs are rewritten to run faster, and those of clients to print nothing.
+XLA sections are run by TensorFlow if it is installed and can, so that running rounds needs no JAX,
+and by JAX otherwise.  TensorFlow's graphs are rewritten to run faster, and those of clients to
+print nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from tffc.language.nodes import Compiled
 from tffc.linking.xla import tensorflow_section
 from tffc.runtime.engines.showing import is_showing, leave_prints_out
 from tffc.runtime.frameworks import sections
+from tffc.runtime.frameworks.tensorflow.load import is_installed
 from tffc.runtime.interpreter.interpreter import Interpreter
 from tffc.runtime.reductions.loops import loops_for_reductions
 from tffc.support.errors import FormError, GraphError
@@ -44,7 +46,10 @@ def _silent_loops(graph: GraphDef, columns: Columns) -> None:
 
 @functools.lru_cache(maxsize=sections.CACHED_SECTIONS)
 def _graph(section: Compiled) -> Compiled:
-    """Return the section as a TensorFlow graph, or unchanged if XLA code has no such graph."""
+    """Return the section as a TensorFlow graph, or unchanged if XLA code has no such graph, or if
+    TensorFlow is not installed."""
+    if section.kind != "tensorflow" and not is_installed():
+        return section
     try:
         return tensorflow_section(section)
     except (FormError, GraphError):

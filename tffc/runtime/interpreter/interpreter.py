@@ -130,7 +130,7 @@ class Interpreter:
         """Return the value of a node."""
         match node:
             case Literal():
-                return node.value.numpy()
+                return node.value
             case Reference():
                 return _find(node.name, scope)
             case Selection():

@@ -12,7 +12,7 @@ from typing import Any
 
 from tffc.runtime.data.identity import SourceIdentity, source_differences
 from tffc.runtime.engines.buffered import Buffering
-from tffc.runtime.engines.groups import Groups
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling
 
@@ -63,7 +63,7 @@ class RunIdentity:
     sampling: Sampling
     skip_bad_clients: bool
     source: SourceIdentity
-    groups: Groups | None = None
+    groups: ClientGroups | None = None
     timing: Timing | None = None
 
     @classmethod
@@ -74,7 +74,7 @@ class RunIdentity:
         source: SourceIdentity,
         *,
         skip_bad_clients: bool,
-        groups: Groups | None = None,
+        groups: ClientGroups | None = None,
         timing: Timing | None = None,
     ) -> RunIdentity:
         """Return the identity of a run of a process."""

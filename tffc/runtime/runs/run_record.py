@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from tffc.runtime.data.identity import SourceIdentity, file_digest
-from tffc.runtime.engines.groups import Groups
+from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.runs.metrics_file import Extent
 from tffc.runtime.runs.run_identity import GROUPS, TIMING, RunIdentity, Timing
@@ -127,7 +127,7 @@ def read_record(folder: pathlib.Path) -> RunRecord | None:
         Sampling(record["clients_per_round"], record["seed"]),
         record["skip_bad_clients"],
         SourceIdentity(**source),
-        Groups(**record[GROUPS]) if GROUPS in record else None,
+        ClientGroups(**record[GROUPS]) if GROUPS in record else None,
         timing=Timing.from_json(record[TIMING]) if TIMING in record else None,
     )
     metrics = Extent(record["metrics"]["bytes"], record["metrics"]["sha256"])

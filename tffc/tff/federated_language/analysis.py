@@ -15,6 +15,7 @@ from tffc.language.traverse import postorder, walk
 from tffc.language.types import FederatedType, Placement, TensorType
 from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.support.trampoline import Task, run
 from tffc.tff.building_blocks import checked
 from tffc.tff.intrinsic_defs import (
     AggregationKind,
@@ -236,37 +237,51 @@ def check_aggregate_not_dependent_on_aggregate(tree: Node) -> None:
 
 def _check_independent(tree: Node, takes: Predicate, kind: str) -> None:
     find_aggregations_in_tree(tree)
-    for node in _depending(tree, lambda node: aggregation_kind(node) is not None, takes):
-        raise LanguageValueError("E142", f"the {kind} `{node}` depends on an aggregation")
+    consuming = nodes_consuming(tree, lambda node: aggregation_kind(node) is not None)
+    for node in consuming:
+        if isinstance(node, Call) and takes(node) and node.argument in consuming:
+            raise LanguageValueError("E142", f"the {kind} `{node}` depends on an aggregation")
 
 
-def _depending(tree: Node, source: Predicate, takes: Predicate) -> Iterator[Node]:
-    """Yield the calls for which `takes` holds whose arguments come from one for which `source`
-    does, through names and functions."""
-    for node in _occurrences(tree):
-        if takes(node) and isinstance(node, Call) and node.argument is not None:
-            waiting = [node.argument, *_bound_in(tree, free_names(node.argument))]
-            if any(source(part) for inner in waiting for part in walk(inner)):
-                yield node
+@entry_point
+def nodes_consuming(tree: Node, predicate: Predicate) -> set[Node]:
+    """Return the nodes for which the predicate holds, and those whose values depend on theirs,
+    through names too."""
+    consuming: set[Node] = set()
+    run(_consumes(checked(tree), frozenset(), predicate, consuming, {}))
+    return consuming
 
 
-def _bound_in(tree: Node, names: Iterable[str]) -> list[Node]:
-    """Return the values that the locals of blocks give to names, and those which they use."""
-    values: dict[str, list[Node]] = {}
-    for node in walk(tree):
-        if isinstance(node, Block):
-            for binding in node.locals:
-                values.setdefault(binding.name, []).append(binding.value)
-    waiting, known, bound = list(names), set[str](), list[Node]()
-    while waiting:
-        name = waiting.pop()
-        if name in known:
-            continue
-        known.add(name)
-        for value in values.get(name, ()):
-            bound.append(value)
-            waiting += free_names(value)
-    return bound
+def _consumes(
+    node: Node,
+    names: frozenset[str],
+    predicate: Predicate,
+    consuming: set[Node],
+    known: dict[tuple[Node, frozenset[str]], bool],
+) -> Task[bool]:
+    """Add a node and those inside it to the nodes that depend on the predicate's; return whether
+    it does itself.  `names` are those in scope that are bound to such nodes."""
+    if (node, names) in known:
+        return known[node, names]
+    depends = bool(predicate(node)) or (isinstance(node, Reference) and node.name in names)
+    inner = names
+    if isinstance(node, Lambda):
+        inner -= {node.parameter_name or ""}
+    if isinstance(node, Block):
+        for binding in node.locals:
+            is_in = yield _consumes(binding.value, inner, predicate, consuming, known)
+            inner = inner | {binding.name} if is_in else inner - {binding.name}
+            depends = depends or is_in
+    for child in (node.result,) if isinstance(node, Block) else node.children():
+        is_in = yield _consumes(child, inner, predicate, consuming, known)
+        depends = depends or is_in
+    if depends:
+        consuming.add(node)
+    known[node, names] = depends
+    return depends
+
+
+_extract_nodes_consuming = nodes_consuming  # as the tests of today's language call it
 
 
 class NonuniqueNameError(LanguageValueError):

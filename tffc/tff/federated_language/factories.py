@@ -7,7 +7,7 @@ takes need not be equal, whatever is known of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from tffc.frontend.hints import described
 from tffc.language import calls
@@ -386,7 +386,7 @@ def select_output_from_lambda(comp: Lambda, paths: Path | list[Path]) -> Lambda:
 
 
 def _selected(node: Node, path: Any) -> Node:
-    steps: tuple[Any, ...] = path if isinstance(path, tuple) else (path,)
+    steps = cast("tuple[Any, ...]", path if isinstance(path, tuple) else (path,))
     for index in steps:
         names = _names(node)
         position: Any = names.index(index) if index in names else index

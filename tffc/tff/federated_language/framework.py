@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import tffc.tff.framework
 import tffc.tff.types
-from tffc.frontend.computation import PolymorphicComputation as PolymorphicComputation
 from tffc.frontend.execution import RuntimeErrorContext as RuntimeErrorContext
 from tffc.frontend.execution import set_no_default_context as set_no_default_context
 from tffc.frontend.type_checks import (
@@ -72,6 +72,14 @@ from tffc.tff.federated_language.analysis import is_called_aggregation as is_cal
 from tffc.tff.federated_language.analysis import is_identity_function as is_identity_function
 from tffc.tff.federated_language.analysis import visit_postorder as visit_postorder
 from tffc.tff.federated_language.analysis import visit_preorder as visit_preorder
+from tffc.tff.federated_language.computations import ConcreteComputation as ConcreteComputation
+from tffc.tff.federated_language.computations import (
+    PolymorphicComputation as PolymorphicComputation,
+)
+from tffc.tff.federated_language.executors import Executor as Executor
+from tffc.tff.federated_language.executors import ExecutorFactory as ExecutorFactory
+from tffc.tff.federated_language.executors import ExecutorValue as ExecutorValue
+from tffc.tff.federated_language.factories import Path as Path
 from tffc.tff.federated_language.factories import (
     create_federated_aggregate as create_federated_aggregate,
 )
@@ -108,6 +116,11 @@ from tffc.tff.federated_language.structures import infer_type as infer_type
 from tffc.tff.federated_language.structures import structure_with_type as structure_with_type
 from tffc.tff.federated_language.structures import to_structure_with_type as to_structure_with_type
 from tffc.tff.federated_language.structures import type_to_py_container as type_to_py_container
+from tffc.tff.federated_language.traces import (
+    FederatedComputationContext as FederatedComputationContext,
+)
+from tffc.tff.federated_language.traces import SymbolBindingContext as SymbolBindingContext
+from tffc.tff.federated_language.traces import ensure_federated_value as ensure_federated_value
 from tffc.tff.federated_language.tracing import TraceResult as TraceResult
 from tffc.tff.federated_language.tracing import TracingProvider as TracingProvider
 from tffc.tff.federated_language.tracing import (
@@ -132,11 +145,18 @@ from tffc.tff.type_instances import check_concrete_instance_of as check_concrete
 __all__ = [
     "AggregationKind",
     "ComputationReturnedNoneError",
+    "ConcreteComputation",
     "ContextError",
+    "Executor",
+    "ExecutorFactory",
+    "ExecutorValue",
+    "FederatedComputationContext",
     "IntrinsicDef",
     "NonuniqueNameError",
+    "Path",
     "PolymorphicComputation",
     "RuntimeErrorContext",
+    "SymbolBindingContext",
     "TraceResult",
     "TracingProvider",
     "check_aggregate_not_dependent_on_aggregate",
@@ -173,6 +193,7 @@ __all__ = [
     "create_identity",
     "create_named_tuple",
     "create_sequence_map",
+    "ensure_federated_value",
     "find_aggregations_in_tree",
     "get_aggregation_intrinsics",
     "get_broadcast_intrinsics",
@@ -205,8 +226,25 @@ __all__ = [
     "wrap_rpc_in_trace_context",
 ]
 
+IN_FILES = {
+    "AsyncExecutionContext": "executor.async_execution_context",
+    "BoundVariableTracker": "compiler.transformation_utils",
+    "ComputationWrapper": "computation.computation_wrapper",
+    "SymbolTree": "compiler.transformation_utils",
+    "SyncExecutionContext": "executor.sync_execution_context",
+    "TransformReturnType": "compiler.transformation_utils",
+    "pack_args_into_struct": "computation.function_utils",
+    "transform_postorder_with_symbol_bindings": "compiler.transformation_utils",
+    "unpack_arg": "computation.function_utils",
+    "unpack_args_from_struct": "computation.function_utils",
+    "wrap_as_zero_or_one_arg_callable": "computation.function_utils",
+}
+"""Names of machinery that runs from the package's own files, and its modules."""
+
 
 def __getattr__(name: str) -> Any:
+    if name in IN_FILES:
+        return getattr(importlib.import_module(f"federated_language.{IN_FILES[name]}"), name)
     for home in (tffc.tff.framework, tffc.tff.types, intrinsic_defs):
         if hasattr(home, name):
             return getattr(home, name)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tffc.frontend.conversion import infer_type as infer_type
+from tffc.frontend.conversion import infer_type as type_of
 from tffc.frontend.type_conversions import fill
 from tffc.frontend.type_conversions import type_to_py_container as type_to_py_container
+from tffc.frontend.type_queries import TypedObject
 from tffc.language.containers.named import is_named_container, named_items
 from tffc.language.types import FederatedType, SequenceType, StructType, Type
 from tffc.language.values.containers import build_container
@@ -31,6 +32,14 @@ def _container(type: StructType, values: Sequence[Any]) -> Any:
     if type.container is not None:
         return build_container(type, values)
     return dict(zip(type.names, values, strict=True)) if named else list(values)
+
+
+@entry_point
+def infer_type(arg: object) -> Type | None:
+    """Return the type of a Python object, which may say its own; None for None."""
+    if arg is None:
+        return None
+    return arg.type_signature if isinstance(arg, TypedObject) else type_of(arg)
 
 
 @entry_point
@@ -80,10 +89,10 @@ def _converted(part: object, type: Type) -> Task[Any]:
     return _container(type, values) if isinstance(type, StructType) else values
 
 
-def _elements(part: Any) -> list[object] | None:
+def _elements(part: Any) -> list[Any] | None:
     """Return the elements of a container of Python's own classes; None for a leaf."""
     if is_mapping(part):
         return list(part.values())
-    if isinstance(part, tuple) and is_named_container(part):
-        return [value for _, value in named_items(part)]
+    if is_named_container(part):
+        return [value for _, value in named_items(part)] if isinstance(part, tuple) else None
     return list(part) if is_listing(part) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from google.protobuf.message import Message
@@ -12,6 +13,7 @@ from tffc.language import types
 from tffc.language.types import StructType, StructWithPythonType, Type
 from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.tff.federated_language import messages
 
 KINDS: dict[type[Type], str | None] = {
     Type: None,
@@ -68,7 +70,29 @@ def _with_container(type_pb: Any, *, container_type: type) -> StructWithPythonTy
     return StructWithPythonType(list(type.items()), container_type)
 
 
+@entry_point
+def _variable(type_pb: Any) -> types.AbstractType:
+    """Return the type variable in a message `Type`; no program can hold one."""
+    _check(type_pb, "abstract")
+    return types.AbstractType(type_pb.abstract.label)
+
+
+_messages: weakref.WeakKeyDictionary[Type, Any] = weakref.WeakKeyDictionary()
+
+
+def _to_proto(type: Type) -> Any:
+    """Return the type as a message `Type`: the same one at each call."""
+    if type not in _messages:
+        if isinstance(type, types.AbstractType):
+            variable = messages.AbstractType(label=type.name)
+            _messages[type] = messages.Type(abstract=variable)
+        else:
+            _messages[type] = serialize_type(type)
+    return _messages[type]
+
+
 for _class, _kind in KINDS.items():
     _class.from_proto = _reader(_kind)  # type: ignore[attr-defined]  # a name of the mirror
 StructWithPythonType.from_proto = staticmethod(_with_container)  # type: ignore[attr-defined]  # likewise
-Type.to_proto = serialize_type  # type: ignore[attr-defined]  # likewise
+types.AbstractType.from_proto = staticmethod(_variable)  # type: ignore[attr-defined]  # likewise
+Type.to_proto = _to_proto  # type: ignore[attr-defined]  # likewise

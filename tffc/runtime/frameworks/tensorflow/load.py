@@ -60,6 +60,15 @@ def load_tensorflow() -> TensorFlow:
     return loaded
 
 
+def is_installed() -> bool:
+    """Return whether TensorFlow is loaded, or is there to be loaded; this does not load it."""
+    modules: dict[str, object] = dict(sys.modules)
+    if "tensorflow" in modules:
+        # Python's mark for a module that may not be imported is None.
+        return modules["tensorflow"] is not None
+    return importlib.machinery.PathFinder.find_spec("tensorflow") is not None
+
+
 def load_libraries() -> None:
     """Preload TensorFlow's libraries, if they exist, without blocking other threads.
 

@@ -43,7 +43,9 @@ from tffc.tff import releases
 DOCS = ROOT / "docs"
 PAGES = (
     "audit.md",
+    "buffered.md",
     "data-sources.md",
+    "examples/buffered.md",
     "examples/embedding.md",
     "examples/heavy-hitters.md",
     "examples/kmeans.md",

@@ -141,6 +141,34 @@ def test_a_bundle_is_audited_as_its_program_is(run: Run) -> None:
     assert re.findall("content: .*", ran.stdout) == contents
 
 
+BUFFERED = """\
+import numpy as np
+import tensorflow as tf
+import tffc as tff
+
+
+@tff.buffered(discount=lambda age: 1 / (1 + tf.cast(age, tf.float32)))
+@tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(np.float32))
+def mean(state, data):
+    return state, tff.federated_mean(data)
+"""
+
+
+def test_what_buffered_rounds_change(run: Run, write: Callable[[str, str], pathlib.Path]) -> None:
+    write("b.py", BUFFERED)
+    said = (
+        "buffered rounds: allowed: whoever merges then sees the contribution of each client alone, "
+        "on an older state, and multiplies its floating-point sums by a discount for its age; the "
+        "server steps after as many clients as the run says\n"
+    )
+    assert run("compile", "b.py", "--form", "mergeable", "--prove", "-o", "b").code == 0
+    assert said in run("audit", "b").stdout
+    assert said in run("audit", "b.py", "--form", "mergeable").stdout
+    assert "buffered" not in run("audit", "b.py", "--form", "mapreduce").stdout
+    assert "buffered" in json.loads(run("audit", "b", "--format", "json").stdout)["audit"]
+    assert "Buffered rounds" in run("audit", "b", "--format", "html").stdout
+
+
 POLICIES = {
     "operators: [federated_mean]": (
         "error: round.py:26: operators: total: federated_sum is used; allowed: federated_mean\n"

@@ -50,7 +50,7 @@ def _audited(source: Source | Bundle, form: str | None) -> Report:
         return report_on_bundle(name, source, reading, audit_bundle(source, reading))
     program = round_of(source, form)
     round_ = program.computation
-    audited = audit_program(round_, form or form_for(round_))
+    audited = audit_program(round_, form or form_for(round_), program.discount)
     return report_on_program(name_of(source, program), round_, audited)
 
 

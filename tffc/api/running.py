@@ -139,18 +139,15 @@ def run(
       TffcError: the program, the data or a step is refused; see the classes in
       `tffc.support.errors`.
     """
-    if type(rounds) is not int or rounds < 0:
-        raise LanguageValueError(
-            "E706", f"cannot run {rounds!r} rounds", help="give a whole number from 0 on"
-        )
+    _check_count(rounds)
     if resume and (out is None or state is not None or client_states is not None):
         raise LanguageValueError(
             "E706",
             "a run is continued from the state in its folder",
             help="give out=... with the folder, and no state, or leave resume out",
         )
-    buffering = _buffering(buffer, in_flight, max_age)
-    _check_fits(buffering, clients_per_round, batching, groups, resume=resume)
+    if buffer is not None:
+        _check_fits_buffer(clients_per_round, batching, groups, resume=resume)
     kinds = _trackers(track, out)
     name = os.fspath(program) if is_path(program) else getattr(program, "name", "") or IN_PYTHON
     sources: list[ClientSource] = []
@@ -168,7 +165,7 @@ def run(
         Batching.parse(batching, device),
         shows_clients=show_clients,
         groups=_groups(process, groups, skip_bad_groups=skip_bad_groups),
-        buffering=buffering,
+        buffering=_buffering(buffer, in_flight, max_age),
         delays=Delays.of(delays),
     )
     evaluation, evaluation_type = _evaluation(
@@ -252,6 +249,13 @@ def _groups(process: Process, count: int | None, *, skip_bad_groups: bool) -> Cl
     return groups
 
 
+def _check_count(rounds: object) -> None:
+    if type(rounds) is not int or rounds < 0:
+        raise LanguageValueError(
+            "E706", f"cannot run {rounds!r} rounds", help="give a whole number from 0 on"
+        )
+
+
 def _buffering(size: int | None, in_flight: int | None, max_age: int | None) -> Buffering | None:
     """Return how a run is to be buffered, checked; None for whole rounds."""
     if size is not None and in_flight is not None:
@@ -265,17 +269,10 @@ def _buffering(size: int | None, in_flight: int | None, max_age: int | None) -> 
     )
 
 
-def _check_fits(
-    buffering: Buffering | None,
-    clients: int | None,
-    batching: str | int,
-    groups: int | None,
-    *,
-    resume: bool,
+def _check_fits_buffer(
+    clients: int | None, batching: str | int, groups: int | None, *, resume: bool
 ) -> None:
-    """Check that nothing is asked for that buffered runs do not have, if a run is one."""
-    if buffering is None:
-        return
+    """Check that nothing is asked for that buffered runs do not have."""
     for is_asked_for, what, instead in (
         (clients is not None, "samples no clients for a round", "in_flight for clients_per_round"),
         (batching not in (OFF, 1), "computes one client a call", "no batching"),

@@ -17,7 +17,8 @@ from tffc.assurance.audit.effects import in_errors, side_effects
 from tffc.assurance.audit.names import call_names
 from tffc.assurance.audit.programs import Kind, Source, leaf_paths, results_of, round_flows
 from tffc.assurance.audit.single import single, with_weights
-from tffc.backends.compiler import normalized
+from tffc.backends.compiler import has_discount, normalized
+from tffc.backends.forms.buffered import check_discountable
 from tffc.backends.forms.form import Form, Side
 from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound, assign_stages
@@ -155,7 +156,7 @@ class Audit:
     `data` are all elements of a client's data, and `counted` all sequences in it.  `in_errors` are
     the dependencies of what the texts of errors at the clients may have in them.  `client_state` is
     what a client keeps for its next round; whatever depends on it there depends on all that it
-    depends on.
+    depends on.  It `may_be_buffered` if the program or the bundle has a discount.
     """
 
     form: str
@@ -169,6 +170,18 @@ class Audit:
     output: tuple[Result, ...]
     in_errors: Depends = Depends()
     client_state: tuple[Result, ...] = ()
+    may_be_buffered: bool = dataclasses.field(default=False, repr=False)
+
+    @property
+    def buffered(self) -> str | None:
+        """What buffered rounds mean for what is seen of clients, if rounds may be buffered."""
+        if not self.may_be_buffered:
+            return None
+        return (
+            "allowed: whoever merges then sees the contribution of each client alone, on an older "
+            "state, and multiplies its floating-point sums by a discount for its age; the server "
+            "steps after as many clients as the run says"
+        )
 
     @property
     def in_groups(self) -> str | None:
@@ -221,15 +234,20 @@ SIDES = {
 }
 
 
-def audit(program: Node, form: str) -> Audit:
-    """Return the audit of a program of one round, compiled to a form.
+def audit(program: Node, form: str, discount: Node | None = None) -> Audit:
+    """Return the audit of a program of one round, compiled to a form.  With a `discount`, its
+    rounds may be buffered.
 
     Raises:
       FormError: the form cannot express the program.
       GraphError: a section of it is malformed.
     """
     staged = assign_stages(normalized(program, form))
-    return audit_round(staged, load_form(form).build(staged), form)
+    audited = audit_round(staged, load_form(form).build(staged), form)
+    if not has_discount(form, discount):
+        return audited
+    check_discountable(program)
+    return dataclasses.replace(audited, may_be_buffered=True)
 
 
 def audit_round(program: StagedRound, compiled: Form, form: str) -> Audit:

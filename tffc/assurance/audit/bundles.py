@@ -63,7 +63,7 @@ def read_for_audit(bundle: Bundle) -> Reading:
 
 def audit_bundle(bundle: Bundle, reading: Reading) -> Audit:
     """Return the audit of what was read of a bundle; effects are those of its own components, and
-    of the computation of its first state.
+    of the computations of its first state and its discount.
 
     Raises:
       FormError: the components do not fit each other, or the program is not a round.
@@ -71,16 +71,24 @@ def audit_bundle(bundle: Bundle, reading: Reading) -> Audit:
     """
     staged = assign_stages(normalized(reading.program, bundle.form))
     audit = audit_round(staged, bundle.read_form(), bundle.form)
-    first = bundle.initialize
-    if first is None:
-        return audit
-    effects = first_state_effects(first, Contents(staged))
-    return dataclasses.replace(audit, effects=(*audit.effects, *effects))
+    beside = {"initialize": bundle.initialize, "discount": bundle.discount}
+    effects = [
+        effect
+        for name, section in beside.items()
+        if section is not None
+        for effect in effects_beside(name, section, Contents(staged))
+    ]
+    return dataclasses.replace(
+        audit,
+        effects=(*audit.effects, *effects),
+        may_be_buffered=bundle.discount is not None,
+    )
 
 
-def first_state_effects(section: Node, contents: Contents) -> Iterator[Effect]:
-    """Yield what the computation of the first state reaches outside of TensorFlow."""
-    for use in find_outside({"initialize": section}):
+def effects_beside(name: str, section: Node, contents: Contents) -> Iterator[Effect]:
+    """Yield what a computation beside the round reaches outside of TensorFlow: that of the first
+    state, or of the discount."""
+    for use in find_outside({name: section}):
         labels = (SERVER, use.use.kind, str(use))
         content = contents.of_effect(labels, (section,))
         yield Effect(SERVER, use.use.kind, str(use), use.span, content=content)

@@ -227,6 +227,8 @@ class _Values:
         yield from _fact(seen, _listed(audit["seen_by_aggregator"]))
         if "in_groups" in audit:
             yield from _fact("Clients in groups", audit["in_groups"])
+        if "buffered" in audit:
+            yield from _fact("Buffered rounds", audit["buffered"])
         yield from _fact("In no channel", _listed(audit["in_no_channel"]))
         if audit["only_in_effects"]:
             label = '<span class="ended">Of these, in effects at the clients</span>'

@@ -188,6 +188,8 @@ def _audit(audit: Audit) -> Plain:
     content["seen_by_aggregator"] = audit.seen_by_aggregator
     if audit.in_groups is not None:
         content["in_groups"] = audit.in_groups
+    if audit.buffered is not None:
+        content["buffered"] = audit.buffered
     return content
 
 

@@ -74,6 +74,8 @@ def _lines(audit: Audit, show_place: Callable[[Span], str], *, has_contents: boo
     yield f"type: {audit.type}"
     if audit.in_groups is not None:
         yield f"clients in groups: {audit.in_groups}"
+    if audit.buffered is not None:
+        yield f"buffered rounds: {audit.buffered}"
     yield f"clients' data: {_listed(audit.data)}"
     yield f"in no channel: {_listed(audit.in_no_channel)}"
     if audit.only_in_effects:

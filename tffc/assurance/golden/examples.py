@@ -160,4 +160,5 @@ def print_example(example: Example, root: pathlib.Path) -> Files:
     with contextlib.chdir(root):
         loaded = load(example.target)
         initialize = None if loaded.initialize is None else loaded.initialize.node
-        return print_program(loaded.computation.node, initialize, example.recipe)
+        discount = None if loaded.discount is None else loaded.discount.node
+        return print_program(loaded.computation.node, initialize, example.recipe, discount)

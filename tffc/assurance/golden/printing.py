@@ -13,6 +13,7 @@ from tffc.assurance.diff.outline.listing import section_listing
 from tffc.assurance.diff.programs import section_places
 from tffc.backends import compile_form, compile_initialize
 from tffc.backends.bundle.bundle import Bundle, listing, text
+from tffc.backends.compiler import compile_discount, has_discount
 from tffc.backends.forms.queries import as_round
 from tffc.language.nodes import Compiled, Node
 from tffc.language.notation.labels import section_label
@@ -54,8 +55,11 @@ class Recipe:
     audit: bool = False
 
 
-def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Files:
-    """Return the files of a program, and of the computation of its first state, by their paths.
+def print_program(
+    program: Node, initialize: Node | None, recipe: Recipe, discount: Node | None = None
+) -> Files:
+    """Return the files of a program, of the computation of its first state, and of its discount if
+    its rounds may be buffered, by their paths.
 
     Every pass is verified.  A path in the recipe is relative to the working directory.
 
@@ -68,6 +72,9 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Fil
         files["initialize.sexpr"] = text(initialize)
         first = compile_initialize(initialize) if recipe.forms else None
     programs = [program] if initialize is None else [program, initialize]
+    if discount is not None:
+        files["discount.sexpr"] = text(discount)
+        programs.append(discount)
     files.programs = tuple(reversed(programs))
     if sections := print_sections(programs):
         files[SECTIONS] = sections
@@ -77,8 +84,10 @@ def print_program(program: Node, initialize: Node | None, recipe: Recipe) -> Fil
     for form in recipe.forms:
         round_ = as_round(program, form)
         if recipe.audit:
-            files[f"{form}/audit.txt"] = audit_text(audit(round_, form), without_line)
-        printed = _print_form(round_, first, form, pipeline, recipe.allow_impure_duplicates)
+            files[f"{form}/audit.txt"] = audit_text(audit(round_, form, discount), without_line)
+        printed = _print_form(
+            round_, first, discount, form, pipeline, recipe.allow_impure_duplicates
+        )
         files.update({f"{form}/{path}": content for path, content in printed.items()})
     return files
 
@@ -94,6 +103,7 @@ def print_sections(programs: Iterable[Node]) -> str:
 def _print_form(
     program: Node,
     first: Compiled | None,
+    discount: Node | None,
     name: str,
     pipeline: Pipeline | None,
     allow_impure_duplicates: bool,
@@ -112,8 +122,13 @@ def _print_form(
         observers=(verify_step, keep),
         allow_impure_duplicates=allow_impure_duplicates,
     )
-    bundle = Bundle(name, program, form.components(), first, {})
-    programs = bundle.components if first is None else {"initialize": first, **bundle.components}
+    weight = None
+    if discount is not None and has_discount(name, discount):
+        weight = compile_discount(discount)
+    bundle = Bundle(name, program, form.components(), first, {}, discount=weight)
+    beside = {"initialize": first, "discount": weight}
+    known = {part: section for part, section in beside.items() if section is not None}
+    programs = {**known, **bundle.components}
     files["summary.txt"] = form.summary() + "\n"
     files["components.sexpr"] = listing(programs)
     files["manifest.json"] = encode_json(bundle.manifest().lasting()).decode()

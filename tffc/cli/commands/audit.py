@@ -16,6 +16,7 @@ from tffc.assurance.audit.policy import read_policy
 from tffc.assurance.audit.report import Report, Verdict, judged
 from tffc.assurance.audit.text import violation_text
 from tffc.backends.bundle.bundle import read_bundle
+from tffc.backends.forms.kinds import form_for
 from tffc.cli.completion import complete_program
 from tffc.cli.options import (
     form_option,
@@ -27,7 +28,7 @@ from tffc.cli.options import (
 from tffc.cli.output import say, write_text
 from tffc.cli.progress import step
 from tffc.cli.proving import read_proved
-from tffc.cli.sources import read_round_or_bundle, refuse_form_of_bundle
+from tffc.cli.sources import read_round, refuse_form_of_bundle
 
 
 @click.command("audit")
@@ -112,9 +113,10 @@ def audit_command(
 def _audited(source: str, form: str | None) -> Report:
     """Return the report of a program, or of a bundle after an attempt to prove it."""
     if not os.path.isdir(source):
-        program, kind = read_round_or_bundle(source, form)
+        program = read_round(source, form)
+        round, kind = program.computation, form or form_for(program.computation)
         step(f"auditing {source}")
-        return report_on_program(source, program, audit(program, kind))
+        return report_on_program(source, round, audit(round, kind, program.discount))
     bundle = read_bundle(pathlib.Path(source))
     reading = read_proved(source, bundle)
     step(f"auditing {source}")

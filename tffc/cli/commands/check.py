@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from tffc.backends import compile_form
+from tffc.backends.compiler import has_discount
+from tffc.backends.forms.buffered import check_discountable
 from tffc.cli.completion import complete_program
 from tffc.cli.consent import tell_effects
 from tffc.cli.flags import facts_of, place_of
@@ -55,6 +57,8 @@ def _check(source: str, form: str, allow_impure_duplicates: bool, as_json: bool)
     step(f"compiling {source} to {form}")
     try:
         compiled = compile_form(program, form, allow_impure_duplicates=allow_impure_duplicates)
+        if has_discount(form, read.discount):
+            check_discountable(program)
     except (FormError, GraphError, VerificationError) as error:
         if not as_json:
             raise

@@ -249,15 +249,15 @@ PLANTED = (
     ),
     Planted(
         "forms",
-        "distribute_aggregate.py",
+        "component.py",
         "return source.values[index]",
         "return source.values[0]",
     ),
     Planted(
         "forms",
         "distribute_aggregate.py",
-        "parts = dict(zip(self.carried, _selections(state), strict=True))",
-        "parts = dict(zip(self.carried, _selections(state)[::-1], strict=True))",
+        "parts = dict(zip(self.carried, selections(state), strict=True))",
+        "parts = dict(zip(self.carried, selections(state)[::-1], strict=True))",
     ),
     Planted(
         "forms",

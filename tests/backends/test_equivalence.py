@@ -130,7 +130,8 @@ def test_mergeable_form(case: tuple[Node, Any, list[Any]], data: st.DataObject) 
     placed = to_value((state, clients), parameter_of(program))
     expected = run(program, (state, clients))
     sizes = data.draw(st.sampled_from(groupings(len(clients))))
-    found = run_mergeable(form, *placed, len(clients), sizes)
+    placed_state, placed_clients = placed
+    found = run_mergeable(form, placed_state, placed_clients, len(clients), sizes)
     assert_same(result_of(program), to_python(found, program.type.children()[1]), expected)
 
 

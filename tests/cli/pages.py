@@ -45,7 +45,7 @@ PAGES = (
     "audit.md",
     "buffered.md",
     "data-sources.md",
-    "examples/buffered.md",
+    "examples/buffered-averaging.md",
     "examples/embedding.md",
     "examples/heavy-hitters.md",
     "examples/kmeans.md",

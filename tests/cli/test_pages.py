@@ -142,7 +142,7 @@ added = federated_computation(lambda state: state)
     ("words", "position", "expected"),
     [
         ("tffc ver", 1, ["verify"]),
-        ("tffc compile --form m", 3, ["mapreduce"]),
+        ("tffc compile --form m", 3, ["mapreduce", "mergeable"]),
         ("tffc explain --", 2, ["--help"]),
         ("tffc explain e92", 2, ["E920", "E921", "E922"]),
         ("tffc help tutorials", 2, [""]),

@@ -113,10 +113,11 @@ def test_pipelines(run: Run) -> None:
         "client-state: drop-identity-maps,call-dominant,lower-select\n"
         "distribute-aggregate: drop-identity-maps,call-dominant,lower-select\n"
         "mapreduce: drop-identity-maps,call-dominant,lower-select\n"
+        "mergeable: drop-identity-maps,call-dominant,lower-select\n"
     )
 
 
-@pytest.mark.parametrize("form", ["broadcast", "distribute-aggregate", "mapreduce"])
+@pytest.mark.parametrize("form", ["broadcast", "distribute-aggregate", "mapreduce", "mergeable"])
 def test_a_pipeline_is_shown_as_its_file(run: Run, form: str) -> None:
     assert run("pipelines", "show", form).stdout == (
         "# What happens to a traced program before it is split into the components of a form.\n"

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Iterator
 
 from tffc.runtime.data.source import ClientSource, Progress, no_progress
-from tffc.runtime.engines.buffered import Buffering, run_buffered
+from tffc.runtime.engines.buffered import run_buffered
+from tffc.runtime.engines.buffering import Buffering
 from tffc.runtime.engines.client_states import ClientStates
 from tffc.runtime.engines.engine import Deliver, Engine
 from tffc.runtime.engines.evaluation import Evaluation

@@ -21,12 +21,12 @@ from tffc.language.values.concrete import to_python
 from tffc.runtime.data.clients import Data, source_of
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.effects.consent import check_can_run, read_kinds
-from tffc.runtime.engines.buffered import Buffering
+from tffc.runtime.engines.buffering import Buffering
+from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.delays import DelayFunction, Delays
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import OFF, Batching
 from tffc.runtime.engines.evaluation import Evaluation
-from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.kind import EngineChoice
 from tffc.runtime.engines.process import Process, check_beginning
 from tffc.runtime.engines.rounds import Sampling

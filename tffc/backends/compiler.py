@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from tffc.backends.bundle.bundle import Bundle
-from tffc.backends.forms.buffered import check_discount, check_discountable
+from tffc.backends.forms.discount import check_discount, check_discountable
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.queries import as_round

@@ -26,11 +26,11 @@ from tffc.deploy.engines import ENGINES, choose_engine
 from tffc.language.types import Type
 from tffc.runtime.data.location import open_data, open_source, read_once
 from tffc.runtime.data.source import CheckedSource, check_all
-from tffc.runtime.engines.buffered import Buffering
+from tffc.runtime.engines.buffering import Buffering
+from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.cores import share_cores
 from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import Batching
-from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.kind import (
     BATCHES,
     BUFFERS,

@@ -19,9 +19,9 @@ from tffc.language.type_parts import leaves
 from tffc.language.types import Type
 from tffc.runtime.data.identity import source_identity
 from tffc.runtime.data.source import CheckedSource
+from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.encoding import encode
 from tffc.runtime.engines.engine import Batching
-from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round, Sampling
 from tffc.runtime.engines.state import State, write_state

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from tffc.deploy.beam import BEAM
 from tffc.deploy.ray import RAY
-from tffc.runtime.engines.buffered import Buffering
+from tffc.runtime.engines.buffering import Buffering
+from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching
-from tffc.runtime.engines.groups import ClientGroups
 from tffc.runtime.engines.kind import LOCAL, EngineChoice, EngineKind
 from tffc.support.errors import LanguageValueError
 from tffc.support.plugins import PluginGroup, PluginTable

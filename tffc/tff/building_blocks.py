@@ -78,6 +78,7 @@ def _from_message(message: object) -> nodes.Node:
         raise LanguageTypeError(
             "E198",
             f"a building block is read from a message `Computation`, not from {described(message)}",
+            help="give what to_proto of a building block returns",
         )
     return wire.from_bytes(message.SerializeToString())
 
@@ -292,7 +293,11 @@ def _position(node: nodes.Selection) -> int:
 def _operator(node: nodes.Intrinsic) -> IntrinsicDef:
     definition = uri_to_intrinsic_def(node.uri)
     if definition is None:
-        raise LanguageValueError("E142", f"the language has no operator {node.uri!r}")
+        raise LanguageValueError(
+            "E142",
+            f"the language has no operator {node.uri!r}",
+            help="use an operator of the language; tff.framework lists them as FEDERATED_...",
+        )
     return definition
 
 

@@ -47,7 +47,11 @@ class IntrinsicDef:
           LanguageTypeError: the type is none.
         """
         if not isinstance(type_signature, Type):
-            raise LanguageTypeError("E110", f"the type of {name} is no type: {type_signature!r}")
+            raise LanguageTypeError(
+                "E110",
+                f"the type of {name} is no type: {type_signature!r}",
+                help="give a type, such as what to_type returns",
+            )
         self.name, self.uri = str(name), str(uri)
         self.type_signature: Type = type_signature
         self.aggregation_kind = aggregation_kind

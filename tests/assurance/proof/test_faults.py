@@ -180,7 +180,7 @@ def last_two_swapped(parts: Parts) -> Parts:
 
 
 def other_bound(node: Node) -> Node | None:
-    if isinstance(node, Literal) and node.value == to_array(100):
+    if isinstance(node, Literal) and node.array == to_array(100):
         return Literal(to_array(101), node.type)
     return None
 

@@ -7,6 +7,7 @@ import importlib.util
 import pathlib
 import subprocess
 import sys
+from importlib.machinery import PathFinder
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_messages_load_beside_tensorflows() -> None:
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("federated_language") is None,
+    PathFinder.find_spec("federated_language") is None,
     reason="federated-language is not installed",
 )
 def test_messages_load_beside_those_of_federated_language() -> None:

@@ -18,12 +18,13 @@ from tests.processes import ENVIRONMENT, run_python
 from tests.programs import rounds as generated_rounds
 from tests.runtime.engines.sources import Values
 from tffc.backends.compiler import compile_bundle
-from tffc.backends.forms.buffered import check_discountable
+from tffc.backends.forms.discount import check_discountable
 from tffc.language import Node
 from tffc.language.nodes import Compiled
 from tffc.language.values.concrete import to_python, to_value
 from tffc.runtime.data.source import ClientSource
-from tffc.runtime.engines.buffered import Buffering, draw, run_buffered
+from tffc.runtime.engines.buffered import draw, run_buffered
+from tffc.runtime.engines.buffering import Buffering
 from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process

@@ -15,8 +15,9 @@ from tests.refusals import refusal
 from tests.runtime.engines.programs import every_aggregation, process_of
 from tests.runtime.engines.sources import OneIsBad, Values
 from tffc.deploy.engines import ENGINES, make_engine
+from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.engine import Batching, Cohort
-from tffc.runtime.engines.groups import ClientGroups, GroupedEngine
+from tffc.runtime.engines.groups import GroupedEngine
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.runs.run_record import read_record

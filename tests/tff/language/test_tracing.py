@@ -109,7 +109,8 @@ def test_tasks_and_threads_are_outside_unless_asked_for(lines: list[str]) -> Non
                 tracing.wrap_coroutine_in_current_trace_context(child("within"))
             )
             loop = asyncio.get_running_loop()
-            loop.set_task_factory(tracing.propagate_trace_context_task_factory)
+            factory: Any = tracing.propagate_trace_context_task_factory
+            loop.set_task_factory(factory)
             await asyncio.create_task(child("made"))
             thread = threading.Thread(target=add, args=(1,))
             thread.start()

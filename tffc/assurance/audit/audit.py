@@ -18,7 +18,7 @@ from tffc.assurance.audit.names import call_names
 from tffc.assurance.audit.programs import Kind, Source, leaf_paths, results_of, round_flows
 from tffc.assurance.audit.single import single, with_weights
 from tffc.backends.compiler import has_discount, normalized
-from tffc.backends.forms.buffered import check_discountable
+from tffc.backends.forms.discount import check_discountable
 from tffc.backends.forms.form import Form, Side
 from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.stages import Stage, StagedCall, StagedRound, assign_stages

@@ -20,7 +20,7 @@ import pathlib
 from collections.abc import Callable, Iterator, Mapping
 
 from tffc.backends.bundle.manifest import Manifest, ProofRecord, by_stem, decode_manifest
-from tffc.backends.forms.buffered import check_discount
+from tffc.backends.forms.discount import check_discount
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import assemble
 from tffc.graphs.proto.encoding import MAX_MESSAGE

@@ -6,7 +6,7 @@ import click
 
 from tffc.backends import compile_form
 from tffc.backends.compiler import has_discount
-from tffc.backends.forms.buffered import check_discountable
+from tffc.backends.forms.discount import check_discountable
 from tffc.cli.completion import complete_program
 from tffc.cli.consent import tell_effects
 from tffc.cli.flags import facts_of, place_of

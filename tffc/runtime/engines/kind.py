@@ -7,13 +7,13 @@ import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching
-from tffc.runtime.engines.groups import ClientGroups, GroupedEngine
 from tffc.support.errors import LanguageValueError, MissingExtraError
 
 if TYPE_CHECKING:
-    from tffc.runtime.engines.buffered import Buffering
+    from tffc.runtime.engines.buffering import Buffering
     from tffc.runtime.engines.engine import ExplainsSpeed
     from tffc.runtime.engines.process import Process
 
@@ -112,6 +112,9 @@ class EngineChoice:
           LanguageValueError: its clients are to come in groups, and its form has none.
         """
         if self.groups is not None:
+            # Imported late: it loads what runs rounds.
+            from tffc.runtime.engines.groups import GroupedEngine
+
             return GroupedEngine(process, self.groups, self._engine)
         return self._engine(process)
 

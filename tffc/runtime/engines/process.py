@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tffc.backends.bundle.bundle import Bundle
-from tffc.backends.forms.buffered import BufferedSteps, check_discountable
+from tffc.backends.forms.buffered import BufferedSteps
+from tffc.backends.forms.discount import check_discountable
 from tffc.backends.forms.form import struct
 from tffc.backends.forms.kinds import load_form
 from tffc.backends.forms.mergeable import MergeableForm

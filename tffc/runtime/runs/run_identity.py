@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tffc.runtime.data.identity import SourceIdentity, source_differences
-from tffc.runtime.engines.buffered import Buffering
-from tffc.runtime.engines.groups import ClientGroups
+from tffc.runtime.engines.buffering import Buffering
+from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from tffc.runtime.data.identity import SourceIdentity, file_digest
-from tffc.runtime.engines.groups import ClientGroups
+from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.runs.metrics_file import Extent
 from tffc.runtime.runs.run_identity import GROUPS, TIMING, RunIdentity, Timing

@@ -206,6 +206,7 @@ def check_contains_only_reducible_intrinsics(comp: Node) -> None:
                 "E142",
                 f"the operator {node.uri} is not reducible to an aggregation, a broadcast or local "
                 "work",
+                help="write it with operators of the language",
             )
 
 
@@ -240,7 +241,11 @@ def _check_independent(tree: Node, takes: Predicate, kind: str) -> None:
     consuming = nodes_consuming(tree, lambda node: aggregation_kind(node) is not None)
     for node in consuming:
         if isinstance(node, Call) and takes(node) and node.argument in consuming:
-            raise LanguageValueError("E142", f"the {kind} `{node}` depends on an aggregation")
+            raise LanguageValueError(
+                "E142",
+                f"the {kind} `{node}` depends on an aggregation",
+                help="aggregate once in a round, and keep the aggregate in the state",
+            )
 
 
 @entry_point
@@ -288,7 +293,11 @@ class NonuniqueNameError(LanguageValueError):
     """A name is bound twice in a program, or hides one that it uses."""
 
     def __init__(self, comp: Node, name: str) -> None:
-        super().__init__("E142", f"the name {name!r} is bound more than once in `{comp}`")
+        super().__init__(
+            "E142",
+            f"the name {name!r} is bound more than once in `{comp}`",
+            help="give each binding a name of its own, as unique_name_generator does",
+        )
         self.comp, self.name = comp, name
 
 
@@ -354,7 +363,9 @@ def check_contains_no_unbound_references(
     free = _without(free_names(checked(tree)), excluding)
     if free:
         raise LanguageValueError(
-            "E141", f"`{tree}` uses what it does not bind: {', '.join(sorted(free))}"
+            "E141",
+            f"`{tree}` uses what it does not bind: {', '.join(sorted(free))}",
+            help="bind these names around it",
         )
 
 
@@ -367,4 +378,5 @@ def check_contains_no_new_unbound_references(old_tree: Node, new_tree: Node) -> 
             "E141",
             f"`{new_tree}` uses what it does not bind, and `{old_tree}` does not use: "
             f"{', '.join(sorted(new))}",
+            help="bind these names in it",
         )

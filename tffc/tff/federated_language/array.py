@@ -54,7 +54,11 @@ def _array(value: Any, dtype_hint: Any) -> Any:
     if dtype_hint is None:
         return to_array(value, _inferred(value))
     if not dtypes.is_valid_dtype(dtype_hint):
-        raise LanguageValueError("E111", f"{dtype_hint!r} is not the class of an element type")
+        raise LanguageValueError(
+            "E111",
+            f"{dtype_hint!r} is not the class of an element type",
+            help="give a class of NumPy, such as np.int32",
+        )
     return to_array(value, dtypes.element_type(dtype_hint))
 
 
@@ -102,7 +106,9 @@ def from_proto_content(array_pb: Any) -> Any:
     """
     dtype = dtypes.element_type(dtypes.from_proto(array_pb.dtype))
     if dtype is DType.STRING:
-        raise UnsupportedError("E111", "the bytes of strings do not tell where one ends")
+        raise UnsupportedError(
+            "E111", "the bytes of strings do not tell where one ends", help="call array_from_proto"
+        )
     shape: Any = shapes.from_proto(array_pb.shape)
     try:
         flat: Any = np.frombuffer(array_pb.content, dtype.dtype.newbyteorder("<")).astype(
@@ -111,7 +117,9 @@ def from_proto_content(array_pb: Any) -> Any:
         return flat if shape is None else flat.reshape(shape)[()]
     except ValueError as error:
         raise WireError(
-            "E216", f"{len(array_pb.content)} bytes are no {dtype} of shape {shape}: {error}"
+            "E216",
+            f"{len(array_pb.content)} bytes are no {dtype} of shape {shape}: {error}",
+            help="give a message that array_to_proto_content has made",
         ) from None
 
 

@@ -47,7 +47,11 @@ def from_proto(dtype_pb: int) -> Any:
       UnsupportedError: there is none.
     """
     if dtype_pb not in BY_NUMBER:
-        raise UnsupportedError("E111", f"there is no element type of number {dtype_pb}")
+        raise UnsupportedError(
+            "E111",
+            f"there is no element type of number {dtype_pb}",
+            help="give a number of DataType, such as DT_INT32",
+        )
     return BY_NUMBER[dtype_pb].numpy_dtype.type
 
 
@@ -61,7 +65,9 @@ def infer_dtype(obj: Any) -> Any:
     if not isinstance(obj, (bool, int, float, complex, str, bytes)) or (
         is_numpy(obj) and not isinstance(obj, (str, bytes))
     ):
-        raise UnsupportedError("E120", f"{obj!r} is none of Python's scalars")
+        raise UnsupportedError(
+            "E120", f"{obj!r} is none of Python's scalars", help="give a bool, a number or a string"
+        )
     return infer_element_type(obj).numpy_dtype.type
 
 

@@ -224,7 +224,11 @@ def create_federated_zip(value: Node) -> Call:
     placements: set[Placement] = set()
     for leaf in distinct_leaves(type):
         if not isinstance(leaf, FederatedType):
-            raise LanguageTypeError("E470", f"`{leaf}` in the struct to zip is not federated")
+            raise LanguageTypeError(
+                "E470",
+                f"`{leaf}` in the struct to zip is not federated",
+                help="give a struct of federated values",
+            )
         placements.add(leaf.placement)
     if len(placements) != 1:
         raise LanguageTypeError(
@@ -248,7 +252,9 @@ def create_federated_unzip(value: Node) -> Block:
     member = _member(value)
     if not isinstance(member, StructType) or not member.types:
         raise LanguageValueError(
-            "E444", f"a value of type `{checked(value).type}` has no elements to unzip"
+            "E444",
+            f"a value of type `{checked(value).type}` has no elements to unzip",
+            help="give a federated value of a struct",
         )
     source, parameter = Reference("value", value.type), Reference("arg", member)
     elements = [
@@ -270,7 +276,9 @@ def create_federated_getattr_comp(comp: Node, name: str) -> Lambda:
     parameter = _member_reference(comp)
     if name not in _names(parameter):
         raise LanguageValueError(
-            "E122", f"a value of type `{checked(comp).type}` has no element of name `{name}`"
+            "E122",
+            f"a value of type `{checked(comp).type}` has no element of name `{name}`",
+            help="give the name of one of its elements",
         )
     return Lambda(parameter.name, parameter.type, Selection.by_name(parameter, name))
 
@@ -294,7 +302,11 @@ def create_federated_getitem_comp(comp: Node, key: int | slice) -> Lambda:
 def _member_reference(value: Node) -> Reference:
     member = _member(value)
     if not isinstance(member, StructType):
-        raise LanguageValueError("E444", f"a value of type `{value.type}` has no elements")
+        raise LanguageValueError(
+            "E444",
+            f"a value of type `{value.type}` has no elements",
+            help="give a value of a struct",
+        )
     return Reference("x", member)
 
 
@@ -335,11 +347,14 @@ def create_named_tuple(comp: Node, names: Sequence[Any], container_type: Any = N
             "E126",
             f"a struct of type `{type}` has {len(type.types)} elements, but there are "
             f"{len(names)} names for them",
+            help="give one name for each element",
         )
     strange: list[object] = [name for name in names if not isinstance(name, str | None)]
     if strange:
         raise LanguageTypeError(
-            "E126", f"the names of elements are strings or None, not {described(strange[0])}"
+            "E126",
+            f"the names of elements are strings or None, not {described(strange[0])}",
+            help="give strings, and None for elements without a name",
         )
     parameter = Reference("x", type)
     pairs = [(name, Selection(parameter, index)) for index, name in enumerate(names)]
@@ -391,10 +406,16 @@ def _selected(node: Node, path: Any) -> Node:
         names = _names(node)
         position: Any = names.index(index) if index in names else index
         if isinstance(position, str):
-            raise MissingFieldError("E122", f"no element named {index!r} in `{node.type}`")
+            raise MissingFieldError(
+                "E122",
+                f"no element named {index!r} in `{node.type}`",
+                help="give the name of one of its elements",
+            )
         if not isinstance(position, int):
             raise LanguageTypeError(
-                "E126", f"an element is selected by its name or position, not by {index!r}"
+                "E126",
+                f"an element is selected by its name or position, not by {index!r}",
+                help="give a string or a whole number",
             )
         if isinstance(node, StructNode) and 0 <= position < len(names):
             node = node.values[position]

@@ -27,7 +27,9 @@ def _container(type: StructType, values: Sequence[Any]) -> Any:
     named = len(type.fields())
     if 0 < named < len(type.types):
         raise LanguageValueError(
-            "E161", f"Python has no container for `{type}`, which names some of its elements only"
+            "E161",
+            f"Python has no container for `{type}`, which names some of its elements only",
+            help="name all elements, or none",
         )
     if type.container is not None:
         return build_container(type, values)
@@ -81,7 +83,9 @@ def _converted(part: object, type: Type) -> Task[Any]:
             types = type.types
         case _:
             raise LanguageValueError(
-                "E161", f"a container of {len(elements)} elements is no value of type `{type}`"
+                "E161",
+                f"a container of {len(elements)} elements is no value of type `{type}`",
+                help="give a container with an element for each of the type's",
             )
     values: list[Any] = []
     for element, inner in zip(elements, types, strict=True):

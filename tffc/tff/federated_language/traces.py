@@ -54,7 +54,9 @@ class _Trace(type):
     ) -> FederatedTrace:
         if parent is not None and not isinstance(cast("object", parent), FederatedContext):
             raise LanguageTypeError(
-                "E714", f"the parent of a trace is a trace, not {described(parent)}"
+                "E714",
+                f"the parent of a trace is a trace, not {described(parent)}",
+                help="give what get_context_stack().current is inside a federated computation",
             )
         return FederatedTrace(suggested_name or "FEDERATED", parent)
 
@@ -121,7 +123,9 @@ def ensure_federated_value(
         value, type = zipped(value, federated), federated
     if placement is not None and type.placement is not placement:
         raise LanguageTypeError(
-            "E471", f"the {role} should be placed at {placement}, but is of type `{type}`"
+            "E471",
+            f"the {role} should be placed at {placement}, but is of type `{type}`",
+            help="give a value with that placement",
         )
     return value
 

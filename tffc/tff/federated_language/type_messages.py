@@ -42,13 +42,17 @@ def _check(message: Any, kind: str | None) -> None:
     """
     if not isinstance(message, Message):
         raise LanguageTypeError(
-            "E198", f"a type is read from a message `Type`, not from {described(message)}"
+            "E198",
+            f"a type is read from a message `Type`, not from {described(message)}",
+            help="give what to_proto of a type returns",
         )
     own = message.WhichOneof("type")
     if kind is not None and own != kind:
         raise LanguageValueError("E168", f"expected a message of a {kind} type, found {own}")
     if own is None:
-        raise NoTypeError("E168", "the message `Type` holds no type")
+        raise NoTypeError(
+            "E168", "the message `Type` holds no type", help="give what to_proto of a type returns"
+        )
 
 
 def _reader(kind: str | None) -> Any:

@@ -165,6 +165,7 @@ def test_deep_nodes() -> None:
     assert node == make()
     assert hash(node) == hash(make())
     assert count(node) == tree_size(node) == DEEP + 1
-    assert repr(node) == f"<{type(node).__name__} {node}>"
+    opened = f"Lambda('x', {INT!r}, "
+    assert repr(node) == opened * DEEP + repr(X) + ")" * DEEP
     assert rewrite(node, lambda inner: Y if inner == X else None) != node
     assert pickle.loads(pickle.dumps(node)) == node

@@ -53,6 +53,7 @@ def test_programs_of_the_examples(example: Example) -> None:
 def test_golden_files(example: Example, tmp_path: pathlib.Path) -> None:
     loaded = load(str(ROOT / example.target))
     initialize = None if loaded.initialize is None else loaded.initialize.node
+    discount = None if loaded.discount is None else loaded.discount.node
     for form in example.recipe.forms:
         pipeline = default_pipeline()
         names = [step.each.name for step in pipeline.steps]
@@ -61,7 +62,7 @@ def test_golden_files(example: Example, tmp_path: pathlib.Path) -> None:
         file = tmp_path / "longer.yaml"
         file.write_text(f"name: longer\npasses: [{', '.join([*names, *idle])}]\n")
         recipe = Recipe((form,), str(file))
-        printed = print_program(loaded.computation.node, initialize, recipe)
+        printed = print_program(loaded.computation.node, initialize, recipe, discount)
         for name in ("summary.txt", "components.sexpr", "manifest.json"):
             golden = (GOLDEN / example.name / form / name).read_text(encoding="utf-8")
             assert printed[f"{form}/{name}"] == golden

@@ -112,8 +112,8 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "verify_each": ALWAYS,
         "verify_roundtrip": ALWAYS,
     },
-    "data describe": {"as_json": ALWAYS, "program": ALWAYS},
-    "data pack": {"force": ALWAYS, "out": ALWAYS, "program": ALWAYS},
+    "data describe": {"tff_source": ALWAYS, "as_json": ALWAYS, "program": ALWAYS},
+    "data pack": {"tff_source": ALWAYS, "force": ALWAYS, "out": ALWAYS, "program": ALWAYS},
     "decompile": {"max_size": ALWAYS, "out": ALWAYS},
     "diff": {
         "tff_source": ALWAYS,

@@ -114,6 +114,12 @@ def module(folder: pathlib.Path, name: str, text: str) -> str:
         ("import tensorflow_federated as tff\ntff.learning.templates\n", None),
         ("import federated_language_of_mine\n", None),
         ("# import federated_language\n", None),
+        ('"""\nimport federated_language\n"""\n', None),
+        ("import tensorflow_federated as t\nx = t.federated_sum\n", WHEEL),
+        ("import tensorflow_federated\nx = tensorflow_federated.types.at_server\n", WHEEL),
+        ("from tensorflow_federated import CLIENTS as everywhere\n", WHEEL),
+        ("import mine as tff\nx = tff.CLIENTS\n", None),
+        ("import federated_language\nthis is no Python\n", None),
         ("", None),
     ],
 )

@@ -122,9 +122,12 @@ def _candidates(module: ModuleType) -> dict[str, Candidate]:
     candidates: dict[str, Candidate] = {}
     seen: set[int] = set()
     for name, value in namespace(module).items():
-        if type(name) is str and _is_candidate(value) and id(value) not in seen:
+        if type(name) is not str or id(value) in seen:
+            continue
+        candidate = of_the_package(value)
+        if _is_candidate(candidate):
             seen.add(id(value))
-            candidates[name] = value
+            candidates[name] = candidate
     foreign = {id(value) for value in candidates.values() if _traced_in(value) != _name_of(module)}
     # Other modules have very many objects, which are asked for only if one of these may be theirs.
     imported = foreign & _held_elsewhere(module) if foreign else foreign
@@ -222,9 +225,10 @@ def _named(module: ModuleType, candidates: dict[str, Candidate], source: str, na
     except Exception as error:
         keep_users_frames(error)
         raise import_failure(source, error) from error
+    value = of_the_package(value)
     if _is_candidate(value):
         return _loaded(name, value)
-    if _is_a(value, PolymorphicComputation):
+    if _is_a(value, PolymorphicComputation) or _is_polymorphic_of_the_package(value):
         raise LoadError(
             "E414",
             f"{name!r} in {source} is polymorphic, so its types are not known",
@@ -281,35 +285,42 @@ def loaded_object(value: object) -> Loaded | None:
       LoadError: it is a computation whose types are not known.
       WireError: its message is not well formed.
     """
-    if type(value).__module__.partition(".")[0] == FEDERATED_LANGUAGE:
-        return _of_the_package(value)
+    value = of_the_package(value)
     if _is_candidate(value):
         named = value.next if isinstance(value, IterativeProcess) else value
         name = getattr(named, "name", "")
         return _loaded(name if isinstance(name, str) else "", value)
-    if _is_a(value, PolymorphicComputation):
-        raise _polymorphic()
+    if _is_a(value, PolymorphicComputation) or _is_polymorphic_of_the_package(value):
+        raise LoadError(
+            "E414",
+            "the computation is polymorphic, so its types are not known",
+            help="give its decorator the types of its parameters",
+        )
     return None
 
 
-def _of_the_package(value: object) -> Loaded | None:
-    """Return the computation that an object of federated_language's own classes is, or None."""
+def of_the_package(value: object) -> object:
+    """Return the computation that an object of federated_language's own classes is, read by its
+    message; any other object unchanged.
+
+    Raises:
+      WireError: its message is not well formed.
+    """
+    if not _is_of_the_package(value):
+        return value
     to_proto = getattr(value, "to_proto", None)
     message = to_proto() if callable(to_proto) else None
     name = getattr(getattr(message, "DESCRIPTOR", None), "name", None)
-    if name == "Computation":
-        return _loaded("", computation_of_message(message))
-    if hasattr(value, "fn_for_argument_type"):
-        raise _polymorphic()
-    return None
+    return computation_of_message(message) if name == "Computation" else value
 
 
-def _polymorphic() -> LoadError:
-    return LoadError(
-        "E414",
-        "the computation is polymorphic, so its types are not known",
-        help="give its decorator the types of its parameters",
-    )
+def _is_of_the_package(value: object) -> bool:
+    module = vars(type(value)).get("__module__")
+    return isinstance(module, str) and module.partition(".")[0] == FEDERATED_LANGUAGE
+
+
+def _is_polymorphic_of_the_package(value: object) -> bool:
+    return _is_of_the_package(value) and hasattr(value, "fn_for_argument_type")
 
 
 def _loaded(name: str, value: Candidate) -> Loaded:

@@ -6,18 +6,21 @@ A process can use two releases: a module that tffc loads gets the one that it wa
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib.metadata
 import os
 import re
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder
 from types import ModuleType
 
 from tffc.support.errors import MissingExtraError
 
 PACKAGE = "tensorflow_federated"
+LANGUAGE_PACKAGE = "federated_language"
 
 SOURCE = "TFFC_TFF_SOURCE"
 """The environment variable with the folders of checkouts, which worker processes inherit."""
@@ -82,21 +85,51 @@ class ReleaseInUse:
 
 _in_use = ReleaseInUse()
 
-IMPORT = re.compile(r"^\s*(?:import|from)\s+federated_language\b", re.MULTILINE)
 LANGUAGE = re.compile(
-    r"\btff\.(?:CLIENTS|SERVER|(?:Federated|Function|Sequence|Struct|StructWithPython|Tensor)Type|"
-    r"federated_\w+|sequence_\w+|to_type|to_value|type_at_\w+|types\.\w+|tf_computation)\b"
+    r"CLIENTS|SERVER|(?:Federated|Function|Sequence|Struct|StructWithPython|Tensor)Type|"
+    r"federated_\w+|sequence_\w+|to_type|to_value|type_at_\w+|types|tf_computation"
 )
+"""The names that `tensorflow_federated` had for the language."""
 
 
 def written_for(text: str) -> Release | None:
     """Return the release for which a module was written, from its text: whose language it uses.
 
-    It is None for a module that uses the language of neither.
+    It is None for a module that uses the language of neither, or is not valid Python.
     """
-    if IMPORT.search(text):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    imports = list(_imports(nodes))
+    if any(package == LANGUAGE_PACKAGE for package, _, _ in imports):
         return HEAD
-    return WHEEL if LANGUAGE.search(text) else None
+    of_tff = [(own, name) for package, own, name in imports if package == PACKAGE]
+    modules = {own for own, name in of_tff if name is None}
+    names = {name for _, name in of_tff if name is not None}
+    names.update(
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in modules
+    )
+    return WHEEL if any(map(LANGUAGE.fullmatch, names)) else None
+
+
+def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str, str | None]]:
+    """Yield for each import the package, the module's own name for what it imports, and which name
+    of a module that is; None for a module itself."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                package = alias.name.partition(".")[0]
+                yield package, alias.asname or package, None
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                yield node.module.partition(".")[0], alias.asname or alias.name, alias.name
 
 
 def chosen() -> Release | None:

@@ -12,7 +12,7 @@ from tffc.assurance.audit.text import audit_text
 
 @tff.tf_computation(np.int32)
 def noted(number):
-    with tf.control_dependencies([tf.io.write_file("/tmp/note", tf.strings.as_string(number))]):
+    with tf.control_dependencies([tf.io.write_file("note", tf.strings.as_string(number))]):
         return tf.identity(number)
 
 

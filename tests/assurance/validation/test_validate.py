@@ -70,11 +70,16 @@ def check(computation, form: str | None = None) -> Report:
     return validate(computation.node, arguments, pipeline, form)
 
 
-@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
+@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate", "mergeable"])
 def test_agreement(form: str) -> None:
     report = check(aggregation(0, add), form)
     assert report.stages[-1] == f"the form {form}"
     assert (report.trials, report.warnings) == (12, ())
+
+
+def test_a_form_of_an_aggregation_that_breaks_laws_is_no_defect() -> None:
+    report = check(aggregation(5, add), "mergeable")
+    assert {warning.code for warning in report.warnings} == {"E901"}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pytest
 import tffc
 from tests.refusals import refusal
 from tffc.frontend.computation import Computation
-from tffc.frontend.load import loaded_object
+from tffc.frontend.load import load, loaded_object
 from tffc.support.errors import ContextError, LanguageTypeError, LanguageValueError, LoadError
 from tffc.tff import federated_language
 from tffc.tff.federated_language import messages
@@ -141,3 +141,35 @@ def test_the_package_itself() -> None:
         "print(fl.framework.ConcreteComputation.from_proto(message).type_signature)\n"
     )
     assert run(program) == "6\n({int32}@CLIENTS -> int32@SERVER)\n"
+
+
+STAND_IN = """\
+import numpy as np
+import tffc as tff
+from tffc.graphs.proto.computation import Computation
+
+
+@tff.federated_computation(tff.types.at_clients(np.int32))
+def own(values):
+    return tff.federated_sum(values)
+
+
+MESSAGE = own.to_proto().SerializeToString()
+
+
+class ConcreteComputation:
+    def to_proto(self):
+        return Computation.FromString(MESSAGE)
+
+
+ConcreteComputation.__module__ = "federated_language.computation.computation_impl"
+total, number = ConcreteComputation(), 3
+del own
+"""
+
+
+def test_a_module_with_a_computation_of_the_package(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "theirs.py").write_text(STAND_IN)
+    loaded = load(f"{tmp_path}/theirs.py:total")
+    assert str(loaded.computation.type_signature) == "({int32}@CLIENTS -> int32@SERVER)"
+    assert loaded.computation([1, 2, 3]) == 6

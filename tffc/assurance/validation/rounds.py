@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from tffc.assurance.validation.draws import Draws, Who
@@ -81,11 +80,13 @@ def _run_steps(steps: RoundSteps, state: Any, data: list[Any], draws: Draws, sha
 def _run_groups(
     steps: MergeableSteps, state: Any, data: list[Any], draws: Draws, groups: int
 ) -> Any:
-    """Run a round of groups of clients, which are then merged: as many as `groups`, and one that is
-    empty, unless that would draw once more or there is no result without clients."""
-    divided: list[Sequence[tuple[int, Any]]] = split(list(enumerate(data)), groups)
+    """Run a round of groups of clients, which are then merged.
+
+    They are those in which the reference aggregates, with no more empty ones: of a program whose
+    aggregations break the laws, these would have another result.
+    """
     merged: Any = None
-    for number, group in enumerate([*divided, ()] if steps.may_be_empty else divided):
+    for number, group in enumerate(split(list(enumerate(data)), groups)):
         carried, sent = steps.prepare(state)
         aggregation = TupleAggregation(steps.aggregations)
         total = aggregation.zero(carried)

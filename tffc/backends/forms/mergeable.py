@@ -39,7 +39,6 @@ from tffc.language.invariants import CALL_DOMINANT
 from tffc.language.nodes import (
     Block,
     Call,
-    Compiled,
     Intrinsic,
     Lambda,
     Node,
@@ -54,12 +53,10 @@ from tffc.language.types import (
     FederatedType,
     FunctionType,
     Placement,
-    TensorType,
     Type,
 )
 from tffc.language.values.concrete import Federated, unflatten
 from tffc.language.verify import first_violation
-from tffc.linking.inspect import is_pure
 from tffc.passes.table import default_pipeline
 from tffc.support.errors import FormError
 
@@ -210,8 +207,7 @@ class MergeableSteps(RoundSteps):
     """The steps of a round whose clients are one group.
 
     `group` are those of one group of several, whose output is the result of `up_to_merge`, which
-    `join` and `conclude` take.  A group `may_be_empty` if it has a result without clients, and
-    merging draws no random numbers.
+    `join` and `conclude` take.
     """
 
     def __init__(self, form: MergeableForm, runtime: Runtime) -> None:
@@ -242,13 +238,6 @@ class MergeableSteps(RoundSteps):
     def finish(self, carried: Value, reports: Sequence[Value]) -> tuple[Value, Value]:
         state, partial = self.group.finish(carried, reports)
         return self.conclude(state, partial)
-
-    @functools.cached_property
-    def may_be_empty(self) -> bool:
-        parts = struct(local_type(self._form.up_to_merge.type.result))
-        sections = (node for node in walk(self._form.merge) if isinstance(node, Compiled))
-        tensors = (leaf for leaf in leaves(parts) if isinstance(leaf, TensorType))
-        return all(leaf.is_fully_defined() for leaf in tensors) and all(map(is_pure, sections))
 
     def join(self, first: Value, second: Value) -> Value:
         """Return the result of two groups from those of each."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tffc.cli.options import json_option, path_option
+from tffc.cli.options import json_option, path_option, tff_source_option
 from tffc.cli.usage import Commands
 
 
@@ -42,6 +42,7 @@ def data_command() -> None:
     help="Check that every client's data has the type that this bundle or program takes.",
 )
 @json_option
+@tff_source_option
 def describe_command(**options: Any) -> None:
     """Show how much data clients have and what is in it: types, gaps, ranges, categories.
 
@@ -71,6 +72,7 @@ def describe_command(**options: Any) -> None:
     ".npz files.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing pack.")
+@tff_source_option
 def pack_command(**options: Any) -> None:
     """Write all clients' data into one file, of which each client's part is read in place.
 

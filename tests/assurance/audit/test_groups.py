@@ -26,7 +26,7 @@ def test_what_is_seen_of_groups() -> None:
     lines = audit_text(audit(secured.node, "mergeable"), str).splitlines()
     assert lines[2] == (
         "clients in groups: whoever merges sees what each group gives; a secure sum hides a client "
-        "in its group"
+        "among those of its group, and not one that is alone"
     )
     assert "  protection: secure sum, bound 9, within each group" in lines
     whole = audit_text(audit(secured.node, "distribute-aggregate"), str)

@@ -339,3 +339,16 @@ def test_what_cannot_be_removed_is_told(project: Project, monkeypatch: pytest.Mo
     assert ran.code == 1
     assert "INTERNALERROR" not in ran.output
     assert "Permission denied" in ran.output
+
+
+def test_the_discount_of_a_buffered_round(project: Project) -> None:
+    project.add(
+        "def test_buffered(tffc_golden):\n"
+        "    halved = tff.buffered(discount=lambda age: 0.5 ** tf.cast(age, tf.float32))\n"
+        "    program = halved(make(tff.federated_sum, np.float32))\n"
+        '    tffc_golden(program, forms=["mergeable"])\n'
+    )
+    project.tests.write_text(f"import tensorflow as tf\n{project.tests.read_text()}")
+    assert project.run(UPDATE).code == 0
+    components = project.files()["test_buffered/mergeable/components.sexpr"].decode()
+    assert "\n; discount: (int32 -> float32)\ncomp#" in components

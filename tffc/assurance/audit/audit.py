@@ -188,7 +188,10 @@ class Audit:
         """What clients in groups mean for what is seen of them, if the form has groups."""
         if not load_form(self.form).has_groups():
             return None
-        return "whoever merges sees what each group gives; a secure sum hides a client in its group"
+        return (
+            "whoever merges sees what each group gives; a secure sum hides a client among those of "
+            "its group, and not one that is alone"
+        )
 
     @property
     def in_no_channel(self) -> list[str]:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tffc.assurance.golden.printing import Recipe
     from tffc.frontend.computation import Computation
     from tffc.frontend.templates import IterativeProcess
-    from tffc.language.nodes import Node
 
 CHECK, UPDATE = "check", "update"
 SUFFIX = ".golden"
@@ -114,7 +113,10 @@ class Golden:
         self.books.enter(self.module, name, self.test)
         folder = _folder(self.module)
         check_no_link(folder)
-        printed = {name: print_program(*_parts(program), recipe)}
+        round, initialize = _parts(program)
+        first = None if initialize is None else initialize.node
+        discount = None if round.discount is None else round.discount.node
+        printed = {name: print_program(round.node, first, recipe, discount)}
         changes = list(differences(folder, printed, complete=self.books.update))
         if self.books.update:
             if changes:
@@ -244,17 +246,17 @@ def _folder_name(test: str) -> str:
     return name
 
 
-def _parts(program: object) -> tuple[Node, Node | None]:
-    """Return the traced program, and the computation of its first state if it is a process."""
+def _parts(program: object) -> tuple[Computation, Computation | None]:
+    """Return the round, and the computation of its first state if it is a process."""
     from tffc.frontend.computation import Computation
     from tffc.frontend.templates import IterativeProcess
     from tffc.frontend.templates.rounds import round_of
 
     match program:
         case IterativeProcess():
-            return round_of(program).node, program.initialize.node
+            return round_of(program), program.initialize
         case Computation():
-            return program.node, None
+            return program, None
         case _:
             name = type(program).__name__
             raise GoldenError(

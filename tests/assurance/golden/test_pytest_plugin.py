@@ -351,4 +351,4 @@ def test_the_discount_of_a_buffered_round(project: Project) -> None:
     project.tests.write_text(f"import tensorflow as tf\n{project.tests.read_text()}")
     assert project.run(UPDATE).code == 0
     components = project.files()["test_buffered/mergeable/components.sexpr"].decode()
-    assert "\n; discount: (int32 -> float32)\ncomp#" in components
+    assert components.startswith("; discount: (int32 -> float32)\ncomp#")

@@ -382,3 +382,21 @@ def test_stopping_tells_of_effects(run: Run, write: Callable[[str, str], pathlib
     ran = run("compile", "e.py", "--form", "mapreduce", "--stop-after", "call-dominant")
     assert ran.code == 0
     assert "note: to run this needs consent to files: ReadFile 'secret'\n" in ran.stderr
+
+
+def test_every_command_that_loads_a_module_takes_the_folder_of_tffs_libraries() -> None:
+    missing: list[str] = []
+    waiting: list[tuple[str, click.Command]] = [("", application)]
+    while waiting:
+        name, command = waiting.pop()
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for inner in command.list_commands(context):
+                member = command.get_command(context, inner)
+                assert member is not None
+                waiting.append((f"{name} {inner}".strip(), member))
+        shown = " ".join(str(parameter.metavar) for parameter in command.params)
+        names = {parameter.name for parameter in command.params}
+        if "MODULE" in shown and "tff_source" not in names:
+            missing.append(name)
+    assert missing == []

@@ -439,6 +439,7 @@ import random
 import time
 
 import numpy as np
+import tensorflow as tf
 import tffc as tff
 
 drawn = random.getrandbits(30), int(np.random.randint(2**30))
@@ -454,6 +455,7 @@ steady = made(lambda: random.getrandbits(30))
 clock = made(lambda: time.time_ns() % 2**30)
 entropy = made(lambda: int(np.random.default_rng().integers(2**30)))
 hashed = made(lambda: int("".join(str(ord(letter) - 97) for letter in set("abcdefghi"))))
+steady_buffered = tff.buffered(discount=lambda age: tf.exp(-tf.cast(age, tf.float32)))(steady)
 """
 
 
@@ -469,7 +471,7 @@ def test_an_example_without_golden_files_is_one_line(run: Run, project: pathlib.
 
 @pytest.mark.slow
 def test_programs_that_no_golden_file_holds_are_named(run: Run, project: pathlib.Path) -> None:
-    names = ["clock", "entropy", "hashed", "steady"]
+    names = ["clock", "entropy", "hashed", "steady", "steady_buffered"]
     (project / "unsteady.py").write_text(UNSTEADY)
     listed = "".join(f"{name}:\n  target: unsteady.py:{name}\n" for name in names)
     (project / "golden" / "golden.yaml").write_text(LIST + listed)
@@ -478,9 +480,9 @@ def test_programs_that_no_golden_file_holds_are_named(run: Run, project: pathlib
         (project / "golden" / name / "program.sexpr").write_text("(x -> x)\n")
     ran = run("golden", "check")
     assert ran.code == 1
-    line = "unsteady.py:14: return state, tff.federated_value(number(), tff.SERVER)"
+    line = "unsteady.py:15: return state, tff.federated_value(number(), tff.SERVER)"
     assert ran.stderr.splitlines() == [
-        "5 changes; review them with `tffc golden review`",
+        "6 changes; review them with `tffc golden review`",
         *(f"{name} is a different program each time it is traced: {line}" for name in names[:3]),
     ]
 

@@ -55,15 +55,16 @@ class Loaded:
         return self.computation.discount
 
     @property
+    def parts(self) -> tuple[Computation, ...]:
+        """All of its computations: the round, that of the first state, and the discount."""
+        parts = (self.computation, self.initialize, self.discount)
+        return tuple(part for part in parts if part is not None)
+
+    @property
     def allow_effects(self) -> frozenset[str] | None:
         """The kinds of effects that it may have when it is run; None if all of it was traced in
         this process.  All computations have to allow a kind."""
-        parts = (self.computation, self.initialize, self.discount)
-        foreign = [
-            part.allow_effects
-            for part in parts
-            if part is not None and part.allow_effects is not None
-        ]
+        foreign = [part.allow_effects for part in self.parts if part.allow_effects is not None]
         return foreign[0].intersection(*foreign) if foreign else None
 
 

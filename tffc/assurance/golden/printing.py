@@ -36,7 +36,8 @@ class Files(dict[str, str]):
     """The output for an example: its files, by their paths in its folder.
 
     `places` are the places in the user's source where the sections of `SECTIONS` are called.
-    `programs` are what was printed: the computation of the first state, if any, and the program.
+    `programs` are what was printed: the discount and the computation of the first state, if any,
+    and the program.
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:

@@ -94,10 +94,7 @@ def _trace(targets: Mapping[str, str]) -> Iterator[tuple[str, Outline]]:
             loaded = load(target)
         except TffcError:
             continue
-        lines = outline(loaded.computation.node)
-        if loaded.initialize is not None:
-            lines = outline(loaded.initialize.node) + lines
-        yield name, lines
+        yield name, [line for part in reversed(loaded.parts) for line in outline(part.node)]
 
 
 def main(arguments: Iterable[str]) -> None:

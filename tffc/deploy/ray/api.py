@@ -30,6 +30,8 @@ class Actor(Protocol):
     ping: Method
     run_shards: Method
     merge: Method
+    conclude: Method
+    join: Method
 
 
 class ActorClass(Protocol):

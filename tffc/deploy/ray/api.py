@@ -32,6 +32,7 @@ class Actor(Protocol):
     merge: Method
     conclude: Method
     join: Method
+    contribute: Method
 
 
 class ActorClass(Protocol):

@@ -12,22 +12,29 @@ bit for bit.
 Of a round in groups, the shards of all groups are done side by side, and the results of groups are
 merged by actors, in a tree; see `tffc.deploy.ray.groups`.
 
+In buffered rounds, a client's contribution is a job, and arrives when it is done; see
+`tffc.deploy.ray.arrivals`.
+
 Secure sums are plain sums here: their bounds are checked, but nothing is kept secret.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from tffc.backends.forms.buffered import BufferedSteps
 from tffc.backends.forms.steps import TupleAggregation
 from tffc.deploy.ray.api import Ref, load_ray
+from tffc.deploy.ray.arrivals import RayArrivals
 from tffc.deploy.ray.groups import GroupsWork
 from tffc.deploy.ray.options import parse_options
 from tffc.deploy.ray.pool import Jobs, pool_of
 from tffc.deploy.ray.work import RoundWork
 from tffc.deploy.ray.worker import RoundRefs
 from tffc.runtime.data.source import ClientSource
+from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.encoding import decode, encode
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult
 from tffc.runtime.engines.groups import GroupsResult
@@ -112,10 +119,10 @@ class RayEngine(RemoteEngine):
                     shards[number] = self._shards(cohort)
                 except TffcError as error:
                     errors[number] = error
-            together = self._together(sum(len(each) for _, each in shards.values()))
+            together = self._together(sum(len(part) for _, part in shards.values()))
             works = {
-                number: self._work(cohorts[number], carried, refs, each, together)
-                for number, each in shards.items()
+                number: self._work(cohorts[number], carried, refs, parts, together)
+                for number, parts in shards.items()
             }
             work = GroupsWork(
                 works, errors, steps, refs, self.options.fanout, self.speed, skip_bad=skip_bad
@@ -135,6 +142,18 @@ class RayEngine(RemoteEngine):
             for number, cohort in enumerate(cohorts)
         ]
         return GroupsResult(results, work.partial, self.speed.parts())
+
+    @property
+    def shows_clients(self) -> bool:
+        """See `BufferedEngine`."""
+        return False
+
+    def arrivals(
+        self, steps: BufferedSteps, cohort: Cohort, delays: Delays | None, seed: int
+    ) -> RayArrivals:
+        """See `BufferedEngine`; contributions arrive in real time."""
+        refs = functools.partial(self._refs, cohort.source)
+        return RayArrivals(self._pool, steps, cohort, refs, self.speed)
 
     def _refs(self, source: ClientSource, carried: object, sent: object) -> RoundRefs:
         shipped = self._shipped(source)

@@ -91,17 +91,26 @@ class Pool:
         self._actors += new
         return new
 
+    def has(self, actor: Actor) -> bool:
+        """Return whether an actor has not been ended."""
+        return actor in self._actors
+
+    def rest(self, actor: Actor) -> None:
+        """Let an actor be idle, of which another session may have heard before."""
+        if self.has(actor) and actor not in self.idle:
+            self.idle.append(actor)
+
     def close(self) -> None:
         """End all actors."""
         self.end(list(self._actors))
 
     def end(self, actors: Iterable[Actor]) -> None:
         """End some actors."""
-        for actor in actors:
+        ended = list(actors)
+        for actor in ended:
             self.ray.kill(actor)
-            self._actors.remove(actor)
-            if actor in self.idle:
-                self.idle.remove(actor)
+        self._actors = [actor for actor in self._actors if actor not in ended]
+        self.idle = [actor for actor in self.idle if actor not in ended]
 
     def size(self) -> int:
         """Return the number of actors to use."""
@@ -175,11 +184,12 @@ class Session(Generic[J]):
             )
             failure.__cause__ = error
         except self._ray.exceptions.RayError as error:
-            self._lost[actor] = time.monotonic()
+            if self._pool.has(actor):
+                self._lost[actor] = time.monotonic()
             if job is not None:
                 self._work.repeat(job, str(error))
             return
-        self._pool.idle.append(actor)
+        self._pool.rest(actor)
         self._answered = time.monotonic()
         if job is not None and failure is not None:
             self._work.fail(job, failure)

@@ -627,6 +627,9 @@ class StandIn(types.ModuleType):
     def put(self, value: Any) -> Any:
         return value
 
+    def get_runtime_context(self) -> Any:
+        return types.SimpleNamespace(get_node_id=lambda: "here", get_job_id=lambda: "first")
+
 
 @pytest.mark.parametrize(
     ("options", "where"), [(["--address=auto"], "at auto"), ([], "here")], ids=["there", "here"]

@@ -87,6 +87,9 @@ def test_a_slow_client_holds_nobody_up(
     contributions = rounds[-1].contributions
     assert contributions is not None
     assert contributions.ages[0] == len(rounds) - 1 >= 3
+    lines = engine.explain_speed()
+    assert lines[0] == f"time of {len(rounds)} rounds, of 2 workers together"
+    assert any("computing one client a call" in line for line in lines)
     # What was still in flight is over.
     assert run(process, Values(VALUES), 1, 7, 7)[0].number == 1
 

@@ -130,6 +130,7 @@ def run(
     server steps, which ends a round.  Contributions older than `max_age` steps are dropped.
     `delays` is a model of how long clients take, such as "lognormal:10,0.5+stragglers:0.1,8", or a
     function of the client's name and the number of its start; rounds then have `simulated` seconds.
+    Engines other than the local one run buffered rounds in real time, without `delays`.
 
     A round, a group or an evaluation of fewer than `least_clients` clients is refused.  Unless
     `show_clients` is set, which is for debugging on one's own machine, clients' code does not

@@ -56,6 +56,18 @@ class Errors(Protocol):
     RayTaskError: type[TaskError]
 
 
+class RuntimeContext(Protocol):
+    """Where this process has joined Ray."""
+
+    def get_node_id(self) -> str:
+        """Return the unique name of this machine in its Ray."""
+        ...
+
+    def get_job_id(self) -> str:
+        """Return the name of what this process does there."""
+        ...
+
+
 class Ray(Protocol):
     """The module `ray`."""
 
@@ -67,6 +79,10 @@ class Ray(Protocol):
 
     def is_initialized(self) -> bool:
         """Return whether this process has started or joined Ray."""
+        ...
+
+    def get_runtime_context(self) -> RuntimeContext:
+        """Return where this process has joined Ray."""
         ...
 
     def cluster_resources(self) -> Mapping[str, float]:

@@ -58,13 +58,17 @@ class Jobs(Protocol[J]):
 
 
 class Pool:
-    """Actors with the same options, which live until the process ends or a round is interrupted."""
+    """Actors with the same options, which live until the process ends or a round is interrupted.
+
+    `count` is how many have had work at last.
+    """
 
     def __init__(self, ray: Ray, options: RayOptions) -> None:
         self.ray = ray
         self.options = options
         self._actors: list[Actor] = []
         self.idle: list[Actor] = []
+        self.count = 0
 
     def run(self, work: Jobs[Any]) -> None:
         """Carry out all jobs of some work.
@@ -76,11 +80,6 @@ class Pool:
         while work.count() or session.busy:
             session.step()
 
-    @property
-    def count(self) -> int:
-        """The number of actors."""
-        return len(self._actors)
-
     def lost(self) -> list[Actor]:
         """Return the actors that are not idle."""
         return [actor for actor in self._actors if actor not in self.idle]
@@ -89,6 +88,7 @@ class Pool:
         """Start actors up to a number; return the new ones, which are not idle yet."""
         new = [self._make() for _ in range(len(self._actors), wanted)]
         self._actors += new
+        self.count = len(self._actors)
         return new
 
     def has(self, actor: Actor) -> bool:
@@ -221,7 +221,8 @@ class Session(Generic[J]):
         )
 
 
-_pools: dict[RayOptions, Pool] = {}
+_pools: dict[tuple[RayOptions, str, str], Pool] = {}
+"""The actors for options, in the Ray that this process has joined."""
 
 
 def pool_of(ray: Ray, options: RayOptions) -> Pool:
@@ -231,9 +232,12 @@ def pool_of(ray: Ray, options: RayOptions) -> Pool:
       ExecutionError: there is no Ray.
     """
     if not ray.is_initialized():
-        _pools.clear()
         _start(ray, options)
-    key = options._replace(shard=None, fanout=2)
+    here = ray.get_runtime_context()
+    at = here.get_node_id(), here.get_job_id()
+    for key in [key for key in _pools if key[1:] != at]:
+        del _pools[key]
+    key = options._replace(shard=None, fanout=2), *at
     return _pools.setdefault(key, Pool(ray, options))
 
 

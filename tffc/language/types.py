@@ -289,7 +289,10 @@ class FunctionType(Type):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class FederatedType(Type):
-    """Values with one constituent at each participant of a placement."""
+    """Values with one constituent at each participant of a placement.
+
+    Values of programs are at `CLIENTS` or `SERVER`; see `check_placements`.
+    """
 
     _subtrees = ("member",)
     _flag = "has_placement"
@@ -299,7 +302,7 @@ class FederatedType(Type):
 
     def __init__(self, member: Any, placement: Any, all_equal: bool | None = None) -> None:
         member = to_type(member)
-        if placement is not CLIENTS and placement is not SERVER:
+        if not isinstance(placement, Placement):
             raise LanguageTypeError(
                 "E105",
                 f"expected a placement, found {placement!r}",
@@ -314,7 +317,8 @@ class FederatedType(Type):
                 help=_instead_of_member(banned),
             )
         object.__setattr__(self, "member", member)
-        object.__setattr__(self, "placement", placement)
+        same = (known for known in PLACEMENTS if known == placement)
+        object.__setattr__(self, "placement", next(same, placement))
         all_equal = placement.default_all_equal if all_equal is None else bool(all_equal)
         object.__setattr__(self, "all_equal", all_equal)
 
@@ -330,7 +334,7 @@ class FederatedType(Type):
         return ["{", self.member, f"}}@{self.placement}"]
 
     def pairs_with(self, source: Type) -> list[tuple[Type, Type, str]] | None:
-        if not isinstance(source, FederatedType) or self.placement is not source.placement:
+        if not isinstance(source, FederatedType) or self.placement != source.placement:
             return None
         if self.all_equal and not source.all_equal:
             return None

@@ -83,6 +83,13 @@ STAND_INS: dict[str, tuple[str, ...]] = {
 }
 """Modules of the language that tffc replaces, and the modules of tffc that have their names."""
 
+SHARED = {
+    f"{_LANGUAGE}.computation.computation_wrapper": {
+        "ComputationReturnedNoneError": "tffc.support.errors"
+    }
+}
+"""Names in such modules that tffc has, so that there is one class of a name."""
+
 FEDERATED_LANGUAGE = Package(
     name=_LANGUAGE,
     mirrored="tffc.tff.federated_language",
@@ -90,5 +97,6 @@ FEDERATED_LANGUAGE = Package(
     own_files=OWN_FILES,
     mirrors=MIRRORS,
     stand_ins=STAND_INS,
+    shared=SHARED,
 )
 """The language: its core in tffc, `program` from its own files."""

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from tffc.language.containers.named import (
+    annotated_fields,
     class_of,
     field_names,
     is_dataclass,
@@ -446,7 +447,8 @@ def _converted(source: Any, around: set[int]) -> Task[Type]:
         pair = cast("tuple[Any, ...]", source)
         if len(pair) == 2 and is_dtype_like(pair[0]) and is_shape_like(pair[1]):
             return TensorType(*pair)
-    if not (isinstance(source, (list, tuple, Struct)) or is_named_container(source)):
+    is_class = isinstance(source, type) and bool(annotated_fields(source))
+    if not (is_class or isinstance(source, (list, tuple, Struct)) or is_named_container(source)):
         raise LanguageTypeError(
             "E110",
             f"the class {source.__name__!r} is not a type, nor can it be read as one"
@@ -459,8 +461,8 @@ def _converted(source: Any, around: set[int]) -> Task[Type]:
         )
     pairs = yield _elements(source, around)
     names, types = tuple(name for name, _ in pairs), tuple(type for _, type in pairs)
-    is_plain = isinstance(source, Struct) or lists_names(source)
-    container = None if is_plain else kind
+    is_plain = isinstance(source, Struct) or (not is_class and lists_names(source))
+    container = None if is_plain else cast("type[Any]", source) if is_class else kind
     return Interning.interned(StructWithPythonType.with_container(names, types, container))
 
 
@@ -492,6 +494,8 @@ def _elements(source: Any, around: set[int]) -> Task[list[tuple[str | None, Type
 def _named_elements(source: Any) -> list[tuple[str | None, Any]]:
     """Return the (name or None, what stands for the type) pairs of a struct type written in
     Python."""
+    if fields := annotated_fields(source):
+        return list(fields)
     if is_named_container(source):
         return list(named_items(source))
     if isinstance(source, Struct):

@@ -49,7 +49,7 @@ STAND_INS: dict[str, tuple[str, ...]] = {
     f"{_LANGUAGE}.compiler.intrinsic_defs": ("tffc.tff.intrinsic_defs",),
     f"{_LANGUAGE}.compiler.tree_analysis": (f"{_OWN}.analysis",),
     f"{_LANGUAGE}.computation.computation_analysis": (f"{_OWN}.analysis",),
-    f"{_LANGUAGE}.computation.computation_base": (_COMPUTATION,),
+    f"{_LANGUAGE}.computation.computation_base": (f"{_OWN}.computation_base",),
     f"{_LANGUAGE}.computation.computation_impl": (f"{_OWN}.computations",),
     f"{_LANGUAGE}.computation.polymorphic_computation": (f"{_OWN}.computations",),
     f"{_LANGUAGE}.context_stack.context": (_EXECUTION, "tffc.support.errors"),

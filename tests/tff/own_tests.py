@@ -49,7 +49,7 @@ def _own_context():
     tffc.framework.set_default_context(tffc.framework.SyncExecutionContext())
 """
 
-SETTINGS = "[pytest]\npython_files = *_test.py\n"
+SETTINGS = "[pytest]\npython_files = *_test.py\npython_functions = \n"
 
 KNOWN = {
     r"PersonalizationEvalTest\.test_success_with_model_constructed_from_keras": "the test asks "

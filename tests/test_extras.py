@@ -57,6 +57,17 @@ import tensorflow_federated as tff
 mean = tff.aggregators.MeanFactory().create(tff.TensorType(np.float32), tff.TensorType(np.float32))
 end
 tffc compile mean.py:mean --form mapreduce --out build/mean
+cat > today.py <<'end'
+import asyncio
+
+import federated_language
+import numpy as np
+
+manager = federated_language.program.MemoryReleaseManager()
+asyncio.run(manager.release(np.int32(7), key=1))
+print(manager.values())
+end
+tffc python today.py
 """
 
 OFFLINE = "export MLFLOW_DISABLE_TELEMETRY=true WANDB_MODE=offline\n"

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from google.protobuf import any_pb2
 
 import tffc as tff
 from tffc import language as ir
+from tffc.api.programs import program_of
 from tffc.support.errors import TffcError
 from tffc.tff.cardinalities import infer_cardinalities
 
@@ -204,6 +206,42 @@ def test_each_kind_is_made_by_its_class() -> None:
     assert (made.name, made.type_signature) == ("more", section.type_signature)
     with pytest.raises(TffcError, match="is not an instance of federated_sum"):
         F.Intrinsic("federated_sum", tff.FunctionType(INT, INT))
+
+
+def test_messages_that_stay_unopened_until_the_program_is_used() -> None:
+    identity = F.Lambda("x", INT, x)
+    unopened = F.CompiledComputation(identity.proto, name="same")
+    assert (str(unopened), unopened.children(), unopened.type) == ("comp#same", (), identity.type)
+    assert unopened != F.CompiledComputation(identity.proto, name="other")
+    assert unopened != F.CompiledComputation(identity.proto)
+    assert str(F.CompiledComputation(identity.proto)) == str(F.CompiledComputation(identity.proto))
+    assert unopened.proto == identity.proto
+    calls = F.Lambda("y", INT, F.Call(unopened, F.Reference("y", INT)))
+    computation: Any = F.ConcreteComputation.from_building_block(calls)
+    assert str(computation.node) == "(y -> (x -> x)(y))"
+    assert computation(3) == 3
+    assert str(F.to_call_dominant(calls)) == "(y -> y)"
+    assert str(program_of(calls).computation) == "(y -> (x -> x)(y))"
+    wrong = F.CompiledComputation(identity.proto, type_signature=tff.FunctionType(None, INT))
+    with pytest.raises(TffcError, match="this lambda is not well formed"):
+        F.ConcreteComputation.from_building_block(wrong)
+
+
+def test_structs_of_blocks_are_structs() -> None:
+    pair = F.Struct([("a", x), struct])
+    assert isinstance(pair, tff.structure.Struct)
+    assert (len(pair), list(pair), pair[1], pair.a) == (2, [x, struct], struct, x)
+    assert F.Struct([])
+    in_list, in_tuple = F.Struct([x], list), F.Struct([x], tuple)
+    assert in_list != in_tuple
+    assert hash(in_list) == hash(in_tuple)
+
+
+def test_contents_of_data_and_contexts_of_references() -> None:
+    content = any_pb2.Any(type_url="store", value=b"17")
+    assert F.Data(content, INT).content == content
+    assert str(F.Reference("x", INT, "loop")) == "x@loop"
+    assert F.Reference("x", INT, "loop") != x
 
 
 def test_names_that_are_taken_are_not_given() -> None:

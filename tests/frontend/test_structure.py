@@ -120,13 +120,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no names for a dictionary": (
         lambda: s.to_odict(s.Struct([(None, 1)])),
         ValueError,
-        "the elements of `<1>` cannot be put into a dictionary: not all have names [E161]\n"
+        "the elements of `<1>` cannot be put into a dictionary: they are unnamed [E161]\n"
         "  help: use to_odict_or_tuple",
     ),
     "some names": (
         lambda: s.to_odict_or_tuple(NESTED),
         ValueError,
-        "the elements of `<a=1,<b=2>>` cannot be put into a dictionary: not all have names [E161]",
+        "the elements of `<a=1,<b=2>>` cannot be put into a dictionary: there are named and "
+        "unnamed ones [E161]",
     ),
     "a list to change": (
         lambda: s.update_struct([1], a=2),

@@ -163,5 +163,20 @@ def test_placements_are_made_copied_and_kept() -> None:
     unchecked: Any = made
     with pytest.raises(AttributeError, match="cannot assign to field 'name'"):
         unchecked.name = "x"
-    with pytest.raises(TypeError, match="expected a placement"):
-        tff.FederatedType(np.int32, made)
+    assert str(tff.FederatedType(np.int32, made)) == "{int32}@TEST"
+    assert tff.FederatedType(np.int32, copy.deepcopy(made)) is tff.FederatedType(np.int32, made)
+    same = PlacementLiteral("C", "clients", True, "")
+    assert tff.FederatedType(np.int32, same).placement is tff.CLIENTS
+
+
+def test_other_placements_are_in_no_program() -> None:
+    at = tff.FederatedType(np.int32, PlacementLiteral("TEST", "test", False, "a test"))
+    node = tff.framework.Lambda("x", at, tff.framework.Reference("x", at))
+    for use in (
+        lambda: tff.federated_computation(lambda x: x, [at]),
+        lambda: tff.framework.ConcreteComputation.from_building_block(node),
+    ):
+        with pytest.raises(TypeError, match=r"cannot be of type `{int32}@TEST` \[E105\]"):
+            use()
+    with pytest.raises(ValueError, match=r"`{int32}@TEST` cannot be stored.*\[E105\]"):
+        tff.types.serialize_type(at)

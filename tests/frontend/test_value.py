@@ -107,7 +107,9 @@ def test_names_of_values() -> None:
 
     @fc(NAMED, Clients(NAMED), np.int32)
     def f(x: Any, y: Any, z: Any) -> Any:
-        seen.append((dir(x), dir(y), dir(z), str(x.a), repr(z), str(x.type_signature)))
+        seen.append(
+            (dir(x), dir(y), dir(z), str(x.a), repr(z) == repr(z.comp), str(x.type_signature))
+        )
         return x
 
     fields = ["a", "b", "comp", "type_signature"]
@@ -117,7 +119,7 @@ def test_names_of_values() -> None:
             fields,
             ["comp", "type_signature"],
             "f_arg[0][0]",
-            "<traced value f_arg[2] of type int32>",
+            True,
             "<a=int32,b=float32>",
         )
     ]

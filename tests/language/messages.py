@@ -94,7 +94,7 @@ def _fill_leaf(made: Any, node: ir.Node) -> None:
             made.intrinsic.uri = node.uri
         case ir.Data():
             made.data.content.type_url = node.type_url
-            made.data.content.value = node.content
+            made.data.content.value = node.value
             made.data.content.SetInParent()
         case ir.Compiled():
             getattr(made, node.kind).MergeFromString(node.payload)

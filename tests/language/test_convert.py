@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -15,6 +15,22 @@ from tffc.support.errors import LanguageTypeError, LanguageValueError
 
 INT, FLOAT = TensorType(np.int32), TensorType(np.float32)
 Point = namedtuple("Point", "x y")
+
+
+class Pair(NamedTuple):
+    a: np.int32
+    b: Point  # has no annotations
+
+
+class Named(NamedTuple):
+    a: np.int32
+    b: bool
+
+
+class Nested(NamedTuple):
+    inner: Named
+
+
 KINDS = (
     "bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, "
     "float64, complex64, complex128, str"
@@ -60,6 +76,8 @@ CONVERTED = [
     ({}, "<>", dict),
     (Point(np.int32, [np.float32]), "<x=int32,y=<float32>>", Point),
     (Point(np.int32, [1]), "int32[1]", None),
+    (Named, "<a=int32,b=bool>", Named),
+    (Nested, "<inner=<a=int32,b=bool>>", Nested),
     (Struct([("a", np.int32), (None, np.float32)]), "<a=int32,float32>", None),
 ]
 
@@ -105,6 +123,7 @@ def refusal(call: Any, *arguments: object) -> str:
         (np.int32, np.int64(3)),
         {"a": None},
         Point,
+        Pair,
         object,
     ],
     ids=str,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from tests.tff import names_page
 from tests.tff.wheel import needs_wheel, programs
+from tffc.tff import federated_language
 from tffc.tff.names import LIBRARIES
+
+FRAMEWORK = importlib.import_module("tffc.tff.federated_language.framework")
 
 
 @pytest.mark.tensorflow
@@ -17,6 +22,21 @@ def test_the_page_is_as_the_script_writes_it() -> None:
 def test_every_reason_is_for_a_recorded_name() -> None:
     assert set(names_page.reasons()) <= set(names_page.recorded_names())
     assert all(names_page.reasons().values())
+
+
+def test_the_names_of_today_are_there() -> None:
+    recorded = names_page.recorded_names()
+    assert {f"tff.{name}" for name in names_page.TODAY} <= set(recorded)
+    in_files = names_page.names_of_today()["federated_language.program"] | {*FRAMEWORK.IN_FILES}
+    for name in recorded:
+        module, *path = names_page.today(name).strip("`").split(".")
+        if module != "fl":
+            continue
+        if path[-1] in in_files:
+            continue
+        part: object = federated_language
+        for word in path:
+            part = FRAMEWORK if word == "framework" else getattr(part, word)
 
 
 @pytest.mark.tensorflow

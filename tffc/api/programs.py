@@ -102,7 +102,7 @@ def program_of(source: Source, fits: Fits = None) -> Program:
     if isinstance(source, Program):
         return source
     if isinstance(source, NodeBase):
-        return Program(source)
+        return Program(wire.opened(source))
     if isinstance(source, (str, os.PathLike)):
         return read_program(os.fspath(source), fits)
     from tffc.frontend.load import loaded_object

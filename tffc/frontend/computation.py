@@ -39,7 +39,7 @@ from tffc.language.nodes import Call, Compiled, Node, Reference
 from tffc.language.notation import formatted
 from tffc.language.notation.cell import notation_cell
 from tffc.language.traverse import walk
-from tffc.language.type_parts import without_containers
+from tffc.language.type_parts import check_placements, without_containers
 from tffc.language.types import FunctionType, StructType, Type, to_type
 from tffc.runtime.user_code.seeds import steady_trace
 from tffc.runtime.user_code.source import entry_point
@@ -54,8 +54,6 @@ from tffc.support.errors import (
 
 class Computation(Convertible):
     """A program: a function of at most one parameter, closed unless it was traced inside another.
-
-    `name` is that of the Python function that it was traced from; it is empty if there is none.
 
     Two computations are equal if their nodes are: they print and compute the same.  A computation
     that was read from a file may be anybody's, so `allow_effects` are the kinds of effects that it
@@ -81,7 +79,7 @@ class Computation(Convertible):
         if function is not None:
             self.__doc__ = getattr(function, "__doc__", None)
             self.__module__ = getattr(function, "__module__", self.__module__)
-        self.name = (function and function_name(function)) or ""
+        self._function_name = (function and function_name(function)) or ""
 
     @classmethod
     def from_node(cls, node: Node, allow_effects: frozenset[str] | None = None) -> Computation:
@@ -89,7 +87,8 @@ class Computation(Convertible):
         `allow_effects`.
 
         Raises:
-          LanguageTypeError: the node is not a function.
+          LanguageTypeError: the node is not a function, or its type has another placement than
+            those of programs.
         """
         if not isinstance(node.type, FunctionType):
             raise LanguageTypeError(
@@ -97,13 +96,20 @@ class Computation(Convertible):
                 f"a computation is a function, but this is of type `{node.type}`",
                 help=f"make it a function without parameters, of type `( -> {node.type})`",
             )
+        check_placements(node.type)
         return cls(node, node.type, allow_effects=allow_effects)
 
     @classmethod
     def from_building_block(cls, node: Node) -> Computation:
-        """Return the computation of a closed node that is a function; TFF's name for
-        `from_node`."""
-        return cls.from_node(node)
+        """Return the computation of a closed node that is a function; TFF's name for `from_node`.
+
+        Raises:
+          LanguageTypeError: the node is not a function.
+          WireError: a message in it is malformed.
+        """
+        from tffc.language import wire
+
+        return cls.from_node(wire.opened(node))
 
     @classmethod
     def with_type(cls, value: Computation, type_signature: FunctionType) -> Computation:
@@ -122,6 +128,11 @@ class Computation(Convertible):
         decorated = copy.copy(self)
         decorated._discount = discount
         return decorated
+
+    @property
+    def name(self) -> str:
+        """The name of the Python function that it was traced from; empty if there is none."""
+        return self._function_name
 
     @property
     def discount(self) -> Computation | None:
@@ -391,6 +402,7 @@ def _declared(source: object) -> Type:
             f"a parameter cannot be of type `{declared}`, which holds a type variable",
             help="leave the types out; the computation is then traced for each type it is used at",
         )
+    check_placements(declared)
     if any(isinstance(part, StructType) and "" in part.names for part in walk(declared)):
         raise LanguageTypeError(
             "E107",

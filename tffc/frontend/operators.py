@@ -21,6 +21,7 @@ from tffc.language.containers.struct import Struct
 from tffc.language.dtypes import DType
 from tffc.language.nodes import Call
 from tffc.language.traverse import contains
+from tffc.language.type_parts import check_placements
 from tffc.language.types import (
     CLIENTS,
     SERVER,
@@ -33,7 +34,7 @@ from tffc.language.types import (
     Type,
 )
 from tffc.runtime.user_code.source import entry_point
-from tffc.support.errors import LanguageTypeError
+from tffc.support.errors import LanguageTypeError, NotCallableError, StructureMismatchError
 
 
 @entry_point
@@ -96,6 +97,7 @@ def federated_eval(fn: object, placement: Placement) -> Value:
             help="tff.federated_map(f, x) applies a function to a federated value",
         )
     result = FederatedType(signature.result, placement)
+    check_placements(result)
     uri = f"federated_eval_at_{placement.uri}"
     return bind_call(context, uri, [signature], [function.comp], result)
 
@@ -113,6 +115,7 @@ def federated_value(value: object, placement: Placement) -> Value:
             help="values are moved with tff.federated_broadcast and with aggregations",
         )
     result = FederatedType(type, placement, all_equal=True)
+    check_placements(result)
     return bind_call(context, f"federated_value_at_{placement.uri}", [type], [operand.comp], result)
 
 
@@ -127,7 +130,7 @@ def federated_zip(value: object) -> Value:
         reason, help = "it is not a struct", None
         if isinstance(operand_type, StructType):
             reason, help = why_not_zipped(operand_type)
-        raise LanguageTypeError(
+        raise StructureMismatchError(
             "E471",
             "the value to zip must be a struct of federated values at one placement, but is of "
             f"type `{operand_type}`",
@@ -216,7 +219,7 @@ class FederatedTrace(FederatedContext):
         callee = convert(function, None, self)
         signature = callee.type_signature
         if not isinstance(signature, FunctionType):
-            raise LanguageTypeError(
+            raise NotCallableError(
                 "E413",
                 f"a value of type `{signature}` is not a function, so it cannot be called",
                 help="call a value whose type has an arrow; does a parameter here hide a "

@@ -206,7 +206,7 @@ class Value:
         return str(self.__node)
 
     def __repr__(self) -> str:
-        return f"<traced value {self.__node} of type {self.__type}>"
+        return repr(self.__node)
 
     def __elements(self, use: str) -> StructType:
         struct = element_struct(self.__type)

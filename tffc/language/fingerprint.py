@@ -67,7 +67,9 @@ def _canonical(section: Section) -> bytes:
     try:
         if section.kind == "tensorflow":
             return _canonical_tensorflow(read_tensorflow(section.payload))
-        return _canonical_xla(read_xla(section.payload))
+        if section.kind == "xla":
+            return _canonical_xla(read_xla(section.payload))
+        return section.payload
     except (WireError, GraphError):
         return section.payload
 

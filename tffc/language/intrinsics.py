@@ -62,12 +62,13 @@ def _signature(text: str) -> Type:
     return parse_type(text, variables=VARIABLES)
 
 
-VARIABLES = frozenset({"T", "U", "R", "V", "M", "Ks"})
+VARIABLES = frozenset({"T", "U", "R", "V", "M", "B", "Ks"})
 """The type variables of signatures; see `check_instance`."""
 
 AGGREGATE = "(<{T}@CLIENTS,U,(<U,T> -> U),(<U,U> -> U),(U -> R)> -> R@SERVER)"
 REDUCE = "({T}@CLIENTS -> T@SERVER)"
 SECURE_SUM = "(<{V}@CLIENTS,M> -> V@SERVER)"
+SECURE_SUM_BITWIDTH = "(<{V}@CLIENTS,B> -> V@SERVER)"
 SELECT = "(<{Ks}@CLIENTS,int32@SERVER,T@SERVER,(<T,int32> -> U)> -> {U*}@CLIENTS)"
 
 INTRINSICS = {
@@ -84,7 +85,7 @@ INTRINSICS = {
         Communication.SECURE_AGGREGATION: {
             "federated_secure_modular_sum": SECURE_SUM,
             "federated_secure_sum": SECURE_SUM,
-            "federated_secure_sum_bitwidth": SECURE_SUM,
+            "federated_secure_sum_bitwidth": SECURE_SUM_BITWIDTH,
         },
         Communication.BROADCAST: {
             "federated_broadcast": "(T@SERVER -> T@CLIENTS)",

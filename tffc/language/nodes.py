@@ -17,6 +17,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from tffc.language.array import Array
+from tffc.language.containers.struct import Elements
 from tffc.language.intrinsics import check_instance
 from tffc.language.notation.labels import SectionName, data_name, literal_text
 from tffc.language.notation.lines import compact, formatted
@@ -68,6 +69,23 @@ class NodeBase(Term):
 
 _set = object.__setattr__
 """Sets a field of a node that is being made."""
+
+FRAMEWORKS = ("tensorflow", "xla")
+"""The kinds of compiled sections."""
+
+UNOPENED = (
+    "block",
+    "call",
+    "data",
+    "intrinsic",
+    "lambda",
+    "literal",
+    "placement",
+    "reference",
+    "selection",
+    "struct",
+)
+"""The kinds of other nodes, as messages have them."""
 
 
 def _struct_type(source: Node) -> StructType:
@@ -152,7 +170,7 @@ class Selection(NodeBase):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
-class StructNode(NodeBase):
+class StructNode(Elements["Node"], NodeBase):
     """Values side by side, each with or without a name."""
 
     _subtrees = ("values",)
@@ -197,9 +215,14 @@ class StructNode(NodeBase):
         _set(struct, "type", type)
         return struct
 
-    def items(self) -> Iterator[tuple[str | None, Node]]:
-        """Yield the (name, value) pairs."""
-        return zip(self.names, self.values, strict=True)
+    def _parts(self) -> tuple[tuple[str | None, ...], tuple[Node, ...]]:
+        return self.names, self.values
+
+    def __bool__(self) -> bool:
+        return True
+
+    def hashed_label(self) -> Hashable:
+        return self.names
 
     def children(self) -> tuple[Node, ...]:
         return self.values
@@ -355,11 +378,11 @@ class Data(NodeBase):
     kept as its type URL and bytes."""
 
     type_url: str
-    content: bytes
+    value: bytes
     type: Type
 
     def pieces(self, section_name: SectionName) -> list[Any]:
-        return [f"data#{data_name(self.type_url, self.content)}"]
+        return [f"data#{data_name(self.type_url, self.value)}"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -367,7 +390,8 @@ class Compiled(NodeBase):
     """A section of another framework: its serialized `TensorFlow` or `Xla` message.
 
     `kind` is "tensorflow" or "xla".  `name` overrides the printed name, which is otherwise the
-    fingerprint of the section's content.
+    fingerprint of the section's content.  TFF's users also make one of the message of any other
+    node, whose kind that is then: `wire.opened` puts the node in its place.
     """
 
     kind: str
@@ -376,7 +400,7 @@ class Compiled(NodeBase):
     name: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in ("tensorflow", "xla"):
+        if self.kind not in (*FRAMEWORKS, *UNOPENED):
             raise LanguageValueError("E126", f"unknown kind of compiled section {self.kind!r}")
 
     def pieces(self, section_name: SectionName) -> list[Any]:

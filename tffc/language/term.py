@@ -33,6 +33,10 @@ class Term:
         compared."""
         return _label(type(self), self._subtrees)(self)
 
+    def hashed_label(self) -> Hashable:
+        """Return the part of the label that the hash depends on."""
+        return self.own_label()
+
     def rebuilt(self, children: tuple[Any, ...]) -> Term:
         """Return the term with these subtrees, of which there are as many as before."""
         raise AssertionError(f"{type(self).__name__} has no subtrees")
@@ -99,7 +103,7 @@ def _equal(first: Term, second: Term) -> bool:
 
 def set_hash(term: Term, children: tuple[Any, ...]) -> None:
     """Hash a term whose children are hashed already."""
-    content = (type(term).__name__, term.own_label(), tuple(map(hash, children)))
+    content = (type(term).__name__, term.hashed_label(), tuple(map(hash, children)))
     object.__setattr__(term, "_hash", hash(content))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tffc.language.size import GROWTH, max_size, size_text, tree_size
 from tffc.language.traverse import rewrite, walk
-from tffc.language.types import CLIENTS, FederatedType, StructType, Type, at_clients
-from tffc.support.errors import LanguageValueError
+from tffc.language.types import CLIENTS, PLACEMENTS, FederatedType, StructType, Type, at_clients
+from tffc.support.errors import LanguageTypeError, LanguageValueError
 
 
 def distinct_leaves(root: Type) -> list[Type]:
@@ -54,6 +54,21 @@ def check_parts(root: Type) -> None:
             f"{max_size()} that are looked at",
             help=GROWTH,
         )
+
+
+def check_placements(root: Type) -> None:
+    """Check that all placements in a type are those of programs.
+
+    Raises:
+      LanguageTypeError: there is another one.
+    """
+    for part in walk(root) if root.has_placement else ():
+        if isinstance(part, FederatedType) and part.placement not in PLACEMENTS:
+            raise LanguageTypeError(
+                "E105",
+                f"a value of a program cannot be of type `{part}`",
+                help="programs have values at tff.SERVER and at tff.CLIENTS",
+            )
 
 
 def without_containers(root: Type) -> Type:

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from tffc.language.containers.named import (
+    annotated_fields,
     class_of,
     field_names,
     is_dataclass,
@@ -289,7 +290,10 @@ class FunctionType(Type):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class FederatedType(Type):
-    """Values with one constituent at each participant of a placement."""
+    """Values with one constituent at each participant of a placement.
+
+    Values of programs are at `CLIENTS` or `SERVER`; see `check_placements`.
+    """
 
     _subtrees = ("member",)
     _flag = "has_placement"
@@ -299,7 +303,7 @@ class FederatedType(Type):
 
     def __init__(self, member: Any, placement: Any, all_equal: bool | None = None) -> None:
         member = to_type(member)
-        if placement is not CLIENTS and placement is not SERVER:
+        if not isinstance(placement, Placement):
             raise LanguageTypeError(
                 "E105",
                 f"expected a placement, found {placement!r}",
@@ -314,7 +318,8 @@ class FederatedType(Type):
                 help=_instead_of_member(banned),
             )
         object.__setattr__(self, "member", member)
-        object.__setattr__(self, "placement", placement)
+        same = (known for known in PLACEMENTS if known == placement)
+        object.__setattr__(self, "placement", next(same, placement))
         all_equal = placement.default_all_equal if all_equal is None else bool(all_equal)
         object.__setattr__(self, "all_equal", all_equal)
 
@@ -330,7 +335,7 @@ class FederatedType(Type):
         return ["{", self.member, f"}}@{self.placement}"]
 
     def pairs_with(self, source: Type) -> list[tuple[Type, Type, str]] | None:
-        if not isinstance(source, FederatedType) or self.placement is not source.placement:
+        if not isinstance(source, FederatedType) or self.placement != source.placement:
             return None
         if self.all_equal and not source.all_equal:
             return None
@@ -442,7 +447,8 @@ def _converted(source: Any, around: set[int]) -> Task[Type]:
         pair = cast("tuple[Any, ...]", source)
         if len(pair) == 2 and is_dtype_like(pair[0]) and is_shape_like(pair[1]):
             return TensorType(*pair)
-    if not (isinstance(source, (list, tuple, Struct)) or is_named_container(source)):
+    is_class = isinstance(source, type) and bool(annotated_fields(source))
+    if not (is_class or isinstance(source, (list, tuple, Struct)) or is_named_container(source)):
         raise LanguageTypeError(
             "E110",
             f"the class {source.__name__!r} is not a type, nor can it be read as one"
@@ -455,8 +461,8 @@ def _converted(source: Any, around: set[int]) -> Task[Type]:
         )
     pairs = yield _elements(source, around)
     names, types = tuple(name for name, _ in pairs), tuple(type for _, type in pairs)
-    is_plain = isinstance(source, Struct) or lists_names(source)
-    container = None if is_plain else kind
+    is_plain = isinstance(source, Struct) or (not is_class and lists_names(source))
+    container = None if is_plain else cast("type[Any]", source) if is_class else kind
     return Interning.interned(StructWithPythonType.with_container(names, types, container))
 
 
@@ -488,6 +494,8 @@ def _elements(source: Any, around: set[int]) -> Task[list[tuple[str | None, Type
 def _named_elements(source: Any) -> list[tuple[str | None, Any]]:
     """Return the (name or None, what stands for the type) pairs of a struct type written in
     Python."""
+    if fields := annotated_fields(source):
+        return list(fields)
     if is_named_container(source):
         return list(named_items(source))
     if isinstance(source, Struct):

@@ -189,12 +189,20 @@ class ComputationReturnedNoneError(LanguageValueError):
     """The function of a computation returned None."""
 
 
+class NotCallableError(LanguageTypeError, SyntaxError):
+    """A value of a program is called and is no function; TFF has SyntaxError for it."""
+
+    @property
+    def msg(self) -> str:  # type: ignore[override]  # Python shows it in place of `str`
+        return str(self)
+
+
 class UnsupportedError(LanguageTypeError, NotImplementedError):
     """A Python object that cannot be converted to a value or an element type of the language."""
 
 
 class StructureMismatchError(LanguageTypeError, ValueError):
-    """Structures do not have their leaves in the same places, as they must."""
+    """A structure, or one beside another, does not have its leaves where it must."""
 
 
 class WrongCountError(LanguageValueError, IndexError):

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn, TypeAlias, cast
 
+from google.protobuf import any_pb2
 from google.protobuf.message import Message
 
 from tffc.frontend.hints import described
@@ -19,6 +20,7 @@ from tffc.frontend.type_analysis import check_is_type
 from tffc.graphs.proto.computation import Computation
 from tffc.language import nodes, wire
 from tffc.language.array import to_array
+from tffc.language.containers import struct as containers
 from tffc.language.notation.structural_text import structural
 from tffc.language.traverse import walk
 from tffc.language.types import TensorType, Type, to_type
@@ -91,7 +93,7 @@ def _reference(name: object, type_spec: object, context: object = None) -> nodes
             f"a reference is of a name, not of {described(name)}",
             help="give the name as a string",
         )
-    return nodes.Reference(name, to_type(type_spec))
+    return nodes.Reference(name, to_type(type_spec), None if context is None else str(context))
 
 
 @entry_point
@@ -152,11 +154,12 @@ def _literal(value: object, type_signature: TensorType) -> nodes.Literal:
 def _compiled(
     proto: Message, name: str | None = None, type_signature: Type | None = None
 ) -> nodes.Node:
-    """Return the section in a message; a message of another kind is what it means."""
+    """Return the section in a message; a message of another kind stays unopened."""
     node = _from_message(proto)
-    if not isinstance(node, nodes.Compiled):
-        return node
-    return nodes.Compiled(node.kind, node.payload, type_signature or node.type, name)
+    kind = proto.WhichOneof("computation")
+    assert kind is not None
+    payload = getattr(proto, kind).SerializeToString(deterministic=True)
+    return nodes.Compiled(kind, payload, type_signature or node.type, name)
 
 
 @entry_point
@@ -171,7 +174,10 @@ def _no_block(*_: object, **__: object) -> NoReturn:
 Block = _kind("Block", nodes.Block, _block, "Bindings, and a result that uses them.")
 Call = _kind("Call", nodes.Call, entry_point(nodes.Call), "A function applied to its argument.")
 CompiledComputation = _kind(
-    "CompiledComputation", nodes.Compiled, _compiled, "A section of TensorFlow or XLA."
+    "CompiledComputation",
+    nodes.Compiled,
+    _compiled,
+    "A section of TensorFlow or XLA, or a message that is opened when the program is used.",
 )
 ComputationBuildingBlock = _kind(
     "ComputationBuildingBlock", nodes.NodeBase, _no_block, "Any node of a program."
@@ -186,6 +192,9 @@ Placement = _kind(
 Reference = _kind("Reference", nodes.Reference, _reference, "What a name is bound to.")
 Selection = _kind("Selection", nodes.Selection, _selection, "An element of a struct.")
 Struct = _kind("Struct", nodes.StructNode, _struct, "Values side by side, named or not.")
+
+
+containers.Struct.register(nodes.StructNode)  # as the types of structs are structs of types
 
 
 class UnexpectedBlockError(LanguageTypeError):
@@ -249,7 +258,7 @@ def _transformed(
 @entry_point
 def to_call_dominant(comp: nodes.Node) -> nodes.Node:
     """Return a program as one flat block of calls; see the pass `call-dominant`."""
-    return call_dominant(comp)
+    return call_dominant(wire.opened(comp))
 
 
 @entry_point
@@ -276,8 +285,9 @@ def replace_intrinsics_with_bodies(comp: nodes.Node) -> tuple[nodes.Node, bool]:
 
     tffc runs all other operators itself; see the pass `desugar-means`.
     """
-    desugared = desugar_means(checked(comp))
-    return desugared, desugared is not comp
+    opened = wire.opened(checked(comp))
+    desugared = desugar_means(opened)
+    return desugared, desugared is not opened
 
 
 def _message(node: nodes.Node) -> Message:
@@ -301,6 +311,10 @@ def _operator(node: nodes.Intrinsic) -> IntrinsicDef:
     return definition
 
 
+def _any_message(node: nodes.Data) -> Message:
+    return any_pb2.Any(type_url=node.type_url, value=node.value)
+
+
 TFF_NAMES: dict[type, dict[str, Any]] = {
     nodes.NodeBase: {
         "proto": property(_message),
@@ -308,6 +322,7 @@ TFF_NAMES: dict[type, dict[str, Any]] = {
         "structural_representation": structural,
         "type_signature": property(operator.attrgetter("type")),
     },
+    nodes.Data: {"content": property(_any_message)},
     nodes.Selection: {"as_index": _position},
     nodes.Intrinsic: {"intrinsic_def": _operator},
 }

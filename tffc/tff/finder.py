@@ -7,11 +7,12 @@ Others are parts of the core without a replacement, and are refused.
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import os
 import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec, PathFinder
+from collections.abc import Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +30,19 @@ from tffc.tff.package import Package
 from tffc.tff.stand_in import ALL, Creator, Homes, Mirror, StandIn
 
 PYTHON = f"{TENSORFLOW_FEDERATED.name}.python"
+
+
+class SharingLoader(SourceFileLoader):
+    """Loads a module of a package's own files, and puts names of tffc in place of its own."""
+
+    def __init__(self, name: str, path: str, homes: Mapping[str, str]) -> None:
+        super().__init__(name, path)
+        self._homes = homes
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        for name, home in self._homes.items():
+            setattr(module, name, getattr(importlib.import_module(home), name))
 
 
 class PackageFinder(importlib.abc.MetaPathFinder):
@@ -79,7 +93,10 @@ class PackageFinder(importlib.abc.MetaPathFinder):
     def _own_file(self, name: str) -> ModuleSpec | None:
         """Return the spec of a module in the package's files, or None if they do not have it."""
         folder = os.path.join(self._folder(name), *name.split(".")[1:-1])
-        return PathFinder.find_spec(name, [folder])
+        spec = PathFinder.find_spec(name, [folder])
+        if spec is not None and name in self.package.shared:
+            spec.loader = SharingLoader(name, spec.origin or "", self.package.shared[name])
+        return spec
 
     def _version(self) -> str:
         """Return what the package says is its version."""

@@ -49,7 +49,7 @@ STAND_INS: dict[str, tuple[str, ...]] = {
     f"{_LANGUAGE}.compiler.intrinsic_defs": ("tffc.tff.intrinsic_defs",),
     f"{_LANGUAGE}.compiler.tree_analysis": (f"{_OWN}.analysis",),
     f"{_LANGUAGE}.computation.computation_analysis": (f"{_OWN}.analysis",),
-    f"{_LANGUAGE}.computation.computation_base": (_COMPUTATION,),
+    f"{_LANGUAGE}.computation.computation_base": (f"{_OWN}.computation_base",),
     f"{_LANGUAGE}.computation.computation_impl": (f"{_OWN}.computations",),
     f"{_LANGUAGE}.computation.polymorphic_computation": (f"{_OWN}.computations",),
     f"{_LANGUAGE}.context_stack.context": (_EXECUTION, "tffc.support.errors"),
@@ -83,6 +83,13 @@ STAND_INS: dict[str, tuple[str, ...]] = {
 }
 """Modules of the language that tffc replaces, and the modules of tffc that have their names."""
 
+SHARED = {
+    f"{_LANGUAGE}.computation.computation_wrapper": {
+        "ComputationReturnedNoneError": "tffc.support.errors"
+    }
+}
+"""Names in such modules that tffc has, so that there is one class of a name."""
+
 FEDERATED_LANGUAGE = Package(
     name=_LANGUAGE,
     mirrored="tffc.tff.federated_language",
@@ -90,5 +97,6 @@ FEDERATED_LANGUAGE = Package(
     own_files=OWN_FILES,
     mirrors=MIRRORS,
     stand_ins=STAND_INS,
+    shared=SHARED,
 )
 """The language: its core in tffc, `program` from its own files."""

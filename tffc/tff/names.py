@@ -130,5 +130,6 @@ TENSORFLOW_FEDERATED = Package(
     own_files=OWN_FILES,
     mirrors=MIRRORS,
     stand_ins=STAND_INS,
+    shared={},
 )
 """TFF: the core in tffc, the libraries from its own files."""

@@ -15,6 +15,7 @@ class Package:
     own_files  further modules whose files run unchanged
     mirrors    modules that have the public names of one module of tffc
     stand_ins  modules that have the names of modules of tffc
+    shared     names in modules of its files that are tffc's, and the modules of tffc that have them
     """
 
     name: str
@@ -23,6 +24,7 @@ class Package:
     own_files: frozenset[str]
     mirrors: Mapping[str, str]
     stand_ins: Mapping[str, Sequence[str]]
+    shared: Mapping[str, Mapping[str, str]]
 
     def packages(self) -> frozenset[str]:
         """Return the packages that contain the modules of the tables."""

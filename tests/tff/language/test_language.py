@@ -11,9 +11,11 @@ import sys
 from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
+from google.protobuf import any_pb2
 
 import tffc
 from tests.refusals import refusal
@@ -54,6 +56,25 @@ def test_messages_of_the_package() -> None:
         assert computation([1, 2, 3]) == 6
         assert computation.to_proto() == message
         assert isinstance(computation, framework.ConcreteComputation)
+
+
+def test_messages_take_the_any_of_protobuf() -> None:
+    content = any_pb2.Any(type_url="store", value=b"17")
+    type: Any = messages.Type(tensor=messages.TensorType(dtype=messages.DataType.Value("DT_INT32")))
+    message = messages.Computation(type=type, data=messages.Data(content=content))
+    node = framework.ComputationBuildingBlock.from_proto(message)
+    assert (node.content, str(node.type)) == (content, "int32")
+
+
+def test_the_class_of_computations() -> None:
+    kind = federated_language.Computation
+    assert kind is framework.Computation
+    identity = tffc.federated_computation(lambda x: x, np.int32)
+    assert isinstance(identity, kind)
+    assert not isinstance(tffc.federated_computation(lambda x: x), kind)
+    assert mock.create_autospec(kind)(1, 2) is not None  # the tests of programs do so
+    with pytest.raises(TypeError, match="abstract"):
+        kind()  # type: ignore[abstract]
 
 
 def test_messages_of_types() -> None:

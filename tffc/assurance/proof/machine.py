@@ -87,7 +87,7 @@ class Machine:
             case Compiled() | Intrinsic():
                 return node
             case Data():
-                whole = self.terms.value(("data block", node.type_url, node.content))
+                whole = self.terms.value(("data block", node.type_url, node.value))
                 kinds = range(len(leaves_of(node.type)))
                 parts = (self.terms.value(("part", i), (whole,)) for i in kinds)
                 return from_leaves(node.type, parts)

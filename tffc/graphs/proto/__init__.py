@@ -1,9 +1,10 @@
 """Protobuf messages: TensorFlow's graphs and examples, without TensorFlow.
 
-The classes are made when this package is imported, from the descriptors committed beside it, in a
-descriptor pool of their own.  So they run with every protobuf release that tffc allows and stand
-beside TensorFlow's and TensorFlow Federated's own messages in one process.  The encoding is the
-same, the classes are not: hand a message over to TensorFlow as bytes.
+The classes are made when this package is imported, from the descriptors committed beside it, in
+packages of their own.  So they run with every protobuf release that tffc allows and stand beside
+TensorFlow's and TensorFlow Federated's own messages in one process.  The encoding is the same, the
+classes are not: hand a message over to TensorFlow as bytes.  They are in protobuf's default pool,
+so that users can put an `Any` in them.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.internal import enum_type_wrapper
 
 DESCRIPTORS = pathlib.Path(__file__).with_name("descriptors.binpb")
 
 
 def _load_pool() -> descriptor_pool.DescriptorPool:
-    pool = descriptor_pool.DescriptorPool()
+    pool = descriptor_pool.Default()
     for file in descriptor_pb2.FileDescriptorSet.FromString(DESCRIPTORS.read_bytes()).file:
-        pool.AddSerializedFile(file.SerializeToString())
+        if file.name != any_pb2.DESCRIPTOR.name:
+            pool.AddSerializedFile(file.SerializeToString())
     return pool
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -55,6 +56,20 @@ def is_named_class(source: object) -> bool:
     kind = cast("type[Any]", source)
     is_namedtuple = tuple in kind.__mro__ and hasattr(kind, "_fields")
     return is_namedtuple or hasattr(kind, "__attrs_attrs__") or is_dataclass(kind)
+
+
+def annotated_fields(source: object) -> list[tuple[str, Any]] | None:
+    """Return the fields of a class of named tuples with what annotates them; None for a class
+    without annotations, and for other objects."""
+    if not is_named_class(source) or not hasattr(source, "_fields"):
+        return None
+    kind = cast("type[Any]", source)
+    try:
+        annotations = typing.get_type_hints(kind)
+    except (AttributeError, NameError, TypeError):
+        return None
+    names = field_names(kind)
+    return [(name, annotations[name]) for name in names] if {*names} <= {*annotations} else None
 
 
 def is_named_container(source: Any) -> bool:

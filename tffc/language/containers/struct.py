@@ -185,11 +185,13 @@ def opened(struct: Any, *, recursive: bool, named_only: bool) -> Any:
                 values[index] = yield unwrapped(inner)
         if None not in names and (names or named_only):
             return collections.OrderedDict(zip(names, values, strict=True))
-        if named_only or any(name is not None for name in names):
+        is_mixed = any(name is not None for name in names)
+        if named_only or is_mixed:
             raise LanguageValueError(
                 "E161",
-                f"the elements of `{part}` cannot be put into a dictionary: not all have names",
-                help=None if any(names) else "use to_odict_or_tuple",
+                f"the elements of `{part}` cannot be put into a dictionary: "
+                + ("there are named and unnamed ones" if is_mixed else "they are unnamed"),
+                help=None if is_mixed else "use to_odict_or_tuple",
             )
         return tuple(values)
 

@@ -79,7 +79,7 @@ PIECES: dict[str, Callable[[Any], list[Any]]] = {
     ],
     "Block": _block,
     "Intrinsic": lambda node: _call(node, node.uri, node.type),
-    "Data": lambda node: _call(node, node.content, node.type),
+    "Data": lambda node: _call(node, node.value, node.type),
     "Compiled": lambda node: [f"CompiledComputation({section_label(node)!r}, {node.type!r})"],
     "PlacementNode": lambda node: [f"Placement({node.uri!r})"],
     "Literal": lambda node: [f"Literal({_constant(node.array)}, {node.type!r})"],

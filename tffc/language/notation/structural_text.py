@@ -79,7 +79,7 @@ def _draw(node: Node, parts: list[Canvas], section_name: SectionName) -> Canvas:
         case Intrinsic():
             return Canvas(printable(node.uri))
         case Data():
-            return Canvas(f"Data({data_name(node.type_url, node.content)})")
+            return Canvas(f"Data({data_name(node.type_url, node.value)})")
         case Compiled():
             return Canvas(f"Compiled({section_name(node)})")
         case PlacementNode():

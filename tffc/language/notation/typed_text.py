@@ -182,7 +182,7 @@ class _Printer:
         suffix -2."""
         if node not in self._table:
             if isinstance(node, Data):
-                prefix, name = "data#", data_name(node.type_url, node.content)
+                prefix, name = "data#", data_name(node.type_url, node.value)
             else:
                 prefix, name = "comp#", section_name(node)
             key, count = prefix + quoted_key(name), 1
@@ -200,7 +200,7 @@ class _Printer:
                 parts.append(Mark.BREAK)
             parts.extend((f"{key}: ", node.type))
             if isinstance(node, Data):
-                parts.append(f" {json.dumps(node.type_url)} 0x{node.content.hex()}")
+                parts.append(f" {json.dumps(node.type_url)} 0x{node.value.hex()}")
             else:
                 name = "" if node.name is None else f" {json.dumps(node.name)}"
                 parts.append(f" {node.kind} sha256:{digest(node.payload)}{name}")

@@ -10,6 +10,7 @@ Messages may be nested deeper than the 100 levels that protobuf's own parsers ac
 """
 
 from tffc.language.wire.programs import from_bytes as from_bytes
+from tffc.language.wire.programs import opened as opened
 from tffc.language.wire.programs import to_bytes as to_bytes
 from tffc.language.wire.sections import SectionBinding as SectionBinding
 from tffc.language.wire.sections import SequenceBinding as SequenceBinding

@@ -11,6 +11,7 @@ from tffc.graphs.proto.messages import Contents, message_content, named, only, r
 from tffc.language.array import Array, to_array
 from tffc.language.growth import growth_notes
 from tffc.language.nodes import (
+    UNOPENED,
     Binding,
     Block,
     Call,
@@ -26,7 +27,7 @@ from tffc.language.nodes import (
     StructNode,
 )
 from tffc.language.size import GROWTH, TYPE_BYTES, max_size, size_text, tree_size
-from tffc.language.traverse import postorder
+from tffc.language.traverse import postorder, rewrite
 from tffc.language.type_base import mismatch
 from tffc.language.types import FunctionType, StructType, TensorType, Type
 from tffc.language.wire.arrays import ARRAY, array_fields, read_array
@@ -191,6 +192,20 @@ def to_bytes(node: Node, *, leaves: bool = True) -> bytes:
     return joined(known[id(node)])
 
 
+def opened(root: Node) -> Node:
+    """Return a program with the nodes themselves in place of their unopened messages.
+
+    Raises:
+      WireError: a message is malformed, or of another type than its node.
+    """
+
+    def rule(node: Node) -> Node | None:
+        is_unopened = isinstance(node, Compiled) and node.kind in UNOPENED
+        return from_bytes(to_bytes(node)) if is_unopened else None
+
+    return rewrite(root, rule)
+
+
 def _type_contents(root: Node, nodes: Iterable[Node]) -> Contents:
     """Return the contents of the messages of all types in a program, whose nodes are given.
 
@@ -248,7 +263,7 @@ def _fields(node: Node) -> dict[str, Any] | bytes:
         case Intrinsic() | PlacementNode():
             return {"uri": node.uri}
         case Data():
-            return {"content": {"type_url": node.type_url, "value": node.content}}
+            return {"content": {"type_url": node.type_url, "value": node.value}}
         case Compiled():
             return node.payload
         case Literal():

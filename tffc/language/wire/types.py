@@ -133,7 +133,8 @@ def type_content(node: Type, known: Contents) -> bytes | Content:
     """Return the content of a type's message; `known` has those of the types in it.
 
     Raises:
-      UnstorableError: the type is abstract, or has a size that no message can hold.
+      UnstorableError: the type is abstract, at a placement that programs do not have, or has a
+        size that no message can hold.
     """
     content = message_content(TYPE, {_kind(node): _fields(node)}, known)
     if isinstance(content, Content):
@@ -156,6 +157,12 @@ def _fields(node: Type) -> dict[str, Any]:
         case FunctionType():
             return {"parameter": node.parameter, "result": node.result}
         case FederatedType():
+            if node.placement not in PLACEMENTS:
+                raise UnstorableError(
+                    "E105",
+                    f"the type `{node}` cannot be stored: programs have no such placement",
+                    help="use tff.SERVER or tff.CLIENTS",
+                )
             placement = {"value": {"uri": node.placement.uri}}
             return {"placement": placement, "all_equal": node.all_equal, "member": node.member}
         case PlacementType():
@@ -185,7 +192,7 @@ def type_to_bytes(node: Type) -> bytes:
     """Return the serialized Type message.  Python containers are not part of it.
 
     Raises:
-      WireError: the type is abstract.
+      WireError: the type is abstract, or at a placement that programs do not have.
     """
     known: Contents = {}
     for part in postorder(node):

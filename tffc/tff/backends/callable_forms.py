@@ -16,6 +16,7 @@ from tffc.backends.forms.form import Form, signature, struct, struct_of
 from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.frontend.computation import Computation
 from tffc.frontend.type_queries import TypedObject
+from tffc.language import wire
 from tffc.language.nodes import Node
 from tffc.language.traverse import contains
 from tffc.language.types import (
@@ -312,7 +313,7 @@ def _node(comp: object) -> Node:
     if isinstance(comp, Computation):
         return comp.to_building_block()
     if isinstance(comp, Node):
-        return comp
+        return wire.opened(comp)
     raise LanguageTypeError(
         "E417",
         f"expected a computation, found {comp!r}",

@@ -14,6 +14,7 @@ from tffc.tff.federated_language.array import is_compatible_dtype as array_is_co
 from tffc.tff.federated_language.array import is_compatible_shape as array_is_compatible_shape
 from tffc.tff.federated_language.array import to_proto as array_to_proto
 from tffc.tff.federated_language.array import to_proto_content as array_to_proto_content
+from tffc.tff.federated_language.computation_base import Computation as Computation
 from tffc.tff.federated_language.dtypes import can_cast as can_cast_dtype
 from tffc.tff.federated_language.dtypes import from_proto as dtype_from_proto
 from tffc.tff.federated_language.dtypes import infer_dtype as infer_dtype
@@ -30,9 +31,10 @@ from tffc.tff.federated_language.shapes import is_shape_scalar as array_shape_is
 from tffc.tff.federated_language.shapes import num_elements_in_shape as num_elements_in_array_shape
 from tffc.tff.federated_language.shapes import to_proto as array_shape_to_proto
 
-__all__ = [  # those that tffc itself has under other names or not at all
+__all__ = [  # those that tffc itself has under other names, in another form or not at all
     "Array",
     "ArrayShape",
+    "Computation",
     "Serializable",
     "array_from_proto",
     "array_from_proto_content",
@@ -57,7 +59,6 @@ NAMES = frozenset(
     {
         "AbstractType",
         "CLIENTS",
-        "Computation",
         "FederatedType",
         "FunctionType",
         "PlacementType",

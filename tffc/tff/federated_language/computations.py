@@ -15,11 +15,12 @@ from tffc.frontend import computation
 from tffc.frontend import context as contexts
 from tffc.frontend.computation import Computation
 from tffc.frontend.execution import ContextStack
-from tffc.frontend.type_queries import deserialize_type
 from tffc.language.containers.struct import Struct
 from tffc.language.nodes import Node
-from tffc.language.types import FunctionType, StructType, Type
+from tffc.language.types import FunctionType, StructType, Type, to_type
 from tffc.runtime.user_code.source import entry_point
+from tffc.support.errors import LanguageTypeError
+from tffc.tff.federated_language.type_messages import read_type
 
 
 class _Standing(abc.ABCMeta):
@@ -41,7 +42,12 @@ class ConcreteComputation(Computation, metaclass=_Standing):
         context_stack: ContextStack,
         annotated_type: FunctionType | None = None,
     ) -> None:
-        type_signature: Any = deserialize_type(computation_proto.type)
+        type_signature = read_type(computation_proto.type)
+        if not isinstance(type_signature, FunctionType):
+            raise LanguageTypeError(
+                "E413",
+                f"a computation is a function, but this is of type `{type_signature}`",
+            )
         if annotated_type is not None:
             type_signature.check_assignable_from(annotated_type)
             type_signature = annotated_type
@@ -66,7 +72,7 @@ class ConcreteComputation(Computation, metaclass=_Standing):
     @classmethod
     def from_building_block(cls, node: Node) -> Computation:
         """Return the computation of a closed node that is a function."""
-        return Computation.from_node(node)
+        return Computation.from_building_block(node)
 
     def invoke(self, argument: object) -> Any:
         """Call the computation with its one argument, or None, in the current context."""
@@ -98,13 +104,26 @@ class FactoryComputation(computation.PolymorphicComputation, metaclass=_Standing
             [inspect.Parameter("arg", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
         )
         super().__init__(concrete_function_factory, signature, concrete_function_factory)
+        self._factory = concrete_function_factory
         self._infer_type = infer_type_fn
+        self._concrete: dict[tuple[Type, bool | None], Computation] = {}
+
+    @entry_point
+    def fn_for_argument_type(self, arg_type: object, unpack: bool | None = None) -> Computation:
+        """Return the computation for arguments of a type, which the factory makes once.
+
+        It gets `unpack` as it is.
+        """
+        key = (to_type(arg_type), unpack)
+        if key not in self._concrete:
+            self._concrete[key] = self._factory(*key)
+        return self._concrete[key]
 
     @entry_point
     def __call__(self, /, *args: object, **kwargs: object) -> Any:
         arguments = Struct([*((None, arg) for arg in args), *kwargs.items()])
         types = [(name, self._infer_type(value)) for name, value in arguments.items()]
-        return self.specialize(StructType(types), splat=True)(arguments)
+        return self.fn_for_argument_type(StructType(types), unpack=True)(arguments)
 
 
 PolymorphicComputation = FactoryComputation

@@ -72,6 +72,7 @@ from tffc.tff.federated_language.analysis import is_called_aggregation as is_cal
 from tffc.tff.federated_language.analysis import is_identity_function as is_identity_function
 from tffc.tff.federated_language.analysis import visit_postorder as visit_postorder
 from tffc.tff.federated_language.analysis import visit_preorder as visit_preorder
+from tffc.tff.federated_language.computation_base import Computation as Computation
 from tffc.tff.federated_language.computations import ConcreteComputation as ConcreteComputation
 from tffc.tff.federated_language.computations import (
     PolymorphicComputation as PolymorphicComputation,
@@ -144,6 +145,7 @@ from tffc.tff.type_instances import check_concrete_instance_of as check_concrete
 
 __all__ = [
     "AggregationKind",
+    "Computation",
     "ComputationReturnedNoneError",
     "ConcreteComputation",
     "ContextError",

@@ -33,13 +33,7 @@ class NoTypeError(LanguageValueError, NotImplementedError):
 
 
 def _check(message: Any, kind: str | None) -> None:
-    """Check that a message `Type` holds a type, of a kind if one is wanted.
-
-    Raises:
-      LanguageTypeError: it is no message.
-      LanguageValueError: it holds another kind of type.
-      NoTypeError: it holds none.
-    """
+    """Check that a message `Type` holds a type, of a kind if one is wanted; see `read_type`."""
     if not isinstance(message, Message):
         raise LanguageTypeError(
             "E198",
@@ -55,11 +49,22 @@ def _check(message: Any, kind: str | None) -> None:
         )
 
 
+def read_type(message: Any, kind: str | None = None) -> Type:
+    """Return the type in a message `Type`, of a kind if one is wanted.
+
+    Raises:
+      LanguageTypeError: it is no message.
+      LanguageValueError: it holds another kind of type.
+      NoTypeError: it holds none.
+    """
+    _check(message, kind)
+    return deserialize_type(message)
+
+
 def _reader(kind: str | None) -> Any:
     @entry_point
     def read(type_pb: Any) -> Type:
-        _check(type_pb, kind)
-        return deserialize_type(type_pb)
+        return read_type(type_pb, kind)
 
     read.__doc__ = "Return the type in a message `Type`."
     return staticmethod(read)

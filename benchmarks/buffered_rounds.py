@@ -20,7 +20,9 @@ UPDATES = 400
 WAYS = {
     "whole rounds of 10": {"clients_per_round": 10},
     "whole rounds of 5": {"clients_per_round": 5},
+    "buffer of 5, 7 in flight": {"buffer": 5, "in_flight": 7},
     "buffer of 5, 10 in flight": {"buffer": 5, "in_flight": 10},
+    "buffer of 10, 12 in flight": {"buffer": 10, "in_flight": 12},
     "buffer of 10, 15 in flight": {"buffer": 10, "in_flight": 15},
 }
 

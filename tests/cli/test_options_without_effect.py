@@ -262,7 +262,10 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
             f"{RUN} --max-age 2": "'--max-age' has no effect: rounds are not buffered: add "
             "--buffer K",
         },
-        "delays": ALWAYS,
+        "delays": {
+            f"{RUN} --buffer 2 --in-flight 2 --engine ray --delays constant:1": "'--delays' has no "
+            "effect: the engine ray runs buffered rounds in real time, without a model of delays",
+        },
         "least_clients": {
             "run e.py --data d --rounds 1 --least-clients 2": "'--least-clients' has no "
             "effect: the round aggregates nothing"

@@ -183,6 +183,48 @@ def test_a_first_state_that_a_bundle_lacks_is_not_proved(run: Run, tmp_path: pat
     assert ran.stdout.endswith("  except the first state: the bundle does not make it\n")
 
 
+BUFFERED = (
+    ROUND
+    + """
+import tensorflow as tf
+
+slowly = tff.buffered(discount=lambda age: 1 / tf.sqrt(1 + tf.cast(age, tf.float32)))(count)
+fast = tff.buffered(discount=lambda age: 1 / (1 + tf.cast(age, tf.float32)))(count)
+"""
+)
+
+
+def test_a_discount_is_proved(run: Run, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "buffered.py").write_text(BUFFERED)
+    words = ("--form", "mergeable", "--prove", "--out")
+    for name in ("slowly", "count"):
+        assert run("compile", f"buffered.py:{name}", *words, name).code == 0
+    ran = run("prove", "buffered.py:slowly", "slowly")
+    assert (ran.code, ran.stdout.count("\n")) == (0, 1)
+    ran = run("prove", "buffered.py:fast", "slowly")
+    assert ran.code == 1
+    assert "the discount computes something else than the program" in ran.stderr
+    ran = run("prove", "buffered.py:fast", "slowly", "--json")
+    answers = json.loads(ran.stdout)
+    assert (ran.code, answers["answer"], answers["discount"]["answer"]) == (
+        1,
+        "proved",
+        "different",
+    )
+    # Of these, nothing is known to compare it with.
+    unsaid = "  except the discount: "
+    assert run("prove", "slowly").stdout.endswith(
+        f"{unsaid}the bundle does not hold the program of it; to prove it too, name the round: "
+        "tffc prove MODULE.py:NAME slowly\n"
+    )
+    assert run("prove", "buffered.py:count", "slowly").stdout.endswith(
+        f"{unsaid}buffered.py:count does not say that its rounds may be buffered\n"
+    )
+    assert run("prove", "buffered.py:slowly", "count").stdout.endswith(
+        f"{unsaid}the bundle does not have it\n"
+    )
+
+
 def test_nothing_is_written_unless_it_is_proved(run: Run, tmp_path: pathlib.Path) -> None:
     (tmp_path / "mine.txt").write_text(UNKNOWN)
     form = "distribute-aggregate"

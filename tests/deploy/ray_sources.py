@@ -36,3 +36,16 @@ class Kills(Values):
                 self.marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return super().read(client)
+
+
+@dataclasses.dataclass(frozen=True)
+class Waits(Values):
+    """Clients of which one is read only when there is a file."""
+
+    waiting: str
+    file: pathlib.Path
+
+    def read(self, client: str) -> Any:
+        while client == self.waiting and not self.file.exists():
+            time.sleep(0.01)
+        return super().read(client)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.machinery
 import importlib.util
 import logging
@@ -32,16 +33,25 @@ from tests.runtime.engines.programs import (
     process_of,
 )
 from tests.runtime.engines.sources import Breaks, Marks, SomeBad, Unsendable, Values, numbers
+from tffc.backends.forms.mergeable import MergeableSteps
 from tffc.deploy.engines import make_engine
 from tffc.deploy.ray.engine import RayEngine
 from tffc.runtime.engines import shards
+from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.engine import Batching, Cohort, RoundResult
+from tffc.runtime.engines.groups import GroupedEngine
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Sampling, run_rounds
 from tffc.runtime.engines.speed import ALONE, BATCHED, MERGE, SERVER, WAIT
 from tffc.runtime.engines.state import State
-from tffc.support.errors import DataError, ExecutionError, LanguageValueError, MissingExtraError
+from tffc.support.errors import (
+    DataError,
+    ExecutionError,
+    LanguageValueError,
+    MissingExtraError,
+    TffcError,
+)
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs tffc[ray]")
 FORMS = pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate"])
@@ -218,15 +228,15 @@ def test_outputs_of_clients_in_batches(cluster: Any) -> None:
 def test_where_the_time_of_actors_and_of_the_driver_goes(
     cluster: Any, size: int, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tffc.deploy.ray import engine as engines
+    from tffc.deploy.ray import work
 
     process = descending(3)
     source = source_of(process, [numbers_to(n, n % 4) for n in range(40)])
     cohort = Cohort(source, source.clients)
     local = LocalEngine(process, 2, Batching(size))
     local.run_round((), cohort)
-    for large in (engines.LARGE, 0):
-        monkeypatch.setattr(engines, "LARGE", large)
+    for large in (work.LARGE, 0):
+        monkeypatch.setattr(work, "LARGE", large)
         engine = make_engine("ray", process, options=TWO, batching=Batching(size))
         results = [engine.run_round((), cohort) for _ in range(2)]
         assert all(result.parts.keys() >= {part, MERGE, SERVER} for result in results)
@@ -263,7 +273,7 @@ def test_nothing_measures_batches_on_ray() -> None:
 def test_large_accumulators_are_merged_by_actors(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tffc.deploy.ray import engine as engine
+    from tffc.deploy.ray import work
 
     def not_here(*arguments: Any) -> Any:
         raise AssertionError("it was merged by the driver")
@@ -271,8 +281,8 @@ def test_large_accumulators_are_merged_by_actors(
     source = numbers(0, 75)
     process = process_of(every_aggregation, "mapreduce")
     expected = LocalEngine(process).run_round((), Cohort(source, source.clients))
-    monkeypatch.setattr(engine, "LARGE", 0)
-    monkeypatch.setattr(engine, "merged_bytes", not_here)
+    monkeypatch.setattr(work, "LARGE", 0)
+    monkeypatch.setattr(work, "merged_bytes", not_here)
     found = make_engine("ray", process, options=[*TWO, "--fanout=4"])
     assert_same(expected, found.run_round((), Cohort(source, source.clients)))
 
@@ -341,6 +351,117 @@ def test_the_same_clients_are_sampled(cluster: Any) -> None:
         seen.append([(each.number, each.clients, each.output, each.state) for each in rounds])
     assert seen[0] == seen[1]
     assert [each[0] for each in seen[0]] == [5, 6, 7]
+
+
+def in_groups(count: int, make: Any, cohort: Cohort, *, skip_bad: bool = False) -> RoundResult:
+    process = process_of(every_aggregation, "mergeable")
+    return GroupedEngine(process, ClientGroups(count, skip_bad), make).run_round((), cohort)
+
+
+def on_ray(*options: str) -> Callable[[Process], Any]:
+    return lambda process: make_engine("ray", process, options=options)
+
+
+@needs_ray
+@pytest.mark.parametrize("count", [1, 3, 11])
+def test_groups_side_by_side(cluster: Any, count: int) -> None:
+    """However many actors there are, and however many results each of them merges."""
+    source = Values([(np.float32(n / 3), np.int32(n)) for n in range(90)])
+    told: list[tuple[int, int]] = []
+    cohort = Cohort(source, source.clients, progress=lambda *numbers: told.append(numbers))
+    expected = in_groups(count, LocalEngine, Cohort(source, source.clients))
+    for options in (TWO, (*TWO, "--fanout=2"), ("--workers=1", "--cpus-per-worker=0")):
+        told.clear()
+        assert_same(expected, in_groups(count, on_ray(*options), cohort))
+        assert told[-1] == (90, 90)
+        assert told == sorted(told)
+
+
+@needs_ray
+def test_groups_of_nobody(cluster: Any) -> None:
+    cohort = Cohort(numbers(0, 0), ())
+    assert_same(in_groups(3, LocalEngine, cohort), in_groups(3, on_ray(*TWO), cohort))
+
+
+@needs_ray
+def test_actors_merge_the_results_of_groups(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver merges none of them, and an actor at most as many at once as it is told."""
+    from tffc.deploy.ray import groups
+
+    heights: list[tuple[int, int]] = []
+
+    class Seen(groups.Merger):
+        def __new__(cls, job: Any) -> Any:
+            heights.append((job.height, len(job.parts)))
+            return super().__new__(cls, job)
+
+    def not_here(*arguments: Any) -> Any:
+        raise AssertionError("the driver merged them")
+
+    monkeypatch.setattr(groups, "Merger", Seen)
+    monkeypatch.setattr(MergeableSteps, "join", not_here)
+    source = numbers(0, 11)
+    in_groups(11, on_ray(*TWO, "--fanout=2"), Cohort(source, source.clients))
+    assert sorted(heights) == [(1, 1), *[(1, 2)] * 5, *[(2, 2)] * 3, (3, 1), (3, 2), (4, 2)]
+
+
+@needs_ray
+def test_groups_that_fail_cost_their_clients(cluster: Any) -> None:
+    source = SomeBad([(np.float32(n / 3), np.int32(n)) for n in range(8)])
+    clients = tuple(f"{n:05}" for n in (0, 2, 1, 4, 6, 3, 5, 7))
+    for count, lost in ((4, 3), (8, 4)):
+        cohort = Cohort(source, clients, round=4)
+        one, other = (
+            in_groups(count, make, cohort, skip_bad=True) for make in (LocalEngine, on_ray(*TWO))
+        )
+        assert_same(one, other)
+        assert other.lost == one.lost
+        assert len(other.lost) == lost
+
+
+@needs_ray
+@pytest.mark.parametrize(
+    ("skip_bad", "least", "kind", "part"),
+    [
+        (False, 0, DataError, "it is of group 2 of 4"),
+        (False, 3, ExecutionError, "it is of group 1 of 4"),
+        (True, 3, ExecutionError, "all groups of its clients are left out [E746]"),
+    ],
+)
+def test_rounds_in_groups_that_fail(
+    cluster: Any, skip_bad: bool, least: int, kind: type[TffcError], part: str
+) -> None:
+    source = SomeBad(numbers(0, 8).values)
+    clients = tuple(f"{n:05}" for n in (0, 2, 1, 4, 6, 3, 5, 7))
+    cohort = Cohort(source, clients, round=4, least_clients=least)
+    found = [
+        refusal(kind, functools.partial(in_groups, 4, make, cohort, skip_bad=skip_bad))
+        for make in (LocalEngine, on_ray(*TWO))
+    ]
+    assert found[0] == found[1]
+    assert part in found[1]
+
+
+@needs_ray
+def test_a_group_that_kills_every_worker_costs_itself_alone(
+    cluster: Any, tmp_path: pathlib.Path
+) -> None:
+    values = numbers(0, 40).values
+    source = Kills(values, "00013")
+    found = in_groups(4, on_ray(*TWO), Cohort(source, source.clients), skip_bad=True)
+    assert found.skipped == source.clients[10:20]
+    assert found.output[2] == sum(n for n in range(40) if n // 10 != 1)
+    assert found.lost == (
+        "group 2 of 4, of 10 clients, is left out: 3 workers of Ray were lost at the same work "
+        "[E772]",
+    )
+    once = Kills(values, "00013", tmp_path / "killed")
+    alive = Values(values)
+    assert_same(
+        in_groups(4, LocalEngine, Cohort(alive, alive.clients)),
+        in_groups(4, on_ray(*TWO), Cohort(once, once.clients)),
+    )
+    assert (tmp_path / "killed").exists()
 
 
 @needs_ray

@@ -162,7 +162,7 @@ class Here:
     def names(self) -> Sequence[str]:
         return NAMES
 
-    def send(self, kind: str, records: Mapping[str, Record]) -> None:
+    def send(self, kind: str, records: Mapping[str, Record], *, more: bool = False) -> None:
         self._arriving = [
             Arrival(name, each)
             for name, record in records.items()

@@ -106,7 +106,7 @@ def test_each_file_of_a_bundle_is_sent_once() -> None:
     sent: list[Record] = []
 
     class Greedy(Here):
-        def send(self, kind: str, records: Mapping[str, Record]) -> None:
+        def send(self, kind: str, records: Mapping[str, Record], *, more: bool = False) -> None:
             sent.extend(records.values() if kind == "keep" else ())
             super().send(kind, records)
 
@@ -116,7 +116,7 @@ def test_each_file_of_a_bundle_is_sent_once() -> None:
     here = Greedy(federation, answer=answer)
     settings = RunSettings(min_replies=1)
     engine = FlowerEngine(federation.process, here, settings, [].append, {digest: b"content"})
-    engine._supply(NAMES)  # pyright: ignore[reportPrivateUsage]  # as the app calls it
+    engine.supply(NAMES)
     assert [len(record.arrays) for record in sent] == [1] * len(NAMES)
     assert len(read_digests(answer("", "", sent[0]))) == 10_000
 

@@ -7,21 +7,24 @@ import dataclasses
 from tffc.api.boundary import public
 from tffc.api.compiling import compiled
 from tffc.api.programs import Program, Source, opened, or_missing_bundle, origin_of, round_of
-from tffc.assurance.proof.prove import Answer, Proof, prove_first_state, refusal
+from tffc.assurance.proof.prove import Answer, Proof, prove_section, refusal
 from tffc.assurance.proof.prove import prove as prove_round
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.kinds import assemble
+from tffc.language.nodes import Node
 from tffc.support.cell import verdict_cell
 from tffc.support.errors import TffcError
 
 
 @dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class BundleProof:
-    """The proof of a bundle: that of its round, and that of its first state if both the program and
-    the bundle have one.  `error` says why it is not proved; it is None if all of it is."""
+    """The proof of a bundle: that of its round, and those of its first state and its discount if
+    both the program and the bundle have one.  `error` says why it is not proved; it is None if all
+    of it is."""
 
     round: Proof
     first_state: Proof | None
+    discount: Proof | None
     error: TffcError | None
 
     @property
@@ -34,9 +37,10 @@ class BundleProof:
         if self.error is not None:
             return self.error.message
         proved = "proved: the bundle computes what the program does, for all arguments"
+        discount = "" if self.discount is None else ", and its discount"
         if self.first_state is None:
-            return f"{proved}; its first state is not part of the proof"
-        return f"{proved}, and its first state"
+            return f"{proved}{discount}; its first state is not part of the proof"
+        return f"{proved}, and its first state{discount}"
 
     def __repr__(self) -> str:
         return f"<proof: {self.sentence()}>"
@@ -46,7 +50,8 @@ class BundleProof:
 
     def _repr_html_(self) -> str:
         kinds = {Answer.PROVED: "good", Answer.DIFFERENT: "bad", Answer.UNDECIDED: "doubtful"}
-        answers = [proof.answer for proof in (self.round, self.first_state) if proof is not None]
+        proofs = (self.round, self.first_state, self.discount)
+        answers = [proof.answer for proof in proofs if proof is not None]
         answer = next((answer for answer in answers if answer is not Answer.PROVED), Answer.PROVED)
         return verdict_cell("Proof", answer.value, kinds[answer], str(self))
 
@@ -68,7 +73,8 @@ def prove(
     compiled from, or that is in it.
 
     A program, given as `source`, is compiled first, and its own bundle is proved.  Nothing runs.
-    The first state is part of the proof if the program has one; see `BundleProof`.
+    The first state, and the discount of buffered rounds, are part of the proof if the program has
+    them; see `BundleProof`.
 
     Raises:
       TffcError: the bundle or the program cannot be read, or does not fit the form.
@@ -87,8 +93,13 @@ def prove(
 def proof_of(program: Program, bundle: Bundle) -> BundleProof:
     """Return the proof of a bundle whose components are those of its form."""
     proof = prove_round(program.computation, bundle.form, bundle.components)
-    first = None
-    if program.initialize is not None and bundle.initialize is not None:
-        first = prove_first_state(program.initialize, bundle.initialize)
-    error = refusal(proof, f"form {bundle.form}") or (first and refusal(first, "first state"))
-    return BundleProof(proof, first, error)
+    first = _proof_beside(program.initialize, bundle.initialize)
+    discount = _proof_beside(program.discount, bundle.discount)
+    parts = {f"form {bundle.form}": proof, "first state": first, "discount": discount}
+    errors = [refusal(part, name) for name, part in parts.items() if part is not None]
+    return BundleProof(proof, first, discount, next(filter(None, errors), None))
+
+
+def _proof_beside(program: Node | None, section: Node | None) -> Proof | None:
+    """Return the proof of what a bundle has beside its round, if the program has it too."""
+    return None if program is None or section is None else prove_section(program, section)

@@ -37,6 +37,7 @@ from tffc.runtime.engines.kind import (
     MASKED_SUMS,
     OPTIONS,
     SHOWN_CLIENTS,
+    SIMULATED_TIME,
     WORKERS,
     EngineKind,
 )
@@ -88,7 +89,7 @@ def run(
         refuse_without_effect("there are no groups: add --groups N", "skip_bad_groups")
     batches = Batching.parse(batching, device)
     kind = ENGINES[engine]
-    _refuse_options_of_others(kind, workers, batches)
+    _refuse_options_of_others(kind, workers, batches, is_buffered=buffering is not None)
     saving = OutputOptions(**options)
     share_cores(clients_per_round, workers, batches)
     opened: list[CheckedSource] = []
@@ -300,13 +301,18 @@ OPTION_OF = {
     SHOWN_CLIENTS: "show_clients",
     OPTIONS: "engine_options",
     BUFFERS: "buffer",
+    SIMULATED_TIME: "delays",
 }
 """The option that asks for each ability of engines."""
 
 
-def _refuse_options_of_others(engine: EngineKind, workers: int | None, batching: Batching) -> None:
+def _refuse_options_of_others(
+    engine: EngineKind, workers: int | None, batching: Batching, *, is_buffered: bool
+) -> None:
     """Check that no option is given that is for another engine."""
     for ability, option in OPTION_OF.items():
+        if ability is SIMULATED_TIME and not is_buffered:
+            continue
         if not ability.is_of(engine):
             instead = ""
             if ability is WORKERS and (own := engine.own_option(workers)):

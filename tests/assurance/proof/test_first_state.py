@@ -14,7 +14,7 @@ import tensorflow as tf
 import tffc as tff
 from tests.assurance.proof import edits
 from tests.assurance.proof.edits import Draft
-from tffc.assurance.proof.prove import Answer, prove_first_state
+from tffc.assurance.proof.prove import Answer, prove_section
 from tffc.backends import compile_initialize
 from tffc.graphs.proto import NodeDef
 from tffc.language import Compiled
@@ -86,24 +86,24 @@ FAULTS = {
 
 
 def test_proved_without_a_fault() -> None:
-    assert prove_first_state(PROGRAM, section()).answer is Answer.PROVED
+    assert prove_section(PROGRAM, section()).answer is Answer.PROVED
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_not_proved(name: str) -> None:
     broken = changed(FAULTS[name])
     assert broken != section()
-    assert prove_first_state(PROGRAM, broken).answer is not Answer.PROVED
+    assert prove_section(PROGRAM, broken).answer is not Answer.PROVED
 
 
 @pytest.mark.parametrize("place", range(3))
 def test_a_constant_that_is_another_is_not_proved(place: int) -> None:
     made = edits.other_constant(Draft(section(), random.Random(place)))
     assert made is not None
-    assert prove_first_state(PROGRAM, made).answer is not Answer.PROVED
+    assert prove_section(PROGRAM, made).answer is not Answer.PROVED
 
 
 def test_swapped_results_are_not_proved() -> None:
     made = edits.swap_results(Draft(section(), random.Random(0)))
     assert made is not None
-    assert prove_first_state(PROGRAM, dataclasses.replace(made)).answer is not Answer.PROVED
+    assert prove_section(PROGRAM, dataclasses.replace(made)).answer is not Answer.PROVED

@@ -84,7 +84,7 @@ class Together:
         self.attempt += not found  # While nobody is there, time goes on.
         return found
 
-    def send(self, kind: str, records: Mapping[str, Record]) -> None:
+    def send(self, kind: str, records: Mapping[str, Record], *, more: bool = False) -> None:
         self.asked += records.values()
         self._arriving, self._held_back = self._held_back, []
         # The last one first: what comes first does not matter.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import importlib.util
 import os
@@ -50,8 +51,10 @@ def test_an_app(run: Run, tmp_path: pathlib.Path, temperature: pathlib.Path) -> 
     content = (app / "tffc_app" / "bundle.json").read_bytes()
     bundle = decode_bundle(decode_bundle_file(content, "f"), pathlib.Path("f"))
     assert bundle.encode() == read_bundle(temperature).encode()
-    for module in ("server_app.py", "client_app.py"):
-        compile((app / "tffc_app" / module).read_text(), module, "exec")
+    for side in ("server_app", "client_app"):
+        code = (app / "tffc_app" / f"{side}.py").read_text()
+        imported = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
+        assert [(node.module, node.names[0].name) for node in imported] == [(apps.__name__, side)]
 
 
 def test_an_app_is_replaced_only_if_asked(

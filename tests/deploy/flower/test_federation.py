@@ -27,6 +27,7 @@ pytestmark = pytest.mark.long
 
 DIGITS = str(ROOT / "examples/digits/train")
 TRAINING = f"{ROOT / 'examples/digits/federated_averaging.py'}:training"
+BUFFERED = f"{ROOT / 'examples/digits/buffered.py'}:training"
 QUANTILES = f"{ROOT / 'examples/quantiles/quantiles.py'}:search"
 SENSORS = str(ROOT / "examples/temperature/sensors")
 VISITS = f"csv:{ROOT / 'examples/quantiles/visits.csv'}?client=person&columns=seconds"
@@ -157,3 +158,22 @@ def test_what_clients_have_after_a_broadcast_stays_at_the_nodes(tmp_path: pathli
     assert len(kept) == 12
     assert kept == local
     assert not list(out.glob("clients"))
+
+
+def test_buffered_rounds(tmp_path: pathlib.Path) -> None:
+    """Steps of two nodes; one node is killed in the middle, and one is always late."""
+    prepare(tmp_path, BUFFERED, "mergeable", DIGITS, 1)
+    out = tmp_path / "run"
+    settings = {"min_nodes": 4, "buffer": 2, "in_flight": 4, "timeout": 40, "pause": 1}
+    with started(tmp_path, DIGITS, is_late=True) as federation:
+        run = federation.begin(tmp_path / "app", rounds=8, out=str(out), attempts=30, **settings)
+        wait_for("two rounds", lambda: len(rows(out)) >= 2)
+        federation.kill("silo-1")
+        wait_for("eight rounds", lambda: len(rows(out)) == 8, 4 * WAIT)
+        run.wait(WAIT)
+        found = rows(out)
+        assert [row["clients"] for row in found] == [2] * 8, federation.logs()
+        assert all(len(row["ages"]) == 2 and "simulated" not in row for row in found)
+        assert all(0 <= age < row["round"] for row in found for age in row["ages"])
+        assert all(np.isfinite(values).all() for values in arrays(out).values())
+        assert found[-1]["metrics"]["accuracy"] > found[0]["metrics"]["accuracy"]

@@ -200,7 +200,7 @@ def test_no_step_is_done_twice() -> None:
     sent: list[tuple[str, Record]] = []
     given = together.send
 
-    def send(kind: str, records: Mapping[str, Record]) -> None:
+    def send(kind: str, records: Mapping[str, Record], *, more: bool = False) -> None:
         sent.append((kind, records["silo-0"]))
         given(kind, records)
 

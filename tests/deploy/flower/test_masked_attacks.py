@@ -67,7 +67,7 @@ class Server(Together):
         self.change: Callable[[str, str, Request], Request] = lambda kind, name, request: request
         self.sent: list[tuple[str, str, Record]] = []
 
-    def send(self, kind: str, records: Mapping[str, Record]) -> None:
+    def send(self, kind: str, records: Mapping[str, Record], *, more: bool = False) -> None:
         changed = {
             name: self.change(kind, name, Request.from_record(record)).to_record()
             for name, record in records.items()

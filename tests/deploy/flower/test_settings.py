@@ -12,6 +12,7 @@ from tests.refusals import refusal
 from tests.runtime.engines.programs import every_aggregation, process_of
 from tffc.deploy.flower.app_folder import app_files
 from tffc.deploy.flower.settings import NodeSettings, RunSettings
+from tffc.runtime.engines.buffering import Buffering
 from tffc.support.errors import LanguageValueError
 
 
@@ -50,6 +51,42 @@ def test_everything_said_of_a_run() -> None:
     )  # fmt: skip
 
 
+def test_buffered_rounds() -> None:
+    settings = RunSettings.read({"buffer": 2, "in-flight": 4, "max-age": 0})
+    assert settings.buffering == Buffering(2, 4, 0)
+    assert RunSettings.read({"buffer": "", "in-flight": "", "max-age": ""}).buffering is None
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            {"buffer": 2},
+            "buffered rounds need both 'buffer' and 'in-flight' in the run configuration [E766]\n"
+            "  help: give the contributions of a step and the nodes that work at the same time, or "
+            "leave out 'buffer', 'in-flight' and 'max-age'",
+        ),
+        (
+            {"buffer": 2, "in-flight": 2, "fraction": 0.5},
+            "'fraction' in the run configuration is not for buffered rounds: 'in-flight' says how "
+            "many nodes work [E766]\n  help: leave it out, or 'buffer' and 'in-flight'",
+        ),
+        (
+            {"buffer": 2, "in-flight": 2, "resume": True},
+            "'resume' in the run configuration is not for buffered rounds: the nodes in flight are "
+            "lost [E766]\n  help: leave it out, or 'buffer' and 'in-flight'",
+        ),
+        (
+            {"buffer": 2, "in-flight": 2, "delays": "constant:1"},
+            "'delays' in the run configuration has no effect: nodes work in real time [E766]\n"
+            "  help: leave it out; tffc run simulates delays in its local engine",
+        ),
+    ],
+)
+def test_buffered_rounds_that_are_refused(config: dict[str, Any], message: str) -> None:
+    assert refusal(LanguageValueError, RunSettings.read, config) == message
+
+
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
@@ -57,6 +94,8 @@ def test_everything_said_of_a_run() -> None:
         ("rounds", True, "a number from 1 on"),
         ("rounds", "3", "a number from 1 on"),
         ("min-replies", 0, "a number from 1 on"),
+        ("buffer", 0, "a number from 1 on"),
+        ("max-age", -1, "a number from 0 on"),
         ("fraction", 1.5, "a number above 0, of at most 1"),
         ("fraction", 0, "a number above 0, of at most 1"),
         ("timeout", float("inf"), "seconds"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tffc as tff
 from tests.deploy.flower.test_engine import FORMS, moving
@@ -19,7 +21,11 @@ from tffc.deploy.export.target import write_exported
 from tffc.deploy.flower.app_folder import app_files
 from tffc.deploy.flower.bundle_file import encode_bundle_file, fetch_from, read_app_bundle
 from tffc.language.types import to_type
+from tffc.runtime.engines.buffering import Buffering
 from tffc.runtime.runs.kept_states import states_of_run
+from tffc.runtime.runs.observed import read_observed
+from tffc.runtime.runs.run_identity import Timing
+from tffc.runtime.runs.run_record import read_record
 from tffc.support.errors import BundleError, DataError, TffcError
 
 flwr = pytest.importorskip("flwr", reason="needs tffc[flower]")
@@ -81,6 +87,12 @@ def counting(state: Any, data: Any, count: Any) -> Any:
     return state, count, tff.federated_sum(count)
 
 
+@tff.buffered(discount=lambda age: 1 / (1 + tf.cast(age, tf.float32)))
+@tff.federated_computation(tff.types.at_server(()), tff.types.at_clients([np.float32, np.int32]))
+def buffered_mean(state: Any, data: Any) -> Any:
+    return state, tff.federated_mean(data[0])
+
+
 @FORMS
 def test_a_round(form: str, tmp_path: pathlib.Path, data: str) -> None:
     app = write(process_of(every_aggregation, form).bundle, tmp_path / "app")
@@ -103,6 +115,26 @@ def test_secure_sums_under_masks(form: str, tmp_path: pathlib.Path, data: str) -
     kinds = [message.metadata.message_type for message in grid.sent]
     steps = ("keys", "shares", "work", "confirmed", "revealed")
     assert kinds[4:] == [f"train.{step}" for step in steps for _ in range(4)]
+
+
+def test_buffered_rounds(tmp_path: pathlib.Path, data: str) -> None:
+    app = write(tff.compile(buffered_mean, "mergeable"), tmp_path / "app")
+    out = tmp_path / "run"
+    config = {"rounds": 4, "buffer": 2, "in-flight": 3, "max-age": 5, "out": str(out)}
+    rounds, grid = run(app, parts(data), config)
+    assert [len(one.clients) for one in rounds] == [2] * 4
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [row["ages"] for row in rows] == [list(one.contributions.ages) for one in rounds]
+    assert all("simulated" not in row for row in rows)
+    assert all(seen.seconds > 0 for seen in read_observed(out).values())
+    record = read_record(out)
+    assert record is not None
+    assert record.identity.timing == Timing(Buffering(2, 3, 5), None)
+    sent = [message for message in grid.sent if message.metadata.message_type == "train.work"]
+    # The nodes in flight at the end have been asked too.
+    assert len(sent) == 4 * 2 + 1
+    means = {f"silo-{n}": np.mean([1 / (n + 3 * k + 3) for k in range(4)]) for n in range(3)}
+    assert rounds[0].output == pytest.approx(np.mean([means[name] for name in rounds[0].clients]))
 
 
 def test_clients_that_keep_states(tmp_path: pathlib.Path, data: str) -> None:

@@ -125,6 +125,31 @@ def by_hand(
                 return
 
 
+def check_by_record(
+    rounds: Sequence[Round], values: Sequence[Any], size: int, max_age: int | None = None
+) -> None:
+    """Check the states and outputs of rounds by the clients and ages that these record."""
+    states = [1.0]
+    for number, finished in enumerate(rounds, 1):
+        assert finished.number == number
+        assert finished.contributions is not None
+        ages = finished.contributions.ages
+        assert len(set(finished.clients)) == len(finished.clients) == len(ages) == size
+        assert max(ages) <= (number - 1 if max_age is None else min(max_age, number - 1))
+        merged = list(zip(finished.clients, ages, strict=True))
+        weights = {client: 0.5**age for client, age in merged}
+        total = sum(
+            weights[client] * (values[int(client)] + states[number - 1 - age])
+            for client, age in merged
+        )
+        mean = sum(weights[client] * values[int(client)] for client in weights)
+        states.append(states[-1] + total)
+        np.testing.assert_allclose(finished.state.value, states[-1], rtol=1e-5)
+        most = max(values[int(client)] for client in weights)
+        expected = total, mean / sum(weights.values()), size, most
+        np.testing.assert_allclose(finished.output, expected, rtol=1e-5)
+
+
 def seconds(client: str, number: int) -> float:
     return float(1 + (int(client) * 7 + number * 3) % 5) + 20.0 * (int(client) == 3)
 

@@ -78,12 +78,14 @@ def refusal(proof: Proof, what: str) -> ValidationError | None:
     )
 
 
-def prove_first_state(program: Node, section: Node) -> Proof:
-    """Prove that a section computes the initial state as a program without parameter does."""
+def prove_section(program: Node, section: Node) -> Proof:
+    """Prove that a section computes what a program of one place does, such as that of the first
+    state, or of a discount."""
 
     def check(attempt: _Attempt) -> None:
-        expected = run(attempt.machine.program(program, None))
-        attempt.compare(expected, run(attempt.machine.component(section, ONCE, None)))
+        argument = attempt.argument(program.type)
+        expected = run(attempt.machine.program(program, argument))
+        attempt.compare(expected, run(attempt.machine.component(section, ONCE, argument)))
 
     return _tried(check, program.type)
 
@@ -138,6 +140,11 @@ class _Attempt:
             raise Undecided("a program that is not a round")
         state, data = parameter.types
         return self._symbols("state", state), self._symbols("data", data)
+
+    def argument(self, kind: Type) -> Value | None:
+        """Return symbols for the argument of a program of this type; None if it takes none."""
+        parameter = kind.parameter if isinstance(kind, FunctionType) else None
+        return None if parameter is None else self._symbols("argument", parameter)
 
     def _symbols(self, which: str, kind: Type) -> Value:
         leaves = leaves_of(kind)

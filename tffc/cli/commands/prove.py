@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -12,6 +12,7 @@ from tffc.api.programs import TEXTS, Program
 from tffc.api.proofs import BundleProof, proof_of
 from tffc.assurance.proof.prove import VERSION, Proof, refusal
 from tffc.backends.bundle.bundle import Bundle, read_bundle
+from tffc.backends.compiler import has_discount
 from tffc.backends.forms.kinds import assemble
 from tffc.cli.completion import complete_program
 from tffc.cli.flags import help_of, place_of
@@ -36,8 +37,8 @@ def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
     """Prove that a bundle computes what a program does, for all arguments.
 
     PROGRAM is a module, a .pb file or a typed text; by default, it is the program in the bundle.
-    The first state is proved too if PROGRAM names the process in its module. Runs nothing, and does
-    not load TensorFlow, unless a module is traced.
+    The first state and the discount of buffered rounds are proved too if PROGRAM names the process
+    in its module. Runs nothing, and does not load TensorFlow, unless a module is traced.
 
     Exits with 0 if it is proved, with 1 if the two differ, and with 3 if it is undecided, because
     no rule of the prover covers something in the program.
@@ -58,28 +59,47 @@ def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
         show_json(_finding(proof, bundle))
     elif proof.is_proved:
         show_line(f"{path}: proved, {proof.round.operations} operations")
-        if proof.first_state is None and bundle.initialize is not None:
-            show_line(f"  except the first state: {_without_first(path, given)}")
-        if program.initialize is not None and bundle.initialize is None:
-            show_line("  except the first state: the bundle does not make it")
+        for line in _unproved(program, bundle, path, given):
+            show_line(f"  except {line}")
     if as_json and proof.error is not None:
         raise click.exceptions.Exit(proof.error.exit_code)
     proof.check()
 
 
-def _without_first(path: str, given: Sequence[str]) -> str:
-    """Return why the first state of a bundle is not proved, and what would prove it."""
+def _unproved(program: Program, bundle: Bundle, path: str, given: Sequence[str]) -> Iterator[str]:
+    """Yield what is not part of the proof, with why, and with what would prove it."""
+    of_module = bool(given) and not given[0].endswith((".pb", *TEXTS))
+    if program.initialize is None and bundle.initialize is not None:
+        if of_module:
+            yield (
+                f"the first state: {given[0]} is only the round; to prove it too, name the "
+                "iterative process"
+            )
+        else:
+            yield f"the first state: {_without_program('process', path, given)}"
+    if program.initialize is not None and bundle.initialize is None:
+        yield "the first state: the bundle does not make it"
+    if program.discount is None and bundle.discount is not None:
+        if of_module:
+            yield f"the discount: {given[0]} does not say that its rounds may be buffered"
+        else:
+            yield f"the discount: {_without_program('round', path, given)}"
+    if has_discount(bundle.form, program.discount) and bundle.discount is None:
+        yield "the discount: the bundle does not have it"
+
+
+def _without_program(what: str, path: str, given: Sequence[str]) -> str:
+    """Return why something beside the round is not proved, and that its module would prove it."""
+    command = f"tffc prove MODULE.py:NAME {path}"
     if not given:
         return (
-            "the bundle does not hold the program of it; to prove it too, name the process: tffc "
-            f"prove MODULE.py:NAME {path}"
+            f"the bundle does not hold the program of it; to prove it too, name the {what}: "
+            f"{command}"
         )
-    if given[0].endswith((".pb", *TEXTS)):
-        return (
-            f"{given[0]} holds only the round; to prove it too, name the module of the process: "
-            f"tffc prove MODULE.py:NAME {path}"
-        )
-    return f"{given[0]} is only the round; to prove it too, name the iterative process"
+    return (
+        f"{given[0]} holds only the round; to prove it too, name the module of the {what}: "
+        f"{command}"
+    )
 
 
 def _read(path: str, given: Sequence[str]) -> tuple[Bundle, Program]:
@@ -93,12 +113,13 @@ def _read(path: str, given: Sequence[str]) -> tuple[Bundle, Program]:
 
 
 def _finding(proof: BundleProof, bundle: Bundle) -> dict[str, Any]:
-    first = proof.first_state
+    first, discount = proof.first_state, proof.discount
     return {
         "prover": VERSION,
         "form": bundle.form,
         **_answer(proof.round),
         "initialize": None if first is None else _answer(first),
+        "discount": None if discount is None else _answer(discount),
         "digests": bundle.digests(),
     }
 

@@ -150,8 +150,8 @@ from tffc.runtime.tracking.table import TRACKERS
 @click.option(
     "--delays",
     metavar="MODEL",
-    help="How long clients take in simulated time: constant:SECONDS or lognormal:MEDIAN,SIGMA, "
-    "with +stragglers:SHARE,FACTOR.",
+    help="How long clients take in the simulated time of the local engine: constant:SECONDS or "
+    "lognormal:MEDIAN,SIGMA, with +stragglers:SHARE,FACTOR.",
 )
 @click.option(
     "--least-clients",

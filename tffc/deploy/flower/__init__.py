@@ -9,6 +9,7 @@
     asking       sending requests to nodes, and checking their untrusted replies
     engine       the server's part of a round: ask nodes, merge their replies in a fixed order
     rounds       one round after another, each repeated if too few nodes reply
+    buffered     buffered rounds: contributions of nodes as they arrive
     tasks        messages to a node, independent of the process that handles them
     node         a node's part of a round: check, fold its clients, reply with one accumulator
     worker       a process that does a node's part and keeps TensorFlow loaded

@@ -41,8 +41,11 @@ class Federation(Protocol):
         """Return the names of the nodes that are connected now."""
         ...
 
-    def send(self, kind: str, records: Mapping[str, Record]) -> None:
-        """Send a request of a kind to each of these nodes."""
+    def send(self, kind: str, records: Mapping[str, Record], *, more: bool = False) -> None:
+        """Send a request of a kind to each of these nodes.
+
+        Earlier requests are forgotten; with `more`, only those to the same nodes.
+        """
         ...
 
     def receive(self, timeout: float) -> Iterator[Arrival]:
@@ -98,7 +101,7 @@ class Asking:
             if node not in requests or node in answered:
                 continue
             try:
-                reply = _read(arrival, requests[node], unfit)
+                reply = read_reply(arrival, requests[node], unfit)
             except TffcError as error:
                 reply = error.message
             if reply is None:
@@ -166,7 +169,9 @@ class Asking:
         return {name: reply for name, reply in replies.items() if shapes[name] == most}
 
 
-def _read(arrival: Arrival, request: Request, unfit: Callable[[Reply], str]) -> Reply | str | None:
+def read_reply(
+    arrival: Arrival, request: Request, unfit: Callable[[Reply], str]
+) -> Reply | str | None:
     """Parse a reply; return None if it is to another request, and a reason if it is invalid."""
     if arrival.record is None:
         return arrival.problem

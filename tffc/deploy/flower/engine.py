@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -171,6 +171,19 @@ class FlowerEngine:
             self._unfinished = (carried, masked) if masked.can_go_on else None
             raise
 
+    def ask_for(self, carried: object, sent: object, round: int) -> Request:
+        """Return a request for the work of a round, in an attempt of its own."""
+        return self._request(carried, sent, Cohort(Nodes(()), (), round=round), OPEN)
+
+    def asking(self, cohort: Cohort, carried: object) -> Asking:
+        """Return how the nodes of a cohort, which have all files, are asked."""
+        timeout = self.settings.timeout
+        return Asking(self.federation, self.process, cohort, carried, timeout, self.tell)
+
+    def lacking(self, nodes: Iterable[str]) -> list[str]:
+        """Return the nodes that may lack files of the bundle."""
+        return [node for node in nodes if self._large and node not in self._supplied]
+
     def _request(self, carried: object, sent: object, cohort: Cohort, mode: str) -> Request:
         attempt = secrets.token_hex(16)
         shared = self.process.steps.shared(carried)
@@ -185,11 +198,10 @@ class FlowerEngine:
         return names_for(receipts, self._run, cohort.clients, request.attempt)
 
     def _asking(self, cohort: Cohort, carried: object) -> Asking:
-        self._supply(cohort.clients)
-        timeout = self.settings.timeout
-        return Asking(self.federation, self.process, cohort, carried, timeout, self.tell)
+        self.supply(cohort.clients)
+        return self.asking(cohort, carried)
 
-    def _supply(self, nodes: Sequence[str]) -> None:
+    def supply(self, nodes: Sequence[str]) -> None:
         """Send each node, once, the files of the bundle that it lacks."""
         new = [node for node in nodes if node not in self._supplied]
         if not self._large or not new:

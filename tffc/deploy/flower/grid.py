@@ -80,9 +80,11 @@ class GridFederation:
                 self._tell(f"two nodes are called {name}: one of them is left out")
         return sorted(self._ids)
 
-    def send(self, kind: str, records: Mapping[str, Record]) -> None:
+    def send(self, kind: str, records: Mapping[str, Record], *, more: bool = False) -> None:
         """See `Federation`."""
-        self._pending = self._push(kind, {self._ids[n]: r for n, r in records.items()}, records)
+        earlier = self._pending.items() if more else ()
+        pushed = self._push(kind, {self._ids[n]: r for n, r in records.items()}, records)
+        self._pending = {sent: node for sent, node in earlier if node not in records} | pushed
 
     def receive(self, timeout: float) -> Iterator[Arrival]:
         """See `Federation`."""

@@ -109,7 +109,8 @@ def _sampled(
     Nodes without a name of their own are left out if it `needs_names`: they may have another name
     after a restart.
     """
-    names = tuple(sorted(_wait_for_nodes(engine, settings, sleep, needs_names)))
+    waiting = wait_for_nodes(engine, settings, sleep, settings.min_nodes, needs_names)
+    names = tuple(sorted(waiting))
     count = max(math.ceil(settings.fraction * len(names)), settings.min_replies)
     return sample(names, min(count, len(names)), settings.seed, number)
 
@@ -122,19 +123,24 @@ def _names(engine: FlowerEngine, needs_names: bool) -> Sequence[str]:
     return [name for name in names if name not in unnamed]
 
 
-def _wait_for_nodes(
+def wait_for_nodes(
     engine: FlowerEngine,
     settings: RunSettings,
     sleep: Callable[[float], None],
-    needs_names: bool,
+    least: int,
+    needs_names: bool = False,
 ) -> Sequence[str]:
-    """Return the names of the connected nodes, once there are enough."""
+    """Return the names of the connected nodes, once there are at least so many.
+
+    Raises:
+      TooFewError: there are too few until the timeout.
+    """
     waited = 0.0
-    while len(names := _names(engine, needs_names)) < settings.min_nodes:
+    while len(names := _names(engine, needs_names)) < least:
         if waited >= settings.timeout:
             raise TooFewError(
                 "E770",
-                f"{len(names)} nodes are there, and a round needs {settings.min_nodes}",
+                f"{len(names)} nodes are there, and a round needs {least}",
                 help="start more nodes, or let fewer be enough with min-nodes",
             )
         sleep(POLL)

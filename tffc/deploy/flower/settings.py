@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeGuard, TypeVar, ge
 
 from tffc.deploy.flower.messages import MASKED, OPEN
 from tffc.runtime.effects.consent import read_kinds
+from tffc.runtime.engines.buffering import Buffering
 from tffc.support.errors import LanguageValueError
 
 T = TypeVar("T")
@@ -79,6 +80,9 @@ class RunSettings:
     A round begins once `min_nodes` are connected, asks the given fraction of them, and counts if
     `min_replies` reply within `timeout` seconds.  Otherwise it begins again after `pause` seconds,
     for at most `attempts` attempts in all.
+
+    With `buffer`, rounds are buffered: each is a step after so many contributions of nodes, of
+    which `in_flight` work at the same time.
     """
 
     rounds: _Positive = 1
@@ -94,15 +98,58 @@ class RunSettings:
     secure_sums: Annotated[str, _SecureSums] = ""
     bundle: _Path = None
     allow_effects: _Effects = frozenset()
+    buffer: Annotated[int | None, _count(1)] = None
+    in_flight: Annotated[int | None, _count(1)] = None
+    max_age: Annotated[int | None, _count(0)] = None
 
     @classmethod
     def read(cls, config: Config) -> RunSettings:
         """Parse a run configuration; missing entries have defaults.
 
         Raises:
-          LanguageValueError: an entry is invalid.
+          LanguageValueError: an entry is invalid, or has no effect.
         """
-        return _read(cls, "the run configuration", config)
+        settings = _read(cls, "the run configuration", config)
+        if config.get("delays", "") != "":
+            raise LanguageValueError(
+                "E766",
+                "'delays' in the run configuration has no effect: nodes work in real time",
+                help="leave it out; tffc run simulates delays in its local engine",
+            )
+        settings.check_buffered()
+        return settings
+
+    @property
+    def buffering(self) -> Buffering | None:
+        """How rounds are buffered; None if they are not."""
+        if self.buffer is None or self.in_flight is None:
+            return None
+        return Buffering(self.buffer, self.in_flight, self.max_age)
+
+    def check_buffered(self) -> None:
+        """Check that what is said of buffered rounds goes together.
+
+        Raises:
+          LanguageValueError: it does not.
+        """
+        if self.buffer is not None and self.in_flight is not None:
+            for name, has_effect, why in (
+                ("fraction", self.fraction != 1, "'in-flight' says how many nodes work"),
+                ("resume", self.resume, "the nodes in flight are lost"),
+            ):
+                if has_effect:
+                    raise LanguageValueError(
+                        "E766",
+                        f"{name!r} in the run configuration is not for buffered rounds: {why}",
+                        help="leave it out, or 'buffer' and 'in-flight'",
+                    )
+        elif (self.buffer, self.in_flight, self.max_age) != (None, None, None):
+            raise LanguageValueError(
+                "E766",
+                "buffered rounds need both 'buffer' and 'in-flight' in the run configuration",
+                help="give the contributions of a step and the nodes that work at the same time, "
+                "or leave out 'buffer', 'in-flight' and 'max-age'",
+            )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from flwr.app import ConfigRecord, Context, Message  # pyright: ignore[reportMis
 from flwr.clientapp import ClientApp  # pyright: ignore[reportMissingImports]  # an extra
 from flwr.serverapp import Grid, ServerApp  # pyright: ignore[reportMissingImports]  # an extra
 
+from tffc.deploy.flower.buffered import run_buffered_federation
 from tffc.deploy.flower.bundle_file import fetch_from, named_files, read_app_bundle
 from tffc.deploy.flower.client_states import RECEIPT
 from tffc.deploy.flower.engine import FlowerEngine
@@ -38,7 +39,7 @@ from tffc.runtime.engines.state import State
 from tffc.runtime.runs.kept_states import FLOWER
 from tffc.runtime.runs.metrics import row_of
 from tffc.runtime.runs.run_folder import RunFolder
-from tffc.runtime.runs.run_identity import RunIdentity
+from tffc.runtime.runs.run_identity import RunIdentity, Timing
 from tffc.support.errors import TffcError
 
 BUNDLE = "bundle.json"
@@ -109,7 +110,11 @@ def serve(path: pathlib.Path, grid: Grid, context: Context) -> Iterator[Round]:
     federation = GridFederation(grid, settings.timeout, LOG.info)
     engine = FlowerEngine(process, federation, settings, LOG.info, large)
     with _outputs(process, settings) as (state, receipts, save):
-        rounds = run_federation(engine, state, settings, LOG.info, receipts=receipts)
+        buffering = settings.buffering
+        if buffering is None:
+            rounds = run_federation(engine, state, settings, LOG.info, receipts=receipts)
+        else:
+            rounds = run_buffered_federation(engine, state, settings, buffering)
         for finished in rounds:
             save(finished)
             LOG.info("%s", row_of(finished, process.output_type).to_json().rstrip())
@@ -194,7 +199,8 @@ def _outputs(
     folder = RunFolder(settings.out, process, client_state=receipt)
     source = SourceIdentity(FLOWER, {"fraction": f"{settings.fraction:g}"}, (), {})
     sampling = Sampling(None, settings.seed)
-    identity = RunIdentity.of(process, sampling, source, skip_bad_clients=False)
+    timing = settings.buffering and Timing(settings.buffering, None)
+    identity = RunIdentity.of(process, sampling, source, skip_bad_clients=False, timing=timing)
     state = folder.begin(identity, None, resume=settings.resume)
     try:
         yield state or process.first_state(), folder.client_states, folder.save

@@ -23,6 +23,7 @@ RAY = EngineKind(
     "actors of Ray",
     options="For Ray: --address=auto, --workers=N, --cpus-per-worker=X, --gpus-per-worker=X, "
     "--shard=N, --fanout=N, --wait=SECONDS.",
+    buffers=True,
     workers_option="--workers={}",
     packages={"ray": "Ray"},
     extra="ray",

@@ -30,6 +30,9 @@ class Actor(Protocol):
     ping: Method
     run_shards: Method
     merge: Method
+    conclude: Method
+    join: Method
+    contribute: Method
 
 
 class ActorClass(Protocol):

@@ -12,17 +12,21 @@ from typing import NamedTuple, TypeVar, cast
 from tffc.backends.forms.steps import RoundSteps
 from tffc.deploy.ray.api import Ref, imported_ray
 from tffc.runtime.data.source import ClientSource
+from tffc.runtime.engines.contributions import Contributor
 from tffc.runtime.engines.encoding import decode
+from tffc.runtime.engines.groups import group_result, group_steps, joining
 from tffc.runtime.engines.shards import (
     Batches,
     ClientWork,
     ShardResult,
     WindowPlanner,
+    merge_pairwise,
     merged,
     run_shards,
 )
 from tffc.runtime.engines.shipment import load_bundle, source_from_bytes
-from tffc.runtime.engines.speed import MERGE, Stopwatch
+from tffc.runtime.engines.showing import showing
+from tffc.runtime.engines.speed import MERGE, SERVER, Stopwatch
 from tffc.runtime.frameworks.tensorflow.load import use_threads
 from tffc.support.errors import TffcError
 
@@ -94,6 +98,47 @@ class Worker:
         carried, _ = self._context(refs)
         return merged_bytes(steps, carried, parts)
 
+    def conclude(self, refs: RoundRefs, totals: bytes) -> bytes:
+        """Return the result of a group of clients, made of its accumulators, as a `ShardResult`."""
+        _, steps = self._load(refs.bundle, load_bundle)
+        carried, _ = self._context(refs)
+        stopwatch = Stopwatch()
+
+        def concluded() -> ShardResult:
+            with stopwatch.measure(SERVER), showing():
+                return ShardResult(group_result(group_steps(steps), carried, decode(totals)))
+
+        return _result_bytes(concluded, stopwatch)
+
+    def join(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
+        """Return the merged results of neighbouring groups, as a `ShardResult`."""
+        _, steps = self._load(refs.bundle, load_bundle)
+        stopwatch = Stopwatch()
+
+        def joined() -> ShardResult:
+            with stopwatch.measure(MERGE), showing():
+                return ShardResult(merge_pairwise(map(decode, parts), joining(steps)))
+
+        return _result_bytes(joined, stopwatch)
+
+    def contribute(self, refs: RoundRefs, client: bytes, skip_bad: bool) -> bytes:
+        """Return what a client contributes to a buffered round, as a `ShardResult`."""
+        self._refs = refs
+        _, steps = self._load(refs.bundle, load_bundle)
+        source = self._load(refs.source, _source)
+        carried, sent = self._context(refs)
+        stopwatch = Stopwatch()
+        name = os.fsdecode(client)
+
+        def contribution() -> ShardResult:
+            contributor = Contributor(
+                group_steps(steps), source, carried, sent, skip_bad, stopwatch
+            )
+            partial = contributor.contribution(name)
+            return ShardResult(partial, skipped=() if partial is not None else (name,))
+
+        return _result_bytes(contribution, stopwatch)
+
     def _context(self, refs: RoundRefs) -> tuple[object, object]:
         """Return the values that the server keeps and sends."""
         if isinstance(refs.context, bytes):
@@ -125,9 +170,17 @@ def _source(data: bytes) -> ClientSource:
 def merged_bytes(steps: RoundSteps, carried: object, parts: Sequence[bytes]) -> bytes:
     """Return the `ShardResult`, as bytes, that merges encoded accumulators."""
     stopwatch = Stopwatch()
-    try:
+
+    def total() -> ShardResult:
         with stopwatch.measure(MERGE):
-            total = merged(steps, carried, map(decode, parts))
+            return ShardResult(merged(steps, carried, map(decode, parts)))
+
+    return _result_bytes(total, stopwatch)
+
+
+def _result_bytes(compute: Callable[[], ShardResult], stopwatch: Stopwatch) -> bytes:
+    """Return the result of a computation as bytes, with its times, or that of its error."""
+    try:
+        return compute()._replace(times=stopwatch.times()).to_bytes()
     except TffcError as error:
         return ShardResult(None, error=error).to_bytes()
-    return ShardResult(total, times=stopwatch.times()).to_bytes()

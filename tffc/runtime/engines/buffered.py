@@ -58,7 +58,7 @@ class Arrivals(Protocol):
         """The simulated seconds so far; None in real time."""
         ...
 
-    def start(self, start: Start, state: Value) -> None:
+    def begin(self, start: Start, state: Value) -> None:
         """Let a client begin its work on the value of a state."""
         ...
 
@@ -69,6 +69,19 @@ class Arrivals(Protocol):
         Raises:
           DataError: a client's data cannot be read, and bad clients are not skipped.
           ExecutionError: a client's work fails.
+        """
+        ...
+
+    def clients(self) -> Sequence[str] | None:
+        """Return the clients that there are now; None if they stay the same in a run."""
+        ...
+
+    def goes_on(self, round: int, clients: int) -> bool:
+        """Return whether clients that were left out may begin again, perhaps after a pause, because
+        nothing is in flight and a round has only so many clients.
+
+        Raises:
+          ExecutionError: they have begun again too often.
         """
         ...
 
@@ -114,6 +127,7 @@ class Buffer:
         self._shows = shows
         self.in_flight: dict[str, Start] = {}
         self._steps, self._buffering, self._clients = steps, buffering, clients
+        self._here: frozenset[str] | None = None
         self._starts = 0
         self._forget()
 
@@ -137,12 +151,22 @@ class Buffer:
         last step: a step has at most one contribution of each.
         """
         busy = {*self.in_flight, *self.clients, *self.skipped}
+        if self._here is not None:
+            busy &= self._here
         if len(self.in_flight) >= self._buffering.in_flight or len(busy) >= len(self._clients):
             return None
         self._starts += 1
         client = draw(self._clients, busy, seed, self._starts)
         self.in_flight[client] = Start(self._starts, client, self.version)
         return self.in_flight[client]
+
+    def set_clients(self, clients: Sequence[str]) -> None:
+        """Let only these clients begin from now on."""
+        self._clients, self._here = clients, frozenset(clients)
+
+    def free_skipped(self) -> None:
+        """Let clients that were left out since the last step begin again."""
+        self.skipped.clear()
 
     def take(self, arrival: Arrived) -> None:
         """Take what arrives: discount and merge it, or drop it, or leave its client out."""
@@ -236,20 +260,26 @@ def run_buffered(
     buffer = Buffer(steps, state, buffering, clients, shows=engine.shows_clients)
     arrivals = engine.arrivals(steps, cohort, delays, seed)
     last = state.rounds + rounds
-    stepped, begun = arrivals.now, time.perf_counter()
+    stepped, begun, is_due = arrivals.now, time.perf_counter(), True
     try:
         while buffer.version < last:
+            if is_due and (here := arrivals.clients()) is not None:
+                buffer.set_clients(here)
+            is_due = False
             while (start := buffer.next_start(seed)) is not None:
-                arrivals.start(start, buffer.state.value)
+                arrivals.begin(start, buffer.state.value)
             arrived = arrivals.wait()
             if not arrived and not buffer.in_flight:
-                raise _too_few(buffer, buffering)
+                if not arrivals.goes_on(buffer.version + 1, len(buffer.clients)):
+                    raise _too_few(buffer, buffering)
+                buffer.free_skipped()
+                is_due = True
             for arrival in arrived:
                 buffer.take(arrival)
                 progress(len(buffer.clients), buffering.size)
                 if not buffer.is_full:
                     continue
-                finished = buffer.step(engine.process.program)
+                finished, is_due = buffer.step(engine.process.program), True
                 now, ended = arrivals.now, time.perf_counter()
                 measured = measuring = None
                 if evaluation is not None and evaluation.is_due(finished.number, last):

@@ -1,24 +1,49 @@
 """Rounds whose clients come in groups, on any engine.
 
-Each group is one `up_to_merge` of a MergeableForm, run as the engine runs a round.  The results of
-neighbours are merged pairwise, then these, until one is left.  So the result depends only on the
-clients, on the number of groups, and on how the engine adds within a group.
+Each group is one `up_to_merge` of a MergeableForm, run as the engine runs a round: one group after
+another, or side by side if the engine can (`RunsGroups`).  The results of neighbours are merged
+pairwise, then these, until one is left; a group that is left out keeps its place in this tree.  So
+the result depends only on the clients, on the number of groups, and on how the engine adds within a
+group.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tffc.backends.forms.mergeable import MergeableSteps
-from tffc.backends.forms.steps import RoundSteps
+from tffc.backends.forms.steps import RoundSteps, TupleAggregation
 from tffc.runtime.engines.client_groups import ClientGroups
 from tffc.runtime.engines.engine import Cohort, ExplainsSpeed, RoundResult
 from tffc.runtime.engines.process import Process
-from tffc.runtime.engines.shards import merge_pairwise
+from tffc.runtime.engines.shards import Merge, merge_pairwise
 from tffc.runtime.engines.showing import showing
 from tffc.support.errors import ExecutionError, TffcError
+
+
+class GroupsResult(NamedTuple):
+    """What comes of the groups of a round: the result or the error of each, up to the first error
+    unless bad groups are skipped; their merged results, None without any; and the seconds that
+    workers spent in each part."""
+
+    results: Sequence[RoundResult | TffcError]
+    partial: Any
+    parts: Mapping[str, float]
+
+
+@runtime_checkable
+class RunsGroups(Protocol):
+    """An engine that runs the groups of a round side by side, and merges their results itself."""
+
+    def run_groups(self, state: Any, cohorts: Sequence[Cohort], *, skip_bad: bool) -> GroupsResult:
+        """Run the groups of a round, at least one.
+
+        Raises:
+          TffcError: it is of no group.
+        """
+        ...
 
 
 class _GroupProcess(Process):
@@ -26,7 +51,7 @@ class _GroupProcess(Process):
 
     def __init__(self, process: Process) -> None:
         self.__dict__.update(process.__dict__)
-        self.steps = _steps_of(process).group
+        self.steps = group_steps(process.steps)
 
     def masked_steps(self, clients: Sequence[str]) -> RoundSteps:
         masked = super().masked_steps(clients)
@@ -34,9 +59,34 @@ class _GroupProcess(Process):
         return masked.group
 
 
-def _steps_of(process: Process) -> MergeableSteps:
-    assert isinstance(process.steps, MergeableSteps)
-    return process.steps
+def _mergeable(steps: RoundSteps) -> MergeableSteps:
+    assert isinstance(steps, MergeableSteps)
+    return steps
+
+
+def group_steps(steps: RoundSteps) -> RoundSteps:
+    """Return the steps of one group of clients, from those of rounds that may come in groups."""
+    return _mergeable(steps).group
+
+
+def group_result(group: RoundSteps, carried: Any, totals: Any) -> Any:
+    """Return the result of a group from the accumulators of its clients, None for no clients."""
+    aggregation = TupleAggregation(group.aggregations)
+    totals = aggregation.zero(carried) if totals is None else totals
+    _, partial = group.finish(carried, aggregation.report(totals, carried))
+    return partial
+
+
+def joining(steps: RoundSteps) -> Merge:
+    """Return a function that merges the results of two groups, where None stands for no group."""
+    join = _mergeable(steps).join
+
+    def joined(first: Any, second: Any) -> Any:
+        if first is None or second is None:
+            return second if first is None else first
+        return join(first, second)
+
+    return joined
 
 
 class GroupedEngine:
@@ -52,7 +102,8 @@ class GroupedEngine:
         groups.check(process.bundle.form)
         self.process = process
         self._groups = groups
-        self._steps = _steps_of(process)
+        self._steps = _mergeable(process.steps)
+        self._join = joining(process.steps)
         self._engine = make(_GroupProcess(process))
 
     def run_round(self, state: Any, cohort: Cohort) -> RoundResult:
@@ -61,64 +112,83 @@ class GroupedEngine:
         Raises:
           ExecutionError: all groups are left out.
         """
+        groups = self._groups.divide(cohort.clients)
+        cohorts = _cohorts(cohort, groups)
+        if isinstance(self._engine, RunsGroups):
+            ran = self._engine.run_groups(state, cohorts, skip_bad=self._groups.skip_bad)
+        else:
+            ran = self._one_after_another(state, cohorts)
         outcomes: list[RoundResult] = []
         skipped: set[str] = set()
         lost: list[str] = []
         failure: TffcError | None = None
-        groups = self._groups.divide(cohort.clients)
-        for number, (group, part) in enumerate(zip(groups, _cohorts(cohort, groups), strict=True)):
-            try:
-                outcomes.append(self._engine.run_round(state, part))
-                skipped.update(outcomes[-1].skipped)
-            except TffcError as error:
-                if not self._groups.skip_bad:
-                    error.notes += (f"it is of group {number + 1} of {len(groups)}",)
-                    raise
-                failure = error
-                skipped.update(group)
-                lost.append(
-                    f"group {number + 1} of {len(groups)}, of {len(group)} clients, is left out: "
-                    f"{error.message} [{error.code}]"
-                )
+        for number, (part, result) in enumerate(zip(cohorts, ran.results, strict=False)):
+            if isinstance(result, RoundResult):
+                outcomes.append(result)
+                skipped.update(result.skipped)
+                continue
+            if not self._groups.skip_bad:
+                result.notes += (f"it is of group {number + 1} of {len(groups)}",)
+                raise result
+            failure = result
+            skipped.update(part.clients)
+            part.progress(len(part.clients), len(part.clients))
+            lost.append(
+                f"group {number + 1} of {len(groups)}, of {len(part.clients)} clients, is left "
+                f"out: {result.message} [{result.code}]"
+            )
         if not outcomes and failure is not None:
             raise _nothing_left(cohort, lost) from failure
         with showing():
-            partial = merge_pairwise((outcome.output for outcome in outcomes), self._join)
-            new_state, output = self._steps.conclude(state, partial)
-        parts: dict[str, float] = {}
+            new_state, output = self._steps.conclude(state, ran.partial)
         known: dict[str, bool] = {}
         for outcome in outcomes:
             known.update(outcome.known)
-            for name, seconds in outcome.parts.items():
-                parts[name] = parts.get(name, 0.0) + seconds
         return RoundResult(
             new_state,
             output,
             tuple(client for client in cohort.clients if client in skipped),
             outcomes[-1].workers,
-            parts,
+            ran.parts,
             known,
             tuple(lost),
         )
 
-    def _join(self, first: Any, second: Any) -> Any:
-        return first if second is None else self._steps.join(first, second)
+    def _one_after_another(self, state: Any, cohorts: Sequence[Cohort]) -> GroupsResult:
+        results: list[RoundResult | TffcError] = []
+        parts: dict[str, float] = {}
+        for part in cohorts:
+            try:
+                result = self._engine.run_round(state, part)
+            except TffcError as error:
+                results.append(error)
+                if not self._groups.skip_bad:
+                    return GroupsResult(results, None, parts)
+                continue
+            results.append(result)
+            for name, seconds in result.parts.items():
+                parts[name] = parts.get(name, 0.0) + seconds
+        with showing():
+            outputs = (one.output if isinstance(one, RoundResult) else None for one in results)
+            return GroupsResult(results, merge_pairwise(outputs, self._join), parts)
 
     def explain_speed(self) -> list[str]:
-        """See `ExplainsSpeed`; each group counts as a round."""
+        """See `ExplainsSpeed`; each group that runs by itself counts as a round."""
         return self._engine.explain_speed()
 
 
-def _cohorts(cohort: Cohort, groups: Sequence[tuple[str, ...]]) -> Iterator[Cohort]:
-    """Yield the cohort of each group, whose progress is that of the round."""
-    before = 0
-    for group in groups:
+def _cohorts(cohort: Cohort, groups: Sequence[tuple[str, ...]]) -> list[Cohort]:
+    """Return the cohort of each group, whose progress is that of the round."""
+    done = [0] * len(groups)
 
-        def progress(done: int, total: int, before: int = before) -> None:
-            cohort.progress(before + done, len(cohort.clients))
+    def part(number: int, group: tuple[str, ...]) -> Cohort:
+        def progress(count: int, total: int) -> None:
+            done[number] = count
+            cohort.progress(sum(done), len(cohort.clients))
 
-        yield dataclasses.replace(cohort, clients=group, progress=progress)
-        before += len(group)
+        return dataclasses.replace(cohort, clients=group, progress=progress)
+
+    return [part(number, group) for number, group in enumerate(groups)]
 
 
 def _nothing_left(cohort: Cohort, lost: Sequence[str]) -> ExecutionError:

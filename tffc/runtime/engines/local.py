@@ -27,13 +27,14 @@ from tffc.backends.forms.steps import TupleAggregation
 from tffc.runtime.batching.planner import OneByOne, PlannedPiece, Planner, place
 from tffc.runtime.data.groups import GroupedSource
 from tffc.runtime.data.source import ClientSource
+from tffc.runtime.engines.contributions import Contributor
 from tffc.runtime.engines.delays import CONSTANT, Delays
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching, Cohort, RoundResult, processor_count
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.read_ahead import ReadAhead, Waits
 from tffc.runtime.engines.shards import ClientWork, Merge, shards_of
 from tffc.runtime.engines.showing import showing, without_logs
-from tffc.runtime.engines.simulated import Contributor, SimulatedArrivals
+from tffc.runtime.engines.simulated import SimulatedArrivals
 from tffc.runtime.engines.speed import ROUND, SERVER, STACK, Stopwatch
 
 T = TypeVar("T")
@@ -129,10 +130,13 @@ class LocalEngine:
         """See `BufferedEngine`; contributions arrive in simulated time."""
 
         def contributor(state: Any) -> Contributor:
+            with self.stopwatch.measure(SERVER), showing():
+                carried, sent = steps.group.prepare(state)
             return Contributor(
-                steps,
+                steps.group,
                 cohort.source,
-                state,
+                carried,
+                sent,
                 cohort.skip_bad_clients,
                 self.stopwatch,
                 shows=self.shows_clients,

@@ -13,15 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, NamedTuple, Protocol
 
-from tffc.backends.forms.buffered import BufferedSteps
-from tffc.backends.forms.steps import TupleAggregation, Value
-from tffc.runtime.batching.planner import OneByOne
-from tffc.runtime.data.source import ClientSource
+from tffc.backends.forms.steps import Value
 from tffc.runtime.engines.buffered import Arrived, Start
+from tffc.runtime.engines.contributions import Contributor
 from tffc.runtime.engines.delays import Delays
-from tffc.runtime.engines.shards import ClientWork
-from tffc.runtime.engines.showing import client_code, showing, without_logs
-from tffc.runtime.engines.speed import SERVER, Stopwatch
+from tffc.runtime.engines.speed import Stopwatch
 
 GRACE = 1.0
 """How many seconds the end waits for work in other threads."""
@@ -31,51 +27,6 @@ class InThread(Protocol):
     """Calls a function in one of a number of threads, and returns its future result."""
 
     def __call__(self, function: Callable[[], Any], threads: int) -> Future[Any]: ...
-
-
-class Contributor:
-    """Computes contributions of clients that are given one state."""
-
-    def __init__(
-        self,
-        steps: BufferedSteps,
-        source: ClientSource,
-        state: Value,
-        skip_bad: bool,
-        stopwatch: Stopwatch,
-        *,
-        shows: bool = False,
-    ) -> None:
-        self._group, self._shows = steps.group, shows
-        with stopwatch.measure(SERVER), showing():
-            self._carried, sent = self._group.prepare(state)
-        self._work = ClientWork(
-            self._group, source, self._carried, sent, skip_bad, None, stopwatch, shows=shows
-        )
-
-    def contribution(self, client: str) -> Value | None:
-        """Return what a client contributes; None if it is left out.
-
-        Raises:
-          DataError: its data cannot be read, and bad clients are not skipped.
-          ExecutionError: its work fails.
-        """
-        skipped: list[str] = []
-
-        def tell(clients: Sequence[str], values: Sequence[Any] | None) -> None:
-            if values is None:
-                skipped.extend(clients)
-
-        aggregation = TupleAggregation(self._group.aggregations)
-        with without_logs(self._shows):
-            totals = self._work.run(OneByOne((client,)), tell)
-            if skipped:
-                return None
-            with showing(self._shows), client_code():
-                totals = self._work.zero if totals is None else totals
-                reports = aggregation.report(totals, self._carried)
-                _, partial = self._group.finish(self._carried, reports)
-        return partial
 
 
 class _Flight(NamedTuple):
@@ -124,7 +75,7 @@ class SimulatedArrivals:
         """See `Arrivals`."""
         return self._now
 
-    def start(self, start: Start, state: Value) -> None:
+    def begin(self, start: Start, state: Value) -> None:
         """See `Arrivals`."""
         self._versions.setdefault(start.version, _Version(state)).count += 1
         seconds = self._delays.seconds(self._seed, start.number, start.client)
@@ -166,6 +117,14 @@ class SimulatedArrivals:
             self._futures[start.number] = self._call(
                 lambda: contributor.contribution(start.client), self._workers
             )
+
+    def clients(self) -> None:
+        """See `Arrivals`."""
+        return
+
+    def goes_on(self, round: int, clients: int) -> bool:
+        """See `Arrivals`; what fails would fail again."""
+        return False
 
     def parts(self) -> Mapping[str, float]:
         """See `Arrivals`."""

@@ -137,6 +137,18 @@ class RemoteSpeed:
         seconds = self._seconds()
         return {part: seconds[part] - self._before[part] for part in PARTS if seconds[part]}
 
+    def end_round(self, begun: float, clients: int) -> dict[str, float]:
+        """Measure a round with a number of clients that began at a time of `perf_counter`, after
+        the one before; return the seconds of each part since that."""
+        self._rounds += 1
+        self.driver.add(ROUND, time.perf_counter() - begun, clients)
+        before, self._before = self._before, self._seconds()
+        return {
+            part: spent
+            for part, seconds in self._before.items()
+            if (spent := seconds - before.get(part, 0.0)) > 0
+        }
+
     def lines(self, workers: int | None) -> list[str]:
         """Return lines that say where the time went, and why."""
         lines = self.workers.table(self._rounds, workers, self.driver)

@@ -170,7 +170,11 @@ def _node_of(computation: Computation) -> Node:
       LanguageTypeError: it is not a computation.
     """
     if not hasattr(computation, "to_building_block"):
-        raise LanguageTypeError("E173", f"expected a computation, found {described(computation)}")
+        raise LanguageTypeError(
+            "E173",
+            f"expected a computation, found {described(computation)}",
+            help="give what a decorator such as federated_computation returns",
+        )
     return computation.to_building_block()
 
 
@@ -220,6 +224,7 @@ def check_has_single_placement(comp: Node, single_placement: Placement) -> None:
                     "E142",
                     f"expected everything at {single_placement}, but `{node}` has "
                     f"`{part}` in its type",
+                    help="ask about a part that has no values elsewhere",
                 )
 
 

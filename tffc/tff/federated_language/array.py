@@ -11,6 +11,7 @@ from tffc.graphs.proto.messages import message_content
 from tffc.language.array import infer_dtype, is_compatible, to_array
 from tffc.language.dtypes import DType
 from tffc.language.wire.arrays import ARRAY, array_fields, read_array
+from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import (
     LanguageTypeError,
     LanguageValueError,
@@ -38,6 +39,7 @@ def _inferred(value: object) -> DType:
         raise UnsupportedError("E120", error.message, help=error.help) from None
 
 
+@entry_point
 def to_proto(value: Any, *, dtype_hint: Any = None) -> Any:
     """Return a constant as a message `Array`; `dtype_hint` is its element type, if it is not that
     of the value.
@@ -62,6 +64,7 @@ def _array(value: Any, dtype_hint: Any) -> Any:
     return to_array(value, dtypes.element_type(dtype_hint))
 
 
+@entry_point
 def from_proto(array_pb: Any) -> Any:
     """Return the constant in a message `Array`: one of NumPy's, and `bytes` for a string.
 
@@ -78,6 +81,7 @@ def _read(data: bytes) -> Any:
     return read_array(data, Place(0, len(data))).numpy()
 
 
+@entry_point
 def to_proto_content(value: Any, *, dtype_hint: Any = None) -> Any:
     """Return a constant as a message `Array` that has its elements as bytes, which strings cannot
     be.
@@ -97,6 +101,7 @@ def to_proto_content(value: Any, *, dtype_hint: Any = None) -> Any:
     return messages.Array(dtype=array.dtype.number, shape=shape, content=array.content)
 
 
+@entry_point
 def from_proto_content(array_pb: Any) -> Any:
     """Return the constant in a message `Array` that has its elements as bytes.
 
@@ -123,11 +128,13 @@ def from_proto_content(array_pb: Any) -> Any:
         ) from None
 
 
+@entry_point
 def is_compatible_dtype(value: Any, dtype: Any) -> bool:
     """Return whether a constant has elements of an element type's kind, which it can hold."""
     return dtypes.is_valid_dtype(dtype) and is_compatible(value, dtypes.element_type(dtype))
 
 
+@entry_point
 def is_compatible_shape(value: Any, shape: object) -> bool:
     """Return whether a constant has a shape."""
     return shapes.is_compatible_with(shape, getattr(value, "shape", ()))

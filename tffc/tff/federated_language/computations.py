@@ -47,6 +47,7 @@ class ConcreteComputation(Computation, metaclass=_Standing):
             raise LanguageTypeError(
                 "E413",
                 f"a computation is a function, but this is of type `{type_signature}`",
+                help=f"make it a function without parameters, of type `( -> {type_signature})`",
             )
         if annotated_type is not None:
             type_signature.check_assignable_from(annotated_type)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tffc.language.array import infer_dtype as infer_element_type
 from tffc.language.dtypes import BY_NUMBER, DType
+from tffc.runtime.user_code.source import entry_point
 from tffc.support.errors import UnsupportedError
 from tffc.support.guards import is_numpy
 
@@ -30,16 +31,19 @@ def element_type(dtype: object) -> DType:
     return CLASSES[dtype]
 
 
+@entry_point
 def is_valid_dtype(dtype: object) -> bool:
     """Return whether a class of NumPy is that of an element type."""
     return isinstance(dtype, type) and dtype in CLASSES
 
 
+@entry_point
 def to_proto(dtype: object) -> int:
     """Return the number in messages of an element type, given its class."""
     return element_type(dtype).number
 
 
+@entry_point
 def from_proto(dtype_pb: int) -> Any:
     """Return the class of the element type with a number in messages.
 
@@ -55,6 +59,7 @@ def from_proto(dtype_pb: int) -> Any:
     return BY_NUMBER[dtype_pb].numpy_dtype.type
 
 
+@entry_point
 def infer_dtype(obj: Any) -> Any:
     """Return the class of the element type of one of Python's scalars.
 
@@ -71,6 +76,7 @@ def infer_dtype(obj: Any) -> Any:
     return infer_element_type(obj).numpy_dtype.type
 
 
+@entry_point
 def can_cast(value: Any, dtype: Any) -> bool:
     """Return whether the values of an element type are large enough for a scalar of Python."""
     if issubclass(dtype, np.integer):

@@ -122,7 +122,9 @@ def create_federated_eval(fn: Node, placement: Placement) -> Call:
 def _suffix(placement: object) -> str:
     if placement not in (CLIENTS, SERVER):
         raise LanguageTypeError(
-            "E105", f"expected a placement of the language, found {placement!r}"
+            "E105",
+            f"expected a placement of the language, found {placement!r}",
+            help="use federated_language.SERVER or federated_language.CLIENTS",
         )
     return "clients" if placement is CLIENTS else "server"
 
@@ -236,6 +238,7 @@ def create_federated_zip(value: Node) -> Call:
             f"the values in the struct to zip, `{type}`, are not all at the same placement"
             if placements
             else f"the struct to zip has to hold at least one FederatedType, but is `{type}`",
+            help="give a struct of federated values at one placement",
         )
     placement = placements.pop()
     result = FederatedType(local_type(type), placement)

@@ -39,6 +39,7 @@ OWN_FILES = frozenset(
         f"{_IMPL}.types.dtype_utils",
         f"{_IMPL}.types.type_factory",
         f"{_IMPL}.types.type_conversions",
+        f"{_PYTHON}.tensorflow_libs.tensorflow_test_utils",
         "tensorflow_federated.proto.v0.array_pb2",
         "tensorflow_federated.proto.v0.data_type_pb2",
     }
@@ -90,7 +91,10 @@ STAND_INS: dict[str, tuple[str, ...]] = {
     f"{_IMPL}.compiler.transformation_utils": ("tffc.tff.building_blocks",),
     f"{_IMPL}.compiler.transformations": ("tffc.tff.building_blocks",),
     f"{_IMPL}.computation.computation_base": (_COMPUTATION,),
-    f"{_IMPL}.computation.computation_impl": ("tffc.tff.framework",),
+    f"{_IMPL}.computation.computation_impl": (
+        "tffc.tff.federated_language.computations",
+        "tffc.tff.framework",
+    ),
     f"{_IMPL}.computation.computation_serialization": ("tffc.tff.framework",),
     f"{_IMPL}.computation.computation_wrapper": ("tffc.support.errors",),
     f"{_IMPL}.computation.polymorphic_computation": (_COMPUTATION,),

@@ -45,6 +45,7 @@ from tffc.tff.cardinalities import CardinalitiesType as CardinalitiesType
 from tffc.tff.cardinalities import merge_cardinalities as merge_cardinalities
 from tffc.tff.data_descriptor import CardinalityFreeDataDescriptor as CardinalityFreeDataDescriptor
 from tffc.tff.data_descriptor import DataDescriptor as DataDescriptor
+from tffc.tff.federated_language.computations import ConcreteComputation as ConcreteComputation
 from tffc.tff.mergeable import MergeableCompExecutionContext as MergeableCompExecutionContext
 from tffc.tff.mergeable import MergeableCompForm as MergeableCompForm
 
@@ -65,9 +66,6 @@ FEDERATED_ZIP_AT_SERVER = intrinsic_defs.FEDERATED_ZIP_AT_SERVER
 class RetryableError(Exception):
     """TFF's error for failures worth a retry, raised by its executors; tffc never raises it."""
 
-
-ConcreteComputation = Computation
-"""TFF's name for the class of computations that have a program."""
 
 type_from_tensors = entry_point(infer_type)
 """Returns the type of tensors, variables and NumPy arrays, alone or in Python containers."""

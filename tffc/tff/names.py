@@ -91,10 +91,7 @@ STAND_INS: dict[str, tuple[str, ...]] = {
     f"{_IMPL}.compiler.transformation_utils": ("tffc.tff.building_blocks",),
     f"{_IMPL}.compiler.transformations": ("tffc.tff.building_blocks",),
     f"{_IMPL}.computation.computation_base": (_COMPUTATION,),
-    f"{_IMPL}.computation.computation_impl": (
-        "tffc.tff.federated_language.computations",
-        "tffc.tff.framework",
-    ),
+    f"{_IMPL}.computation.computation_impl": ("tffc.tff.framework",),
     f"{_IMPL}.computation.computation_serialization": ("tffc.tff.framework",),
     f"{_IMPL}.computation.computation_wrapper": ("tffc.support.errors",),
     f"{_IMPL}.computation.polymorphic_computation": (_COMPUTATION,),

@@ -97,7 +97,7 @@ class Computation(Convertible):
                 help=f"make it a function without parameters, of type `( -> {node.type})`",
             )
         check_placements(node.type)
-        return cls(node, node.type, allow_effects=allow_effects)
+        return Computation(node, node.type, allow_effects=allow_effects)
 
     @classmethod
     def from_building_block(cls, node: Node) -> Computation:
@@ -119,7 +119,7 @@ class Computation(Convertible):
           TypeNotAssignableError: the types differ in more than that.
         """
         value.type_signature.check_assignable_from(type_signature)
-        return cls(
+        return Computation(
             value.node, type_signature, scope=value._scope, allow_effects=value.allow_effects
         )
 

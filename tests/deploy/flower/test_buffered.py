@@ -106,13 +106,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def run(
     process: Process, federation: Paced, log: list[str] | None = None, **settings: Any
 ) -> list[Round]:
-    given = RunSettings(**{"timeout": 100.0, "pause": 7.0, "buffer": 2, "in_flight": 5, **settings})
-    given.check_buffered()
-    assert given.buffering is not None
+    configured = RunSettings(
+        **{"timeout": 100.0, "pause": 7.0, "buffer": 2, "in_flight": 5, **settings}
+    )
+    configured.check_buffered()
+    assert configured.buffering is not None
     lines: list[str] = [] if log is None else log
-    engine = FlowerEngine(process, federation, given, lines.append)
+    engine = FlowerEngine(process, federation, configured, lines.append)
     first, sleep = State(np.float32(1), process.program, 0), federation._clock.sleep  # pyright: ignore[reportPrivateUsage]
-    return list(run_buffered_federation(engine, first, given, given.buffering, sleep))
+    return list(run_buffered_federation(engine, first, configured, configured.buffering, sleep))
 
 
 PACES = {"0": 1.0, "1": 2.5, "2": 1.2, "3": 3.3, "4": 20.0}

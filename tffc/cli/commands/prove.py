@@ -51,62 +51,64 @@ def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
     """
     if len(sources) > 2:
         raise click.UsageError("expected at most two arguments, a program and a bundle")
-    *given, path = list(sources)
-    bundle, program = _read(path, given)
+    *programs, path = list(sources)
+    bundle, program = _read(path, programs)
     step(f"proving {path}")
     proof = proof_of(program, bundle)
     if as_json:
         show_json(_finding(proof, bundle))
     elif proof.is_proved:
         show_line(f"{path}: proved, {proof.round.operations} operations")
-        for line in _unproved(program, bundle, path, given):
+        for line in _unproved(program, bundle, path, programs):
             show_line(f"  except {line}")
     if as_json and proof.error is not None:
         raise click.exceptions.Exit(proof.error.exit_code)
     proof.check()
 
 
-def _unproved(program: Program, bundle: Bundle, path: str, given: Sequence[str]) -> Iterator[str]:
+def _unproved(
+    program: Program, bundle: Bundle, path: str, programs: Sequence[str]
+) -> Iterator[str]:
     """Yield what is not part of the proof, with why, and with what would prove it."""
-    of_module = bool(given) and not given[0].endswith((".pb", *TEXTS))
+    of_module = bool(programs) and not programs[0].endswith((".pb", *TEXTS))
     if program.initialize is None and bundle.initialize is not None:
         if of_module:
             yield (
-                f"the first state: {given[0]} is only the round; to prove it too, name the "
+                f"the first state: {programs[0]} is only the round; to prove it too, name the "
                 "iterative process"
             )
         else:
-            yield f"the first state: {_without_program('process', path, given)}"
+            yield f"the first state: {_without_program('process', path, programs)}"
     if program.initialize is not None and bundle.initialize is None:
         yield "the first state: the bundle does not make it"
     if program.discount is None and bundle.discount is not None:
         if of_module:
-            yield f"the discount: {given[0]} does not say that its rounds may be buffered"
+            yield f"the discount: {programs[0]} does not say that its rounds may be buffered"
         else:
-            yield f"the discount: {_without_program('round', path, given)}"
+            yield f"the discount: {_without_program('round', path, programs)}"
     if has_discount(bundle.form, program.discount) and bundle.discount is None:
         yield "the discount: the bundle does not have it"
 
 
-def _without_program(what: str, path: str, given: Sequence[str]) -> str:
+def _without_program(what: str, path: str, programs: Sequence[str]) -> str:
     """Return why something beside the round is not proved, and that its module would prove it."""
     command = f"tffc prove MODULE.py:NAME {path}"
-    if not given:
+    if not programs:
         return (
             f"the bundle does not hold the program of it; to prove it too, name the {what}: "
             f"{command}"
         )
     return (
-        f"{given[0]} holds only the round; to prove it too, name the module of the {what}: "
+        f"{programs[0]} holds only the round; to prove it too, name the module of the {what}: "
         f"{command}"
     )
 
 
-def _read(path: str, given: Sequence[str]) -> tuple[Bundle, Program]:
+def _read(path: str, programs: Sequence[str]) -> tuple[Bundle, Program]:
     step(f"reading {path}")
     bundle = read_bundle(pathlib.Path(path))
     program = Program(bundle.computation)
-    for source in given:
+    for source in programs:
         program = read_round(source, bundle.form)
     assemble(bundle.form, program.computation.type, bundle.components)
     return bundle, program

@@ -8,6 +8,7 @@ stands for a group that is left out.
 from __future__ import annotations
 
 import collections
+import heapq
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
@@ -71,6 +72,12 @@ class GroupsWork:
         self._end = len(works) + len(errors)
         self._tree = Tree(self._end, fanout)
         self._jobs: collections.deque[Conclusion | Merger] = collections.deque()
+        self._waiting: dict[int, int] = {}
+        """How many jobs of its clients each group has."""
+        self._count = 0
+        """How many these are in all."""
+        self._active: list[int] = []
+        """A heap of the groups that have any, and of some that have none any more."""
         self._settled: set[int] = set()
         self._attempts = Attempts()
         self.errors: dict[int, TffcError] = {}
@@ -86,21 +93,36 @@ class GroupsWork:
         total = self._tree.total
         return None if total is None else decode(total)
 
-    def _active(self) -> list[int]:
-        """Return the numbers of the groups whose clients have jobs, in order."""
-        works = self._works.items()
-        return [group for group, work in works if group < self._end and work.count()]
-
     def count(self) -> int:
         """See `Jobs`."""
-        return len(self._jobs) + sum(self._works[group].count() for group in self._active())
+        return len(self._jobs) + self._count
 
     def take(self) -> GroupJob:
         """See `Jobs`."""
         if self._jobs:
             return self._jobs.popleft()
-        group = self._active()[0]
-        return ClientsJob(group, self._works[group].take())
+        while not self._waiting[self._active[0]]:
+            heapq.heappop(self._active)
+        group = self._active[0]
+        job = self._works[group].take()
+        self._note(group)
+        return ClientsJob(group, job)
+
+    def _note(self, group: int) -> None:
+        """Note how many jobs a group's clients have, which may have changed."""
+        before = self._waiting.get(group, 0)
+        now = self._waiting[group] = self._works[group].count() if group < self._end else 0
+        self._count += now - before
+        if now and not before:
+            heapq.heappush(self._active, group)
+
+    def _end_at(self, group: int) -> None:
+        """Do no more for the groups from this one on."""
+        if group < self._end:
+            self._end = group
+            for later in self._works:
+                if later >= group:
+                    self._note(later)
 
     def start(self, actor: Actor, job: GroupJob) -> Ref:
         """See `Jobs`."""
@@ -149,11 +171,12 @@ class GroupsWork:
                 self._lose(job.group, error)
             case Merger():
                 self.failure = self.failure or error
-                self._end = 0
+                self._end_at(0)
                 self._jobs.clear()
 
     def _settle(self, group: int) -> None:
         """Let the result of a group be made once its clients are done, or its error counted."""
+        self._note(group)
         work = self._works[group]
         if group in self._settled or not work.is_over:
             return
@@ -174,7 +197,7 @@ class GroupsWork:
         if self._skip_bad:
             self._add(0, group, NOTHING)
         else:
-            self._end = min(self._end, group)
+            self._end_at(group)
 
     def _add(self, height: int, number: int, partial: bytes) -> None:
         job = self._tree.add(height, number, partial)

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import torch
+from jax.extend.core import jaxpr_as_fun
+from torch.fx import node as fx
 from torch.utils import _pytree as tree
 
 from tffc.frontend.torch import draws, lowering
@@ -52,8 +54,8 @@ def comparisons(recorded: Recorded, tensors: Sequence[torch.Tensor]) -> Iterator
             values[node] = next(arguments)
         if node.op != "call_function":
             continue
-        args = torch.fx.node.map_arg(node.args, values.__getitem__)
-        kwargs = torch.fx.node.map_arg(node.kwargs, values.__getitem__)
+        args = fx.map_arg(node.args, values.__getitem__)
+        kwargs = fx.map_arg(node.kwargs, values.__getitem__)
         values[node] = node.target(*args, **kwargs)
         name = str(node.target)
         if node.target is operator.getitem or draws.is_draw(node.target) or name in UNDEFINED:
@@ -80,7 +82,7 @@ def fault(node: Any, args: Any, kwargs: Any, result: Any) -> str:
         with jax.enable_x64(True):
             # First in the abstract, as in a trace.
             program = jax.make_jaxpr(_without_none(translated))(*arrays)
-            computed = jax.core.eval_jaxpr(program.jaxpr, program.consts, *arrays)
+            computed = list(jaxpr_as_fun(program)(*arrays))
     except Exception as error:  # noqa: BLE001 - any fault of a translation is a finding
         return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
     expected = result if isinstance(result, tuple | list) else [result]

@@ -12,7 +12,7 @@ from tffc.runtime.user_code.modules import import_source
 
 SOURCE = """\
 import torch
-WEIGHT = float(torch.nn.Linear(1, 1).weight)
+WEIGHT = torch.nn.Linear(1, 1).weight.item()
 """
 
 

@@ -6,7 +6,7 @@ NumPy start from a fixed state.  For each computation they start again, from its
 type, so that its trace does not depend on what else is traced.  If the module seeds them itself,
 they continue from there.  Afterwards their state is restored.
 
-PyTorch's generator starts as in a new process.
+PyTorch's generator starts there, too, or where the module first imports PyTorch.
 
 The numbers that a graph draws when it runs are unaffected: TensorFlow's own seeds are left alone.
 """
@@ -43,8 +43,11 @@ class _Loading:
 
     @contextlib.contextmanager
     def importing(self, name: str = "", *_: Any, **__: Any) -> Generator[None]:
+        is_first_of_torch = name.partition(".")[0] == "torch" and "torch" not in sys.modules
         if self.is_importing:
             yield
+            if is_first_of_torch:
+                _seed_torch()
             return
         was_seeded, self.is_seeded, self.is_importing = self.is_seeded, False, True
         state = _state()
@@ -52,6 +55,8 @@ class _Loading:
             _start(f"import {name}")
         try:
             yield
+            if is_first_of_torch:
+                _seed_torch()
         finally:
             self.is_importing = False
             if not self.is_seeded:
@@ -97,22 +102,25 @@ def steady_trace(name: str | None, parameter: Type | None) -> Generator[None]:
             loading.is_seeded = False
 
 
-PYTORCH_SEED = 67280421310721
-"""The seed of PyTorch's generator in a new process."""
+PYTORCH_SEED = 1
+"""The seed that PyTorch's generator has when a module begins, or imports it first."""
+
+
+def _seed_torch() -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(PYTORCH_SEED)
 
 
 @contextlib.contextmanager
 def _torch_begins_anew() -> Generator[None]:
-    """Let PyTorch draw as in a new process, and restore its generator's state afterwards.
-
-    A module that is the first to import PyTorch finds it so anyway.
-    """
+    """Let PyTorch, if it is loaded, draw from a fixed seed, and restore its state afterwards."""
     torch = sys.modules.get("torch")
     if torch is None:
         yield
         return
     state = torch.get_rng_state()
-    torch.manual_seed(PYTORCH_SEED)
+    _seed_torch()
     try:
         yield
     finally:

@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -146,8 +147,10 @@ def _reference_kernels(torch: Any) -> Generator[None]:
     # With these rules, normalizations say that they write their running means.
     rules = importlib.import_module("torch._dispatch.python").enable_python_dispatcher()
     token = draws.is_tracing.set(True)
+    # By this, models ask whether they may look at the values of a mask.
+    compiling = mock.patch.object(torch.compiler, "_is_compiling_flag", True)
     try:
-        with rules, warnings.catch_warnings(), attention.sdpa_kernel(attention.SDPBackend.MATH):
+        with rules, compiling, warnings.catch_warnings(), attention.sdpa_kernel(attention.SDPBackend.MATH):
             warnings.simplefilter("ignore")
             with torch.backends.mkldnn.flags(enabled=False):
                 yield

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import importlib
+import itertools
 import random
 import sys
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
@@ -24,6 +26,7 @@ from tffc.frontend.context import CompiledContext
 from tffc.frontend.definitions import definition_span
 from tffc.frontend.hints import described
 from tffc.frontend.torch import draws
+from tffc.frontend.torch.recurrence import recurrence_with_dropout
 from tffc.frontend.torch.releases import load_torch
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.user_code.source import raised_span, user_span
@@ -66,7 +69,8 @@ def record(
     mode = fake.FakeTensorMode(allow_non_fake_inputs=True)
     with _no_other_draws(torch, function), _reference_kernels(torch), _refusals(function), mode:
         empty = [torch.empty(tuple(shape), dtype=dtype) for shape, dtype in tensors]
-        graph = _recorder()(flat)(*empty)
+        graph, again = [_recorder()(flat)(*empty) for _ in range(2)]
+        _check_same(graph, again, structure, function)
         constants = _lift_constants(graph)
         copies = [mode.from_tensor(constant.detach()) for constant in constants]
         pure = torch.func.functionalize(graph, remove="mutations_and_views")
@@ -98,6 +102,60 @@ def _decompositions() -> Mapping[Any, Any]:
 
 MORE_DECOMPOSED = ("_native_batch_norm_legit_functional",)
 """Operations with a rule that is not among those for the core operations of PyTorch."""
+
+
+def _check_same(
+    graph: Any, again: Any, structures: list[Any], function: Callable[..., object]
+) -> None:
+    """Check that a function, run twice, did the same.
+
+    Raises:
+      LanguageValueError: it did something else the second time.
+    """
+    note = _left_behind(again) or _first_difference(graph, again, structures[-2:])
+    if note:
+        raise LanguageValueError(
+            "E588",
+            "a PyTorch computation is another program each time it is traced",
+            notes=(note,),
+            help="it depends on what changes outside of it, such as a counter, a cache, the time "
+            "or a generator of numbers: make that an argument",
+            span=definition_span(function),
+        )
+
+
+def _left_behind(graph: Any) -> str:
+    """Return a text of a tensor without values among the constants of a graph, if there is one."""
+    fake = importlib.import_module("torch._subclasses.fake_tensor").FakeTensor
+    names = [node.target for node in graph.graph.nodes if node.op == "get_attr"]
+    left = [value for name in names if isinstance(value := getattr(graph, name), fake)]
+    return f"it uses a {_text(left[0])} that another trace left behind" if left else ""
+
+
+def _first_difference(graph: Any, again: Any, structures: list[Any]) -> str:
+    for one, other in itertools.zip_longest(_shown(graph), _shown(again)):
+        if one != other:
+            return f"it has {one or 'nothing'} first, and {other or 'nothing'} then"
+    one, other = structures
+    return "" if one == other else f"it returns {one} first, and {other} then"
+
+
+def _shown(graph: Any) -> Iterator[str]:
+    """Yield the operations of a graph as text, with the values of its constants."""
+    torch = load_torch()
+    for node in graph.graph.nodes:
+        if node.op == "get_attr" and isinstance(value := getattr(graph, node.target), torch.Tensor):
+            yield f"a constant {_values(value)}"
+        else:
+            yield f"{node.target}({', '.join(map(str, (*node.args, *node.kwargs.items())))})"
+
+
+def _values(tensor: Any) -> str:
+    """Return a text of a tensor that other tensors do not have."""
+    with importlib.import_module("torch.utils._python_dispatch")._disable_current_modes():
+        plain = tensor.detach().resolve_conj().resolve_neg().contiguous().flatten()
+        content = plain.view(load_torch().uint8).numpy().tobytes() if plain.numel() else b""
+    return f"{_text(tensor)} {hashlib.sha256(content).hexdigest()[:16]}"
 
 
 def _lift_constants(graph: Any) -> tuple[Any, ...]:
@@ -149,8 +207,17 @@ def _reference_kernels(torch: Any) -> Generator[None]:
     token = draws.is_tracing.set(True)
     # By this, models ask whether they may look at the values of a mask.
     compiling = mock.patch.object(torch.compiler, "_is_compiling_flag", True)
+    # Distributions look at the values of their parameters.
+    unchecked = mock.patch.object(torch.distributions.Distribution, "_validate_args", False)
     try:
-        with rules, compiling, warnings.catch_warnings(), attention.sdpa_kernel(attention.SDPBackend.MATH):
+        with (
+            rules,
+            recurrence_with_dropout(),
+            compiling,
+            unchecked,
+            warnings.catch_warnings(),
+            attention.sdpa_kernel(attention.SDPBackend.MATH),
+        ):
             warnings.simplefilter("ignore")
             with torch.backends.mkldnn.flags(enabled=False):
                 yield

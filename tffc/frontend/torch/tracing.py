@@ -30,7 +30,7 @@ from tffc.frontend.torch.recurrence import recurrence_with_dropout
 from tffc.frontend.torch.releases import load_torch
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.user_code.source import raised_span, user_span
-from tffc.support.errors import LanguageTypeError, LanguageValueError, TffcError
+from tffc.support.errors import LanguageTypeError, LanguageValueError, Span, TffcError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,13 +63,16 @@ def record(
             returned = contexts.run_within(CompiledContext("torch"), function, *args, **kwargs)
             leaves, tree = load_jax().tree_util.tree_flatten(returned)
             structure.append(tree)
-            return [_tensor(torch, leaf) for leaf in leaves]
+            return [_tensor(torch, leaf, function) for leaf in leaves]
 
     fake = importlib.import_module("torch._subclasses.fake_tensor")
     mode = fake.FakeTensorMode(allow_non_fake_inputs=True)
-    with _no_other_draws(torch, function), _reference_kernels(torch), _refusals(function), mode:
+    with _reference_kernels(torch), _refusals(function), mode:
         empty = [torch.empty(tuple(shape), dtype=dtype) for shape, dtype in tensors]
-        graph, again = [_recorder()(flat)(*empty) for _ in range(2)]
+        before = _generators(torch)
+        graph = _recorder()(flat)(*empty)
+        _check_generators(before, _generators(torch), function)
+        again = _recorder()(flat)(*empty)
         _check_same(graph, again, structure, function)
         constants = _lift_constants(graph)
         copies = [mode.from_tensor(constant.detach()) for constant in constants]
@@ -152,7 +155,7 @@ def _shown(graph: Any) -> Iterator[str]:
 
 def _values(tensor: Any) -> str:
     """Return a text of a tensor that other tensors do not have."""
-    with importlib.import_module("torch.utils._python_dispatch")._disable_current_modes():
+    with _no_modes():
         plain = tensor.detach().resolve_conj().resolve_neg().contiguous().flatten()
         content = plain.view(load_torch().uint8).numpy().tobytes() if plain.numel() else b""
     return f"{_text(tensor)} {hashlib.sha256(content).hexdigest()[:16]}"
@@ -184,8 +187,10 @@ def _lift_constants(graph: Any) -> tuple[Any, ...]:
     return tuple(value for value, _ in constants.values())
 
 
-def _tensor(torch: Any, leaf: Any) -> Any:
+def _tensor(torch: Any, leaf: Any, function: Callable[..., object]) -> Any:
     if isinstance(leaf, torch.Tensor):
+        if leaf.device.type != "cpu":
+            _refuse_device(leaf.device, definition_span(function))
         return leaf
     if isinstance(leaf, bool | int | float | complex | np.generic | np.ndarray):
         return torch.as_tensor(leaf)
@@ -193,6 +198,7 @@ def _tensor(torch: Any, leaf: Any) -> Any:
         "E454",
         f"{described(leaf)} cannot be the result of a PyTorch computation",
         help="return tensors of numbers, and lists, tuples and mappings of them",
+        span=definition_span(function),
     )
 
 
@@ -226,17 +232,31 @@ def _reference_kernels(torch: Any) -> Generator[None]:
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
-@contextlib.contextmanager
-def _no_other_draws(torch: Any, function: Callable[..., object]) -> Generator[None]:
-    """Refuse a function that draws numbers from generators of Python or NumPy as it is traced."""
-    before = random.getstate(), _comparable(np.random.get_state()), torch.get_rng_state()
-    yield
-    for name, changed in (
-        ("Python's random", random.getstate() != before[0]),
-        ("numpy.random", _comparable(np.random.get_state()) != before[1]),
-        ("PyTorch's generator", not torch.equal(torch.get_rng_state(), before[2])),
-    ):
-        if changed:
+def _generators(torch: Any) -> dict[str, Any]:
+    """Return the states of the generators of this process by their names."""
+    with _no_modes():
+        return {
+            "Python's random": random.getstate(),
+            "numpy.random": _comparable(np.random.get_state()),
+            "PyTorch's generator": torch.get_rng_state().numpy().tobytes(),
+        }
+
+
+def _no_modes() -> contextlib.AbstractContextManager[Any]:
+    """Return a context in which PyTorch computes with values, also during a trace."""
+    return importlib.import_module("torch.utils._python_dispatch")._disable_current_modes()
+
+
+def _check_generators(
+    before: Mapping[str, Any], after: Mapping[str, Any], function: Callable[..., object]
+) -> None:
+    """Check that a function drew no numbers from generators of the process as it was traced.
+
+    Raises:
+      LanguageValueError: it did.
+    """
+    for name, state in after.items():
+        if state != before[name]:
             raise LanguageValueError(
                 "E580",
                 f"a PyTorch computation draws from {name} while it is traced",
@@ -261,6 +281,7 @@ def _watch(torch: Any) -> type[Any]:
         def __init__(self) -> None:
             super().__init__()
             self._depth = 0
+            self._views: dict[int, Any] = {}
 
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -274,8 +295,22 @@ def _watch(torch: Any) -> type[Any]:
                 _check_draw(func, kwargs, bool(self._depth))
             elif func.namespace not in ("aten", "prim", "prims"):
                 _refuse_operation(func)
-            _check_writes(torch, fake.FakeTensor, func, args, kwargs)
-            return func(*args, **kwargs)
+            _check_writes(self._is_outside, func, args, kwargs)
+            result = func(*args, **kwargs)
+            for tensor in result if isinstance(result, tuple | list) else (result,):
+                if isinstance(tensor, torch.Tensor):
+                    # PyTorch itself asks for shapes by tensors on meta.
+                    if tensor.device.type not in ("cpu", "meta"):
+                        _refuse_device(tensor.device, user_span())
+                    if _is_view(func) and self._is_outside(args[0]):
+                        self._views[id(tensor)] = tensor
+            return result
+
+        def _is_outside(self, value: Any) -> bool:
+            """Tell whether a value is a tensor from outside of the trace, or a view of one."""
+            if not isinstance(value, torch.Tensor):
+                return False
+            return not isinstance(value, fake.FakeTensor) or id(value) in self._views
 
     return Watch
 
@@ -310,7 +345,26 @@ def _check_draw(operation: Any, kwargs: Any, has_key: bool) -> None:
         _refuse_operation(operation)
 
 
-def _check_writes(torch: Any, fake: type[Any], operation: Any, args: Any, kwargs: Any) -> None:
+def _is_view(operation: Any) -> bool:
+    """Tell whether an operation gives another view of its first argument, or it itself."""
+    return any(each.alias_info is not None for each in operation._schema.returns)
+
+
+def _refuse_device(device: Any, span: Span | None) -> None:
+    module = _module_of_frame()
+    raise LanguageValueError(
+        "E585",
+        f"{f'the module {module}' if module else 'a PyTorch computation'} asks for the device "
+        f"'{device}'",
+        notes=("a program names no devices: it runs where its bundle runs",),
+        help="leave the device out, or take that of an argument, x.device",
+        span=span,
+    )
+
+
+def _check_writes(
+    is_outside: Callable[[Any], bool], operation: Any, args: Any, kwargs: Any
+) -> None:
     """Check that an operation writes only into tensors of this trace.
 
     Raises:
@@ -327,7 +381,7 @@ def _check_writes(torch: Any, fake: type[Any], operation: Any, args: Any, kwargs
         kwargs[a.name] for a in operation._schema.arguments if a.is_write and a.name in kwargs
     ]
     for value in written:
-        if isinstance(value, torch.Tensor) and not isinstance(value, fake):
+        if is_outside(value):
             module = _module_of_frame()
             where = f"the module {module}" if module else "a PyTorch computation"
             raise LanguageValueError(
@@ -375,6 +429,14 @@ VALUE_NEEDED = (
 """The exceptions by which PyTorch says that it needs the values of tensors."""
 
 
+VALUE_TEXTS = (
+    ".numpy() is not supported for tensor subclasses",
+    "unsupported format string passed to FakeTensor",
+    "Cannot access data pointer of Tensor",
+)
+"""What other exceptions for the same reason say."""
+
+
 @contextlib.contextmanager
 def _refusals(function: Callable[..., object]) -> Generator[None]:
     """Turn exceptions of PyTorch's tracer into refusals at the user's line."""
@@ -386,7 +448,7 @@ def _refusals(function: Callable[..., object]) -> Generator[None]:
         names = {cls.__name__ for cls in type(error).__mro__}
         reason = str(error).strip().partition("\n")[0]
         span = raised_span(error) or definition_span(function)
-        if names & {*VALUE_NEEDED}:
+        if names & {*VALUE_NEEDED} or any(text in reason for text in VALUE_TEXTS):
             raise LanguageValueError(
                 "E582",
                 "a PyTorch computation needs the value of a tensor while it is traced",
@@ -394,6 +456,15 @@ def _refusals(function: Callable[..., object]) -> Generator[None]:
                 help="a program is traced before there are values: do without .item(), bool() and "
                 "int() of tensors, and without shapes that depend on values; torch.where and masks "
                 "choose between values",
+                span=span,
+            ) from None
+        if "FakeTensorDeviceMismatchError" in names:
+            _refuse_device(reason.rpartition(" ")[2].strip("!"), span)
+        if "UnsupportedOperatorException" in names:
+            raise LanguageValueError(
+                "E581",
+                f"a PyTorch computation uses the operation {reason}, which tffc does not translate",
+                help="write it with other operations of PyTorch",
                 span=span,
             ) from None
         raise

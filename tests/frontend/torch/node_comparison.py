@@ -12,10 +12,28 @@ import torch
 from torch.utils import _pytree as tree
 
 from tffc.frontend.torch import draws, lowering
+from tffc.frontend.torch.arrays import array_of
 from tffc.frontend.torch.tracing import Recorded
 
-UNDEFINED = ("aten.empty.memory_format", "aten.empty_like.default", "aten.new_empty.default")
+UNDEFINED = (
+    "aten.empty.memory_format",
+    "aten.empty_like.default",
+    "aten.empty_permuted.default",
+    "aten.empty_strided.default",
+    "aten.new_empty.default",
+    "aten.new_empty_strided.default",
+)
 """Operations whose results PyTorch leaves undefined."""
+
+
+TIES = {
+    "aten.kthvalue.default": 2,
+    "aten.mode.default": 1,
+    "aten.sort.stable": None,
+    "aten.topk.default": 2,
+}
+"""Operations that give elements and their indices, any of those of equal elements: the place of the
+dimension among their arguments."""
 
 
 class Comparison(NamedTuple):
@@ -57,7 +75,7 @@ def fault(node: Any, args: Any, kwargs: Any, result: Any) -> str:
         value = lowering.Evaluation(()).declared_value(node, args, kwargs)
         return list(value) if isinstance(value, tuple | list) else [value]
 
-    arrays = [lowering.array_of(leaves[place]) for place in places]
+    arrays = [array_of(leaves[place]) for place in places]
     try:
         with jax.enable_x64(True):
             # First in the abstract, as in a trace.
@@ -67,11 +85,28 @@ def fault(node: Any, args: Any, kwargs: Any, result: Any) -> str:
         return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
     expected = result if isinstance(result, tuple | list) else [result]
     expected = [each for each in expected if each is not None]
+    if str(node.target) in TIES:
+        computed[1] = _indices(node.target, args, kwargs, expected, np.asarray(computed[1]))
     for each, array in zip(expected, computed, strict=True):
-        difference = unlike(lowering.array_of(each), np.asarray(array))
+        difference = unlike(array_of(each), np.asarray(array))
         if difference:
             return difference
     return ""
+
+
+def _indices(operation: Any, args: Any, kwargs: Any, expected: Any, indices: Any) -> Any:
+    """Return PyTorch's indices if others point at equal elements; else the others."""
+    values, chosen = expected
+    place = TIES[str(operation)]
+    dim = kwargs.get("dim", -1) if place is None else dict(enumerate(args)).get(place, -1)
+    if args[0].dim() == 0:
+        return indices
+    others = torch.from_numpy(np.array(indices))
+    if values.dim() < args[0].dim():
+        gathered = args[0].gather(dim, others.unsqueeze(dim)).squeeze(dim)
+    else:
+        gathered = args[0].gather(dim, others)
+    return array_of(chosen) if torch.equal(gathered, values) else indices
 
 
 def _without_none(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:

@@ -9,13 +9,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import hashlib
 import importlib
-import itertools
-import random
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
@@ -26,8 +24,10 @@ from tffc.frontend.context import CompiledContext
 from tffc.frontend.definitions import definition_span
 from tffc.frontend.hints import described
 from tffc.frontend.torch import draws
+from tffc.frontend.torch.decompositions import decompositions, operations
 from tffc.frontend.torch.recurrence import recurrence_with_dropout
 from tffc.frontend.torch.releases import load_torch
+from tffc.frontend.torch.repetition import check_generators, check_same, generators, short_text
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.user_code.source import raised_span, user_span
 from tffc.support.errors import LanguageTypeError, LanguageValueError, Span, TffcError
@@ -61,23 +61,23 @@ def record(
         args, kwargs = arguments(tensors)
         with _watch(torch)():
             returned = contexts.run_within(CompiledContext("torch"), function, *args, **kwargs)
-            leaves, tree = load_jax().tree_util.tree_flatten(returned)
+            results, tree = result_tensors(torch, returned, definition_span(function))
             structure.append(tree)
-            return [_tensor(torch, leaf, function) for leaf in leaves]
+            return results
 
     fake = importlib.import_module("torch._subclasses.fake_tensor")
     mode = fake.FakeTensorMode(allow_non_fake_inputs=True)
     with _reference_kernels(torch), _refusals(function), mode:
         empty = [torch.empty(tuple(shape), dtype=dtype) for shape, dtype in tensors]
-        before = _generators(torch)
+        before = generators()
         graph = _recorder()(flat)(*empty)
-        _check_generators(before, _generators(torch), function)
+        check_generators(before, definition_span(function))
         again = _recorder()(flat)(*empty)
-        _check_same(graph, again, structure, function)
+        check_same((graph, again), structure, definition_span(function))
         constants = _lift_constants(graph)
         copies = [mode.from_tensor(constant.detach()) for constant in constants]
         pure = torch.func.functionalize(graph, remove="mutations_and_views")
-        graph = _recorder(_decompositions())(pure)(*empty, *copies)
+        graph = _recorder(decompositions())(pure)(*empty, *copies)
     return Recorded(graph, constants, structure[-1])
 
 
@@ -86,79 +86,6 @@ def _recorder(table: Mapping[Any, Any] | None = None) -> Callable[..., Any]:
     table."""
     proxies = importlib.import_module("torch.fx.experimental.proxy_tensor")
     return functools.partial(proxies.make_fx, decomposition_table=table, tracing_mode="real")
-
-
-@functools.cache
-def _decompositions() -> Mapping[Any, Any]:
-    """Return PyTorch's rules for operations as simpler ones.
-
-    Draws stay as they are, so that PyTorch itself makes as many.
-    """
-    decomp = importlib.import_module("torch._decomp")
-    aten = load_torch().ops.aten
-    rules = {
-        **decomp.core_aten_decompositions(),
-        **decomp.get_decompositions([getattr(aten, name) for name in MORE_DECOMPOSED]),
-    }
-    return {operation: rule for operation, rule in rules.items() if not draws.is_draw(operation)}
-
-
-MORE_DECOMPOSED = ("_native_batch_norm_legit_functional",)
-"""Operations with a rule that is not among those for the core operations of PyTorch."""
-
-
-def _check_same(
-    graph: Any, again: Any, structures: list[Any], function: Callable[..., object]
-) -> None:
-    """Check that a function, run twice, did the same.
-
-    Raises:
-      LanguageValueError: it did something else the second time.
-    """
-    note = _left_behind(again) or _first_difference(graph, again, structures[-2:])
-    if note:
-        raise LanguageValueError(
-            "E588",
-            "a PyTorch computation is another program each time it is traced",
-            notes=(note,),
-            help="it depends on what changes outside of it, such as a counter, a cache, the time "
-            "or a generator of numbers: make that an argument",
-            span=definition_span(function),
-        )
-
-
-def _left_behind(graph: Any) -> str:
-    """Return a text of a tensor without values among the constants of a graph, if there is one."""
-    fake = importlib.import_module("torch._subclasses.fake_tensor").FakeTensor
-    names = [node.target for node in graph.graph.nodes if node.op == "get_attr"]
-    left = [value for name in names if isinstance(value := getattr(graph, name), fake)]
-    return f"it uses a {_text(left[0])} that another trace left behind" if left else ""
-
-
-def _first_difference(graph: Any, again: Any, structures: list[Any]) -> str:
-    for one, other in itertools.zip_longest(_shown(graph), _shown(again)):
-        if one != other:
-            return f"it has {one or 'nothing'} first, and {other or 'nothing'} then"
-    one, other = structures
-    return "" if one == other else f"it returns {one} first, and {other} then"
-
-
-def _shown(graph: Any) -> Iterator[str]:
-    """Yield the operations of a graph as text, with the values of its constants."""
-    torch = load_torch()
-    for node in graph.graph.nodes:
-        if node.op == "get_attr" and isinstance(value := getattr(graph, node.target), torch.Tensor):
-            yield f"a constant {_values(value)}"
-        else:
-            yield f"{node.target}({', '.join(map(str, (*node.args, *node.kwargs.items())))})"
-
-
-def _values(tensor: Any) -> str:
-    """Return a text of a tensor that other tensors do not have."""
-    with _no_modes():
-        plain = tensor.detach().resolve_conj().resolve_neg().contiguous().flatten()
-        content = plain.view(load_torch().uint8).numpy().tobytes() if plain.numel() else b""
-    return f"{_text(tensor)} {hashlib.sha256(content).hexdigest()[:16]}"
 
 
 def _lift_constants(graph: Any) -> tuple[Any, ...]:
@@ -187,10 +114,32 @@ def _lift_constants(graph: Any) -> tuple[Any, ...]:
     return tuple(value for value, _ in constants.values())
 
 
-def _tensor(torch: Any, leaf: Any, function: Callable[..., object]) -> Any:
+def result_tensors(torch: Any, returned: Any, span: Span | None = None) -> tuple[list[Any], Any]:
+    """Return the tensors in what a function returned, and its structure; errors point at `span`.
+
+    Raises:
+      LanguageTypeError: there is something else in it.
+    """
+    leaves, tree = load_jax().tree_util.tree_flatten(_in_order(returned))
+    return [_tensor(torch, leaf, span) for leaf in leaves], tree
+
+
+def _in_order(value: Any) -> Any:
+    """Return a value whose plain dictionaries keep their order, which JAX would not."""
+
+    def ordered(leaf: Any) -> Any:
+        if type(leaf) is not dict:
+            return leaf
+        return OrderedDict((name, _in_order(each)) for name, each in leaf.items())
+
+    tree_map = load_jax().tree_util.tree_map
+    return tree_map(ordered, value, is_leaf=lambda each: type(each) is dict)
+
+
+def _tensor(torch: Any, leaf: Any, span: Span | None) -> Any:
     if isinstance(leaf, torch.Tensor):
         if leaf.device.type != "cpu":
-            _refuse_device(leaf.device, definition_span(function))
+            _refuse_device(leaf.device, span)
         return leaf
     if isinstance(leaf, bool | int | float | complex | np.generic | np.ndarray):
         return torch.as_tensor(leaf)
@@ -198,7 +147,7 @@ def _tensor(torch: Any, leaf: Any, function: Callable[..., object]) -> Any:
         "E454",
         f"{described(leaf)} cannot be the result of a PyTorch computation",
         help="return tensors of numbers, and lists, tuples and mappings of them",
-        span=definition_span(function),
+        span=span,
     )
 
 
@@ -232,44 +181,6 @@ def _reference_kernels(torch: Any) -> Generator[None]:
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
-def _generators(torch: Any) -> dict[str, Any]:
-    """Return the states of the generators of this process by their names."""
-    with _no_modes():
-        return {
-            "Python's random": random.getstate(),
-            "numpy.random": _comparable(np.random.get_state()),
-            "PyTorch's generator": torch.get_rng_state().numpy().tobytes(),
-        }
-
-
-def _no_modes() -> contextlib.AbstractContextManager[Any]:
-    """Return a context in which PyTorch computes with values, also during a trace."""
-    return importlib.import_module("torch.utils._python_dispatch")._disable_current_modes()
-
-
-def _check_generators(
-    before: Mapping[str, Any], after: Mapping[str, Any], function: Callable[..., object]
-) -> None:
-    """Check that a function drew no numbers from generators of the process as it was traced.
-
-    Raises:
-      LanguageValueError: it did.
-    """
-    for name, state in after.items():
-        if state != before[name]:
-            raise LanguageValueError(
-                "E580",
-                f"a PyTorch computation draws from {name} while it is traced",
-                notes=("every run of the program would have the same numbers",),
-                help="draw with PyTorch, within `with tff.torch.draws(seed, step):`",
-                span=definition_span(function),
-            )
-
-
-def _comparable(state: Any) -> tuple[Any, ...]:
-    return tuple(part.tolist() if isinstance(part, np.ndarray) else part for part in state)
-
-
 @functools.cache
 def _watch(torch: Any) -> type[Any]:
     """Return the mode that sees every operation of a function before it is recorded."""
@@ -293,7 +204,7 @@ def _watch(torch: Any) -> type[Any]:
                 self._depth -= 1
             elif draws.is_draw(func):
                 _check_draw(func, kwargs, bool(self._depth))
-            elif func.namespace not in ("aten", "prim", "prims"):
+            elif not _has_translation(func):
                 _refuse_operation(func)
             _check_writes(self._is_outside, func, args, kwargs)
             result = func(*args, **kwargs)
@@ -313,6 +224,21 @@ def _watch(torch: Any) -> type[Any]:
             return not isinstance(value, fake.FakeTensor) or id(value) in self._views
 
     return Watch
+
+
+def _has_translation(operation: Any) -> bool:
+    """Tell whether an operation may have a translation, if not as it is, then once it is pure."""
+    if operation.namespace not in ("aten", "prim", "prims"):
+        return False
+    if operation.is_view or operation._schema.is_mutable or operation.namespace != "aten":
+        return True
+    tags = load_torch().Tag
+    if {tags.data_dependent_output, tags.dynamic_output_shape} & {*operation.tags}:
+        return True  # What runs it says that it needs values.
+    name = str(operation)
+    packet, _, overload = name.rpartition(".")
+    copied = f"{packet}_copy.{overload}"
+    return bool({name, copied} & operations()) or operation in decompositions()
 
 
 def _check_draw(operation: Any, kwargs: Any, has_key: bool) -> None:
@@ -387,15 +313,11 @@ def _check_writes(
             raise LanguageValueError(
                 "E583",
                 f"{where} writes into a tensor that exists outside of the computation",
-                notes=(f"it is the operation {operation}, on a {_text(value)}",),
+                notes=(f"it is the operation {operation}, on a {short_text(value)}",),
                 help="make it an argument and return what it becomes; buffers of a module are "
                 "arguments of tff.torch.call_and_update",
                 span=user_span(),
             )
-
-
-def _text(tensor: Any) -> str:
-    return f"tensor of {str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
 def _refuse_operation(operation: Any) -> None:

@@ -396,7 +396,7 @@ def trace_jax(
 def trace_torch(
     function: Callable[..., object], parameter: Type | None, splatted: bool
 ) -> Computation:
-    """Trace `function` by running it once on tensors without values, and keep an XLA module."""
+    """Trace `function` by running it on tensors without values, and keep an XLA module."""
     from tffc.frontend.torch.capture import capture
 
     section, result = capture(function, parameter, splatted)
@@ -475,7 +475,7 @@ jax_computation = _decorator("tff.jax.computation", trace_jax)
 """Makes a JAX computation from a Python function by running it once on abstract arrays."""
 
 torch_computation = _decorator("tff.torch.computation", trace_torch)
-"""Makes a PyTorch computation from a Python function by running it once on tensors without
+"""Makes a PyTorch computation from a Python function by running it, twice, on tensors without
 values."""
 
 

@@ -155,7 +155,7 @@ def _randint_like(d: _Draw, x: Any, *bounds: Any, **_: Any) -> Any:
 def _dropout(d: _Draw, x: Any, p: Any, train: bool | None = True) -> Any:
     if not train:
         return x, d.numpy.ones(x.shape, bool)
-    present = d.random.uniform(d.key, x.shape, d.numpy.float32) >= p
+    present = d.random.uniform(d.key, x.shape, d.numpy.float32) < 1 - p
     scale = 0.0 if p == 1 else 1.0 / (1.0 - p)
     return d.numpy.where(present, x * d.numpy.asarray(scale, x.dtype), 0), present
 

@@ -170,6 +170,8 @@ def _reason_against(torch: Any, part: Any) -> tuple[str, str] | None:
         return "is compiled to TorchScript", "give the module that it was made from"
     if type(part).__module__.startswith(("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.q")):
         return "is quantized", "give the module in floats; export quantizes what is trained"
+    if isinstance(part, torch.nn.DataParallel | torch.nn.parallel.DistributedDataParallel):
+        return "spreads batches over devices", "give the module that it wraps, .module"
     if isinstance(part, torch.nn.modules.lazy.LazyModuleMixin) and part.has_uninitialized_params():
         return "has no weights before its first call", "call the module once on an example"
     return None

@@ -101,8 +101,8 @@ def sgd(
         if not momentum:
             return w - lr * slope, {}
         # The first step takes the whole slope, without dampening.
-        share = torch.where(steps == 1, 1.0, 1.0 - dampening).to(slope.dtype) if dampening else 1.0
-        buffer = momentum * memory["momentum"] + share * slope
+        part = torch.where(steps == 1, slope, (1 - dampening) * slope) if dampening else slope
+        buffer = momentum * memory["momentum"] + part
         direction = slope + momentum * buffer if nesterov else buffer
         return w - lr * direction, {"momentum": buffer}
 

@@ -10,12 +10,12 @@ import contextlib
 import dataclasses
 import functools
 import importlib
-import random
 import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -25,10 +25,12 @@ from tffc.frontend.definitions import definition_span
 from tffc.frontend.hints import described
 from tffc.frontend.torch import draws
 from tffc.frontend.torch.decompositions import decompositions, operations
+from tffc.frontend.torch.recurrence import recurrence_with_dropout
 from tffc.frontend.torch.releases import load_torch
+from tffc.frontend.torch.repetition import check_generators, check_same, generators, short_text
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.user_code.source import raised_span, user_span
-from tffc.support.errors import LanguageTypeError, LanguageValueError, TffcError
+from tffc.support.errors import LanguageTypeError, LanguageValueError, Span, TffcError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,15 +61,19 @@ def record(
         args, kwargs = arguments(tensors)
         with _watch(torch)():
             returned = contexts.run_within(CompiledContext("torch"), function, *args, **kwargs)
-            results, tree = result_tensors(torch, returned)
+            results, tree = result_tensors(torch, returned, definition_span(function))
             structure.append(tree)
             return results
 
     fake = importlib.import_module("torch._subclasses.fake_tensor")
     mode = fake.FakeTensorMode(allow_non_fake_inputs=True)
-    with _no_other_draws(torch, function), _reference_kernels(torch), _refusals(function), mode:
+    with _reference_kernels(torch), _refusals(function), mode:
         empty = [torch.empty(tuple(shape), dtype=dtype) for shape, dtype in tensors]
+        before = generators()
         graph = _recorder()(flat)(*empty)
+        check_generators(before, definition_span(function))
+        again = _recorder()(flat)(*empty)
+        check_same((graph, again), structure, definition_span(function))
         constants = _lift_constants(graph)
         copies = [mode.from_tensor(constant.detach()) for constant in constants]
         pure = torch.func.functionalize(graph, remove="mutations_and_views")
@@ -108,14 +114,14 @@ def _lift_constants(graph: Any) -> tuple[Any, ...]:
     return tuple(value for value, _ in constants.values())
 
 
-def result_tensors(torch: Any, returned: Any) -> tuple[list[Any], Any]:
-    """Return the tensors in what a function returned, and its structure.
+def result_tensors(torch: Any, returned: Any, span: Span | None = None) -> tuple[list[Any], Any]:
+    """Return the tensors in what a function returned, and its structure; errors point at `span`.
 
     Raises:
       LanguageTypeError: there is something else in it.
     """
     leaves, tree = load_jax().tree_util.tree_flatten(_in_order(returned))
-    return [_tensor(torch, leaf) for leaf in leaves], tree
+    return [_tensor(torch, leaf, span) for leaf in leaves], tree
 
 
 def _in_order(value: Any) -> Any:
@@ -130,8 +136,10 @@ def _in_order(value: Any) -> Any:
     return tree_map(ordered, value, is_leaf=lambda each: type(each) is dict)
 
 
-def _tensor(torch: Any, leaf: Any) -> Any:
+def _tensor(torch: Any, leaf: Any, span: Span | None) -> Any:
     if isinstance(leaf, torch.Tensor):
+        if leaf.device.type != "cpu":
+            _refuse_device(leaf.device, span)
         return leaf
     if isinstance(leaf, bool | int | float | complex | np.generic | np.ndarray):
         return torch.as_tensor(leaf)
@@ -139,6 +147,7 @@ def _tensor(torch: Any, leaf: Any) -> Any:
         "E454",
         f"{described(leaf)} cannot be the result of a PyTorch computation",
         help="return tensors of numbers, and lists, tuples and mappings of them",
+        span=span,
     )
 
 
@@ -151,38 +160,25 @@ def _reference_kernels(torch: Any) -> Generator[None]:
     # With these rules, normalizations say that they write their running means.
     rules = importlib.import_module("torch._dispatch.python").enable_python_dispatcher()
     token = draws.is_tracing.set(True)
+    # By this, models ask whether they may look at the values of a mask.
+    compiling = mock.patch.object(torch.compiler, "_is_compiling_flag", True)
+    # Distributions look at the values of their parameters.
+    unchecked = mock.patch.object(torch.distributions.Distribution, "_validate_args", False)
     try:
-        with rules, warnings.catch_warnings(), attention.sdpa_kernel(attention.SDPBackend.MATH):
+        with (
+            rules,
+            recurrence_with_dropout(),
+            compiling,
+            unchecked,
+            warnings.catch_warnings(),
+            attention.sdpa_kernel(attention.SDPBackend.MATH),
+        ):
             warnings.simplefilter("ignore")
             with torch.backends.mkldnn.flags(enabled=False):
                 yield
     finally:
         draws.is_tracing.reset(token)
         torch.backends.mha.set_fastpath_enabled(fast)
-
-
-@contextlib.contextmanager
-def _no_other_draws(torch: Any, function: Callable[..., object]) -> Generator[None]:
-    """Refuse a function that draws numbers from generators of Python or NumPy as it is traced."""
-    before = random.getstate(), _comparable(np.random.get_state()), torch.get_rng_state()
-    yield
-    for name, changed in (
-        ("Python's random", random.getstate() != before[0]),
-        ("numpy.random", _comparable(np.random.get_state()) != before[1]),
-        ("PyTorch's generator", not torch.equal(torch.get_rng_state(), before[2])),
-    ):
-        if changed:
-            raise LanguageValueError(
-                "E580",
-                f"a PyTorch computation draws from {name} while it is traced",
-                notes=("every run of the program would have the same numbers",),
-                help="draw with PyTorch, within `with tff.torch.draws(seed, step):`",
-                span=definition_span(function),
-            )
-
-
-def _comparable(state: Any) -> tuple[Any, ...]:
-    return tuple(part.tolist() if isinstance(part, np.ndarray) else part for part in state)
 
 
 @functools.cache
@@ -196,6 +192,7 @@ def _watch(torch: Any) -> type[Any]:
         def __init__(self) -> None:
             super().__init__()
             self._depth = 0
+            self._views: dict[int, Any] = {}
 
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -209,8 +206,22 @@ def _watch(torch: Any) -> type[Any]:
                 _check_draw(func, kwargs, bool(self._depth))
             elif not _has_translation(func):
                 _refuse_operation(func)
-            _check_writes(torch, fake.FakeTensor, func, args, kwargs)
-            return func(*args, **kwargs)
+            _check_writes(self._is_outside, func, args, kwargs)
+            result = func(*args, **kwargs)
+            for tensor in result if isinstance(result, tuple | list) else (result,):
+                if isinstance(tensor, torch.Tensor):
+                    # PyTorch itself asks for shapes by tensors on meta.
+                    if tensor.device.type not in ("cpu", "meta"):
+                        _refuse_device(tensor.device, user_span())
+                    if _is_view(func) and self._is_outside(args[0]):
+                        self._views[id(tensor)] = tensor
+            return result
+
+        def _is_outside(self, value: Any) -> bool:
+            """Tell whether a value is a tensor from outside of the trace, or a view of one."""
+            if not isinstance(value, torch.Tensor):
+                return False
+            return not isinstance(value, fake.FakeTensor) or id(value) in self._views
 
     return Watch
 
@@ -221,6 +232,9 @@ def _has_translation(operation: Any) -> bool:
         return False
     if operation.is_view or operation._schema.is_mutable or operation.namespace != "aten":
         return True
+    tags = load_torch().Tag
+    if {tags.data_dependent_output, tags.dynamic_output_shape} & {*operation.tags}:
+        return True  # What runs it says that it needs values.
     name = str(operation)
     packet, _, overload = name.rpartition(".")
     copied = f"{packet}_copy.{overload}"
@@ -257,7 +271,26 @@ def _check_draw(operation: Any, kwargs: Any, has_key: bool) -> None:
         _refuse_operation(operation)
 
 
-def _check_writes(torch: Any, fake: type[Any], operation: Any, args: Any, kwargs: Any) -> None:
+def _is_view(operation: Any) -> bool:
+    """Tell whether an operation gives another view of its first argument, or it itself."""
+    return any(each.alias_info is not None for each in operation._schema.returns)
+
+
+def _refuse_device(device: Any, span: Span | None) -> None:
+    module = _module_of_frame()
+    raise LanguageValueError(
+        "E585",
+        f"{f'the module {module}' if module else 'a PyTorch computation'} asks for the device "
+        f"'{device}'",
+        notes=("a program names no devices: it runs where its bundle runs",),
+        help="leave the device out, or take that of an argument, x.device",
+        span=span,
+    )
+
+
+def _check_writes(
+    is_outside: Callable[[Any], bool], operation: Any, args: Any, kwargs: Any
+) -> None:
     """Check that an operation writes only into tensors of this trace.
 
     Raises:
@@ -274,21 +307,17 @@ def _check_writes(torch: Any, fake: type[Any], operation: Any, args: Any, kwargs
         kwargs[a.name] for a in operation._schema.arguments if a.is_write and a.name in kwargs
     ]
     for value in written:
-        if isinstance(value, torch.Tensor) and not isinstance(value, fake):
+        if is_outside(value):
             module = _module_of_frame()
             where = f"the module {module}" if module else "a PyTorch computation"
             raise LanguageValueError(
                 "E583",
                 f"{where} writes into a tensor that exists outside of the computation",
-                notes=(f"it is the operation {operation}, on a {_text(value)}",),
+                notes=(f"it is the operation {operation}, on a {short_text(value)}",),
                 help="make it an argument and return what it becomes; buffers of a module are "
                 "arguments of tff.torch.call_and_update",
                 span=user_span(),
             )
-
-
-def _text(tensor: Any) -> str:
-    return f"tensor of {str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
 def _refuse_operation(operation: Any) -> None:
@@ -322,6 +351,14 @@ VALUE_NEEDED = (
 """The exceptions by which PyTorch says that it needs the values of tensors."""
 
 
+VALUE_TEXTS = (
+    ".numpy() is not supported for tensor subclasses",
+    "unsupported format string passed to FakeTensor",
+    "Cannot access data pointer of Tensor",
+)
+"""What other exceptions for the same reason say."""
+
+
 @contextlib.contextmanager
 def _refusals(function: Callable[..., object]) -> Generator[None]:
     """Turn exceptions of PyTorch's tracer into refusals at the user's line."""
@@ -333,7 +370,7 @@ def _refusals(function: Callable[..., object]) -> Generator[None]:
         names = {cls.__name__ for cls in type(error).__mro__}
         reason = str(error).strip().partition("\n")[0]
         span = raised_span(error) or definition_span(function)
-        if names & {*VALUE_NEEDED}:
+        if names & {*VALUE_NEEDED} or any(text in reason for text in VALUE_TEXTS):
             raise LanguageValueError(
                 "E582",
                 "a PyTorch computation needs the value of a tensor while it is traced",
@@ -341,6 +378,15 @@ def _refusals(function: Callable[..., object]) -> Generator[None]:
                 help="a program is traced before there are values: do without .item(), bool() and "
                 "int() of tensors, and without shapes that depend on values; torch.where and masks "
                 "choose between values",
+                span=span,
+            ) from None
+        if "FakeTensorDeviceMismatchError" in names:
+            _refuse_device(reason.rpartition(" ")[2].strip("!"), span)
+        if "UnsupportedOperatorException" in names:
+            raise LanguageValueError(
+                "E581",
+                f"a PyTorch computation uses the operation {reason}, which tffc does not translate",
+                help="write it with other operations of PyTorch",
                 span=span,
             ) from None
         raise

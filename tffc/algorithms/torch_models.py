@@ -28,7 +28,7 @@ from tffc.frontend.hints import described
 from tffc.frontend.torch import draws, modules
 from tffc.frontend.torch.releases import load_torch
 from tffc.runtime.user_code.source import call_theirs
-from tffc.support.errors import LanguageTypeError, LanguageValueError
+from tffc.support.errors import LanguageTypeError, LanguageValueError, TffcError
 
 TRIAL = 3
 """The number of examples in the batch on which a model is tried."""
@@ -187,7 +187,12 @@ def _try(model: Any, losses: Callable[[Arrays, Arrays, bool], BatchLosses]) -> _
         for name, type in model.examples.items()
     )
     weights = OrderedDict({**model.weights, **types_of(model.local)})
-    tffc.torch_computation(trial, weights, batch)
+    try:
+        tffc.torch_computation(trial, weights, batch)
+    except TffcError as error:
+        if error.span is not None and error.span.file == __file__:
+            error.span = None  # so that it points at the user's line
+        raise
     return tried
 
 
@@ -221,8 +226,9 @@ def _watches(torch: Any) -> tuple[type[Any], type[Any]]:
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
             kwargs = kwargs or {}
-            if func is torch.batch_norm:
-                self._tried.mixes_examples |= bool(kwargs["training"] if "training" in kwargs else args[5])
+            if func in (torch.batch_norm, torch.nn.functional.batch_norm):
+                training = kwargs["training"] if "training" in kwargs else args[5:6] == (True,)
+                self._tried.mixes_examples |= bool(training)
             return func(*args, **kwargs)
 
     return DrawWatch, MeanWatch

@@ -31,7 +31,7 @@ from tffc.support.guards import is_path
 
 @public
 def export(
-    source: Bundle | Source | Callable[[], Any],
+    source: Bundle | Source | Callable[[], Any] | Run | FinishedRound | Mapping[str, Any],
     to: str,
     out: str | os.PathLike[str],
     *,
@@ -47,8 +47,8 @@ def export(
     package, and `out` the new folder, or the `.keras` or `.safetensors` file.  Without
     `state`, `source` is a bundle or its folder.  With one, it is a TensorFlow computation whose
     first argument is the state or its `part`, such as "model" or "0/weights"; for "keras", it is a
-    function that makes the model, which gets the weights.  `state` is a run, one of its rounds, a state, or the path of one.
-    For "safetensors", the state itself is the `source`.
+    function that makes the model, which gets the weights.  `state` is a run, one of its rounds, a
+    state, or the path of one.  For "safetensors", the state itself is the `source`.
 
     Nothing is written if a component that has a result cannot be exported, unless `partial` is set.
 

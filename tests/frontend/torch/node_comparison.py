@@ -12,9 +12,17 @@ import torch
 from torch.utils import _pytree as tree
 
 from tffc.frontend.torch import draws, lowering
+from tffc.frontend.torch.arrays import array_of
 from tffc.frontend.torch.tracing import Recorded
 
-UNDEFINED = ("aten.empty.memory_format", "aten.empty_like.default", "aten.new_empty.default")
+UNDEFINED = (
+    "aten.empty.memory_format",
+    "aten.empty_like.default",
+    "aten.empty_permuted.default",
+    "aten.empty_strided.default",
+    "aten.new_empty.default",
+    "aten.new_empty_strided.default",
+)
 """Operations whose results PyTorch leaves undefined."""
 
 
@@ -57,7 +65,7 @@ def fault(node: Any, args: Any, kwargs: Any, result: Any) -> str:
         value = lowering.Evaluation(()).declared_value(node, args, kwargs)
         return list(value) if isinstance(value, tuple | list) else [value]
 
-    arrays = [lowering.array_of(leaves[place]) for place in places]
+    arrays = [array_of(leaves[place]) for place in places]
     try:
         with jax.enable_x64(True):
             # First in the abstract, as in a trace.
@@ -68,7 +76,7 @@ def fault(node: Any, args: Any, kwargs: Any, result: Any) -> str:
     expected = result if isinstance(result, tuple | list) else [result]
     expected = [each for each in expected if each is not None]
     for each, array in zip(expected, computed, strict=True):
-        difference = unlike(lowering.array_of(each), np.asarray(array))
+        difference = unlike(array_of(each), np.asarray(array))
         if difference:
             return difference
     return ""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tffc.frontend.definitions import definition_span
+from tffc.frontend.torch.eager import EagerFunction, remember
 from tffc.frontend.torch.lowering import check_graph, lowered_function
 from tffc.frontend.torch.releases import load_torch, load_translations
 from tffc.frontend.torch.tracing import record
@@ -14,7 +15,7 @@ from tffc.language.dtypes import DType
 from tffc.language.nodes import Compiled
 from tffc.language.types import TensorType, Type
 from tffc.runtime.frameworks.jax.hlo import load_jax
-from tffc.support.errors import LanguageValueError
+from tffc.support.errors import LanguageValueError, TffcError
 
 ABSENT = (DType.UINT16, DType.UINT32, DType.UINT64)
 """Element types for which PyTorch has hardly any operations."""
@@ -55,11 +56,17 @@ def capture(
     shapes = [jax.ShapeDtypeStruct(tensor.shape, tensor.element_type.dtype) for tensor in tensors]
     # PyTorch's whole numbers have 64 bits.
     with jax.enable_x64(True):
-        traced = jax.jit(structured, keep_unused=True).trace(*shapes)
+        try:
+            traced = jax.jit(structured, keep_unused=True).trace(*shapes)
+        except TffcError as error:
+            error.span = error.span or definition_span(function)
+            raise
         # A fixed platform gives the same bytes on any machine, whatever its devices.
         lowered = traced.lower(lowering_platforms=("cpu",))
         places = {number: number for number in range(len(tensors))}
-        return xla_section(lowered, function, parameter, places, "PyTorch")
+        section, result = xla_section(lowered, function, parameter, places, "PyTorch")
+    remember(section, EagerFunction(function, parameter, splatted, definition_span(function)))
+    return section, result
 
 
 def torch_dtype(tensor: TensorType) -> Any:

@@ -14,8 +14,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-import numpy as np
-
+from tffc.frontend.torch.arrays import array_of, tensor_of
 from tffc.frontend.torch.releases import load_torch, load_translations
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.user_code.source import user_span
@@ -236,16 +235,10 @@ def _eagerly(torch: Any, operation: Any, key: Any, args: Any, kwargs: Any) -> An
     def without_values(tensor: Any) -> Any:
         return tensor.to("meta")
 
-    def array(tensor: Any) -> Any:
-        return mappings.t2j(tensor) if hasattr(mappings, "t2j") else tensor.detach().numpy()
-
-    def tensor(array: Any) -> Any:
-        return torch.from_numpy(np.array(array))
-
     metas = tree.tree_map_only(torch.Tensor, without_values, (args, kwargs))
     shaped = operation(*metas[0], **{**metas[1], **_on_meta(operation)})
     first = shaped[0] if isinstance(shaped, tuple) else shaped
-    arrays, keywords = tree.tree_map_only(torch.Tensor, array, (args, kwargs))
+    arrays, keywords = tree.tree_map_only(torch.Tensor, array_of, (args, kwargs))
     name = str(operation)
     rule = RULES.get(IN_PLACE.get(name, name))
     if rule is None:
@@ -257,7 +250,7 @@ def _eagerly(torch: Any, operation: Any, key: Any, args: Any, kwargs: Any) -> An
         )
     dtype = mappings.t2j_dtype(first.dtype)
     drawn = rule(_Draw(key, tuple(first.shape), dtype), *arrays, **keywords)
-    tensors = tree.tree_map(tensor, drawn)
+    tensors = tree.tree_map(tensor_of, drawn)
     return args[0].copy_(tensors) if name in IN_PLACE else tensors
 
 

@@ -7,26 +7,19 @@ is in `tffc.frontend.torch.translations`.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import operator
-import pkgutil
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tffc.frontend.torch import draws
+from tffc.frontend.torch.arrays import array_of
+from tffc.frontend.torch.decompositions import operations
 from tffc.frontend.torch.releases import load_torch, load_translations
 from tffc.frontend.torch.tracing import Recorded
 from tffc.frontend.torch.translations import OWN
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.support.errors import LanguageValueError, Span
-
-
-@functools.cache
-def operations() -> frozenset[str]:
-    """Return the names of the operations that are translated."""
-    text = (pkgutil.get_data(__name__, "operations.txt") or b"").decode()
-    return frozenset(line for line in text.splitlines() if line and not line.startswith("#"))
 
 
 def check_graph(recorded: Recorded, span: Span | None) -> None:
@@ -46,13 +39,19 @@ def check_graph(recorded: Recorded, span: Span | None) -> None:
         ):
             continue
         if not draws.is_draw(node.target) and str(node.target) not in operations():
-            raise LanguageValueError(
-                "E581",
-                f"a PyTorch computation uses the operation {node.target}, which tffc does not "
-                "translate",
-                help="write it with other operations of PyTorch",
-                span=span,
-            )
+            raise _untranslated(node, span=span)
+
+
+def _untranslated(node: Any, reason: str = "", span: Span | None = None) -> LanguageValueError:
+    first = reason.partition("\n")[0]
+    return LanguageValueError(
+        "E581",
+        f"a PyTorch computation uses the operation {node.target}, which tffc does not translate"
+        + (" for these arguments" if reason else ""),
+        notes=(f"its translation says: {first}",) if first else (),
+        help="write it with other operations of PyTorch",
+        span=span,
+    )
 
 
 def _check_constant(value: Any, span: Span | None) -> None:
@@ -101,8 +100,18 @@ class Evaluation:
 
     def _operand(self, argument: Any) -> Any:
         """Return an argument of a node, with arrays in place of nodes."""
-        fx = importlib.import_module("torch.fx.node")
-        return fx.map_arg(argument, self._values.__getitem__)
+        match argument:
+            case list():
+                # A plain one, which some translations change.
+                return [self._operand(each) for each in argument]
+            case tuple():
+                return tuple(self._operand(each) for each in argument)
+            case dict():
+                return {name: self._operand(each) for name, each in argument.items()}
+            case _ if isinstance(argument, self._torch.fx.Node):
+                return self._values[argument]
+            case _:
+                return argument
 
     def _value(self, node: Any) -> Any:
         if node.op == "placeholder":
@@ -143,7 +152,10 @@ class Evaluation:
 
         JAX computes in other types here and there, such as whole numbers of 64 bits.
         """
-        value = self._computed(node, args, kwargs)
+        try:
+            value = self._computed(node, args, kwargs)
+        except (TypeError, ValueError, NotImplementedError, AssertionError) as error:
+            raise _untranslated(node, str(error)) from None
         declared = node.meta["val"]
         if not isinstance(declared, tuple | list):
             return self._as_type(node, declared, value)
@@ -155,15 +167,5 @@ class Evaluation:
             return value
         array = self._jax.numpy.asarray(value, self._mappings.t2j_dtype(declared.dtype))
         if array.shape != tuple(declared.shape):
-            raise AssertionError(f"{node.target} gives {array.shape}, not {declared.shape}")
+            raise _untranslated(node, f"it gives {array.shape}, not {tuple(declared.shape)}")
         return array
-
-
-def array_of(tensor: Any) -> Any:
-    """Return a tensor of PyTorch as an array."""
-    torch = load_torch()
-    plain = tensor.detach().resolve_conj().resolve_neg()
-    if plain.dtype is torch.bfloat16:
-        bits = plain.contiguous().view(torch.uint16).numpy()
-        return bits.view(importlib.import_module("ml_dtypes").bfloat16)
-    return plain.numpy()

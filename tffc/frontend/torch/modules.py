@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
-import importlib
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
@@ -12,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from tffc.frontend.hints import described
+from tffc.frontend.torch.arrays import array_of
 from tffc.frontend.torch.releases import load_torch
 from tffc.language.types import TensorType
 from tffc.runtime.user_code.source import entry_point, user_span
@@ -204,14 +204,8 @@ def _rule_of(torch: Any, name: str, buffer: Any, rules: Mapping[str, Rule]) -> R
 
 def _array(value: Any) -> np.ndarray:
     """Return a tensor, or anything like an array, as an array of its own."""
-    torch = load_torch()
-    if not isinstance(value, torch.Tensor):
-        return np.asarray(value)
-    plain = value.detach()
-    if plain.dtype is torch.bfloat16:
-        bits = plain.contiguous().view(torch.uint16).numpy()
-        return bits.view(importlib.import_module("ml_dtypes").bfloat16).copy()
-    return plain.numpy().copy()
+    is_tensor = isinstance(value, load_torch().Tensor)
+    return np.array(array_of(value)) if is_tensor else np.asarray(value)
 
 
 Attribute: TypeAlias = tuple[Any, str, Any]

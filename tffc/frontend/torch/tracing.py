@@ -13,6 +13,7 @@ import importlib
 import random
 import sys
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from tffc.frontend.context import CompiledContext
 from tffc.frontend.definitions import definition_span
 from tffc.frontend.hints import described
 from tffc.frontend.torch import draws
+from tffc.frontend.torch.decompositions import decompositions, operations
 from tffc.frontend.torch.releases import load_torch
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.user_code.source import raised_span, user_span
@@ -57,9 +59,9 @@ def record(
         args, kwargs = arguments(tensors)
         with _watch(torch)():
             returned = contexts.run_within(CompiledContext("torch"), function, *args, **kwargs)
-            leaves, tree = load_jax().tree_util.tree_flatten(returned)
+            results, tree = result_tensors(torch, returned)
             structure.append(tree)
-            return [_tensor(torch, leaf) for leaf in leaves]
+            return results
 
     fake = importlib.import_module("torch._subclasses.fake_tensor")
     mode = fake.FakeTensorMode(allow_non_fake_inputs=True)
@@ -69,7 +71,7 @@ def record(
         constants = _lift_constants(graph)
         copies = [mode.from_tensor(constant.detach()) for constant in constants]
         pure = torch.func.functionalize(graph, remove="mutations_and_views")
-        graph = _recorder(_decompositions())(pure)(*empty, *copies)
+        graph = _recorder(decompositions())(pure)(*empty, *copies)
     return Recorded(graph, constants, structure[-1])
 
 
@@ -78,25 +80,6 @@ def _recorder(table: Mapping[Any, Any] | None = None) -> Callable[..., Any]:
     table."""
     proxies = importlib.import_module("torch.fx.experimental.proxy_tensor")
     return functools.partial(proxies.make_fx, decomposition_table=table, tracing_mode="real")
-
-
-@functools.cache
-def _decompositions() -> Mapping[Any, Any]:
-    """Return PyTorch's rules for operations as simpler ones.
-
-    Draws stay as they are, so that PyTorch itself makes as many.
-    """
-    decomp = importlib.import_module("torch._decomp")
-    aten = load_torch().ops.aten
-    rules = {
-        **decomp.core_aten_decompositions(),
-        **decomp.get_decompositions([getattr(aten, name) for name in MORE_DECOMPOSED]),
-    }
-    return {operation: rule for operation, rule in rules.items() if not draws.is_draw(operation)}
-
-
-MORE_DECOMPOSED = ("_native_batch_norm_legit_functional",)
-"""Operations with a rule that is not among those for the core operations of PyTorch."""
 
 
 def _lift_constants(graph: Any) -> tuple[Any, ...]:
@@ -123,6 +106,28 @@ def _lift_constants(graph: Any) -> tuple[Any, ...]:
         graph.graph.erase_node(node)
     graph.recompile()
     return tuple(value for value, _ in constants.values())
+
+
+def result_tensors(torch: Any, returned: Any) -> tuple[list[Any], Any]:
+    """Return the tensors in what a function returned, and its structure.
+
+    Raises:
+      LanguageTypeError: there is something else in it.
+    """
+    leaves, tree = load_jax().tree_util.tree_flatten(_in_order(returned))
+    return [_tensor(torch, leaf) for leaf in leaves], tree
+
+
+def _in_order(value: Any) -> Any:
+    """Return a value whose plain dictionaries keep their order, which JAX would not."""
+
+    def ordered(leaf: Any) -> Any:
+        if type(leaf) is not dict:
+            return leaf
+        return OrderedDict((name, _in_order(each)) for name, each in leaf.items())
+
+    tree_map = load_jax().tree_util.tree_map
+    return tree_map(ordered, value, is_leaf=lambda each: type(each) is dict)
 
 
 def _tensor(torch: Any, leaf: Any) -> Any:
@@ -202,12 +207,24 @@ def _watch(torch: Any) -> type[Any]:
                 self._depth -= 1
             elif draws.is_draw(func):
                 _check_draw(func, kwargs, bool(self._depth))
-            elif func.namespace not in ("aten", "prim", "prims"):
+            elif not _has_translation(func):
                 _refuse_operation(func)
             _check_writes(torch, fake.FakeTensor, func, args, kwargs)
             return func(*args, **kwargs)
 
     return Watch
+
+
+def _has_translation(operation: Any) -> bool:
+    """Tell whether an operation may have a translation, if not as it is, then once it is pure."""
+    if operation.namespace not in ("aten", "prim", "prims"):
+        return False
+    if operation.is_view or operation._schema.is_mutable or operation.namespace != "aten":
+        return True
+    name = str(operation)
+    packet, _, overload = name.rpartition(".")
+    copied = f"{packet}_copy.{overload}"
+    return bool({name, copied} & operations()) or operation in decompositions()
 
 
 def _check_draw(operation: Any, kwargs: Any, has_key: bool) -> None:

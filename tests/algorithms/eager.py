@@ -25,9 +25,10 @@ def images(norm: Any) -> Any:
 
     torch.manual_seed(5)
     return torch.nn.Sequential(
-        torch.nn.Conv2d(1, 4, 3, stride=2, padding=1),
+        torch.nn.Conv2d(1, 4, 3, padding=1),
         norm,
         torch.nn.ReLU(),
+        torch.nn.MaxPool2d(2),
         torch.nn.Flatten(),
         torch.nn.Linear(36, 3),
     )

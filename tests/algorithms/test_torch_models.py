@@ -297,15 +297,15 @@ def test_weights_go_back_into_the_module() -> None:
     module = eager.images(torch.nn.BatchNorm2d(4))
     module[0].requires_grad_(False)
     model = model_of(module, IMAGES, buffers={"*running_mean": "local"}, **BATCH_NORM)
-    assert list(model.weights) == ["1.weight", "1.bias", "4.weight", "4.bias", "1.running_var"]
+    assert list(model.weights) == ["1.weight", "1.bias", "5.weight", "5.bias", "1.running_var"]
     training = algorithms.federated_averaging(model, 0.1, batch_size=3)
     state = training.initialize()
     found = model.weights_of(state)
     eager.check(found, eager.state_of(module))
     other = eager.images(torch.nn.BatchNorm2d(4))
     other.load_state_dict(found, strict=True)
-    found["4.bias"] += 1
-    assert not torch.equal(found["4.bias"], model.weights_of(state)["4.bias"])
+    found["5.bias"] += 1
+    assert not torch.equal(found["5.bias"], model.weights_of(state)["5.bias"])
 
 
 def test_tied_weights_go_back_under_all_their_names() -> None:
@@ -337,7 +337,7 @@ def test_modules_take_columns_by_position_and_by_keyword() -> None:
     assert model.metrics == ("off",)
     training = algorithms.federated_averaging(model, 0.01, batch_size=2)
     client = {"a": [1.0, 2.0], "b": [3.0, 4.0], "label": [0.0, 0.0]}
-    data = [{name: np.float32(rows) for name, rows in client.items()}]
+    data = [{name: np.array(rows, np.float32) for name, rows in client.items()}]
     output = rounds(training, data, 1).output
     np.testing.assert_allclose([output["loss"], output["off"]], [30.5, 5.5])
 
@@ -347,7 +347,7 @@ def test_several_numbers_for_an_example_count_as_their_mean() -> None:
     module = torch.nn.Linear(3, 2)
     columns = {"x": (np.float32, [3]), "y": (np.float32, [2])}
     model = Model.from_torch(module, columns, loss=torch.nn.MSELoss())
-    x = np.float32([[1, 2, 3], [4, 5, 6]])
+    x = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
     data = [{"x": x, "y": np.zeros([2, 2], np.float32)}]
     run = rounds(algorithms.federated_averaging(model, 0.01), data, 1)
     loss = torch.nn.MSELoss()(module(torch.as_tensor(x)), torch.zeros(2, 2))
@@ -371,7 +371,8 @@ def test_accuracy_of_two_classes(last: Any, loss: str) -> None:
     module = torch.nn.Sequential(first, *last, torch.nn.Flatten(0))
     columns = {"x": (np.float32, [1]), "y": np.float32}
     model = Model.from_torch(module, columns, loss=getattr(torch.nn, loss)(), metrics=["accuracy"])
-    x, y = np.float32([[0.2], [0.7], [-0.4], [-3]]), np.float32([1, 0, 0, 1])
+    x = np.array([[0.2], [0.7], [-0.4], [-3.0]], np.float32)
+    y = np.array([1, 0, 0, 1], np.float32)
     run = rounds(algorithms.federated_averaging(model, 0.01), [{"x": x, "y": y}], 1)
     assert run.output["accuracy"] == 0.5
 

@@ -26,6 +26,7 @@ from tffc.algorithms.functions import (
 )
 from tffc.frontend.hints import described
 from tffc.frontend.torch import draws, modules
+from tffc.frontend.torch.arrays import tensor_of
 from tffc.frontend.torch.releases import load_torch
 from tffc.runtime.user_code.source import call_theirs
 from tffc.support.errors import LanguageTypeError, LanguageValueError, TffcError
@@ -64,7 +65,7 @@ def torch_model(
     columns = columns_of(examples, {*args, *kwargs.values(), y})
     _check_columns(columns)
     call = _Call(module, args, kwargs, y, _loss_of(torch, loss), _metrics_of(torch, metrics, loss))
-    frozen = _tensors(held.frozen)
+    frozen = {name: tensor_of(array) for name, array in held.frozen.items()}
 
     def losses(weights: Arrays, batch: Arrays, training: bool) -> BatchLosses:
         return call.losses({**weights, **frozen}, batch, training, {*held.averaged, *held.local})
@@ -246,19 +247,6 @@ def _mode(module: Any, *, is_training: bool) -> Generator[None]:
             part.training = mode
 
 
-def _tensors(arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
-    return {name: _tensor(array) for name, array in arrays.items()}
-
-
-def _tensor(array: Any) -> Any:
-    """Return an array as a tensor of its own."""
-    torch = load_torch()
-    array = np.array(array)
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(array.view(np.uint16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
-
-
 def _restoring(module: Any, others: Mapping[str, Any]) -> Callable[[Arrays], Any]:
     """Return what makes a `state_dict` of trained weights and the `others`, for `load_state_dict`.
 
@@ -273,7 +261,7 @@ def _restoring(module: Any, others: Mapping[str, Any]) -> Callable[[Arrays], Any
     def restore(weights: Arrays) -> OrderedDict[str, Any]:
         arrays = {**others, **weights}
         return OrderedDict(
-            (name, extra[name] if own is None else _tensor(arrays[own]))
+            (name, extra[name] if own is None else tensor_of(arrays[own]))
             for name, own in names.items()
         )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import pathlib
 import subprocess
 import sys
+import warnings
 from collections import OrderedDict
 from typing import Any
 
@@ -190,6 +192,44 @@ def test_many_clients_in_one_call_compute_the_same() -> None:
     training = algorithms.federated_averaging(model, 0.1, **STEPS)
     single, many = (rounds(training, batching=kind) for kind in ("off", 2))
     eager.check(model.weights_of(many), model.weights_of(single))
+
+
+@pytest.mark.slow
+def test_a_phone_computes_the_same(tmp_path: pathlib.Path) -> None:
+    import tensorflow as tf
+
+    module, model = plain()
+    training = algorithms.federated_averaging(model, 0.1, batch_size=3)
+    bundle = tffc.compile(training, "mapreduce")
+    tffc.export(bundle, "tflite", tmp_path / "work")
+    path = tmp_path / "work" / "work.tflite"
+    # Without flex, and so without TensorFlow's kernels.
+    plain_kernels = tf.lite.experimental.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    client, weights = DATA[0], model.first_weights
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lite = tf.lite.Interpreter(str(path), experimental_op_resolver_type=plain_kernels)
+    work = lite.get_signature_runner("work")
+    sent = {f"arg_1_0_{name.replace('.', '_')}": w for name, w in weights.items()}
+    found = work(**{f"arg_0_{name}": column for name, column in client.items()}, **sent)
+    (finished,) = tffc.run(bundle, [client], 1)
+    for name, first in weights.items():
+        update = found[f"result_0_0_0_{name.replace('.', '_')}"] / len(client["y"])
+        np.testing.assert_allclose(first + update, finished.state["model"][name], 0, 1e-6)
+
+    @tffc.torch.computation(model.weights, tffc.TensorType(np.float32, [2, 3]))
+    def predict(weights: Any, x: Any) -> Any:
+        return tffc.torch.call(module, weights, x)
+
+    state = finished.state
+    tffc.export(predict, "tflite", tmp_path / "model", state=state, part="model")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lite = tf.lite.Interpreter(str(tmp_path / "model" / "model.tflite"))
+    x = client["x"][:2]
+    (scores,) = lite.get_signature_runner("model")(x=x).values()
+    module.load_state_dict(model.weights_of(state))
+    np.testing.assert_allclose(scores, module(torch.as_tensor(x)).detach(), 0, 1e-5)
 
 
 def dropout() -> Any:

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 
 from tffc.graphs.node import all_nodes
+from tffc.graphs.resources import ResourceNode, resources_among
 from tffc.language.nodes import Compiled
 from tffc.language.shapes import shape_is_assignable
 from tffc.language.types import FunctionType, SequenceType, TensorType
 from tffc.language.values.concrete import INFINITE, Endless, Stacked, layout
+from tffc.language.values.resources import array_of
 from tffc.runtime.frameworks.tensorflow.datasets import (
     components,
     open_dataset,
@@ -93,6 +95,7 @@ class TensorFlowRunner:
             self._waits = waits(content)
             with self._graph.as_default():
                 self._inputs = self._make_inputs(content)
+                self._resources = self._make_resources(content)
                 self._import(content, rewrite)
                 self._outputs = self._make_outputs(content)
         except TffcError:
@@ -132,6 +135,8 @@ class TensorFlowRunner:
         except IndexError:
             loaded = self._load()
         try:
+            # Arrays of the store are where TensorFlow uses them as they are, without a copy.
+            feeds = [*feeds, *map(array_of, self._resources)]
             if loaded.initialize is not None:
                 loaded.initialize(*feeds)
             fetched = iter(loaded.compute(*feeds))
@@ -145,6 +150,7 @@ class TensorFlowRunner:
     def _load(self) -> LoadedSession:
         session = self._new_session()
         feeds = [tensor.name for leaf in self._inputs.values() for tensor in leaf.tensors]
+        feeds += [tensor.name for _, tensor in self._resources.values()]
         fetches = [fetch for output in self._outputs for fetch in output.fetches]
         tensors = [tensor.name for tensor in fetches if hasattr(tensor, "dtype")]
         operations = [tensor.name for tensor in fetches if not hasattr(tensor, "dtype")]
@@ -198,9 +204,29 @@ class TensorFlowRunner:
             return TensorInput(self._tf, type)
         return EndlessInput(self._tf) if endless else SequenceInput(self._tf, type)
 
+    def _make_resources(self, content: GraphContent) -> dict[ResourceNode, tuple[list[str], Any]]:
+        """Return the names of the nodes of each resource, and the placeholder that replaces
+        them."""
+        placeholder = self._tf.compat.v1.placeholder
+        resources: dict[ResourceNode, tuple[list[str], Any]] = {}
+        for name, resource in resources_among(content.graph.node):
+            if f"{name}:0" in self._inputs:
+                continue
+            if resource not in resources:
+                resources[resource] = [], placeholder(resource.dtype, resource.shape)
+            resources[resource][0].append(f"{name}:0")
+        return resources
+
+    def _operands(self) -> dict[str, Any]:
+        """Return the tensors that replace those of the parameter and the resources, by name."""
+        operands = {name: leaf.tensor for name, leaf in self._inputs.items()}
+        for names, tensor in self._resources.values():
+            operands.update(dict.fromkeys(names, tensor))
+        return operands
+
     def _import(self, content: GraphContent, rewrite: Rewrite | None) -> None:
         tf = self._tf
-        operands = {name: leaf.tensor for name, leaf in self._inputs.items()}
+        operands = self._operands()
         if content.session_token:
             operands.setdefault(content.session_token, tf.constant(b""))
         edges = {f"^{name.partition(':')[0]}": tensor for name, tensor in operands.items()}
@@ -240,10 +266,11 @@ class TensorFlowRunner:
         return columns, replaced
 
     def _make_outputs(self, content: GraphContent) -> list[Any]:
+        operands = self._operands()
         outputs: list[Any] = []
         for name, type in content.result:
-            if name in self._inputs:
-                tensor = self._tf.identity(self._inputs[name].tensor)
+            if name in operands:
+                tensor = self._tf.identity(operands[name])
             else:
                 tensor = self._graph.get_tensor_by_name(f"{SCOPE}/{name}")
             outputs.append(

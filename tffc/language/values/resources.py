@@ -1,0 +1,199 @@
+"""The arrays of resources, by the SHA-256 of their bytes: one store for the process.
+
+Arrays come from programs that are traced here, from other processes, and from files, of which
+nothing is read before the array is used.  Then it is mapped into memory, and its digest is checked.
+All arrays are read-only and begin at an address by which TensorFlow and JAX use them as they are,
+without a copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import pathlib
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, BinaryIO
+
+from tffc.graphs.resources import DIGEST, ResourceNode
+from tffc.language.dtypes import BY_NUMBER, DType
+from tffc.support.errors import LoadError
+from tffc.support.files.reading import open_regular
+from tffc.support.guards import Array
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+CHUNK = 2**22
+"""The bytes that are hashed, written and read at a time."""
+
+FETCH_HELP = "copy the file from where the program was written, or write the program again"
+
+
+class ResourceStore:
+    """The resources that this process knows: their bytes, or the files that have them."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Array] = {}
+        self._files: dict[str, pathlib.Path] = {}
+        self._typed: dict[ResourceNode, Array] = {}
+        self._lock = threading.Lock()
+
+    def add(self, array: Array) -> str:
+        """Copy an array of numbers into the store, and return its digest."""
+        import numpy as np
+
+        order = array.dtype.newbyteorder("<")
+        content = aligned(array.size * array.dtype.itemsize)
+        content.view(order).reshape(array.shape)[...] = array
+        content.flags.writeable = False
+        digest = digest_of(content)
+        with self._lock:
+            if digest not in self._arrays:
+                self._arrays[digest] = np.asarray(content)
+        return digest
+
+    def add_bytes(self, digest: str, content: ReadableBuffer) -> None:
+        """Add the bytes of a resource, which stay where they are and do not change.
+
+        Raises:
+          LoadError: their digest is another one.
+        """
+        import numpy as np
+
+        if digest in self._arrays:
+            return
+        flat = np.frombuffer(content, np.uint8)
+        _check_digest(digest, flat, "what was sent")
+        with self._lock:
+            self._arrays[digest] = flat
+
+    def add_file(self, digest: str, path: pathlib.Path) -> None:
+        """Note the file that has a resource; it is read when the resource is first used."""
+        with self._lock:
+            self._files[digest] = path
+
+    def has(self, digest: str) -> bool:
+        """Tell whether the store knows a resource, or a file that should have it."""
+        return digest in self._arrays or digest in self._files
+
+    def array(self, resource: ResourceNode) -> Array:
+        """Return a resource as an array, always the same one.
+
+        Raises:
+          LoadError: it is not known, or its file is missing, damaged or of another size.
+        """
+        known = self._typed.get(resource)
+        if known is not None:
+            return known
+        flat = self.content(resource.digest)
+        if len(flat) != resource.size:
+            raise refusal(
+                resource.digest, f"has {len(flat)} bytes, not the {resource.size} of its type"
+            )
+        kind = BY_NUMBER[resource.dtype]
+        if kind is DType.BOOL and len(flat) and int(flat.max()) > 1:
+            raise refusal(resource.digest, "has bytes that are no truth values")
+        array = flat.view(kind.dtype).reshape(resource.shape)
+        with self._lock:
+            return self._typed.setdefault(resource, array)
+
+    def content(self, digest: str) -> Array:
+        """Return the bytes of a resource as an array of them.
+
+        Raises:
+          LoadError: as `array` does.
+        """
+        known = self._arrays.get(digest)
+        if known is not None:
+            return known
+        if digest not in self._files:
+            raise refusal(digest, "is not here")
+        mapped = _mapped(digest, self._files[digest])
+        _check_digest(digest, mapped, str(self._files[digest]))
+        with self._lock:
+            return self._arrays.setdefault(digest, mapped)
+
+
+def aligned(size: int) -> Array:
+    """Return that many zero bytes at the beginning of a page."""
+    import numpy as np
+
+    # An empty mapping is refused.
+    return np.frombuffer(mmap.mmap(-1, max(size, 1)), np.uint8)[:size]
+
+
+def digest_of(content: Array) -> str:
+    """Return the SHA-256 of bytes."""
+    hashed = hashlib.sha256()
+    for start in range(0, len(content), CHUNK):
+        hashed.update(memoryview(content[start : start + CHUNK]))
+    return hashed.hexdigest()
+
+
+def _mapped(digest: str, path: pathlib.Path) -> Array:
+    """Return the bytes of a file as they are on the disk."""
+    import numpy as np
+
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if not size:
+                return aligned(0)
+            return np.frombuffer(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ), np.uint8)
+    except OSError as error:
+        raise refusal(digest, f"cannot be read from {path}: {error.strerror}") from None
+
+
+def _check_digest(digest: str, content: Array, place: str) -> None:
+    found = digest_of(content)
+    if found != digest:
+        raise refusal(digest, f"is damaged: the SHA-256 of {place} is {found}")
+
+
+def refusal(digest: str, reason: str) -> LoadError:
+    """Return the refusal of a resource whose bytes are not right."""
+    return LoadError("E341", f"the resource {digest} {reason}", help=FETCH_HELP)
+
+
+STORE = ResourceStore()
+"""The one store of this process."""
+
+
+def array_of(resource: ResourceNode) -> Array:
+    """Return a resource as an array; see `ResourceStore.array`."""
+    return STORE.array(resource)
+
+
+def writer_of(digest: str) -> Callable[[BinaryIO], None]:
+    """Return a function that writes the bytes of a resource into a file.
+
+    Raises:
+      LoadError: as `ResourceStore.content` does.
+    """
+    content = STORE.content(digest)
+
+    def write(file: BinaryIO) -> None:
+        for start in range(0, len(content), CHUNK):
+            file.write(memoryview(content[start : start + CHUNK]))
+
+    return write
+
+
+def find_files(sizes: Mapping[str, int], folder: pathlib.Path) -> None:
+    """Note the files of resources in a folder, each named by its digest.
+
+    Raises:
+      LoadError: one is missing, or of another size.
+    """
+    for digest, size in sizes.items():
+        path = folder / digest
+        try:
+            with open_regular(path, within=folder) as file:
+                found = os.fstat(file.fileno()).st_size
+        except OSError as error:
+            raise refusal(digest, f"cannot be read from {path}: {error.strerror}") from None
+        if found != size:
+            raise refusal(digest, f"has {size} bytes, and {path} has {found}")
+        STORE.add_file(digest, path)

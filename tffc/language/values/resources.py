@@ -13,20 +13,28 @@ import mmap
 import os
 import pathlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, BinaryIO
 
 from tffc.graphs.resources import DIGEST, ResourceNode
 from tffc.language.dtypes import BY_NUMBER, DType
 from tffc.support.errors import LoadError
-from tffc.support.files.reading import open_regular
+from tffc.support.files.atomic import replace_file
+from tffc.support.files.inputs import check_no_input
+from tffc.support.files.reading import open_regular, read_all
 from tffc.support.guards import Array
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
+RESOURCES = "resources"
+"""The name of folders with the files of resources, each named by its digest."""
+
 CHUNK = 2**22
 """The bytes that are hashed, written and read at a time."""
+
+LEAST_MAPPED = 2**20
+"""The least bytes of a file that is mapped into memory."""
 
 FETCH_HELP = "copy the file from where the program was written, or write the program again"
 
@@ -110,10 +118,14 @@ class ResourceStore:
             return known
         if digest not in self._files:
             raise refusal(digest, "is not here")
-        mapped = _mapped(digest, self._files[digest])
-        _check_digest(digest, mapped, str(self._files[digest]))
+        path = self._files[digest]
+        try:
+            read = _read(path)
+        except OSError as error:
+            raise refusal(digest, f"cannot be read from {path}: {error.strerror}") from None
+        _check_digest(digest, read, str(path))
         with self._lock:
-            return self._arrays.setdefault(digest, mapped)
+            return self._arrays.setdefault(digest, read)
 
 
 def aligned(size: int) -> Array:
@@ -132,18 +144,24 @@ def digest_of(content: Array) -> str:
     return hashed.hexdigest()
 
 
-def _mapped(digest: str, path: pathlib.Path) -> Array:
-    """Return the bytes of a file as they are on the disk."""
+def _read(path: pathlib.Path) -> Array:
+    """Return the bytes of a file: of a large one, as they are on the disk.
+
+    A mapped file stays open, so small ones, of which models have many, are not mapped.
+
+    Raises:
+      OSError: it cannot be read.
+    """
     import numpy as np
 
-    try:
-        with open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            if not size:
-                return aligned(0)
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size >= LEAST_MAPPED:
             return np.frombuffer(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ), np.uint8)
-    except OSError as error:
-        raise refusal(digest, f"cannot be read from {path}: {error.strerror}") from None
+        content = aligned(size)
+        content[:] = np.frombuffer(read_all(file, size, size), np.uint8)
+        content.flags.writeable = False
+        return content
 
 
 def _check_digest(digest: str, content: Array, place: str) -> None:
@@ -179,6 +197,29 @@ def writer_of(digest: str) -> Callable[[BinaryIO], None]:
             file.write(memoryview(content[start : start + CHUNK]))
 
     return write
+
+
+def write_files(digests: Iterable[str], folder: pathlib.Path) -> None:
+    """Write resources to files named by their digests in a folder, which is made if there are any.
+
+    Raises:
+      LoadError: as `ResourceStore.content` does.
+      OSError: a file cannot be written.
+    """
+    for digest in digests:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / digest
+        if not _holds(path, digest):
+            check_no_input(path)
+            replace_file(path, writer_of(digest), is_shared=True)
+
+
+def _holds(path: pathlib.Path, digest: str) -> bool:
+    """Tell whether a file, not a link, has a resource."""
+    try:
+        return not path.is_symlink() and digest_of(_read(path)) == digest
+    except OSError:
+        return False
 
 
 def find_files(sizes: Mapping[str, int], folder: pathlib.Path) -> None:

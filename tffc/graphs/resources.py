@@ -1,8 +1,8 @@
 """Resources in graphs: arrays that stand in a graph by their digest, not by their content.
 
 A resource is a node of the operation `Placeholder` with the attribute `_resource`, the SHA-256 of
-the array's bytes in row-major order, little-endian.  TensorFlow allows attributes that begin with an
-underscore on any node, and refuses to run such a node unless it is fed.  Only a graph itself has
+the array's bytes in row-major order, little-endian.  TensorFlow allows attributes that begin with
+an underscore on any node, and refuses to run such a node unless it is fed.  Only a graph itself has
 resources: nothing can be fed to a node of a function.
 """
 

@@ -71,8 +71,8 @@ class NodeFacts:
 
     `functions` are those that the attributes name.  `state` is the attribute that names the state
     which the node creates or finds; if it is empty, the name of the node is the name of the state.
-    `is_plain` tells whether the node computes nothing, `resource` which resource it is, `fails` whether it may fail, and `remembers`
-    whether its kernel may remember earlier runs.
+    `is_plain` tells whether the node computes nothing, `resource` which resource it is, `fails`
+    whether it may fail, and `remembers` whether its kernel may remember earlier runs.
     """
 
     op: str

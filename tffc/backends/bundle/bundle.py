@@ -16,6 +16,7 @@ and content when it is used.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import os
 import pathlib
@@ -37,7 +38,7 @@ from tffc.language.nodes import Compiled, Node
 from tffc.language.notation import formatted
 from tffc.language.type_parts import local_type
 from tffc.language.types import FunctionType, StructType, Type
-from tffc.language.values.resources import RESOURCES, find_files, writer_of
+from tffc.language.values.resources import RESOURCES, STORE, byte_array, find_files, writer_of
 from tffc.language.wire.resources import resources_of, sizes_of
 from tffc.support.errors import BundleError, NotationError, WireError, excerpt, reader
 from tffc.support.files import atomic
@@ -124,6 +125,14 @@ class Bundle:
             proof = ProofRecord(prover=self.prover, files=proved)
         manifest = dataclasses.replace(self.manifest(), files=hashes, proof=proof)
         return {MANIFEST: manifest.encode(), **files}
+
+    def resource_files(self) -> dict[str, memoryview]:
+        """Return the bytes of the resources by the paths of their files.
+
+        Raises:
+          LoadError: one is not here, or damaged.
+        """
+        return {resource_path(digest): STORE.content(digest).data for digest in self.resources()}
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the bundle to a folder, completely or not at all.
@@ -260,20 +269,26 @@ def read_bundle(path: pathlib.Path) -> Bundle:
 
 
 @reader("a bundle", BundleError)
-def decode_bundle(files: Mapping[str, bytes], name: pathlib.Path) -> Bundle:
+def decode_bundle(files: Mapping[str, bytes | memoryview], name: pathlib.Path) -> Bundle:
     """Return the bundle of these files by path, as `Bundle.encode` returns them.
 
-    `name` names the bundle in messages.  The caller finds the resources.
+    `name` names the bundle in messages.  Files of resources are with the others.
 
     Raises:
       BundleError: as `read_bundle` does.
     """
-    manifest = decode_manifest(_given(files, MANIFEST, name), str(name / MANIFEST))
-    contents = {wanted: _given(files, wanted, name) for wanted in manifest.files}
-    return _assembled(name, manifest, contents)
+    manifest = decode_manifest(bytes(_given(files, MANIFEST, name)), str(name / MANIFEST))
+    contents = {wanted: bytes(_given(files, wanted, name)) for wanted in manifest.files}
+    bundle = _assembled(name, manifest, contents)
+    for digest in manifest.resources:
+        content = _given(files, resource_path(digest), name)
+        STORE.add_source(digest, str(name), functools.partial(byte_array, content))
+    return bundle
 
 
-def _given(files: Mapping[str, bytes], wanted: str, name: pathlib.Path) -> bytes:
+def _given(
+    files: Mapping[str, bytes | memoryview], wanted: str, name: pathlib.Path
+) -> bytes | memoryview:
     if wanted not in files:
         raise BundleError(
             "E760", f"the bundle {name} has no {wanted}", help="export the bundle again"

@@ -8,15 +8,16 @@ without a copy.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import mmap
 import os
 import pathlib
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
-from tffc.graphs.resources import DIGEST, ResourceNode
+from tffc.graphs.resources import ResourceNode
 from tffc.language.dtypes import BY_NUMBER, DType
 from tffc.support.errors import LoadError
 from tffc.support.files.atomic import replace_file
@@ -24,14 +25,14 @@ from tffc.support.files.inputs import check_no_input
 from tffc.support.files.reading import open_regular, read_all
 from tffc.support.guards import Array
 
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
-
 RESOURCES = "resources"
 """The name of folders with the files of resources, each named by its digest."""
 
 CHUNK = 2**22
 """The bytes that are hashed, written and read at a time."""
+
+ALIGNMENT = 64
+"""The alignment of arrays that TensorFlow and JAX use where they are."""
 
 LEAST_MAPPED = 2**20
 """The least bytes of a file that is mapped into memory."""
@@ -40,11 +41,11 @@ FETCH_HELP = "copy the file from where the program was written, or write the pro
 
 
 class ResourceStore:
-    """The resources that this process knows: their bytes, or the files that have them."""
+    """The resources that this process knows: their bytes, or how to read them."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, Array] = {}
-        self._files: dict[str, pathlib.Path] = {}
+        self._sources: dict[str, tuple[str, Callable[[], Array]]] = {}
         self._typed: dict[ResourceNode, Array] = {}
         self._lock = threading.Lock()
 
@@ -62,29 +63,19 @@ class ResourceStore:
                 self._arrays[digest] = np.asarray(content)
         return digest
 
-    def add_bytes(self, digest: str, content: ReadableBuffer) -> None:
-        """Add the bytes of a resource, which stay where they are and do not change.
-
-        Raises:
-          LoadError: their digest is another one.
-        """
-        import numpy as np
-
-        if digest in self._arrays:
-            return
-        flat = np.frombuffer(content, np.uint8)
-        _check_digest(digest, flat, "what was sent")
-        with self._lock:
-            self._arrays[digest] = flat
-
     def add_file(self, digest: str, path: pathlib.Path) -> None:
-        """Note the file that has a resource; it is read when the resource is first used."""
+        """Note the file that has a resource."""
+        self.add_source(digest, str(path), functools.partial(read_bytes, path))
+
+    def add_source(self, digest: str, name: str, read: Callable[[], Array]) -> None:
+        """Note a function that reads a resource from what is called `name` in errors, when it is
+        first used; bytes that it returns never change."""
         with self._lock:
-            self._files[digest] = path
+            self._sources[digest] = name, read
 
     def has(self, digest: str) -> bool:
-        """Tell whether the store knows a resource, or a file that should have it."""
-        return digest in self._arrays or digest in self._files
+        """Tell whether the store knows a resource, or from where to read it."""
+        return digest in self._arrays or digest in self._sources
 
     def array(self, resource: ResourceNode) -> Array:
         """Return a resource as an array, always the same one.
@@ -116,16 +107,18 @@ class ResourceStore:
         known = self._arrays.get(digest)
         if known is not None:
             return known
-        if digest not in self._files:
+        if digest not in self._sources:
             raise refusal(digest, "is not here")
-        path = self._files[digest]
+        name, read = self._sources[digest]
         try:
-            read = _read(path)
+            content = well_placed(read())
         except OSError as error:
-            raise refusal(digest, f"cannot be read from {path}: {error.strerror}") from None
-        _check_digest(digest, read, str(path))
+            raise refusal(digest, f"cannot be read from {name}: {error.strerror}") from None
+        found = digest_of(content)
+        if found != digest:
+            raise refusal(digest, f"is damaged: the SHA-256 of {name} is {found}")
         with self._lock:
-            return self._arrays.setdefault(digest, read)
+            return self._arrays.setdefault(digest, content)
 
 
 def aligned(size: int) -> Array:
@@ -136,15 +129,32 @@ def aligned(size: int) -> Array:
     return np.frombuffer(mmap.mmap(-1, max(size, 1)), np.uint8)[:size]
 
 
+def byte_array(content: bytes | memoryview) -> Array:
+    """Return bytes as an array of them."""
+    import numpy as np
+
+    return np.frombuffer(content, np.uint8)
+
+
+def well_placed(content: Array) -> Array:
+    """Return bytes at an address by which TensorFlow and JAX use them without a copy."""
+    if content.ctypes.data % ALIGNMENT == 0:
+        return content
+    copied = aligned(len(content))
+    copied[:] = content
+    copied.flags.writeable = False
+    return copied
+
+
 def digest_of(content: Array) -> str:
     """Return the SHA-256 of bytes."""
     hashed = hashlib.sha256()
     for start in range(0, len(content), CHUNK):
-        hashed.update(memoryview(content[start : start + CHUNK]))
+        hashed.update(content[start : start + CHUNK].data)
     return hashed.hexdigest()
 
 
-def _read(path: pathlib.Path) -> Array:
+def read_bytes(path: pathlib.Path) -> Array:
     """Return the bytes of a file: of a large one, as they are on the disk.
 
     A mapped file stays open, so small ones, of which models have many, are not mapped.
@@ -162,12 +172,6 @@ def _read(path: pathlib.Path) -> Array:
         content[:] = np.frombuffer(read_all(file, size, size), np.uint8)
         content.flags.writeable = False
         return content
-
-
-def _check_digest(digest: str, content: Array, place: str) -> None:
-    found = digest_of(content)
-    if found != digest:
-        raise refusal(digest, f"is damaged: the SHA-256 of {place} is {found}")
 
 
 def refusal(digest: str, reason: str) -> LoadError:
@@ -194,7 +198,7 @@ def writer_of(digest: str) -> Callable[[BinaryIO], None]:
 
     def write(file: BinaryIO) -> None:
         for start in range(0, len(content), CHUNK):
-            file.write(memoryview(content[start : start + CHUNK]))
+            file.write(content[start : start + CHUNK].data)
 
     return write
 
@@ -217,7 +221,7 @@ def write_files(digests: Iterable[str], folder: pathlib.Path) -> None:
 def _holds(path: pathlib.Path, digest: str) -> bool:
     """Tell whether a file, not a link, has a resource."""
     try:
-        return not path.is_symlink() and digest_of(_read(path)) == digest
+        return not path.is_symlink() and digest_of(read_bytes(path)) == digest
     except OSError:
         return False
 

@@ -26,7 +26,7 @@ from tffc.language.type_parts import leaves
 from tffc.language.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.language.values.concrete import layout
 from tffc.language.values.resources import array_of
-from tffc.language.wire.resources import resources_in
+from tffc.language.wire.resources import resources_of
 from tffc.linking.section import read_section
 from tffc.runtime.batching.retrace import Dataset, Retrace
 from tffc.runtime.batching.sequences import Order, Rows
@@ -189,7 +189,7 @@ class Kernel:
         compute = self._vectorised if mode is Mode.VECTOR else self._looped
         self._devices = Devices([device]) if device else _all_devices(self._tf)
         self._compiled: set[str] = set()
-        self._resources = resources_in(graphs.take)
+        self._resources = resources_of([graphs.take, graphs.merge])
         with self._tf.device(device or None), self._tf.init_scope(), _silent(self._tf):
             traced = self._tf.function(compute, jit_compile=True, autograph=False)
             try:
@@ -355,10 +355,15 @@ class Kernel:
         results = tf.vectorized_map(one, batch, fallback_to_while_loop=False)
         *outputs, holds = results
         is_client = tf.range(self.size) < clients
-        total = self._merged(outputs[: len(zero)], is_client)
+        total = self._merged(outputs[: len(zero)], is_client, resources)
         return [*total, *outputs[len(zero) :], tf.reduce_all(holds | ~is_client)]
 
-    def _merged(self, accumulators: list[Tensor], is_client: Tensor) -> list[Tensor]:
+    def _merged(
+        self,
+        accumulators: list[Tensor],
+        is_client: Tensor,
+        resources: dict[ResourceNode, Tensor],
+    ) -> list[Tensor]:
         """Return the accumulator of all clients, by merging neighbours pairwise."""
         tf, count = self._tf, self.size
 

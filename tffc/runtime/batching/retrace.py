@@ -58,8 +58,8 @@ Handler: TypeAlias = Callable[..., Sequence[Value]]
 class Retrace:
     """Traces sections into TensorFlow's current graph.
 
-    `resources` are the tensors that stand for resources.  With `selects`, both branches of an If are computed, and the results of one are selected: XLA
-    cannot compile a vectorised If otherwise.
+    `resources` are the tensors that stand for resources.  With `selects`, both branches of an If
+    are computed, and the results of one are selected: XLA cannot compile a vectorised If otherwise.
     """
 
     def __init__(

@@ -40,8 +40,8 @@ def run_section(section: Compiled, argument: Any, rewrite: Rewrite | None = None
 def load_section(section: Compiled, rewrite: Rewrite | None = None) -> Runner:
     """Load a section, ready to run; it stays loaded.
 
-    A section that gives resources alone needs no framework.  A TensorFlow graph is run as it is, or as `rewrite` changes it.  A section loaded both ways is
-    loaded twice.
+    A section that gives resources alone needs no framework.  A TensorFlow graph is run as it is, or
+    as `rewrite` changes it.  A section loaded both ways is loaded twice.
 
     Raises:
       ExecutionError: the section cannot be loaded.

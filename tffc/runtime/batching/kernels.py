@@ -9,6 +9,7 @@ vectorised over the clients, for the smallest models.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
 import enum
 import functools
@@ -38,6 +39,9 @@ from tffc.runtime.frameworks.tensorflow.load import (
     load_tensorflow,
 )
 from tffc.support.guards import Array
+
+LEAST_SHARED = 2**20
+"""The least bytes of a resource that TensorFlow uses where it is."""
 
 MOST_TOLD = 200
 """The number of characters after which TensorFlow's reasons are cut off."""
@@ -394,8 +398,15 @@ class Kernel:
 @functools.lru_cache(maxsize=256)
 def _resource(tf: TensorFlow, resource: ResourceNode, device: str) -> Tensor:
     """Return a resource as a tensor on a device, where it stays."""
-    with tf.device(device):
-        return tf.constant(array_of(resource))
+    array = array_of(resource)
+    if array.nbytes < LEAST_SHARED or array.dtype.kind not in "iuf" or "CPU" not in device.upper():
+        with tf.device(device):
+            return tf.constant(array)
+    # TensorFlow would copy the array, which the store keeps as long as the process lives.  NumPy
+    # lends no read-only memory, so this is a view of it that claims to be writable.
+    place = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
+    view = np.frombuffer(place, array.dtype).reshape(array.shape)
+    return tf.experimental.dlpack.from_dlpack(view.__dlpack__())
 
 
 @contextlib.contextmanager

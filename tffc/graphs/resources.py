@@ -96,8 +96,8 @@ def check_resource(node: NodeDef, notes: tuple[str, ...]) -> None:
     sizes = [dim.size for dim in shape.dim]
     if not DIGEST.fullmatch(digest.decode("latin-1")):
         shown = printable(digest[:80].decode("latin-1"))
-        raise _refusal(node, f"names {shown!r}, which is not the SHA-256 of an array", notes)
-    if "shape" not in node.attr or shape.unknown_rank or min(sizes, default=0) < 0:
+        raise _refusal(node, f"names '{shown}', which is not the SHA-256 of an array", notes)
+    if not node.attr["shape"].HasField("shape") or shape.unknown_rank or min(sizes, default=0) < 0:
         raise _refusal(node, "does not tell its shape", notes)
     if node.attr["dtype"].type not in SIZES:
         raise _refusal(node, "does not have numbers as elements", notes)

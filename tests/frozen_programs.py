@@ -119,8 +119,9 @@ def results(program: Any, **options: Any) -> list[Any]:
     """What two rounds of a program or bundle give: outputs, clients' own results and the state."""
     data = {f"{i}": own for i, own in enumerate(clients())}
     delivered: dict[str, Any] = {}
-    options |= {"state": ZEROS, "client_states": {}, "deliver": delivered.__setitem__}
-    run = tff.run(program, data, 2, **options)
+    if getattr(program, "form", "") == "client-state":
+        options["client_states"] = {}
+    run = tff.run(program, data, 2, state=ZEROS, deliver=delivered.__setitem__, **options)
     outputs = [each.output for each in run]
     own = [delivered[name] for name in sorted(delivered)]
     return [np.asarray(leaf) for leaf in tf.nest.flatten([outputs, own, run.state])]

@@ -4,13 +4,15 @@
 
 Two programs train 100,000 numbers beside a table of frozen ones, of which each client reads some
 rows: one has a table of many numbers, the other of 1,000.  Each is measured in a process of its
-own, in turn.  All but the seconds of making and writing the table, and the memory for it, should be alike.
+own, in turn.  All but the seconds of making and writing the table, and the memory for it, should be
+alike.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import resource
@@ -144,7 +146,7 @@ def measure(numbers: int) -> Costs:
         round_batched=batched,
         components=whole - held,
         resources=held,
-        broadcast=sum(4 * int(np.prod(leaf.shape or ())) for leaf in sent),
+        broadcast=sum(4 * math.prod(size or 0 for size in leaf.shape or ()) for leaf in sent),
         memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     )
 

@@ -35,7 +35,10 @@ CLIENTS, BATCHES, ROWS = 20, 4, 8
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Costs:
-    """The measured costs of one program: seconds, bytes, and megabytes of memory at most."""
+    """The measured costs of one program: seconds, bytes, and megabytes of memory at most.
+
+    `make` is that of drawing the table and making the resource.
+    """
 
     make: float
     compile: float

@@ -44,6 +44,7 @@ from tffc.runtime.frameworks.tensorflow.load import (
 from tffc.runtime.frameworks.tensorflow.quiet import quiet_if_loud
 from tffc.runtime.frameworks.tensorflow.session_state import remembers, waits
 from tffc.support.errors import ExecutionError, TffcError
+from tffc.support.guards import Array
 
 if TYPE_CHECKING:
     from tffc.graphs.proto import GraphDef
@@ -136,7 +137,7 @@ class TensorFlowRunner:
             loaded = self._load()
         try:
             # Arrays of the store are where TensorFlow uses them as they are, without a copy.
-            feeds = [*feeds, *map(array_of, self._resources)]
+            feeds = [*feeds, *(resource.array for resource in self._resources.values())]
             if loaded.initialize is not None:
                 loaded.initialize(*feeds)
             fetched = iter(loaded.compute(*feeds))
@@ -150,7 +151,7 @@ class TensorFlowRunner:
     def _load(self) -> LoadedSession:
         session = self._new_session()
         feeds = [tensor.name for leaf in self._inputs.values() for tensor in leaf.tensors]
-        feeds += [tensor.name for _, tensor in self._resources.values()]
+        feeds += [resource.tensor.name for resource in self._resources.values()]
         fetches = [fetch for output in self._outputs for fetch in output.fetches]
         tensors = [tensor.name for tensor in fetches if hasattr(tensor, "dtype")]
         operations = [tensor.name for tensor in fetches if not hasattr(tensor, "dtype")]
@@ -204,24 +205,28 @@ class TensorFlowRunner:
             return TensorInput(self._tf, type)
         return EndlessInput(self._tf) if endless else SequenceInput(self._tf, type)
 
-    def _make_resources(self, content: GraphContent) -> dict[ResourceNode, tuple[list[str], Any]]:
-        """Return the names of the nodes of each resource, and the placeholder that replaces
-        them."""
+    def _make_resources(self, content: GraphContent) -> dict[ResourceNode, LoadedResource]:
+        """Return the resources of the graph, each once.
+
+        Raises:
+          LoadError: one is not here, or damaged.
+        """
         placeholder = self._tf.compat.v1.placeholder
-        resources: dict[ResourceNode, tuple[list[str], Any]] = {}
+        resources: dict[ResourceNode, LoadedResource] = {}
         for name, resource in resources_among(content.graph.node):
             if f"{name}:0" in self._inputs:
                 continue
             if resource not in resources:
-                resources[resource] = [], placeholder(resource.dtype, resource.shape)
-            resources[resource][0].append(f"{name}:0")
+                tensor = placeholder(resource.dtype, resource.shape)
+                resources[resource] = LoadedResource(array_of(resource), tensor)
+            resources[resource].names.append(f"{name}:0")
         return resources
 
     def _operands(self) -> dict[str, Any]:
         """Return the tensors that replace those of the parameter and the resources, by name."""
         operands = {name: leaf.tensor for name, leaf in self._inputs.items()}
-        for names, tensor in self._resources.values():
-            operands.update(dict.fromkeys(names, tensor))
+        for resource in self._resources.values():
+            operands.update(dict.fromkeys(resource.names, resource.tensor))
         return operands
 
     def _import(self, content: GraphContent, rewrite: Rewrite | None) -> None:
@@ -279,6 +284,16 @@ class TensorFlowRunner:
                 else TensorOutput(tensor, type)
             )
         return outputs
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LoadedResource:
+    """An array, the placeholder for it, and the tensors of the graph that the placeholder
+    replaces."""
+
+    array: Array
+    tensor: Any
+    names: list[str] = dataclasses.field(default_factory=list[str])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -176,7 +176,9 @@ def read_bytes(path: pathlib.Path) -> Array:
 
 def refusal(digest: str, reason: str) -> LoadError:
     """Return the refusal of a resource whose bytes are not right."""
-    return LoadError("E341", f"the resource {digest} {reason}", help=FETCH_HELP)
+    refused = LoadError("E341", f"the resource {digest} {reason}", help=FETCH_HELP)
+    refused.holds_values = False  # which are those of clients
+    return refused
 
 
 STORE = ResourceStore()

@@ -14,7 +14,8 @@ from tffc.language.types import TensorType
 from tffc.language.wire.sections import read_tensorflow
 from tffc.support.errors import GraphError
 
-NAME = ATTRIBUTE.encode()
+NAME = bytes([0x0A, len(ATTRIBUTE)]) + ATTRIBUTE.encode()
+"""The name of the attribute of resources, as the key of an attribute is encoded."""
 
 
 def resources_of(programs: Iterable[Node]) -> tuple[ResourceNode, ...]:
@@ -27,7 +28,7 @@ def resources_of(programs: Iterable[Node]) -> tuple[ResourceNode, ...]:
         node
         for program in programs
         for node in walk(program)
-        # A graph with resources has the name of the attribute in its bytes, as few others do.
+        # Only a graph with resources has the name of the attribute in its bytes.
         if isinstance(node, Compiled) and node.kind == "tensorflow" and NAME in node.payload
     }
     return tuple(sorted({each for section in sections for each in resources_in(section)}))

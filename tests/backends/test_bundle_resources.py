@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import hashlib
 import json
 import pathlib
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,8 +24,11 @@ from tests.refusals import refusal
 from tffc.api.programs import read_computation
 from tffc.backends.bundle.bundle import Bundle, read_bundle, write_bundle
 from tffc.cli.application import application
+from tffc.graphs.resources import ResourceNode
+from tffc.language.dtypes import DType
 from tffc.language.values import resources as stored
 from tffc.language.values.resources import ResourceStore
+from tffc.language.wire.resources import sizes_of
 from tffc.support.errors import BundleError, GraphError, LoadError
 
 DIGESTS = [hashlib.sha256(array.tobytes()).hexdigest() for array in (BASE, BIAS)]
@@ -125,6 +130,40 @@ def test_a_resource_that_is_nowhere(empty_store: ResourceStore) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("content", "dtype", "shape", "said"),
+    [
+        (bytes(8), DType.FLOAT32, (3,), "has 8 bytes, not the 12 of its type"),
+        (b"\x00\x02", DType.BOOL, (2,), "has bytes that are no truth values"),
+    ],
+)
+def test_bytes_that_do_not_fit_a_type(
+    empty_store: ResourceStore, content: bytes, dtype: DType, shape: tuple[int, ...], said: str
+) -> None:
+    digest = hashlib.sha256(content).hexdigest()
+    empty_store.add_source(digest, "here", lambda: np.frombuffer(content, np.uint8))
+    node = ResourceNode(digest, dtype.number, shape)
+    assert refusal(LoadError, empty_store.array, node) == (
+        f"the resource {digest} {said} [E341]{HELP}"
+    )
+
+
+def test_threads_read_a_file_once(empty_store: ResourceStore) -> None:
+    reads: list[int] = []
+
+    def read() -> Any:
+        reads.append(1)
+        time.sleep(0.05)
+        return np.frombuffer(BASE.tobytes(), np.uint8)
+
+    empty_store.add_source(DIGESTS[0], "here", read)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(empty_store.content, [DIGESTS[0]] * 4))
+    assert len(reads) == 1
+    assert all(each is found[0] for each in found)
+    assert found[0].ctypes.data % stored.ALIGNMENT == 0
+
+
 def missing(file: pathlib.Path) -> str:
     file.unlink()
     return f"cannot be read from {file}: No such file or directory"
@@ -206,9 +245,6 @@ def test_a_manifest_of_other_resources(
 
 
 def test_one_digest_of_two_sizes() -> None:
-    from tffc.graphs.resources import ResourceNode
-    from tffc.language.wire.resources import sizes_of
-
     nodes = [ResourceNode(DIGESTS[0], 1, (2,)), ResourceNode(DIGESTS[0], 1, (3,))]
     assert refusal(GraphError, sizes_of, nodes) == (
         f"the resource {DIGESTS[0]} has both 8 and 12 bytes [E340]\n"

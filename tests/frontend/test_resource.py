@@ -46,7 +46,7 @@ def test_values(values: Any, type: str) -> None:
 def test_arrays_of_other_frameworks() -> None:
     jax = pytest.importorskip("jax")
     np.testing.assert_array_equal(tff.resource(jax.numpy.asarray(BASE))(), BASE)
-    np.testing.assert_array_equal(tff.resource(tf.Variable(BASE))(), BASE)
+    np.testing.assert_array_equal(tff.resource(tf.Variable(tf.constant(BASE)))(), BASE)
     torch = pytest.importorskip("torch")
     np.testing.assert_array_equal(tff.resource(torch.tensor(BASE))(), BASE)
 

@@ -11,6 +11,7 @@ from tests.frozen_programs import BASE, BATCH, BIAS, DATA, WEIGHTS, resource, ro
 from tffc.backends import compile_form
 from tffc.backends.forms.map_reduce import MapReduceForm
 from tffc.graphs.resources import resources_among
+from tffc.language.nodes import Compiled
 from tffc.linking.section import read_section
 from tffc.runtime.frameworks.sections import run_section
 from tffc.runtime.interpreter.interpreter import run
@@ -43,6 +44,7 @@ def test_each_is_in_a_component_once_and_in_no_function() -> None:
     form = compile_form(round_of("mapreduce", train).node, "mapreduce")
     assert isinstance(form, MapReduceForm)
     for name, component in form.components().items():
+        assert isinstance(component, Compiled)
         graph = read_section(component).graph
         found = [resource.size for _, resource in resources_among(graph.node)]
         assert sorted(found) == ([12, 48] if name == "work" else [])

@@ -27,7 +27,7 @@ DIGEST = hashlib.sha256(BIG.tobytes()).hexdigest()
 
 @pytest.fixture
 def bundle() -> Bundle:
-    small, big = tff.resource(np.int32([1, 2])), tff.resource(BIG)
+    small, big = tff.resource(np.array([1, 2], np.int32)), tff.resource(BIG)
 
     @tff.tf_computation([np.float32, np.int32])
     def scaled(values: Any) -> Any:
@@ -45,7 +45,7 @@ def bundle() -> Bundle:
 @pytest.fixture
 def forgetting() -> Iterator[None]:
     """The store of another process, which knows nothing that this one does."""
-    tables = STORE._arrays, STORE._sources, STORE._typed
+    tables: list[dict[Any, Any]] = [STORE._arrays, STORE._sources, STORE._typed]
     before = [dict(table) for table in tables]
     for table in tables:
         table.clear()
@@ -68,7 +68,7 @@ def numbers(tmp_path: pathlib.Path) -> str:
 @pytest.fixture
 def app(bundle: Bundle, tmp_path: pathlib.Path, forgetting: None) -> pathlib.Path:
     """An app, whose bundle lies beside it."""
-    for values in (BIG, np.int32([1, 2])):
+    for values in (BIG, np.array([1, 2], np.int32)):
         tff.resource(values)
     write_bundle(bundle, tmp_path / "bundle")
     made = write(bundle, tmp_path / "app")

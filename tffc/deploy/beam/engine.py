@@ -133,7 +133,10 @@ class BeamEngine(RemoteEngine):
             len(windows[0]) if windows else 1,
             self._resources,
         )
-        with scratch_folder() as scratch, self._folder(scratch) as folder:
+        with (
+            scratch_folder() as scratch,
+            _worker_folder(self._files, self._shared, scratch) as folder,
+        ):
             write_file(folder, ROUND, shipment.to_bytes())
             write_file(folder, BROADCAST, encode(sent))
             with measure(WAIT):
@@ -155,26 +158,10 @@ class BeamEngine(RemoteEngine):
             return ""
         held = contextlib.ExitStack()
         weakref.finalize(self, held.close)
-        folder = held.enter_context(self._folder(held.enter_context(scratch_folder())))
+        scratch = held.enter_context(scratch_folder())
+        folder = held.enter_context(_worker_folder(self._files, self._shared, scratch))
         write_resources(folder, digests)
         return folder
-
-    @contextlib.contextmanager
-    def _folder(self, scratch: str) -> Generator[str]:
-        """Yield the folder that workers read from.
-
-        If there is a shared location, it is a new folder there, deleted at the end; otherwise it is
-        `scratch`.
-        """
-        if self._shared is None:
-            yield scratch
-            return
-        folder = self._files.join(self._shared, f"tffc-{uuid.uuid4().hex}")
-        self._files.mkdirs(folder)
-        try:
-            yield folder
-        finally:
-            self._files.delete([folder])
 
     def _run(self, folder: str, shipment: Shipment, scratch: str) -> str:
         """Run a round's pipeline; return the prefix of its result files.
@@ -224,6 +211,24 @@ class BeamEngine(RemoteEngine):
         except KeyboardInterrupt:
             running.cancel()
             raise
+
+
+@contextlib.contextmanager
+def _worker_folder(files: Foreign, shared: str | None, scratch: str) -> Generator[str]:
+    """Yield the folder that workers read from.
+
+    If there is a shared location, it is a new folder there, deleted at the end; otherwise it is
+    `scratch`.
+    """
+    if shared is None:
+        yield scratch
+        return
+    folder = files.join(shared, f"tffc-{uuid.uuid4().hex}")
+    files.mkdirs(folder)
+    try:
+        yield folder
+    finally:
+        files.delete([folder])
 
 
 @contextlib.contextmanager

@@ -41,26 +41,26 @@ FETCH_HELP = "copy the file from where the program was written, or write the pro
 
 
 class ResourceStore:
-    """The resources that this process knows: their bytes, or how to read them."""
+    """The resources that this process knows: their bytes, or how to read them.
+
+    What was once used stays as long as the process lives.
+    """
 
     def __init__(self) -> None:
         self._arrays: dict[str, Array] = {}
         self._sources: dict[str, tuple[str, Callable[[], Array]]] = {}
         self._typed: dict[ResourceNode, Array] = {}
-        self._lock = threading.Lock()
+        self._reading = threading.Lock()
 
     def add(self, array: Array) -> str:
         """Copy an array of numbers into the store, and return its digest."""
-        import numpy as np
 
         order = array.dtype.newbyteorder("<")
         content = aligned(array.size * array.dtype.itemsize)
         content.view(order).reshape(array.shape)[...] = array
         content.flags.writeable = False
         digest = digest_of(content)
-        with self._lock:
-            if digest not in self._arrays:
-                self._arrays[digest] = np.asarray(content)
+        self._arrays.setdefault(digest, content)
         return digest
 
     def add_file(self, digest: str, path: pathlib.Path) -> None:
@@ -70,12 +70,8 @@ class ResourceStore:
     def add_source(self, digest: str, name: str, read: Callable[[], Array]) -> None:
         """Note a function that reads a resource from what is called `name` in errors, when it is
         first used; bytes that it returns never change."""
-        with self._lock:
+        with self._reading:
             self._sources[digest] = name, read
-
-    def has(self, digest: str) -> bool:
-        """Tell whether the store knows a resource, or from where to read it."""
-        return digest in self._arrays or digest in self._sources
 
     def array(self, resource: ResourceNode) -> Array:
         """Return a resource as an array, always the same one.
@@ -95,8 +91,7 @@ class ResourceStore:
         if kind is DType.BOOL and len(flat) and int(flat.max()) > 1:
             raise refusal(resource.digest, "has bytes that are no truth values")
         array = flat.view(kind.dtype).reshape(resource.shape)
-        with self._lock:
-            return self._typed.setdefault(resource, array)
+        return self._typed.setdefault(resource, array)
 
     def content(self, digest: str) -> Array:
         """Return the bytes of a resource as an array of them.
@@ -104,9 +99,16 @@ class ResourceStore:
         Raises:
           LoadError: as `array` does.
         """
-        known = self._arrays.get(digest)
-        if known is not None:
-            return known
+        # Threads that need the same bytes wait for the one that reads them.
+        with self._reading:
+            known = self._arrays.get(digest)
+            if known is None:
+                known = self._arrays[digest] = self._read(digest)
+                del self._sources[digest]
+        return known
+
+    def _read(self, digest: str) -> Array:
+        """Return the bytes of a resource from its source, after checking their digest."""
         if digest not in self._sources:
             raise refusal(digest, "is not here")
         name, read = self._sources[digest]
@@ -117,8 +119,7 @@ class ResourceStore:
         found = digest_of(content)
         if found != digest:
             raise refusal(digest, f"is damaged: the SHA-256 of {name} is {found}")
-        with self._lock:
-            return self._arrays.setdefault(digest, content)
+        return content
 
 
 def aligned(size: int) -> Array:

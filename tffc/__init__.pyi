@@ -37,6 +37,7 @@ from tffc.frontend.computation import federated_computation as federated_computa
 from tffc.frontend.computation import jax_computation as jax_computation
 from tffc.frontend.computation import serialize_computation as serialize_computation
 from tffc.frontend.computation import tf_computation as tf_computation
+from tffc.frontend.computation import torch_computation as torch_computation
 from tffc.frontend.conversion import to_value as to_value
 from tffc.frontend.operators import federated_broadcast as federated_broadcast
 from tffc.frontend.operators import federated_eval as federated_eval
@@ -71,6 +72,7 @@ from tffc.tff import jax as jax
 from tffc.tff import structure as structure
 from tffc.tff import tensorflow as tensorflow
 from tffc.tff import test as test
+from tffc.tff import torch as torch
 from tffc.tff import types as types
 from tffc.tff.install import install_as_federated_language as install_as_federated_language
 from tffc.tff.install import install_as_tensorflow_federated as install_as_tensorflow_federated

@@ -86,11 +86,11 @@ def _show(source: str, report: Report) -> None:
     tried = counted(coverage.tried, "argument")
     if coverage.compared < coverage.tried:
         tried += f", {coverage.compared} of them with results to compare"
-    if not report.stages:
+    if not report.compared:
         show_line(f"{source}: nothing changed the program; it ran on {tried}")
     else:
         show_line(f"{source}: {tried}, and the same results from")
-    for stage in report.stages:
+    for stage in report.compared:
         show_line(f"  {stage}")
     if coverage.unknown:
         show_line(f"{counted(coverage.unknown, 'argument')} with results that differ in each run")
@@ -162,7 +162,7 @@ def _finding(report: Report) -> dict[str, Any]:
     return {
         "agrees": True,
         **_counts(report.coverage),
-        "stages": list(report.stages),
+        "stages": list(report.compared),
         "warnings": [_facts(warning) for warning in report.warnings],
     }
 

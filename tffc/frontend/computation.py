@@ -393,6 +393,16 @@ def trace_jax(
     return Computation(section, FunctionType(parameter, result), function=function)
 
 
+def trace_torch(
+    function: Callable[..., object], parameter: Type | None, splatted: bool
+) -> Computation:
+    """Trace `function` by running it once on tensors without values, and keep an XLA module."""
+    from tffc.frontend.torch.capture import capture
+
+    section, result = capture(function, parameter, splatted)
+    return Computation(section, FunctionType(parameter, result), function=function)
+
+
 def _declared(source: object) -> Type:
     """Return the type that a decorator's argument declares for a parameter."""
     declared = to_type(source)
@@ -463,6 +473,10 @@ tf_computation = _decorator("tff.tensorflow.computation", trace_tensorflow)
 
 jax_computation = _decorator("tff.jax.computation", trace_jax)
 """Makes a JAX computation from a Python function by running it once on abstract arrays."""
+
+torch_computation = _decorator("tff.torch.computation", trace_torch)
+"""Makes a PyTorch computation from a Python function by running it once on tensors without
+values."""
 
 
 @entry_point

@@ -13,6 +13,7 @@ from tffc.assurance.validation.arguments import ArgumentCase
 from tffc.assurance.validation.compare import first_difference, rounding_of_results
 from tffc.assurance.validation.coverage import Coverage, Outcome, has_data
 from tffc.assurance.validation.draws import ALL_ALIKE, IN_ORDER, SHARED, Calls, Draws, Numbering
+from tffc.assurance.validation.eager import EagerComparison
 from tffc.assurance.validation.rounds import run_round
 from tffc.assurance.validation.shrink import shrink
 from tffc.assurance.validation.sources import Arguments, OwnStates
@@ -94,19 +95,30 @@ class Report:
     coverage: Coverage
     stages: tuple[str, ...]
     warnings: tuple[ValidationError, ...]
+    eager: EagerComparison | None = None
 
     @property
     def trials(self) -> int:
         """The number of arguments tried."""
         return self.coverage.tried
 
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """What gave the same results: the stages, and PyTorch where it ran."""
+        return self.stages if self.eager is None else (*self.stages, str(self.eager))
+
     def __repr__(self) -> str:
         return f"<verification: {self.coverage}>"
 
     def __str__(self) -> str:
-        same = "and the same results from" if self.stages else "and nothing changed the program"
+        same = (
+            "and the same results from"
+            if self.stages or self.eager
+            else "and nothing changed the program"
+        )
         warned = [f"warning: {warning}" for warning in self.warnings]
-        stages = [f"  {stage}" for stage in self.stages]
+        beside = [] if self.eager is None else [str(self.eager)]
+        stages = [f"  {stage}" for stage in (*self.stages, *beside)]
         return "\n".join([f"{self.coverage}, {same}", *stages, *self.coverage.notes(), *warned])
 
     def _repr_html_(self) -> str:
@@ -142,7 +154,8 @@ def validate(
     compiler = functools.partial(compile, allow_impure_duplicates=allow_impure_duplicates)
     stages = list(_candidates(program, pipeline, form, compiler))
     numbering = SHARED if allow_impure_duplicates else IN_ORDER
-    trials = list(_trials(program, arguments, numbering, 1 + len(stages), progress))
+    eager = EagerComparison() if EagerComparison.concerns(program) else None
+    trials = list(_trials(program, arguments, numbering, 1 + len(stages), progress, eager))
     runs = len(trials) * (1 + len(stages))
     warnings: dict[tuple[str, str], ValidationError] = {}
     for trial in trials:
@@ -161,7 +174,8 @@ def validate(
     if refused is not None:
         raise refused
     little = coverage.warning(arguments.failure if isinstance(arguments, OwnStates) else None)
-    return Report(coverage, names, (*warnings.values(), *filter(None, (little,))))
+    all_warnings = (*warnings.values(), *filter(None, (little,)))
+    return Report(coverage, names, all_warnings, eager)
 
 
 def _trials(
@@ -170,6 +184,7 @@ def _trials(
     numbering: Numbering,
     sides: int,
     progress: Progress,
+    eager: EagerComparison | None,
 ) -> Iterator[_Trial]:
     """Yield a trial of each argument, and of the first plainer one on which the program does not
     fail, if it fails on the argument."""
@@ -177,14 +192,14 @@ def _trials(
     in_vain = 0
     for index, case in enumerate(cases):
         progress(index, len(cases) * sides)
-        trial = _Trial(program, case, index, numbering)
+        trial = _Trial(program, case, index, numbering, eager)
         yield trial
         if not trial.fails() or not isinstance(arguments, Arguments):
             continue
         for plainer in arguments.plainer(index):
             if in_vain >= max(LEAST_RETRIES, RETRIES * len(cases)):
                 break
-            trial = _Trial(program, plainer, index, numbering)
+            trial = _Trial(program, plainer, index, numbering, eager)
             if not trial.fails():
                 yield trial
                 break
@@ -211,10 +226,18 @@ def _candidates(
         yield Candidate(f"the form {form}", run, gives_each=True)
 
 
-def _run(program: Node, case: ArgumentCase, draws: Draws, shards: int, shift: int = 0) -> Any:
-    return invoke(
-        program, program.type, case.argument, lambda clients: Watched(clients, draws, shards, shift)
-    )
+def _run(
+    program: Node,
+    case: ArgumentCase,
+    draws: Draws,
+    shards: int,
+    shift: int = 0,
+    eager: EagerComparison | None = None,
+) -> Any:
+    def interpreter(clients: int) -> Watched:
+        return Watched(clients, draws, shards, shift, eager=eager)
+
+    return invoke(program, program.type, case.argument, interpreter)
 
 
 def _run_form(type: Type, form: Form, case: ArgumentCase, draws: Draws, shards: int) -> Any:
@@ -235,13 +258,18 @@ class _Trial:
     """
 
     def __init__(
-        self, program: Node, case: ArgumentCase, index: int = 0, numbering: Numbering = IN_ORDER
+        self,
+        program: Node,
+        case: ArgumentCase,
+        index: int = 0,
+        numbering: Numbering = IN_ORDER,
+        eager: EagerComparison | None = None,
     ) -> None:
         self.program = program
         self.case = case
         self.index = index
         self.numbering = numbering
-        self._itself = Candidate("the program", functools.partial(_run, program))
+        self._itself = Candidate("the program", functools.partial(_run, program, eager=eager))
         self._expected: dict[tuple[int, Numbering], TrialOutcome] = {}
 
     def fresh(self, case: ArgumentCase | None = None) -> _Trial:

@@ -11,6 +11,7 @@ import numpy as np
 from tffc.assurance.validation.bounded import Bounded
 from tffc.assurance.validation.compare import unit_of, wide
 from tffc.assurance.validation.draws import Draws, Who
+from tffc.assurance.validation.eager import EagerComparison
 from tffc.language.nodes import Compiled, Intrinsic
 from tffc.language.types import FunctionType, Type
 from tffc.language.values.concrete import Federated, flatten, unflatten
@@ -34,20 +35,31 @@ class Watched(Bounded):
     """An interpreter with random numbers from `draws` that merges partial aggregates of `shards`.
 
     Sums of clients' values are shifted by `shift` times the bound of their rounding error.  `first`
-    is the number of the first client, which identifies its draws.
+    is the number of the first client, which identifies its draws.  `eager` sees the results of
+    sections.
     """
 
     def __init__(
-        self, clients: int, draws: Draws, shards: int = 1, shift: int = 0, first: int = 0
+        self,
+        clients: int,
+        draws: Draws,
+        shards: int = 1,
+        shift: int = 0,
+        first: int = 0,
+        eager: EagerComparison | None = None,
     ) -> None:
         super().__init__(clients)
         self.draws = draws
+        self._eager = eager
         self._shards = shards
         self._shift = shift
         self._first = first
 
     def run_section(self, section: Compiled, argument: Any) -> Any:
-        return self.draws.run(section, argument)
+        result = self.draws.run(section, argument)
+        if self._eager is not None:
+            self._eager.check(section, argument, result)
+        return result
 
     def apply_operator(self, operator: Intrinsic, argument: Any) -> Task[Any]:
         uri = operator.uri

@@ -33,7 +33,9 @@ PACKAGE = os.path.join(os.path.abspath(os.path.join(os.path.dirname(__file__), "
 LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
 """The folder of the standard library, which contains that of installed packages."""
 
-FRAMEWORKS = frozenset({"absl", "jax", "jaxlib", "keras", "numpy", "tensorflow", "tf_keras"})
+FRAMEWORKS = frozenset(
+    {"absl", "jax", "jaxlib", "keras", "numpy", "tensorflow", "tf_keras", "torch", "torchax"}
+)
 """Packages that call the user's functions, as we do, or are called by them."""
 
 INSTALLED = ("site-packages", "dist-packages")

@@ -1,0 +1,101 @@
+"""Comparison of each node of a recorded graph with PyTorch's own result for the same operands."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import torch
+from torch.utils import _pytree as tree
+
+from tffc.frontend.torch import draws, lowering
+from tffc.frontend.torch.arrays import array_of
+from tffc.frontend.torch.tracing import Recorded
+
+UNDEFINED = (
+    "aten.empty.memory_format",
+    "aten.empty_like.default",
+    "aten.empty_permuted.default",
+    "aten.empty_strided.default",
+    "aten.new_empty.default",
+    "aten.new_empty_strided.default",
+)
+"""Operations whose results PyTorch leaves undefined."""
+
+
+class Comparison(NamedTuple):
+    """One operation on some operands; `fault` is empty if both gave the same."""
+
+    operation: str
+    fault: str
+
+
+def comparisons(recorded: Recorded, tensors: Sequence[torch.Tensor]) -> Iterator[Comparison]:
+    """Yield a comparison for each operation of a graph on operands that PyTorch computed."""
+    values: dict[Any, Any] = {}
+    arguments = iter([*tensors, *recorded.constants])
+    for node in recorded.graph.graph.nodes:
+        if node.op == "placeholder":
+            values[node] = next(arguments)
+        if node.op != "call_function":
+            continue
+        args = torch.fx.node.map_arg(node.args, values.__getitem__)
+        kwargs = torch.fx.node.map_arg(node.kwargs, values.__getitem__)
+        values[node] = node.target(*args, **kwargs)
+        name = str(node.target)
+        if node.target is operator.getitem or draws.is_draw(node.target) or name in UNDEFINED:
+            continue
+        if not name.startswith("tffc_draws"):
+            yield Comparison(name, fault(node, args, kwargs, values[node]))
+
+
+def fault(node: Any, args: Any, kwargs: Any, result: Any) -> str:
+    """Return how a translated operation differs from PyTorch's result."""
+    leaves, structure = tree.tree_flatten((args, kwargs))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def translated(*arrays: Any) -> list[Any]:
+        filled = list(leaves)
+        for place, array in zip(places, arrays, strict=True):
+            filled[place] = array
+        args, kwargs = tree.tree_unflatten(filled, structure)
+        value = lowering.Evaluation(()).declared_value(node, args, kwargs)
+        return list(value) if isinstance(value, tuple | list) else [value]
+
+    arrays = [array_of(leaves[place]) for place in places]
+    try:
+        with jax.enable_x64(True):
+            # First in the abstract, as in a trace.
+            program = jax.make_jaxpr(_without_none(translated))(*arrays)
+            computed = jax.core.eval_jaxpr(program.jaxpr, program.consts, *arrays)
+    except Exception as error:  # noqa: BLE001 - any fault of a translation is a finding
+        return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
+    expected = result if isinstance(result, tuple | list) else [result]
+    expected = [each for each in expected if each is not None]
+    for each, array in zip(expected, computed, strict=True):
+        difference = unlike(array_of(each), np.asarray(array))
+        if difference:
+            return difference
+    return ""
+
+
+def _without_none(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    return lambda *arrays: [each for each in function(*arrays) if each is not None]
+
+
+def unlike(expected: Any, computed: Any) -> str:
+    """Return how an array differs from the one that is expected."""
+    if expected.shape != computed.shape or expected.dtype != computed.dtype:
+        return f"{computed.dtype}{computed.shape}, not {expected.dtype}{expected.shape}"
+    if expected.dtype.kind in "biu":
+        return "" if np.array_equal(expected, computed) else "other whole numbers"
+    relative = 1e-5 if expected.dtype.itemsize // (1 + (expected.dtype.kind == "c")) >= 4 else 2e-2
+    wide = np.complex128
+    expected, computed = expected.astype(wide), computed.astype(wide)
+    size = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
+    if np.allclose(expected, computed, rtol=relative, atol=relative * (size + 0.1), equal_nan=True):
+        return ""
+    return f"other values, by {np.nanmax(np.abs(expected - computed)):.3g}"

@@ -1,0 +1,156 @@
+"""Translations of PyTorch operations to JAX that torchax lacks, or has otherwise than PyTorch.
+
+Each is a function of what PyTorch says of the result, tensors without values, and of the arguments
+of the operation, with JAX arrays in place of tensors.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from tffc.frontend.torch.releases import load_torch, load_translations
+from tffc.runtime.frameworks.jax.hlo import load_jax
+
+Translation: TypeAlias = Callable[..., Any]
+
+
+def _convolution_backward(
+    result: Any,
+    slope: Any,
+    input: Any,
+    weight: Any,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    wanted: Sequence[bool],
+) -> Any:
+    """Return the slopes of a convolution by its input, weight and bias, those that are wanted."""
+    convolution = _forward("convolution")
+    settings = (stride, padding, dilation, transposed, output_padding, groups)
+
+    def convolve(input: Any, weight: Any) -> Any:
+        return convolution(input, weight, None, *settings)
+
+    _, pull = load_jax().vjp(convolve, input, weight)
+    by_input, by_weight = pull(slope)
+    by_bias = slope.sum(axis=(0, *range(2, slope.ndim))) if wanted[2] else None
+    return by_input if wanted[0] else None, by_weight if wanted[1] else None, by_bias
+
+
+def _max_pool_backward(dimensions: int) -> Translation:
+    """Return the translation of the slope of a maximum over windows by its input.
+
+    The slope of each window goes to where its maximum was, an index into the dimensions of space.
+    """
+
+    def backward(result: Any, slope: Any, input: Any, *arguments: Any) -> Any:
+        numpy = load_jax().numpy
+        space = input.ndim - dimensions
+        rows = math.prod(input.shape[:space])
+        flat = numpy.zeros((rows, math.prod(input.shape[space:])), slope.dtype)
+        places = numpy.arange(rows)[:, None], arguments[-1].reshape(rows, -1)
+        return flat.at[places].add(slope.reshape(rows, -1)).reshape(input.shape)
+
+    return backward
+
+
+def _forward(name: str) -> Callable[..., Any]:
+    """Return torchax's translation of an operation to JAX."""
+    operation = getattr(load_torch().ops.aten, name)
+    translations = load_translations()
+    rule = translations.get(operation) or translations[operation.default]
+    assert rule.is_jax_function
+    return rule.func
+
+
+def _pulled(name: str) -> Translation:
+    """Return the translation of the slope of an operation by its first argument."""
+
+    def backward(result: Any, slope: Any, input: Any, *settings: Any, **named: Any) -> Any:
+        forward = _forward(name)
+        _, pull = load_jax().vjp(lambda x: forward(x, *settings, **named), input)
+        return pull(slope)[0]
+
+    return backward
+
+
+def _full_like(result: Any, _: Any, value: Any, **__: Any) -> Any:
+    numpy = load_jax().numpy
+    return numpy.full(tuple(result.shape), value, _dtype(result))
+
+
+def _undefined(result: Any, *_: Any, **__: Any) -> Any:
+    """Return zeros, where PyTorch promises nothing."""
+    return load_jax().numpy.zeros(tuple(result.shape), _dtype(result))
+
+
+def _dtype(result: Any) -> Any:
+    """Return the type of JAX for that of a result."""
+    return importlib.import_module("torchax.ops.mappings").t2j_dtype(result.dtype)
+
+
+def _ldexp(result: Any, x: Any, exponent: Any) -> Any:
+    numpy = load_jax().numpy
+    return numpy.asarray(x, _dtype(result)) * numpy.exp2(numpy.asarray(exponent, _dtype(result)))
+
+
+def _as_complex(result: Any, x: Any) -> Any:
+    return load_jax().lax.complex(x[..., 0], x[..., 1])
+
+
+def _power(result: Any, base: Any, exponent: Any) -> Any:
+    """Return a power; one of whole numbers with an exponent below 0 is rounded to 0."""
+    numpy = load_jax().numpy
+    dtype = _dtype(result)
+    base, exponent = numpy.asarray(base, dtype), numpy.asarray(exponent, dtype)
+    if not numpy.issubdtype(dtype, numpy.integer):
+        return numpy.power(base, exponent)
+    power = numpy.power(base, numpy.abs(exponent))
+    return numpy.where((exponent < 0) & (numpy.abs(base) != 1), 0, power)
+
+
+def _put(result: Any, x: Any, places: Any, values: Any, accumulate: bool = False) -> Any:
+    flat = x.reshape(-1).at[places.reshape(-1)]
+    values = values.reshape(-1)
+    return (flat.add(values) if accumulate else flat.set(values)).reshape(x.shape)
+
+
+def _shrunk(result: Any, slope: Any, x: Any, bound: Any) -> Any:
+    """Return the slope of a function that is 0 within a distance of 0, and has the slope 1
+    beyond."""
+    return load_jax().numpy.where((x >= -bound) & (x <= bound), 0, slope)
+
+
+OWN: Mapping[str, Translation] = {
+    "aten._adaptive_avg_pool2d_backward.default": _pulled("_adaptive_avg_pool2d"),
+    "aten._adaptive_avg_pool3d_backward.default": _pulled("_adaptive_avg_pool3d"),
+    "aten.adaptive_max_pool2d_backward.default": _max_pool_backward(2),
+    "aten.adaptive_max_pool3d_backward.default": _max_pool_backward(3),
+    "aten.angle.default": lambda result, x: load_jax().numpy.angle(x),
+    "aten.avg_pool2d_backward.default": _pulled("avg_pool2d"),
+    "aten.avg_pool3d_backward.default": _pulled("avg_pool3d"),
+    "aten.convolution_backward.default": _convolution_backward,
+    "aten.empty.memory_format": _undefined,
+    "aten.empty_like.default": _undefined,
+    "aten.empty_permuted.default": _undefined,
+    "aten.empty_strided.default": _undefined,
+    "aten.full_like.default": _full_like,
+    "aten.hardshrink_backward.default": _shrunk,
+    "aten.ldexp.Tensor": _ldexp,
+    "aten.max_pool2d_with_indices_backward.default": _max_pool_backward(2),
+    "aten.max_pool3d_with_indices_backward.default": _max_pool_backward(3),
+    "aten.new_empty.default": _undefined,
+    "aten.new_empty_strided.default": _undefined,
+    "aten.pow.Tensor_Tensor": _power,
+    "aten.put.default": _put,
+    "aten.softshrink_backward.default": _shrunk,
+    "aten.view_as_complex_copy.default": _as_complex,
+}
+"""The translations, by the names of operations."""

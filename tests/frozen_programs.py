@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import tffc as tff
@@ -71,6 +72,25 @@ def in_jax(frozen: Any) -> Any:
         features = jnp.tanh(batch["x"] @ fixed["base"] + fixed["bias"])
         error = features @ weights - batch["y"]
         return weights - features.T @ error / 10
+
+    return _by_steps(frozen, step)
+
+
+def in_torch(frozen: Any) -> Any:
+    """Training whose step is written in PyTorch, and gets the weights as an argument."""
+    torch = pytest.importorskip("torch")
+
+    @tff.torch_computation(frozen.type_signature.result, WEIGHTS, BATCH)
+    def step(fixed: Any, weights: Any, batch: Any) -> Any:
+        features = torch.tanh(batch["x"] @ fixed["base"] + fixed["bias"])
+        error = features @ weights - batch["y"]
+        return weights - features.T @ error / 10
+
+    return _by_steps(frozen, step)
+
+
+def _by_steps(frozen: Any, step: Any) -> Any:
+    """Training by a step that takes the frozen weights, the trained ones and a batch."""
 
     @tff.federated_computation(WEIGHTS, BATCH)
     def following(weights: Any, batch: Any) -> Any:

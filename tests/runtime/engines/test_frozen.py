@@ -19,6 +19,7 @@ from tests.frozen_programs import (
     constants,
     in_jax,
     in_tensorflow,
+    in_torch,
     resource,
     results,
 )
@@ -30,7 +31,7 @@ from tffc.language.wire.resources import resources_of
 from tffc.support.errors import DataError
 
 BY_FORM = pytest.mark.parametrize("form", FORMS)
-BY_FRAMEWORK = pytest.mark.parametrize("train", [in_tensorflow, in_jax])
+BY_FRAMEWORK = pytest.mark.parametrize("train", [in_tensorflow, in_jax, in_torch])
 
 
 @functools.cache

@@ -27,7 +27,10 @@ from tests.frozen_programs import round_of as frozen_round
 from tests.processes import ROOT, run_python
 from tffc.assurance.golden.printing import Recipe, print_program
 from tffc.assurance.proof.prove import Answer, prove
+from tffc.language.values.resources import array_of
 from tffc.language.wire.resources import resources_of
+from tffc.runtime.batching import kernels
+from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.support.errors import DataError
 
 BY_FORM = pytest.mark.parametrize("form", FORMS)
@@ -56,6 +59,29 @@ def test_forms_are_proved_and_have_each_array_once(form: str, train: Any) -> Non
     assert prove(bundle.computation, form, bundle.components).answer is Answer.PROVED
     held = resources_of(bundle.components.values())
     assert sorted(each.size for each in held) == [12, 48]
+
+
+def test_large_arrays_are_used_in_batches_where_they_are() -> None:
+    array = np.arange(2**19, dtype=np.float32).reshape(2, -1)
+    (node,) = resources_of([tff.resource(array).node])
+    tensor = kernels._resource(load_tensorflow(), node, "CPU:0")
+    np.testing.assert_array_equal(tensor.numpy(), array)
+    assert np.shares_memory(np.asarray(memoryview(tensor)), array_of(node))
+    assert kernels._resource(load_tensorflow(), node, "CPU:0") is tensor
+
+
+def test_batches_read_large_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "LEAST_SHARED", 1)
+    values = {**VALUES, "bias": VALUES["bias"] + 2}
+    expected, found = (
+        results(
+            tff.compile(frozen_round("mapreduce", in_tensorflow(frozen(values))), form="mapreduce"),
+            batching=3,
+        )
+        for frozen in (constants, resource)
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 def test_a_run_does_not_go_on_with_other_weights(tmp_path: pathlib.Path) -> None:

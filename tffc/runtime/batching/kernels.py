@@ -405,7 +405,7 @@ def _resource(tf: TensorFlow, resource: ResourceNode, device: str) -> Tensor:
     # TensorFlow would copy the array, which the store keeps as long as the process lives.  NumPy
     # lends no read-only memory, so this is a view of it that claims to be writable.
     place = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
-    view = np.frombuffer(place, array.dtype).reshape(array.shape)
+    view = np.frombuffer(memoryview(place), array.dtype).reshape(array.shape)
     return tf.experimental.dlpack.from_dlpack(view.__dlpack__())
 
 

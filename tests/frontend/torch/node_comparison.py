@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import torch
+from jax.extend.core import jaxpr_as_fun
+from torch.fx import node as fx
 from torch.utils import _pytree as tree
 
 from tffc.frontend.torch import draws, lowering
@@ -24,6 +26,16 @@ UNDEFINED = (
     "aten.new_empty_strided.default",
 )
 """Operations whose results PyTorch leaves undefined."""
+
+
+TIES = {
+    "aten.kthvalue.default": 2,
+    "aten.mode.default": 1,
+    "aten.sort.stable": None,
+    "aten.topk.default": 2,
+}
+"""Operations that give elements and their indices, any of those of equal elements: the place of the
+dimension among their arguments."""
 
 
 class Comparison(NamedTuple):
@@ -42,8 +54,8 @@ def comparisons(recorded: Recorded, tensors: Sequence[torch.Tensor]) -> Iterator
             values[node] = next(arguments)
         if node.op != "call_function":
             continue
-        args = torch.fx.node.map_arg(node.args, values.__getitem__)
-        kwargs = torch.fx.node.map_arg(node.kwargs, values.__getitem__)
+        args = fx.map_arg(node.args, values.__getitem__)
+        kwargs = fx.map_arg(node.kwargs, values.__getitem__)
         values[node] = node.target(*args, **kwargs)
         name = str(node.target)
         if node.target is operator.getitem or draws.is_draw(node.target) or name in UNDEFINED:
@@ -70,16 +82,33 @@ def fault(node: Any, args: Any, kwargs: Any, result: Any) -> str:
         with jax.enable_x64(True):
             # First in the abstract, as in a trace.
             program = jax.make_jaxpr(_without_none(translated))(*arrays)
-            computed = jax.core.eval_jaxpr(program.jaxpr, program.consts, *arrays)
+            computed = list(jaxpr_as_fun(program)(*arrays))
     except Exception as error:  # noqa: BLE001 - any fault of a translation is a finding
         return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
     expected = result if isinstance(result, tuple | list) else [result]
     expected = [each for each in expected if each is not None]
+    if str(node.target) in TIES:
+        computed[1] = _indices(node.target, args, kwargs, expected, np.asarray(computed[1]))
     for each, array in zip(expected, computed, strict=True):
         difference = unlike(array_of(each), np.asarray(array))
         if difference:
             return difference
     return ""
+
+
+def _indices(operation: Any, args: Any, kwargs: Any, expected: Any, indices: Any) -> Any:
+    """Return PyTorch's indices if others point at equal elements; else the others."""
+    values, chosen = expected
+    place = TIES[str(operation)]
+    dim = kwargs.get("dim", -1) if place is None else dict(enumerate(args)).get(place, -1)
+    if args[0].dim() == 0:
+        return indices
+    others = torch.from_numpy(np.array(indices))
+    if values.dim() < args[0].dim():
+        gathered = args[0].gather(dim, others.unsqueeze(dim)).squeeze(dim)
+    else:
+        gathered = args[0].gather(dim, others)
+    return array_of(chosen) if torch.equal(gathered, values) else indices
 
 
 def _without_none(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:

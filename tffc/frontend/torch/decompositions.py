@@ -11,6 +11,28 @@ from typing import Any
 from tffc.frontend.torch import draws
 from tffc.frontend.torch.releases import load_torch
 
+DECOMPOSED = frozenset(
+    {
+        "aten._native_batch_norm_legit.default",
+        "aten._native_batch_norm_legit.no_stats",
+        "aten._native_batch_norm_legit_functional.default",
+        "aten._native_batch_norm_legit_no_training.default",
+        "aten.adaptive_max_pool2d.default",
+        "aten.adaptive_max_pool3d.default",
+        "aten.diagonal_scatter.default",
+        "aten.elu.default",
+        "aten.max_pool3d_with_indices.default",
+        "aten.native_group_norm.default",
+        "aten.rrelu_with_noise_backward.default",
+        "aten.slice_scatter.default",
+        "aten.upsample_bicubic2d.default",
+        "aten.upsample_bilinear2d.default",
+        "aten.upsample_trilinear3d.default",
+    }
+)
+"""Operations that PyTorch counts among its core ones, or leaves alone by default, and that are
+nevertheless decomposed by its rules for them: torchax has no translation, or a faulty one."""
+
 PULLED: Mapping[str, tuple[str, bool]] = {
     "replication_pad1d_backward": ("replication_pad1d", False),
     "replication_pad2d_backward": ("replication_pad2d", False),
@@ -39,8 +61,7 @@ def operations() -> frozenset[str]:
 
 @functools.cache
 def decompositions() -> Mapping[Any, Any]:
-    """Return a rule for each operation that PyTorch does not count among its core ones, or that has
-    no translation.
+    """Return the rules of operations that are decomposed.
 
     Draws stay as they are, so that PyTorch itself makes as many.
     """
@@ -48,7 +69,7 @@ def decompositions() -> Mapping[Any, Any]:
     aten = load_torch().ops.aten
     rules = dict(decomp.core_aten_decompositions())
     every = decomp.decomposition_table
-    rules.update((op, rule) for op, rule in every.items() if str(op) not in operations())
+    rules.update((op, rule) for op, rule in every.items() if str(op) in DECOMPOSED)
     for name, (forward, has_sizes) in PULLED.items():
         rule = every[getattr(aten, forward).default]
         rules[getattr(aten, name).default] = _pulled(rule, has_sizes)

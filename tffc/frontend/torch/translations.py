@@ -128,19 +128,105 @@ def _shrunk(result: Any, slope: Any, x: Any, bound: Any) -> Any:
     return load_jax().numpy.where((x >= -bound) & (x <= bound), 0, slope)
 
 
+def _in_type_of_result(name: str) -> Translation:
+    """Return torchax's translation, of an argument in the type of the result: it knows no other."""
+
+    def compute(result: Any, x: Any, *others: Any, **named: Any) -> Any:
+        return _forward(name)(load_jax().numpy.asarray(x, _dtype(result)), *others, **named)
+
+    return compute
+
+
+SUM, MEAN = 0, 1
+"""The modes of bags of embeddings."""
+
+
+def _embedding_bag(
+    result: Any,
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    scale_by_frequency: bool = False,
+    mode: int = SUM,
+    sparse: bool = False,
+    factors: Any = None,
+    include_last: bool = False,
+    padding: int = -1,
+) -> Any:
+    """Return sums or means of rows of a table, the bag of each row, the sizes of the bags, and
+    nothing for maxima."""
+    if mode not in (SUM, MEAN) or include_last or padding >= 0 or scale_by_frequency:
+        raise NotImplementedError("it translates sums and means of whole bags alone")
+    numpy = load_jax().numpy
+    places = numpy.arange(indices.shape[0])
+    bags = numpy.searchsorted(offsets, places, side="right") - 1
+    rows = weight[indices] if factors is None else weight[indices] * factors[:, None]
+    count = offsets.shape[0]
+    sums = numpy.zeros((count, weight.shape[1]), weight.dtype).at[bags].add(rows)
+    sizes = numpy.zeros(count, offsets.dtype).at[bags].add(1)
+    if mode == MEAN:
+        sums = sums / numpy.maximum(sizes, 1)[:, None].astype(weight.dtype)
+    shapes = [tuple(each.shape) for each in result]
+    others = [numpy.zeros(shape, offsets.dtype) for shape in shapes[1:]]
+    for place, value in enumerate((bags, sizes)):
+        if value.shape == shapes[1 + place]:
+            others[place] = value
+    return [sums, *others]
+
+
+def _embedding_bag_backward(
+    result: Any,
+    slope: Any,
+    indices: Any,
+    offsets: Any,
+    offset_bags: Any,
+    sizes: Any,
+    largest: Any,
+    rows: int,
+    scale_by_frequency: bool,
+    mode: int,
+    sparse: bool,
+    factors: Any,
+    padding: int = -1,
+) -> Any:
+    """Return the slope of sums or means of rows by the table of rows."""
+    if mode not in (SUM, MEAN) or padding >= 0 or scale_by_frequency or sparse:
+        raise NotImplementedError("it translates sums and means of whole bags alone")
+    numpy = load_jax().numpy
+    bags = numpy.searchsorted(offsets, numpy.arange(indices.shape[0]), side="right") - 1
+    if mode == MEAN:
+        counts = numpy.zeros(offsets.shape[0], slope.dtype).at[bags].add(1)
+        slope = slope / numpy.maximum(counts, 1)[:, None]
+    by_row = slope[bags] if factors is None else slope[bags] * factors[:, None]
+    return numpy.zeros((rows, slope.shape[1]), slope.dtype).at[indices].add(by_row)
+
+
+def _as_real(result: Any, x: Any) -> Any:
+    numpy = load_jax().numpy
+    return numpy.stack([numpy.real(x), numpy.imag(x)], axis=-1)
+
+
 OWN: Mapping[str, Translation] = {
     "aten._adaptive_avg_pool2d_backward.default": _pulled("_adaptive_avg_pool2d"),
     "aten._adaptive_avg_pool3d_backward.default": _pulled("_adaptive_avg_pool3d"),
     "aten.adaptive_max_pool2d_backward.default": _max_pool_backward(2),
     "aten.adaptive_max_pool3d_backward.default": _max_pool_backward(3),
+    "aten._conj_copy.default": lambda result, x: load_jax().numpy.conj(x),
+    "aten._embedding_bag.default": _embedding_bag,
+    "aten._embedding_bag_backward.default": _embedding_bag_backward,
+    "aten._embedding_bag_forward_only.default": _embedding_bag,
     "aten.angle.default": lambda result, x: load_jax().numpy.angle(x),
     "aten.avg_pool2d_backward.default": _pulled("avg_pool2d"),
     "aten.avg_pool3d_backward.default": _pulled("avg_pool3d"),
     "aten.convolution_backward.default": _convolution_backward,
+    "aten.detach_copy.default": lambda result, x: x,
     "aten.empty.memory_format": _undefined,
     "aten.empty_like.default": _undefined,
     "aten.empty_permuted.default": _undefined,
     "aten.empty_strided.default": _undefined,
+    "aten.erf.default": _in_type_of_result("erf"),
+    "aten.erfc.default": _in_type_of_result("erfc"),
+    "aten.erfinv.default": _in_type_of_result("erfinv"),
     "aten.full_like.default": _full_like,
     "aten.hardshrink_backward.default": _shrunk,
     "aten.ldexp.Tensor": _ldexp,
@@ -150,7 +236,10 @@ OWN: Mapping[str, Translation] = {
     "aten.new_empty_strided.default": _undefined,
     "aten.pow.Tensor_Tensor": _power,
     "aten.put.default": _put,
+    "aten.rsqrt.default": _in_type_of_result("rsqrt"),
+    "aten.sigmoid.default": _in_type_of_result("sigmoid"),
     "aten.softshrink_backward.default": _shrunk,
     "aten.view_as_complex_copy.default": _as_complex,
+    "aten.view_as_real_copy.default": _as_real,
 }
 """The translations, by the names of operations."""

@@ -6,6 +6,8 @@ NumPy start from a fixed state.  For each computation they start again, from its
 type, so that its trace does not depend on what else is traced.  If the module seeds them itself,
 they continue from there.  Afterwards their state is restored.
 
+PyTorch's generator starts as in a new process.
+
 The numbers that a graph draws when it runs are unaffected: TensorFlow's own seeds are left alone.
 """
 
@@ -15,6 +17,7 @@ import builtins
 import contextlib
 import dataclasses
 import random
+import sys
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any
@@ -67,7 +70,7 @@ def steady_seeds() -> Generator[None]:
     """
     loading = _Loading()
     token = _loading.set(loading)
-    with _kept(), contextlib.ExitStack() as replaced:
+    with _kept(), _torch_begins_anew(), contextlib.ExitStack() as replaced:
         replaced.enter_context(_replaced(builtins, "__import__", loading.importing))
         for module in (random, np.random):
             replaced.enter_context(_replaced(module, "seed", loading.seeding))
@@ -92,6 +95,28 @@ def steady_trace(name: str | None, parameter: Type | None) -> Generator[None]:
         finally:
             # Seeding inside a computation affects that computation only.
             loading.is_seeded = False
+
+
+PYTORCH_SEED = 67280421310721
+"""The seed of PyTorch's generator in a new process."""
+
+
+@contextlib.contextmanager
+def _torch_begins_anew() -> Generator[None]:
+    """Let PyTorch draw as in a new process, and restore its generator's state afterwards.
+
+    A module that is the first to import PyTorch finds it so anyway.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    state = torch.get_rng_state()
+    torch.manual_seed(PYTORCH_SEED)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(state)
 
 
 def _start(name: str) -> None:

@@ -74,7 +74,7 @@ def fault(node: Any, args: Any, kwargs: Any, result: Any) -> str:
         for place, array in zip(places, arrays, strict=True):
             filled[place] = array
         args, kwargs = tree.tree_unflatten(filled, structure)
-        value = lowering.Evaluation(()).declared_value(node, args, kwargs)
+        value = lowering.GraphEvaluation(()).declared_value(node, args, kwargs)
         return list(value) if isinstance(value, tuple | list) else [value]
 
     arrays = [array_of(leaves[place]) for place in places]
@@ -90,7 +90,7 @@ def fault(node: Any, args: Any, kwargs: Any, result: Any) -> str:
     if str(node.target) in TIES:
         computed[1] = _indices(node.target, args, kwargs, expected, np.asarray(computed[1]))
     for each, array in zip(expected, computed, strict=True):
-        difference = unlike(array_of(each), np.asarray(array))
+        difference = unlike(array_of(each), np.asarray(array), _largest(arrays))
         if difference:
             return difference
     return ""
@@ -115,8 +115,15 @@ def _without_none(function: Callable[..., list[Any]]) -> Callable[..., list[Any]
     return lambda *arrays: [each for each in function(*arrays) if each is not None]
 
 
-def unlike(expected: Any, computed: Any) -> str:
-    """Return how an array differs from the one that is expected."""
+def _largest(arrays: Sequence[Any]) -> float:
+    """Return the largest number among operands, on which the rounding of a result depends."""
+    finite = [a[np.isfinite(a)] for a in arrays if a.dtype in (np.float32, np.float64)]
+    return max((float(np.abs(each).max(initial=0.0)) for each in finite), default=0.0)
+
+
+def unlike(expected: Any, computed: Any, operands: float = 0.0) -> str:
+    """Return how an array differs from the one that is expected, computed of numbers up to
+    `operands`."""
     if expected.shape != computed.shape or expected.dtype != computed.dtype:
         return f"{computed.dtype}{computed.shape}, not {expected.dtype}{expected.shape}"
     if expected.dtype.kind in "biu":
@@ -124,7 +131,7 @@ def unlike(expected: Any, computed: Any) -> str:
     relative = 1e-5 if expected.dtype.itemsize // (1 + (expected.dtype.kind == "c")) >= 4 else 2e-2
     wide = np.complex128
     expected, computed = expected.astype(wide), computed.astype(wide)
-    size = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
+    size = np.abs(expected[np.isfinite(expected)]).max(initial=operands)
     if np.allclose(expected, computed, rtol=relative, atol=relative * (size + 0.1), equal_nan=True):
         return ""
     return f"other values, by {np.nanmax(np.abs(expected - computed)):.3g}"

@@ -73,19 +73,19 @@ def lowered_function(recorded: Recorded) -> Callable[..., list[Any]]:
 
     def compute(*arguments: Any) -> list[Any]:
         constants = [array_of(constant) for constant in recorded.constants]
-        return Evaluation((*arguments, *constants)).run(nodes)
+        return GraphEvaluation((*arguments, *constants)).run(nodes)
 
     return compute
 
 
-class Evaluation:
+class GraphEvaluation:
     """An evaluation of a graph on arrays."""
 
     def __init__(self, arguments: Sequence[Any]) -> None:
         self._torch, self._jax = load_torch(), load_jax()
         self._arguments = iter(arguments)
         self._values: dict[Any, Any] = {}
-        self._keys: list[draws.Keys] = []
+        self._keys: list[draws.DrawKeys] = []
         self._translations = load_translations()
         self._torchax = importlib.import_module("torchax")
         self._mappings = importlib.import_module("torchax.ops.mappings")
@@ -122,7 +122,7 @@ class Evaluation:
         scopes = draws.scopes()
         if node.target is scopes.begin:
             numbers = args[0]
-            self._keys.append(draws.Keys([numbers[i] for i in range(numbers.shape[0])]))
+            self._keys.append(draws.DrawKeys([numbers[i] for i in range(numbers.shape[0])]))
             return None
         if node.target is scopes.end:
             return self._keys.pop()

@@ -116,6 +116,14 @@ def _power(result: Any, base: Any, exponent: Any) -> Any:
     return numpy.where((exponent < 0) & (numpy.abs(base) != 1), 0, power)
 
 
+def _sign(result: Any, x: Any) -> Any:
+    """Return the sign, which of no number is 0."""
+    numpy = load_jax().numpy
+    if x.dtype == bool:
+        return x
+    return numpy.asarray(x > 0, x.dtype) - numpy.asarray(x < 0, x.dtype)
+
+
 def _put(result: Any, x: Any, places: Any, values: Any, accumulate: bool = False) -> Any:
     flat = x.reshape(-1).at[places.reshape(-1)]
     values = values.reshape(-1)
@@ -238,6 +246,7 @@ OWN: Mapping[str, Translation] = {
     "aten.put.default": _put,
     "aten.rsqrt.default": _in_type_of_result("rsqrt"),
     "aten.sigmoid.default": _in_type_of_result("sigmoid"),
+    "aten.sign.default": _sign,
     "aten.softshrink_backward.default": _shrunk,
     "aten.view_as_complex_copy.default": _as_complex,
     "aten.view_as_real_copy.default": _as_real,

@@ -87,7 +87,7 @@ def _full_like(result: Any, _: Any, value: Any, **__: Any) -> Any:
 
 
 def _undefined(result: Any, *_: Any, **__: Any) -> Any:
-    """Return zeros, where PyTorch promises nothing."""
+    """Return zeros, which PyTorch promises of some of these and leaves open of others."""
     return load_jax().numpy.zeros(tuple(result.shape), _dtype(result))
 
 
@@ -114,6 +114,10 @@ def _power(result: Any, base: Any, exponent: Any) -> Any:
         return numpy.power(base, exponent)
     power = numpy.power(base, numpy.abs(exponent))
     return numpy.where((exponent < 0) & (numpy.abs(base) != 1), 0, power)
+
+
+def _unchecked(result: Any, *_: Any) -> None:
+    """Do without a check of values, which a compiled program does not make."""
 
 
 def _sign(result: Any, x: Any) -> Any:
@@ -219,10 +223,13 @@ OWN: Mapping[str, Translation] = {
     "aten._adaptive_avg_pool3d_backward.default": _pulled("_adaptive_avg_pool3d"),
     "aten.adaptive_max_pool2d_backward.default": _max_pool_backward(2),
     "aten.adaptive_max_pool3d_backward.default": _max_pool_backward(3),
+    "aten._assert_async.default": _unchecked,
+    "aten._assert_async.msg": _unchecked,
     "aten._conj_copy.default": lambda result, x: load_jax().numpy.conj(x),
     "aten._embedding_bag.default": _embedding_bag,
     "aten._embedding_bag_backward.default": _embedding_bag_backward,
     "aten._embedding_bag_forward_only.default": _embedding_bag,
+    "aten._efficientzerotensor.default": _undefined,
     "aten.angle.default": lambda result, x: load_jax().numpy.angle(x),
     "aten.avg_pool2d_backward.default": _pulled("avg_pool2d"),
     "aten.avg_pool3d_backward.default": _pulled("avg_pool3d"),

@@ -31,6 +31,7 @@ UNDEFINED = (
 TIES = {
     "aten.kthvalue.default": 2,
     "aten.mode.default": 1,
+    "aten.sort.default": 1,
     "aten.sort.stable": None,
     "aten.topk.default": 2,
 }

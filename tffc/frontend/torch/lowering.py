@@ -136,7 +136,7 @@ class GraphEvaluation:
             return draws.draw(node.target, self._keys[-1].next(), first.shape, dtype, args, kwargs)
         own = OWN.get(str(node.target))
         if own is not None:
-            return own(node.meta["val"], *args, **kwargs)
+            return own(node.meta.get("val"), *args, **kwargs)
         rule = self._translations.get(node.target)
         rule = rule or self._translations[node.target.overloadpacket]
         if rule.is_jax_function:
@@ -154,9 +154,9 @@ class GraphEvaluation:
         """
         try:
             value = self._computed(node, args, kwargs)
-        except (TypeError, ValueError, NotImplementedError, AssertionError) as error:
+        except (AssertionError, IndexError, NotImplementedError, TypeError, ValueError) as error:
             raise _untranslated(node, str(error)) from None
-        declared = node.meta["val"]
+        declared = node.meta.get("val")
         if not isinstance(declared, tuple | list):
             return self._as_type(node, declared, value)
         pairs = zip(declared, value, strict=True)

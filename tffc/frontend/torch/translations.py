@@ -61,6 +61,22 @@ def _max_pool_backward(dimensions: int) -> Translation:
     return backward
 
 
+def _adaptive_mean_backward(dimensions: int) -> Translation:
+    """Return the translation of the slope of means over as many windows as the slope has places."""
+    name = f"_adaptive_avg_pool{dimensions}d"
+
+    def backward(result: Any, slope: Any, input: Any) -> Any:
+        return _pulled(name)(result, slope, input, list(slope.shape[-dimensions:]))
+
+    return backward
+
+
+def _diagonal_scatter(
+    result: Any, x: Any, values: Any, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Any:
+    return _forward("diagonal_scatter")(x, values, offset, dim1 % x.ndim, dim2 % x.ndim)
+
+
 def _forward(name: str) -> Callable[..., Any]:
     """Return torchax's translation of an operation to JAX."""
     operation = getattr(load_torch().ops.aten, name)
@@ -219,8 +235,8 @@ def _as_real(result: Any, x: Any) -> Any:
 
 
 OWN: Mapping[str, Translation] = {
-    "aten._adaptive_avg_pool2d_backward.default": _pulled("_adaptive_avg_pool2d"),
-    "aten._adaptive_avg_pool3d_backward.default": _pulled("_adaptive_avg_pool3d"),
+    "aten._adaptive_avg_pool2d_backward.default": _adaptive_mean_backward(2),
+    "aten._adaptive_avg_pool3d_backward.default": _adaptive_mean_backward(3),
     "aten.adaptive_max_pool2d_backward.default": _max_pool_backward(2),
     "aten.adaptive_max_pool3d_backward.default": _max_pool_backward(3),
     "aten._assert_async.default": _unchecked,
@@ -235,6 +251,7 @@ OWN: Mapping[str, Translation] = {
     "aten.avg_pool3d_backward.default": _pulled("avg_pool3d"),
     "aten.convolution_backward.default": _convolution_backward,
     "aten.detach_copy.default": lambda result, x: x,
+    "aten.diagonal_scatter.default": _diagonal_scatter,
     "aten.empty.memory_format": _undefined,
     "aten.empty_like.default": _undefined,
     "aten.empty_permuted.default": _undefined,

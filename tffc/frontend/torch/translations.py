@@ -339,6 +339,8 @@ OWN: Mapping[str, Translation] = {
     "aten.softshrink_backward.default": _shrunk,
     "aten.view_as_complex_copy.default": _as_complex,
     "aten.view_as_real_copy.default": _as_real,
+    "prims.add.default": lambda result, x, y: x + y,
+    "prims.mul.default": lambda result, x, y: x * y,
 }
 """The translations, by the names of operations."""
 

@@ -190,6 +190,13 @@ def _power(result: Any, base: Any, exponent: Any) -> Any:
     return numpy.where((exponent < 0) & (numpy.abs(base) != 1), 0, power)
 
 
+def _converted(result: Any, x: Any, *_: Any, **__: Any) -> Any:
+    numpy = load_jax().numpy
+    if numpy.iscomplexobj(x) and not result.dtype.is_complex:
+        x = numpy.real(x)
+    return numpy.asarray(x, _dtype(result))
+
+
 def _unchecked(result: Any, *_: Any) -> None:
     """Do without a check of values, which a compiled program does not make."""
 
@@ -295,6 +302,7 @@ def _as_real(result: Any, x: Any) -> Any:
 OWN: Mapping[str, Translation] = {
     "aten._adaptive_avg_pool2d_backward.default": _adaptive_mean_backward(2),
     "aten._adaptive_avg_pool3d_backward.default": _adaptive_mean_backward(3),
+    "aten._to_copy.default": _converted,
     "aten.adaptive_max_pool2d.default": _adaptive_max,
     "aten.adaptive_max_pool2d_backward.default": _max_pool_backward(2),
     "aten.adaptive_max_pool3d_backward.default": _max_pool_backward(3),

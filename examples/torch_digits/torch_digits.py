@@ -1,13 +1,13 @@
 """Federated averaging of a convolutional network on handwritten digits, in PyTorch.
 
-A client takes a step of gradient descent for each of its images, in the order in which it holds
-them, and the server takes the mean of the clients' networks, each with the weight of its images.
+A client takes a step of gradient descent for each of its images, and the server takes the mean of
+the clients' networks, each with the weight of its images.
 
     training      the process: makes the first state, and from one state and clients the next
     evaluation    loss and accuracy of a state's network on the clients' images, all held out
 """
 
-import collections
+from collections import OrderedDict
 
 import numpy as np
 import torch
@@ -21,88 +21,59 @@ NETWORK = nn.Sequential(
     *(nn.Flatten(), nn.Dropout(0.1), nn.Linear(128, 10)),
 )
 FIRST = tff.torch.weights(NETWORK).trained
-MODEL = tff.torch.types(FIRST)
 OPTIMIZER = tff.torch.sgd(lr=0.05)
-IMAGE = collections.OrderedDict(
-    pixels=tff.TensorType(np.uint8, [64]), label=tff.TensorType(np.int32)
-)
-TOTALS = collections.OrderedDict(dict.fromkeys(("loss", "correct", "images"), np.float32))
-WORK = collections.OrderedDict(model=MODEL, seed=np.int64, totals=TOTALS)
+MODEL = tff.torch.types(FIRST)
+IMAGE = OrderedDict(pixels=(np.uint8, [64]), label=np.int32)
 IMAGES = tff.SequenceType(IMAGE)
+MEANS = OrderedDict(loss=np.float32, accuracy=np.float32)
+WORK = OrderedDict(model=MODEL, seed=np.int64, images=np.float32, means=MEANS)
 
 
-def measured(model, image, training=True):
-    """The loss of a network on one image, and whether it is right about it."""
+def measured(model, work, image, training):
+    """The loss of a network on one image, and a client's work after it: means so far."""
+    label, images = image["label"][None].long(), work["images"] + 1
     NETWORK.train(training)
-    scores = tff.torch.call(NETWORK, model, image["pixels"][None] / 16)
-    label = image["label"].long()
-    return nn.functional.cross_entropy(scores, label[None]), (scores.argmax() == label).float()
-
-
-def added(work, model, loss, correct):
-    """The work after one more image."""
-    one = {"loss": loss, "correct": correct, "images": 1.0}
-    totals = collections.OrderedDict((k, total + one[k]) for k, total in work["totals"].items())
-    return collections.OrderedDict(model=model, seed=work["seed"], totals=totals)
-
-
-first_model = tff.torch.computation(lambda: {k: torch.from_numpy(v) for k, v in FIRST.items()})
-
-
-@tff.torch.computation(MODEL, np.int64)
-def start(model, seed):
-    totals = collections.OrderedDict((name, torch.zeros(())) for name in TOTALS)
-    return collections.OrderedDict(model=model, seed=seed, totals=totals)
+    with tff.torch.draws(work["seed"], images):  # other dropout for each client and image
+        scores = tff.torch.call(NETWORK, model, image["pixels"][None] / 16)
+    loss = nn.functional.cross_entropy(scores, label)
+    found = {"loss": loss, "accuracy": (scores.argmax(1) == label).float().mean()}
+    means = {name: mean + (found[name] - mean) / images for name, mean in work["means"].items()}
+    return loss, {**work, "images": images, "means": means}
 
 
 @tff.torch.computation(WORK, IMAGE)
 def step(work, image):
-    """One step of gradient descent on one image; dropout has a key for each client and step."""
-    with tff.torch.draws(work["seed"], work["totals"]["images"]):
-        slope = torch.func.grad_and_value(measured, has_aux=True)
-        slopes, (loss, correct) = slope(work["model"], image)
+    slopes, work = torch.func.grad(measured, has_aux=True)(work["model"], work, image, True)
     model, _ = OPTIMIZER.step(work["model"], slopes, OPTIMIZER.first(work["model"]))
-    return added(work, model, loss, correct)
+    return {**work, "model": model}
 
 
 @tff.torch.computation(WORK, IMAGE)
 def measure(work, image):
-    """What the network says of one image, without a step and without dropout."""
-    return added(work, work["model"], *measured(work["model"], image, training=False))
+    return measured(work["model"], work, image, training=False)[1]
 
 
-@tff.torch.computation(TOTALS)
-def summary(totals):
-    return {name: totals[name] / totals["images"] for name in ("loss", "correct")}
+def work_with(each_image):
+    @tff.federated_computation(MODEL, IMAGES)
+    def work(model, images):
+        means = OrderedDict(loss=0.0, accuracy=0.0)
+        first = OrderedDict(model=model, seed=tff.torch.seed()(), images=0.0, means=means)
+        return tff.sequence_reduce(images, first, each_image)
 
-
-@tff.federated_computation(MODEL, IMAGES)
-def train(model, images):
-    return tff.sequence_reduce(images, start(model, tff.torch.seed()()), step)
-
-
-@tff.federated_computation(MODEL, IMAGES)
-def test(model, images):
-    return tff.sequence_reduce(images, start(model, 0), measure)
-
-
-@tff.federated_computation
-def initialize():
-    return tff.federated_eval(first_model, tff.SERVER)
+    return work
 
 
 @tff.federated_computation(tff.types.at_server(MODEL), tff.types.at_clients(IMAGES))
 def next_model(model, images):
-    work = tff.federated_map(train, (tff.federated_broadcast(model), images))
-    mean = tff.federated_mean(work.model, weight=work.totals.images)
-    return mean, tff.federated_map(summary, tff.federated_sum(work.totals))
-
-
-training = tff.templates.IterativeProcess(initialize_fn=initialize, next_fn=next_model)
+    work = tff.federated_map(work_with(step), (tff.federated_broadcast(model), images))
+    return tuple(tff.federated_mean(each, weight=work.images) for each in (work.model, work.means))
 
 
 @tff.federated_computation(tff.types.at_server(MODEL), tff.types.at_clients(IMAGES))
 def evaluation(model, images):
-    """Measures the network of a state; the state goes through unchanged."""
-    work = tff.federated_map(test, (tff.federated_broadcast(model), images))
-    return model, tff.federated_map(summary, tff.federated_sum(work.totals))
+    work = tff.federated_map(work_with(measure), (tff.federated_broadcast(model), images))
+    return model, tff.federated_mean(work.means, weight=work.images)
+
+
+first_model = tff.federated_computation(lambda: tff.federated_value(FIRST, tff.SERVER))
+training = tff.templates.IterativeProcess(first_model, next_model)

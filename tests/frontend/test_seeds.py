@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.processes import ENVIRONMENT, run_python
+from tffc.runtime.user_code import seeds
 from tffc.runtime.user_code.modules import import_source
 from tffc.support.errors import LoadError
 
@@ -124,6 +125,21 @@ def test_imports_draw_for_themselves(load: Load, tmp_path: pathlib.Path) -> None
     other = load("numbers()\n" + text)
     assert other.number == first.number
     sys.modules.pop("drawing_too")
+
+
+def test_imports_that_run_no_code_leave_generators_alone(
+    load: Load, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts: list[str] = []
+    start = seeds._start
+    monkeypatch.setattr(seeds, "_start", lambda name: (starts.append(name), start(name)))
+    (tmp_path / "bundled").mkdir()
+    (tmp_path / "bundled" / "__init__.py").write_text("")
+    (tmp_path / "bundled" / "part.py").write_text("import random\nrandom.random()\n")
+    with_import = "import bundled\nfrom bundled import part\nimport bundled.part\n"
+    module = load(with_import + "from bundled import part\nlast = numbers()\n")
+    assert [each for each in starts if "bundled" in each] == ["import bundled", "import bundled"]
+    assert module.last == load("last = numbers()").last
 
 
 def test_seeds_of_an_imported_module_count(load: Load, tmp_path: pathlib.Path) -> None:

@@ -18,7 +18,7 @@ import contextlib
 import dataclasses
 import random
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextvars import ContextVar
 from typing import Any
 
@@ -42,7 +42,17 @@ class _Loading:
         yield
 
     @contextlib.contextmanager
-    def importing(self, name: str = "", *_: Any, **__: Any) -> Generator[None]:
+    def importing(
+        self,
+        name: str = "",
+        globals: Any = None,
+        locals: Any = None,
+        fromlist: Any = (),
+        level: int = 0,
+    ) -> Generator[None]:
+        if level == 0 and _is_loaded(name, fromlist or ()):
+            yield
+            return
         is_first_of_torch = name.partition(".")[0] == "torch" and "torch" not in sys.modules
         if self.is_importing:
             yield
@@ -62,6 +72,12 @@ class _Loading:
             if not self.is_seeded:
                 _restore(state)
             self.is_seeded |= was_seeded
+
+
+def _is_loaded(name: str, parts: Iterable[str]) -> bool:
+    """Return whether an import runs no code, as most that functions of PyTorch do at each call."""
+    module = sys.modules.get(name)
+    return module is not None and all(part in vars(module) for part in parts)
 
 
 _loading: ContextVar[_Loading | None] = ContextVar("tffc_loading", default=None)

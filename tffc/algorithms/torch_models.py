@@ -68,7 +68,9 @@ def torch_model(
     args, kwargs = _inputs(x)
     columns = columns_of(examples, {*args, *kwargs.values(), y})
     _check_columns(columns)
-    call = _Call(module, args, kwargs, y, _loss_of(torch, loss), _metrics_of(torch, metrics, loss))
+    call = _MeasuredModule(
+        module, args, kwargs, y, _loss_of(torch, loss), _metrics_of(torch, metrics, loss)
+    )
     is_large = sum(array.size for array in held.frozen.values()) > MOST_OF_CONSTANTS
     constants = {} if is_large else {n: tensor_of(array) for n, array in held.frozen.items()}
 
@@ -105,7 +107,7 @@ def torch_model(
 
 
 @dataclasses.dataclass(frozen=True)
-class _Call:
+class _MeasuredModule:
     """A module with the columns that it takes, its loss and its metrics."""
 
     module: Any

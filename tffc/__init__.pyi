@@ -46,6 +46,7 @@ from tffc.frontend.operators import federated_secure_select as federated_secure_
 from tffc.frontend.operators import federated_select as federated_select
 from tffc.frontend.operators import federated_value as federated_value
 from tffc.frontend.operators import federated_zip as federated_zip
+from tffc.frontend.resources import resource as resource
 from tffc.frontend.sequences import sequence_map as sequence_map
 from tffc.frontend.sequences import sequence_reduce as sequence_reduce
 from tffc.frontend.sequences import sequence_sum as sequence_sum

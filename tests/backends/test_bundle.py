@@ -217,9 +217,9 @@ def change_manifest(folder: pathlib.Path, **changes: object) -> None:
 
 def test_a_newer_major_format_is_refused(tmp_path: pathlib.Path) -> None:
     write_bundle(sample(), tmp_path)
-    change_manifest(tmp_path, format_version="2.0")
+    change_manifest(tmp_path, format_version="3.0")
     assert refusal(BundleError, read_bundle, tmp_path) == (
-        f"{tmp_path}/manifest.json is of format 2.0, and this tffc reads up to 1.x [E611]\n"
+        f"{tmp_path}/manifest.json is of format 3.0, and this tffc reads up to 2.x [E611]\n"
         "  help: use the version of tffc that made it, or a later one"
     )
 

@@ -88,8 +88,13 @@ JAX_PAGES = (
 )
 """Pages whose commands need JAX; likewise."""
 
+TORCH_PAGES = ("pytorch.md",)
+"""Pages whose commands need PyTorch; likewise."""
+
 TFF_PAGES = ("tutorials/tff-libraries.md",)
 """Pages whose commands need TFF's wheel; likewise."""
+
+OPTIONAL_PAGES = (*BEAM_PAGES, *RAY_PAGES, *JAX_PAGES, *TORCH_PAGES, *TFF_PAGES)
 
 ELSEWHERE = {
     "README.md": {"console", "python"},
@@ -183,7 +188,7 @@ def _is_for_a_shell(line: str) -> bool:
 def unheld(name: str) -> list[str]:
     """Return the blocks of a page that nothing runs or compares and that do not say why."""
     page = (ROOT / name).read_text(encoding="utf-8")
-    is_run = name.removeprefix("docs/") in (*PAGES, *BEAM_PAGES, *RAY_PAGES, *JAX_PAGES, *TFF_PAGES)
+    is_run = name.removeprefix("docs/") in (*PAGES, *OPTIONAL_PAGES)
     blocks = list(BLOCK.finditer(page))
     found = [] if len(FENCE.findall(page)) == 2 * len(blocks) else ["a fence without its other end"]
     commands_end: int | None = None
@@ -239,7 +244,8 @@ if __name__ == "__main__":
     with_beam = BEAM_PAGES if importlib.util.find_spec("apache_beam") else ()
     with_ray = RAY_PAGES if importlib.util.find_spec("ray") else ()
     with_jax = JAX_PAGES if importlib.util.find_spec("jax") else ()
+    with_torch = TORCH_PAGES if importlib.util.find_spec("torch") else ()
     with_tff = TFF_PAGES if not ABSENT and releases.installed() else ()
-    for page in (*PAGES, *with_beam, *with_ray, *with_jax, *with_tff):
+    for page in (*PAGES, *with_beam, *with_ray, *with_jax, *with_torch, *with_tff):
         with tempfile.TemporaryDirectory() as folder:
             (DOCS / page).write_text(render_in(pathlib.Path(folder), page), encoding="utf-8")

@@ -152,6 +152,20 @@ def make_model():
 """
 
 
+def test_the_arrays_of_a_trained_state(trained: Run, run: Run, tmp_path: pathlib.Path) -> None:
+    load_file = pytest.importorskip("safetensors.numpy").load_file
+    args = ("export", "build", "--to", "safetensors", "--part", "model", "-o", "line.safetensors")
+    ran = run(*args)
+    assert (ran.code, ran.stdout) == (0, "")
+    assert ran.stderr == "wrote line.safetensors: a file of 2 arrays\n"
+    arrays = load_file(tmp_path / "line.safetensors")
+    np.testing.assert_array_equal(arrays["kernel"], [[1], [2]])
+    assert run(*args).stderr.startswith("error[E956]")
+    assert run(*args, "--force").code == 0
+    ran = run(*args, "--state", "build")
+    assert (ran.code, "safetensors writes what is in the state" in ran.stderr) == (2, True)
+
+
 @pytest.fixture
 def trained(run: Run, tmp_path: pathlib.Path) -> Run:
     """Exports from `MODULE` with a state whose part `model` is a line."""

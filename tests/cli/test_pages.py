@@ -19,6 +19,7 @@ from tests.cli.pages import (
     RAY_PAGES,
     ROOT,
     TFF_PAGES,
+    TORCH_PAGES,
     render_in,
     rendered,
     unheld,
@@ -33,6 +34,10 @@ from website import anchors
 needs_jax = pytest.mark.skipif(
     importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'tffc[jax]'"
 )
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None,
+    reason="PyTorch is not installed: pip install 'tffc[torch]'",
+)
 RAY_WARNS = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning")
 UPDATE = "write it again: python -m tests.cli.pages"
 
@@ -45,6 +50,7 @@ UPDATE = "write it again: python -m tests.cli.pages"
         *(pytest.param(name, marks=needs_beam) for name in BEAM_PAGES),
         *(pytest.param(name, marks=(needs_ray, RAY_WARNS)) for name in RAY_PAGES),
         *(pytest.param(name, marks=needs_jax) for name in JAX_PAGES),
+        *(pytest.param(name, marks=needs_torch) for name in TORCH_PAGES),
         *(pytest.param(name, marks=needs_wheel) for name in TFF_PAGES),
     ],
 )

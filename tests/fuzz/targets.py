@@ -19,6 +19,8 @@ from tests.fuzz.reader import refused
 from tests.language.test_fingerprint import example
 from tests.language.test_notation import programs
 from tests.language.test_typed import FORMS
+from tffc.graphs.proto import GraphDef, NodeDef
+from tffc.graphs.resources import OPERATION, ResourceNode, resource_attributes
 from tffc.language import Compiled, Node, TensorType, Type
 from tffc.language.fingerprint import fingerprint
 from tffc.language.notation import compact, formatted, parse, sections, structural, typed
@@ -86,7 +88,9 @@ def seed_types() -> list[bytes]:
 @functools.cache
 def seed_graphs() -> list[bytes]:
     """Serialized graphs with functions, resources and control edges."""
-    found = {example().SerializeToString(deterministic=True)}
+    attributes = resource_attributes(ResourceNode("a" * 64, 1, (2,)))
+    resource = GraphDef(node=[NodeDef(name="x", op=OPERATION, attr=attributes)])
+    found = {each.SerializeToString(deterministic=True) for each in (example(), resource)}
     for payload in seed_sections().values():
         try:
             found.add(read_tensorflow(payload).graph_def)

@@ -1,6 +1,6 @@
 """Federated algorithms for people who do not want to write one: `tffc.algorithms`.
 
-    Model                               what is trained: of Keras, JAX or TensorFlow
+    Model                               what is trained: of Keras, PyTorch, JAX or TensorFlow
     federated_averaging, fedprox        processes whose rounds train a model
     scaffold                            the same, where clients keep what corrects their drift
     federated_evaluation                the loss and the metrics of a trained model

@@ -14,6 +14,8 @@ from tffc.algorithms.optimizers import SGD
 from tffc.algorithms.settings import check_count, check_number
 from tffc.algorithms.work import (
     batching,
+    beginning,
+    client_weights,
     metrics_of,
     sequence_type,
     totals_type,
@@ -62,7 +64,8 @@ def scaffold(
     trained = OrderedDict((name, model.weights[name]) for name in model.trained)
     state_type = OrderedDict(model=model.weights, control=trained, rounds=tffc.TensorType(np.int32))
     examples, totals = sequence_type(model), totals_type(model)
-    cut = tffc.tf_computation(batching(model, batch_size, epochs), examples)
+    cut = tffc.tf_computation(batching(model, batch_size, epochs, trains=True), examples)
+    begin = beginning(model)
     train = training_work(model, SGD(rate), batch_size, corrects=True)
 
     @tffc.tf_computation
@@ -75,7 +78,7 @@ def scaffold(
     def correction(mean: Arrays, own: Arrays) -> Arrays:
         return OrderedDict((name, mean[name] - own[name]) for name in trained)
 
-    @tffc.tf_computation(model.weights, model.weights, trained, trained, totals)
+    @tffc.tf_computation(model.weights, client_weights(model), trained, trained, totals)
     def leave(before: Arrays, after: Arrays, mean: Arrays, own: Arrays, totals: Arrays) -> Arrays:
         seen = totals["examples"] // epochs
         steps = tf.cast(epochs * ((seen + batch_size - 1) // batch_size), tf.float32)
@@ -91,7 +94,7 @@ def scaffold(
 
     @tffc.federated_computation(state_type, examples, trained)
     def work(state: Any, examples: Any, own: Any) -> Any:
-        done = train(state.model, cut(examples), correction(state.control, own))
+        done = train(begin(state.model), cut(examples), correction(state.control, own))
         left = leave(state.model, done.weights, state.control, own, done.totals)
         return OrderedDict(left=left, totals=done.totals)
 

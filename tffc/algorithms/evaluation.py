@@ -11,6 +11,7 @@ from tffc.algorithms.optimizers import Optimizer, optimizer_of
 from tffc.algorithms.settings import check_count, check_number
 from tffc.algorithms.work import (
     batching,
+    beginning,
     measuring_work,
     metrics_of,
     sequence_type,
@@ -40,12 +41,12 @@ def federated_evaluation(
     check_count("batch_size", batch_size)
     state, examples = _state_type(model, training), sequence_type(model)
     cut = tffc.tf_computation(batching(model, batch_size), examples)
-    measure = measuring_work(model, batch_size)
+    measure, begin = measuring_work(model, batch_size), beginning(model)
     metrics = tffc.tf_computation(metrics_of(model), totals_type(model))
 
     @tffc.federated_computation(model.weights, examples)
     def work(weights: Any, examples: Any) -> Any:
-        return measure(weights, cut(examples))
+        return measure(begin(weights), cut(examples))
 
     @tffc.federated_computation(state, tffc.types.at_clients(examples))
     def evaluation(state: Any, examples: Any) -> Any:
@@ -83,9 +84,9 @@ def personalised_evaluation(
     tf = load_tensorflow()
     state, examples = _state_type(model, training), sequence_type(model)
     train = training_work(model, optimizer, batch_size)
-    measure = measuring_work(model, batch_size)
+    measure, begin = measuring_work(model, batch_size), beginning(model)
     metrics = tffc.tf_computation(metrics_of(model), totals_type(model))
-    tuning_batches = batching(model, batch_size, epochs)
+    tuning_batches = batching(model, batch_size, epochs, trains=True)
     test_batches = batching(model, batch_size)
 
     def first_ones(examples: Any) -> Any:
@@ -102,9 +103,10 @@ def personalised_evaluation(
 
     @tffc.federated_computation(model.weights, examples)
     def work(weights: Any, examples: Any) -> Any:
-        own = train(weights, tuning(examples)).weights
+        first = begin(weights)
+        own = train(first, tuning(examples)).weights
         return OrderedDict(
-            before=measure(weights, rest(examples)), after=measure(own, rest(examples))
+            before=measure(first, rest(examples)), after=measure(own, rest(examples))
         )
 
     @tffc.federated_computation(state, tffc.types.at_clients(examples))

@@ -67,6 +67,10 @@ class PureFunctions:
     trained     the names of those that gradients move
     changed     the names of others that training changes, such as moving averages
     metrics     the names of the metrics
+    local       first values of what training changes at a client within a round, and never sends
+    draws       whether training draws random numbers from a key that it is given
+    drop_remainder
+                whether training leaves out the examples behind a client's last full batch
     """
 
     examples: OrderedDict[str, tffc.TensorType]
@@ -74,11 +78,14 @@ class PureFunctions:
     trained: tuple[str, ...]
     changed: tuple[str, ...]
     metrics: tuple[str, ...]
-    framework: Literal["tensorflow", "jax"]
+    framework: Literal["tensorflow", "jax", "torch"]
     first_weights: Arrays
     open: Callable[[], OpenModel]
     restore: Callable[[Arrays], Any]
     settle: Callable[[], Any] | None = None
+    local: Arrays = dataclasses.field(default_factory=OrderedDict[str, Any])
+    draws: bool = False
+    drop_remainder: bool = False
 
     def __repr__(self) -> str:
         arrays = self.first_weights.values()
@@ -94,8 +101,9 @@ class PureFunctions:
         """Return the weights in a state of a training, as the model has them.
 
         `state` is a state, a run or one of its rounds.  The weights of a Keras model are a list
-        for its method `set_weights`; those of a model in JAX are a tree, and those of TensorFlow
-        functions a mapping.
+        for its method `set_weights`, and those of a PyTorch module a mapping for its method
+        `load_state_dict`; those of a model in JAX are a tree, and those of TensorFlow functions a
+        mapping.
 
         Raises:
           LanguageTypeError: it is no state.

@@ -1,11 +1,11 @@
-"""Models that algorithms train: of Keras, of JAX, and of TensorFlow functions."""
+"""Models that algorithms train: of Keras, PyTorch and JAX, and of TensorFlow functions."""
 
 from __future__ import annotations
 
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tffc.algorithms.functions import (
 )
 from tffc.algorithms.jax_models import jax_model
 from tffc.algorithms.keras_models import keras_model
+from tffc.algorithms.torch_models import torch_model
 from tffc.runtime.user_code.source import call_theirs, entry_point
 from tffc.support.errors import LanguageTypeError
 
@@ -30,7 +31,7 @@ T = TypeVar("T")
 class Model(PureFunctions):
     """What algorithms train: pure functions of weights, which have names.
 
-    Make one with `from_keras`, `from_jax` or `from_functions`.
+    Make one with `from_keras`, `from_torch`, `from_jax` or `from_functions`.
     """
 
     @classmethod
@@ -64,6 +65,52 @@ class Model(PureFunctions):
           MissingElementError: examples have no such column.
         """
         return keras_model(cls, model, examples, x, y, loss, metrics)
+
+    @classmethod
+    @entry_point
+    def from_torch(
+        cls,
+        module: Any,
+        examples: Any,
+        *,
+        x: Any = "x",
+        y: str = "y",
+        loss: Any = None,
+        metrics: Iterable[Any] | Mapping[str, Any] = (),
+        buffers: Mapping[str, Literal["averaged", "local", "frozen"]] | None = None,
+        drop_remainder: bool = False,
+    ) -> Model:
+        """Return the model of a PyTorch module, or of a function that returns one.
+
+        `examples` is as for `from_keras`; columns of 64 bits stay as they are.  `x` names the
+        column that the module takes, in a list the columns of its arguments, and in a mapping
+        those of its keyword arguments.  `y` names the column of labels.
+
+        `loss` is a loss of torch.nn, or a function of what the module returns and the labels that
+        returns the loss of each example; several numbers for an example count as their mean.
+        `metrics` are such functions, in a list or by name; "accuracy" stands for the share of right
+        answers.
+
+        Parameters without requires_grad stay as they are, and no client sends them.  `buffers` has
+        rules for buffers by name, as for `tff.torch.weights`: "averaged" ones become the mean of
+        the clients', "local" ones begin each round with the values that the module has now, and
+        "frozen" ones stay.
+
+        Training calls the module in its mode of training, on batches of one size: the last batch is
+        filled up with examples that do not count.  A module that normalizes by the mean of a batch
+        needs `drop_remainder` instead, with which a client leaves out the examples behind its last
+        full batch.  Dropout and other draws differ between clients and steps.
+
+        The state of a training begins with the weights that the module has now.
+
+        Raises:
+          LanguageTypeError: this is no module, or its columns or its loss are of another kind.
+          LanguageValueError: the module cannot be traced, has no loss, or needs `drop_remainder`.
+          MissingElementError: examples have no such column.
+        """
+        return torch_model(
+            cls, module, examples, x, y, loss, metrics, buffers, drop_remainder=drop_remainder
+        )
 
     @classmethod
     @entry_point
@@ -129,7 +176,8 @@ def algorithm(function: Callable[Concatenate[Model, P], T]) -> Callable[Concaten
             raise LanguageTypeError(
                 "E714",
                 f"the model is {type(model).__name__!r} and no tffc.algorithms.Model",
-                help="make one with Model.from_keras, Model.from_jax or Model.from_functions",
+                help="make one with Model.from_keras, Model.from_torch, Model.from_jax or "
+                "Model.from_functions",
             )
         try:
             return function(model, *args, **kwargs)

@@ -16,6 +16,8 @@ from tffc.algorithms.optimizers import Optimizer, optimizer_of
 from tffc.algorithms.settings import check_choice, check_count, check_number
 from tffc.algorithms.work import (
     batching,
+    beginning,
+    client_weights,
     first_memory,
     memory_type,
     metrics_of,
@@ -192,10 +194,12 @@ def _client_work(settings: _Settings, model: Model) -> Any:
     tf = load_tensorflow()
     examples = sequence_type(model)
     client = optimizer_of("client_optimizer", settings.client)
-    cut = tffc.tf_computation(batching(model, settings.batch_size, settings.epochs), examples)
+    batches = batching(model, settings.batch_size, settings.epochs, trains=True)
+    cut = tffc.tf_computation(batches, examples)
+    begin = beginning(model)
     train = training_work(model, client, settings.batch_size, proximal=settings.proximal)
 
-    @tffc.tf_computation(model.weights, model.weights, totals_type(model))
+    @tffc.tf_computation(model.weights, client_weights(model), totals_type(model))
     def send(before: Arrays, after: Arrays, totals: Arrays) -> Arrays:
         update = OrderedDict((name, after[name] - before[name]) for name in _averaged(model))
         if settings.clip_norm is not None:
@@ -207,7 +211,7 @@ def _client_work(settings: _Settings, model: Model) -> Any:
 
     @tffc.federated_computation(model.weights, examples)
     def work(weights: Any, examples: Any) -> Any:
-        done = train(weights, cut(examples))
+        done = train(begin(weights), cut(examples))
         return send(weights, done.weights, done.totals)
 
     return work

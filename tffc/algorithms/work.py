@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections import OrderedDict
 from collections.abc import Callable
@@ -11,10 +12,12 @@ import numpy as np
 
 import tffc
 from tffc.algorithms.examples import shape_of
-from tffc.algorithms.functions import Arrays, BatchLosses, batch_type
+from tffc.algorithms.functions import Arrays, BatchLosses, batch_type, types_of
 from tffc.algorithms.jax_models import narrow
 from tffc.algorithms.model import Model
 from tffc.algorithms.optimizers import Optimizer
+from tffc.frontend.torch.draws import draws
+from tffc.frontend.torch.releases import load_torch
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 
 
@@ -68,26 +71,47 @@ def sequence_type(model: Model) -> tffc.SequenceType:
     return tffc.SequenceType(model.examples)
 
 
-def batching(model: Model, batch_size: int, epochs: int = 1) -> Callable[[Any], Any]:
-    """Return what cuts a dataset into batches, again in each epoch.
+def client_weights(model: Model) -> OrderedDict[str, tffc.TensorType]:
+    """Return the types of a client's weights: the server's, and those that stay at the client."""
+    return OrderedDict({**model.weights, **types_of(model.local)})
 
-    Batches for JAX are all of one size: the last example stands for those that are missing, and
-    the column `present` is 0 for them.
+
+def beginning(model: Model) -> Callable[[Any], Any]:
+    """Return a function in the language: a client's weights, from those of the server."""
+    if not model.local:
+        return lambda weights: weights
+
+    def begin(weights: Arrays) -> Arrays:
+        tf = load_tensorflow()
+        local = ((name, tf.constant(value)) for name, value in model.local.items())
+        return OrderedDict({**weights, **OrderedDict(local)})
+
+    return tffc.tf_computation(begin, model.weights)
+
+
+def batching(
+    model: Model, batch_size: int, epochs: int = 1, *, trains: bool = False
+) -> Callable[[Any], Any]:
+    """Return what cuts a dataset into batches, again in each epoch; `trains` if to train on them.
+
+    Batches for JAX and PyTorch are all of one size: the last example stands for those that are
+    missing, and the column `present` is 0 for them.
     """
     tf = load_tensorflow()
+    drops = trains and model.drop_remainder
 
     def padded(columns: Arrays) -> Arrays:
         count = tf.shape(next(iter(columns.values())))[0]
         rows = tf.minimum(tf.range(batch_size), count - 1)
         full = OrderedDict(
-            (name, tf.gather(tf.cast(values, narrow(values.dtype.as_numpy_dtype)), rows))
+            (name, tf.gather(tf.cast(values, _held_in(model, values.dtype.as_numpy_dtype)), rows))
             for name, values in columns.items()
         )
         return OrderedDict(columns=full, present=tf.cast(tf.range(batch_size) < count, tf.float32))
 
     def batches(examples: Any) -> Any:
-        cut = examples.batch(batch_size)
-        if model.framework == "jax":
+        cut = examples.batch(batch_size, drop_remainder=drops)
+        if model.framework != "tensorflow":
             cut = cut.map(padded)
         return cut.repeat(epochs) if epochs > 1 else cut
 
@@ -98,10 +122,15 @@ def _batch_type(model: Model, batch_size: int) -> Any:
     if model.framework == "tensorflow":
         return batch_type(model.examples)
     columns = OrderedDict(
-        (name, tffc.TensorType(narrow(type.dtype), [batch_size, *shape_of(type)]))
+        (name, tffc.TensorType(_held_in(model, type.dtype), [batch_size, *shape_of(type)]))
         for name, type in model.examples.items()
     )
     return OrderedDict(columns=columns, present=tffc.TensorType(np.float32, [batch_size]))
+
+
+def _held_in(model: Model, dtype: Any) -> Any:
+    """Return the type that the framework of a model has for a type of arrays."""
+    return narrow(dtype) if model.framework == "jax" else dtype
 
 
 def training_work(
@@ -112,7 +141,7 @@ def training_work(
     proximal: float = 0.0,
     corrects: bool = False,
 ) -> Callable[..., Any]:
-    """Return a function of weights and batches, in the language: a client's training.
+    """Return a function of a client's weights and batches, in the language: its training.
 
     It gives a struct of the `weights` after it and the `totals` of the batches, each measured
     before the step on it.  With `proximal` μ, the loss has the term μ/2 |w - w₀|² of FedProx.  If
@@ -121,11 +150,14 @@ def training_work(
     trained = OrderedDict((name, model.weights[name]) for name in model.trained)
     anchored = trained if proximal else OrderedDict[str, Any]()
     corrected = OrderedDict(correction=trained) if corrects else OrderedDict[str, Any]()
+    whole = tffc.TensorType(np.int64)
+    drawn = OrderedDict(draws=OrderedDict(seed=whole, steps=whole)) if model.draws else {}
     work = OrderedDict(
-        weights=model.weights,
+        weights=client_weights(model),
         anchor=anchored,
         **corrected,
         memory=memory_type(model, optimizer),
+        **drawn,
         totals=totals_type(model),
     )
 
@@ -135,12 +167,14 @@ def training_work(
             anchor=OrderedDict((name, weights[name]) for name in anchored),
             **correction,
             memory=first_memory(model, optimizer),
+            **({"draws": _first_draws()} if model.draws else {}),
             totals=_no_totals(model),
         )
 
     def step(work: Any, batch: Any) -> Arrays:
         framework, columns, present = _opened(model, batch)
-        slopes, outcome = _slopes(model, work["weights"], columns, present)
+        with _draws_of(work):
+            slopes, outcome = _slopes(model, work["weights"], columns, present)
         weights = OrderedDict(work["weights"])
         directions = OrderedDict()
         for name in model.trained:
@@ -157,6 +191,7 @@ def training_work(
             anchor=work["anchor"],
             **{name: work[name] for name in corrected},
             memory=memory,
+            **({"draws": _next_draws(work["draws"])} if model.draws else {}),
             totals=_added(framework, work["totals"], outcome, present),
         )
 
@@ -167,7 +202,7 @@ def training_work(
         return start(weights, correction=correction)
 
     begins = start_corrected if corrects else start_plainly
-    first = tffc.tf_computation(begins, model.weights, *corrected.values())
+    first = tffc.tf_computation(begins, client_weights(model), *corrected.values())
     steps = _decorator(model)(step, work, _batch_type(model, batch_size))
 
     def train(weights: Any, batches: Any, *correction: Any) -> Any:
@@ -177,8 +212,8 @@ def training_work(
 
 
 def measuring_work(model: Model, batch_size: int) -> Callable[[Any, Any], Any]:
-    """Return a function of weights and batches, in the language: the totals of the batches."""
-    work = OrderedDict(weights=model.weights, totals=totals_type(model))
+    """Return a function of a client's weights and batches, in the language: their totals."""
+    work = OrderedDict(weights=client_weights(model), totals=totals_type(model))
 
     def start(weights: Arrays) -> Arrays:
         return OrderedDict(weights=weights, totals=_no_totals(model))
@@ -189,7 +224,7 @@ def measuring_work(model: Model, batch_size: int) -> Callable[[Any, Any], Any]:
         totals = _added(framework, work["totals"], outcome, present)
         return OrderedDict(weights=work["weights"], totals=totals)
 
-    first = tffc.tf_computation(start, model.weights)
+    first = tffc.tf_computation(start, client_weights(model))
     steps = _decorator(model)(step, work, _batch_type(model, batch_size))
     return lambda weights, batches: tffc.sequence_reduce(batches, first(weights), steps).totals
 
@@ -207,14 +242,37 @@ def metrics_of(model: Model, epochs: int = 1) -> Callable[[Arrays], Arrays]:
 
 
 def _decorator(model: Model) -> Any:
-    return tffc.tf_computation if model.framework == "tensorflow" else tffc.jax_computation
+    return {
+        "tensorflow": tffc.tf_computation,
+        "jax": tffc.jax_computation,
+        "torch": tffc.torch_computation,
+    }[model.framework]
 
 
 def _opened(model: Model, batch: Any) -> tuple[Any, Arrays, Any]:
     """Return the module for arrays, the columns of a batch, and which of its rows are examples."""
     if model.framework == "tensorflow":
         return load_tensorflow(), batch, None
-    return importlib.import_module("jax.numpy"), batch["columns"], batch["present"]
+    framework = load_torch() if model.framework == "torch" else importlib.import_module("jax.numpy")
+    return framework, batch["columns"], batch["present"]
+
+
+def _first_draws() -> Arrays:
+    """Return a new seed, and the number of the step that draws from it."""
+    tf = load_tensorflow()
+    seed = tf.random.uniform((), tf.int64.min, tf.int64.max, tf.int64)
+    return OrderedDict(seed=seed, steps=tf.constant(0, tf.int64))
+
+
+def _next_draws(draws: Arrays) -> Arrays:
+    return OrderedDict(seed=draws["seed"], steps=draws["steps"] + 1)
+
+
+def _draws_of(work: Arrays) -> contextlib.AbstractContextManager[None]:
+    """Return what lets a step draw, if its model does."""
+    if "draws" not in work:
+        return contextlib.nullcontext()
+    return draws(work["draws"]["seed"], work["draws"]["steps"])
 
 
 def _slopes(model: Model, weights: Arrays, batch: Arrays, present: Any) -> tuple[Any, BatchLosses]:
@@ -223,22 +281,41 @@ def _slopes(model: Model, weights: Arrays, batch: Arrays, present: Any) -> tuple
     if open.slopes is not None:
         slopes, outcome = open.slopes(weights, batch)
         return _dense(slopes), outcome
-    if model.framework == "jax":
-
-        def mean(weights: Arrays) -> tuple[Any, BatchLosses]:
-            outcome = open.losses(weights, batch, True)
-            return (outcome.losses * present).sum() / present.sum(), outcome
-
-        gradients = importlib.import_module("jax").grad(mean, has_aux=True)
-        return gradients(OrderedDict(weights))
-    tf = load_tensorflow()
     trained = OrderedDict((name, weights[name]) for name in model.trained)
+
+    def mean(trained: Arrays) -> tuple[Any, BatchLosses]:
+        outcome = open.losses(OrderedDict({**weights, **trained}), batch, True)
+        return (outcome.losses * present).sum() / present.sum(), outcome
+
+    if model.framework == "jax":
+        return importlib.import_module("jax").grad(mean, has_aux=True)(trained)
+    if model.framework == "torch":
+        return _torch_slopes(mean, trained)
+    tf = load_tensorflow()
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(trained)
         outcome = open.losses(weights, batch, True)
         loss = tf.reduce_mean(outcome.losses) + outcome.penalty
     slopes = tape.gradient(loss, trained, unconnected_gradients=tf.UnconnectedGradients.ZERO)
     return _dense(slopes), outcome
+
+
+def _torch_slopes(
+    mean: Callable[[Arrays], tuple[Any, BatchLosses]], trained: Arrays
+) -> tuple[Any, BatchLosses]:
+    """Return the gradients of a mean loss by PyTorch, which passes mappings of tensors only."""
+
+    def tensors(trained: Arrays) -> tuple[Any, Any]:
+        value, outcome = mean(trained)
+        return value, {
+            "losses": outcome.losses,
+            "metrics": dict(outcome.metrics),
+            "changed": dict(outcome.changed),
+        }
+
+    slopes, outcome = load_torch().func.grad(tensors, has_aux=True)(trained)
+    metrics = OrderedDict(outcome["metrics"])
+    return slopes, BatchLosses(outcome["losses"], metrics, changed=outcome["changed"])
 
 
 def _dense(slopes: Arrays) -> Arrays:
@@ -260,8 +337,11 @@ def _added(framework: Any, totals: Any, outcome: BatchLosses, present: Any) -> A
         count = framework.size(outcome.losses)
         sums = {name: framework.reduce_sum(each) for name, each in values.items()}
     else:
-        count = present.sum().astype(np.int32)
-        sums = {name: (each * present).sum() for name, each in values.items()}
+        count = framework.asarray(present.sum(), dtype=framework.int32)
+        sums = {
+            name: framework.asarray((each * present).sum(), dtype=framework.float32)
+            for name, each in values.items()
+        }
     return OrderedDict(
         (name, total + (count if name == "examples" else sums[name]))
         for name, total in totals.items()

@@ -31,7 +31,7 @@ from tffc.support.guards import is_path
 
 @public
 def export(
-    source: Bundle | Source | Callable[[], Any],
+    source: Bundle | Source | Callable[[], Any] | Run | FinishedRound | Mapping[str, Any],
     to: str,
     out: str | os.PathLike[str],
     *,
@@ -43,11 +43,12 @@ def export(
 ) -> Exported:
     """Write the components of a bundle as models, a bundle as an app, or a trained model.
 
-    `to` is "saved_model", "tflite", "keras", "flower" or an export of an installed package, and
-    `out` the new folder, or the `.keras` file.  Without `state`, `source` is a bundle or its
-    folder.  With one, it is a TensorFlow computation whose first argument is the state or its
-    `part`, such as "model" or "0/weights"; for "keras", it is a function that makes the model,
-    which gets the weights.  `state` is a run, one of its rounds, a state, or the path of one.
+    `to` is "saved_model", "tflite", "keras", "safetensors", "flower" or an export of an installed
+    package, and `out` the new folder, or the `.keras` or `.safetensors` file.  Without
+    `state`, `source` is a bundle or its folder.  With one, it is a TensorFlow computation whose
+    first argument is the state or its `part`, such as "model" or "0/weights"; for "keras", it is a
+    function that makes the model, which gets the weights.  `state` is a run, one of its rounds, a
+    state, or the path of one.  For "safetensors", the state itself is the `source`.
 
     Nothing is written if a component that has a result cannot be exported, unless `partial` is set.
 
@@ -57,6 +58,17 @@ def export(
     """
     exporter = EXPORTS.find(to, "E706").load()
     path = pathlib.Path(out)
+    if exporter.of_part is not None:
+        if state is not None:
+            raise LanguageValueError(
+                "E706",
+                f"{to} takes a state alone, without a program",
+                help="give the state as the source, and leave state=... out",
+            )
+        check_file(path, exporter, replace=replace)
+        exported = exporter.of_part(find_part(_whole(source), part))
+        _write_file(path, exported)
+        return exported
     if state is not None:
         return _export_trained(
             source, exporter, _whole(state), part, path, allow_effects, replace=replace
@@ -111,6 +123,16 @@ def _export_trained(
         )
     check_file(out, exporter, replace=replace)
     exported = exporter.of_state(source, weights)
+    _write_file(out, exported)
+    return exported
+
+
+def _write_file(out: pathlib.Path, exported: Exported) -> None:
+    """Write an export that is one file.
+
+    Raises:
+      ExportError: it cannot be written.
+    """
     try:
         atomic.write_file(out, exported.files[""])
     except OSError as error:
@@ -119,7 +141,6 @@ def _export_trained(
             f"cannot write {out}: {error.strerror}",
             help="give the path of a file in a folder that exists and can be written",
         ) from error
-    return exported
 
 
 def check_file(out: pathlib.Path, exporter: Exporter, *, replace: bool) -> None:

@@ -20,6 +20,8 @@ from tffc.language.nodes import Node, NodeBase
 from tffc.language.notation import SectionFolder, parse
 from tffc.language.type_parts import local_type
 from tffc.language.types import FunctionType, StructType, Type
+from tffc.language.values.resources import RESOURCES, find_files
+from tffc.language.wire.resources import resources_of, sizes_of
 from tffc.runtime.effects.consent import read_kinds
 from tffc.support.errors import LanguageTypeError, LanguageValueError, LoadError, WireError
 from tffc.support.files.reading import read_named
@@ -172,13 +174,27 @@ def _traced(loaded: Loaded) -> Program:
 
 
 def read_computation(path: pathlib.Path) -> Node:
-    """Return the computation in a `.pb` file.
+    """Return the computation in a `.pb` file, with the files of its resources noted:
+    those beside it, or in the folder of its bundle.
 
     Raises:
-      LoadError: the file cannot be read.
+      LoadError: the file cannot be read, or the file of a resource is missing.
       WireError: it holds no well-formed computation.
     """
-    return decode(read_content(str(path), MAX_MESSAGE), str(path))
+    program = decode(read_content(str(path), MAX_MESSAGE), str(path))
+    above = path.absolute().parent
+    folders = (resources_beside(path), above / RESOURCES, above.parent / RESOURCES)
+    _find_resources(program, next(filter(os.path.isdir, folders), folders[0]))
+    return program
+
+
+def _find_resources(program: Node, folder: pathlib.Path) -> None:
+    find_files(sizes_of(resources_of([program])), folder)
+
+
+def resources_beside(path: pathlib.Path) -> pathlib.Path:
+    """Return the folder of the resources of the program in a file."""
+    return path.with_suffix(f".{RESOURCES}")
 
 
 def decode(data: bytes, name: str) -> Node:
@@ -206,7 +222,9 @@ def read_typed(path: str, sections: pathlib.Path | None = None) -> Node:
     """
     text = read_content(path, MAX_TEXT_BYTES).decode("utf-8", errors="replace")
     known = sections or sections_beside(pathlib.Path(path))
-    return parse(text, SectionFolder(known), file=path)
+    program = parse(text, SectionFolder(known), file=path)
+    _find_resources(program, known / RESOURCES)
+    return program
 
 
 def sections_beside(text: pathlib.Path) -> pathlib.Path:

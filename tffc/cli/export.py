@@ -19,7 +19,7 @@ from tffc.cli.progress import start_tensorflow, step
 from tffc.cli.proving import refuse_forged
 from tffc.cli.sources import read_program
 from tffc.cli.verify import ask_to_run
-from tffc.deploy.export.kind import Exported, Exporter, OfBundle, OfComponents, OfState
+from tffc.deploy.export.kind import Exported, Exporter, OfBundle, OfComponents, OfPart, OfState
 from tffc.deploy.export.target import check_target, write_exported
 from tffc.deploy.export.trained import bind_part, find_part
 from tffc.deploy.exports import EXPORTS
@@ -38,6 +38,11 @@ def export(
 ) -> None:
     """Write a bundle, or the result of training it, as models or as an app."""
     exporter = EXPORTS[kind].load()
+    if exporter.of_part is not None:
+        reason = f"{kind} writes what is in the state"
+        refuse_without_effect(reason, "state", "partial", "allow_effects")
+        _export_part(pathlib.Path(source), part or "", exporter, exporter.of_part, out, force=force)
+        return
     if not exporter.takes_states:
         if state is not None or part is not None:
             raise click.UsageError(
@@ -162,6 +167,26 @@ def _export_state(
     # Output of the user's code and of Keras must not mix with data on stdout.
     with contextlib.redirect_stdout(sys.stderr):
         exported = of_state(target, weights)
+    write_output(out, exported.files[""])
+    _tell(exported, out)
+
+
+def _export_part(
+    state: pathlib.Path,
+    part: str,
+    exporter: Exporter,
+    of_part: OfPart,
+    out: pathlib.Path,
+    *,
+    force: bool,
+) -> None:
+    """Write the arrays of a part of a state as a file.
+
+    Raises:
+      TffcError: the state or its part is refused.
+    """
+    check_file(out, exporter, replace=force)
+    exported = of_part(find_part(read_whole(state), part))
     write_output(out, exported.files[""])
     _tell(exported, out)
 

@@ -105,18 +105,33 @@ def write_output(path: pathlib.Path, content: bytes) -> None:
 
 
 def write_computation(out: str, program: Node) -> None:
-    """Write a Computation message to a file and report that; `-` is stdout.
+    """Write a Computation message to a file, with its resources beside it, and report that; `-` is
+    stdout, where resources are left out.
 
     Raises:
       LoadError: it cannot be written.
     """
+    from tffc.api.programs import resources_beside
     from tffc.language import wire
+    from tffc.language.values.resources import write_files
+    from tffc.language.wire.resources import resources_of, sizes_of
 
     data = wire.to_bytes(program)
+    resources = sizes_of(resources_of([program]))
+    if out == "-" and resources:
+        say(f"left out {len(resources)} resources, which the message names; -o FILE.pb writes them")
     if out == "-":
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
+    try:
+        write_files(resources, resources_beside(pathlib.Path(out)))
+    except OSError as error:
+        raise LoadError(
+            "E851",
+            f"cannot write the resources of {out}: {error.strerror}",
+            help="give a path in an existing, writable folder, on a disk with enough space",
+        ) from None
     write_output(pathlib.Path(out), data)
     say_briefly(f"wrote {out}: {program.type}")
 

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 from tffc.api import programs
 from tffc.api.programs import TEXTS, Program
+from tffc.language.values.resources import array_of
+from tffc.language.wire.resources import resources_of
 from tffc.support.errors import LoadError
 
 GIT = "git:"
@@ -138,10 +140,13 @@ def _traced(target: str, fits: str, tree: pathlib.Path) -> Program:
                 help="compile it with the tffc version of that revision, and give the bundle",
             )
         first = pathlib.Path(scratch, "initialize.pb")
-        return Program(
+        program = Program(
             programs.read_computation(pathlib.Path(scratch, "computation.pb")),
             programs.read_computation(first) if first.is_file() else None,
         )
+        for resource in resources_of(program.parts().values()):
+            array_of(resource)  # its file is removed with the folder
+        return program
 
 
 def _commit(folder: pathlib.Path, revision: str) -> str:

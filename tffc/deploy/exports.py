@@ -25,6 +25,12 @@ def _keras() -> Exporter:
     return Exporter(of_state=export_keras, suffix=SUFFIX)
 
 
+def _safetensors() -> Exporter:
+    from tffc.deploy.export.safetensors import SUFFIX, export_safetensors
+
+    return Exporter(of_part=export_safetensors, suffix=SUFFIX)
+
+
 def _flower() -> Exporter:
     from tffc.deploy.flower.app_folder import FILES, export_app
 
@@ -37,6 +43,7 @@ EXPORTS = PluginTable(
         ExportKind("saved_model", "a SavedModel with a signature for each component", _saved_model),
         ExportKind("tflite", "a LiteRT model for each component", _tflite),
         ExportKind("keras", "a Keras model", _keras),
+        ExportKind("safetensors", "the arrays of a trained state as safetensors", _safetensors),
         ExportKind("flower", "a Flower app", _flower),
     ),
 )

@@ -10,6 +10,7 @@ from tffc.frontend.tensorflow_trace import TensorFlowTrace
 from tffc.frontend.tensorflow_values import Capture, captured_tensors
 from tffc.frontend.type_conversions import fill
 from tffc.graphs.functions import Library, LinkedLibrary, rename_calls
+from tffc.graphs.resources import ATTRIBUTE, is_resource, resources_among
 from tffc.language.nodes import Compiled
 from tffc.language.types import FunctionType, SequenceType, TensorType, Type
 from tffc.linking.section import read_section
@@ -48,6 +49,7 @@ class _Call:
 
     def carry_out(self, argument: Any) -> Any:
         inputs = {} if self.signature.parameter is None else self._inputs(argument)
+        inputs = {**self._resources(), **inputs}
         names = [tensor_name(edge) for edge in self.content.result]
         tensors_by_name = dict(inputs)
         missing = [name for name in dict.fromkeys(names) if name not in inputs]
@@ -63,8 +65,18 @@ class _Call:
         names = (tensor_name(edge) for edge in self.content.parameter)
         return dict(zip(names, captured_tensors(captured), strict=True))
 
+    def _resources(self) -> dict[str, Any]:
+        """Return the tensors of the trace that replace those of the section's resources."""
+        return {
+            f"{name}:0": self.tf.identity(self.trace.resource(resource))
+            for name, resource in resources_among(self.content.graph.node)
+        }
+
     def _import(self, inputs: dict[str, Any], names: list[str]) -> list[Any]:
-        """Add the graph and return its tensors of these names."""
+        """Add the graph and return its tensors of these names.
+
+        Tensors of the trace have become those of the function that is being traced, if it is one.
+        """
         is_body = self.tf.compat.v1.get_default_graph() is self.trace.graph
         initialize_op = self.content.initialize_op
         if initialize_op and not is_body:
@@ -119,6 +131,9 @@ def _graph_apart(graph: GraphDef, index: int) -> bytes:
     functions = LinkedLibrary(library, called).link(f"call_{index}_")
     names = {old: function.name for old, function in functions.items()}
     graph.ClearField("library")
+    for node in filter(is_resource, graph.node):
+        # It is only a name now, for which a tensor of the trace stands.
+        del node.attr[ATTRIBUTE]
     for function in {function.name: function for function in functions.values()}.values():
         function.add_to(graph.library)
     unnamed = 0

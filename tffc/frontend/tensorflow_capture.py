@@ -91,6 +91,7 @@ def capture(
     if initialize_op:
         free_initializers(graph_def, initialize_op)
     own = [*([] if symbolic is None else _nodes_of(symbolic.binding)), SESSION_TOKEN]
+    own += trace.resource_names()
     stuck = release_from_placeholders(graph_def, frozenset(own))
     require_visible_effects(graph_def, _nodes_of(result.binding), stuck)
     payload = write_tensorflow(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tffc.frontend import context as contexts
 from tffc.frontend.context import CompiledContext
 from tffc.frontend.eager_semantics import create_variable
+from tffc.graphs.resources import ATTRIBUTE, ResourceNode
 from tffc.runtime.user_code.exception_hints import MAKE_OUTSIDE
 from tffc.runtime.user_code.source import (
     entry_point,
@@ -106,6 +107,7 @@ class TensorFlowTrace(CompiledContext):
         self.variables: list[Any] = []
         self.calls = 0
         self.called_initializers: list[Any] = []
+        self._resources: dict[ResourceNode, Any] = {}
 
     def create_variable(self, create: Callable[..., object], **options: Any) -> Any:
         """Create and record a variable; TensorFlow calls this when the function makes one.
@@ -121,6 +123,22 @@ class TensorFlowTrace(CompiledContext):
             raise made_at_every_call() from None
         self.variables.append(variable)
         return variable
+
+    def resource(self, resource: ResourceNode) -> Any:
+        """Return the tensor of a resource, which is in the graph once and of which functions get an
+        argument."""
+        if resource not in self._resources:
+            with self.graph.as_default(), self.tf.control_dependencies(None):
+                placeholder = self.tf.compat.v1.placeholder
+                tensor = placeholder(resource.dtype, resource.shape, "resource")
+            value = self.tf.compat.v1.AttrValue(s=resource.digest.encode())
+            tensor.op._set_attr(ATTRIBUTE, value)
+            self._resources[resource] = tensor
+        return self._resources[resource]
+
+    def resource_names(self) -> list[str]:
+        """Return the names of the nodes of resources."""
+        return [tensor.op.name for tensor in self._resources.values()]
 
     def add_initializer(self) -> str:
         """Add the operation that initialises everything; return its name, empty if there is

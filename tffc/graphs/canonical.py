@@ -32,11 +32,13 @@ from tffc.graphs.proto import (
     NodeDef,
     TensorProto,
 )
+from tffc.graphs.resources import ATTRIBUTE as RESOURCE
 
 IGNORED_ATTRIBUTES = frozenset(
     {"config", "config_proto", "debug_name", "executor_type", "metadata"}
 )
-"""Attributes that have no effect on results, besides all that begin with `_`.
+"""Attributes that have no effect on results, besides all that begin with `_`, except for the one
+that names a resource.
 
 Where kernels of functions keep state, others have an effect too; see `_Canon`."""
 
@@ -387,7 +389,7 @@ def lasting_attributes(attributes: Attributes) -> Iterator[tuple[str, AttrValue]
     """
     for name in sorted(attributes):
         value = attributes[name]
-        if name.startswith("_") or name in IGNORED_ATTRIBUTES:
+        if name in IGNORED_ATTRIBUTES or (name.startswith("_") and name != RESOURCE):
             continue
         kind = value.WhichOneof("value")
         if kind == "list":

@@ -4,7 +4,8 @@ Whoever walks over a graph that was read here may rely on this, in the graph and
 its library: names are unique and edges can have them, whatever an edge names exists, nodes have as
 many inputs as their operations take, functions return what their signatures say, no node depends on
 itself except through a loop of TensorFlow 1, and no function calls itself.  TensorFlow refuses
-other graphs too, or crashes.
+other graphs too, or crashes.  The graph's resources say which arrays they are, and its functions
+have none.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tffc.graphs.functions import named_functions
 from tffc.graphs.node import port_of, source
 from tffc.graphs.operations import op_table
 from tffc.graphs.proto import FunctionDef, GraphDef, NodeDef
+from tffc.graphs.resources import check_resource, is_resource, refuse_in_function
 from tffc.support.errors import GraphError, reader
 
 MOST_OUTPUTS = 2**22
@@ -83,6 +85,7 @@ class _Scope:
     """The nodes of a graph, whose edges have the numbers of outputs."""
 
     notes: tuple[str, ...] = ()
+    has_resources = True
 
     def __init__(self, nodes: Sequence[NodeDef], functions: Mapping[str, FunctionDef]) -> None:
         self.functions = functions
@@ -128,6 +131,10 @@ class _Scope:
             is_sorted = is_sorted and all(start in before for start in starts)
             before[name] = starts
             self._check_count(node, sum(not edge.startswith("^") for edge in edges))
+            if is_resource(node):
+                if not self.has_resources:
+                    raise refuse_in_function(node, self.notes)
+                check_resource(node, self.notes)
         circular = None if is_sorted else _circular(before)
         if circular is not None:
             raise _malformed(f"node {circular!r} depends on itself", self.notes)
@@ -170,6 +177,8 @@ class _Scope:
 
 class _FunctionScope(_Scope):
     """The nodes of a function, whose edges have the names of outputs, and its arguments."""
+
+    has_resources = False
 
     def __init__(self, function: FunctionDef, functions: Mapping[str, FunctionDef]) -> None:
         self._function = function

@@ -16,6 +16,7 @@ from tffc.graphs.node import Attributes, GraphNode, encoded, reached, source
 from tffc.graphs.operations import op_table
 from tffc.graphs.proto import AttrValue, GraphDef, NodeDef, VersionDef
 from tffc.graphs.proto.encoding import content_field
+from tffc.graphs.resources import OPERATION, ResourceNode, resource_attributes
 from tffc.language.alpha import Names
 from tffc.language.array import Array
 from tffc.language.dtypes import DType
@@ -30,6 +31,7 @@ from tffc.language.wire import (
     TensorFlowSection,
     write_tensorflow,
 )
+from tffc.language.wire.resources import resource_type
 from tffc.linking.attributes import (
     array_attribute,
     filled_attribute,
@@ -87,6 +89,7 @@ class GraphBuilder:
         self._parameter_type: Type | None = None
         self._parameter: list[Tensor] = []
         self._session_token: Tensor | None = None
+        self._resources: dict[ResourceNode, Tensor] = {}
 
     def parameter(self, type: Type) -> Operand:
         """Return the parameter of the section, which is of this type; there is at most one.
@@ -270,6 +273,14 @@ class GraphBuilder:
             self._session_token = self._placeholder(SESSION_TOKEN, TensorType(DType.STRING))
         return self._session_token
 
+    def resource(self, resource: ResourceNode) -> Tensor:
+        """Return the tensor of a resource, which the graph has once."""
+        if resource not in self._resources:
+            rest = new_rest(OPERATION, resource_attributes(resource))
+            kind = resource_type(resource)
+            self._resources[resource] = Tensor(self._new("resource", rest, []), kind)
+        return self._resources[resource]
+
     def new_function_prefix(self) -> str:
         """Return a prefix, different each time, for names in a function that this graph calls."""
         self._function_count += 1
@@ -327,10 +338,12 @@ class GraphBuilder:
     def _given(
         self, template: Template, expected: Type | None, argument: Operand | None
     ) -> dict[str, str]:
-        """Return the edges that replace those from the template's parameter and session token."""
+        """Return the edges that replace those from the template's parameter, its resources and the
+        session token."""
         whole = StructType([]) if expected is None else expected
         taken = check_structure(() if argument is None else argument, whole, "the argument")
         pairs = list(zip(template.parameter, taken, strict=True))
+        pairs += [(edge, self.resource(resource)) for edge, resource in template.resources.items()]
         if template.session_token:
             pairs.append((template.session_token, self.session_token()))
         arguments: dict[str, str] = {}

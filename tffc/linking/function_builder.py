@@ -11,6 +11,7 @@ from tffc.graphs.operations import op_table
 from tffc.graphs.operations.iterations import is_steady
 from tffc.graphs.operations.kernels import remembers_runs
 from tffc.graphs.proto import FunctionDef, NodeDef, OpDef
+from tffc.graphs.resources import ResourceNode
 from tffc.linking.attributes import shapes_attribute, type_number
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Operand, Tensor, rebuild
@@ -40,6 +41,10 @@ class FunctionBuilder(GraphBuilder):
     def session_token(self) -> Tensor:
         """Return the parent's session token, captured."""
         return self._capture(self._parent.session_token())
+
+    def resource(self, resource: ResourceNode) -> Tensor:
+        """Return a resource of the parent, captured: nothing can be fed to a node of a function."""
+        return self._capture(self._parent.resource(resource))
 
     @property
     def captured(self) -> list[Tensor]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tffc.graphs.functions import Function, Library, LinkedLibrary, rename_calls
 from tffc.graphs.node import CLASS, GraphNode, copied_message, reached, rename_colocations, source
+from tffc.graphs.resources import ResourceNode, is_resource, resource_of
 from tffc.graphs.state import (
     has_named_state,
     is_scoped,
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 class Template:
     """The nodes of a section that each call copies: all that its results need, but the parameter.
+
+    Resources are not copied either, since the graph has each once: `resources` has those that the
+    results need, by the edge from each.
 
     A section is initialized before the graph around it computes anything (`initialize_op` names the
     node for that), or within the copy each time it runs.  The latter happens if `self_contained` is
@@ -56,7 +60,12 @@ class Template:
             inputs = _initialized_within(content, inputs, before)
             self.initialize_op = ""
         library = Library(content.graph.library)
-        needed = [content.nodes[name] for name in inputs]
+        self.resources: dict[str, ResourceNode] = {
+            name: resource_of(content.nodes[name])
+            for name in inputs
+            if is_resource(content.nodes[name])
+        }
+        needed = [content.nodes[name] for name in inputs if name not in self.resources]
         calls = {node.name: library.called_by(node) for node in needed}
         self._library = LinkedLibrary(library, (call for named in calls.values() for call in named))
         if within and not self._library.stateful:
@@ -83,8 +92,8 @@ class Template:
     def copy(self, prefix: str, arguments: Mapping[str, str], call: int) -> Copy:
         """Return the nodes under names with this prefix.
 
-        `arguments` has the edge that takes the place of each edge from the parameter or the session
-        token, control edges included; `call` counts the copies in one graph.
+        `arguments` has the edge that takes the place of each edge from the parameter, the session
+        token or a resource, control edges included; `call` counts the copies in one graph.
         """
         functions = self._library.link(prefix)
         nodes: list[GraphNode] = []

@@ -148,14 +148,28 @@ def test_a_function_of_another_part() -> None:
     )
 
 
-def test_a_function_that_is_not_in_tensorflow() -> None:
+def test_a_function_in_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+
+    @tff.torch.computation(MODEL, TensorType(np.float32, [2, 2]))
+    def scores(model: Any, batch: Any) -> Any:
+        return torch.relu(batch @ model["kernel"] + model["bias"])
+
+    bound = bind_part(node(scores), find_part(STATE_VALUE, "model"), STATE_VALUE)
+    assert str(bound.type) == "(<batch=float32[2,2]> -> float32[2,3])"
+    batch = np.array([[1, 2], [-1, 0]], np.float32)
+    found = run_section(bound, (batch,))
+    np.testing.assert_allclose(found, np.maximum(batch @ KERNEL + 1, 0))
+
+
+def test_a_federated_function() -> None:
     @tff.federated_computation(STATE)
     def same(state: Any) -> Any:
         return state
 
     assert refusal(same, STATE_VALUE) == (
-        "expected a TensorFlow computation, found one of another kind, of type "
-        f"`({STATE} -> {STATE})` [E873]\n"
+        "expected a computation of TensorFlow, JAX or PyTorch, found one of another kind, of "
+        f"type `({STATE} -> {STATE})` [E873]\n"
         "  help: decorate a function of the model and its input with "
         "@tff.tf_computation(MODEL, BATCH)"
     )

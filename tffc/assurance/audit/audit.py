@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from tffc.assurance.audit.constants import constant_texts
 from tffc.assurance.audit.contents import Contents
-from tffc.assurance.audit.effects import in_errors, side_effects
+from tffc.assurance.audit.effects import in_errors, parts_by_side, side_effects
 from tffc.assurance.audit.names import call_names
 from tffc.assurance.audit.programs import Kind, Source, leaf_paths, results_of, round_flows
 from tffc.assurance.audit.single import single, with_weights
@@ -28,6 +28,7 @@ from tffc.language.nodes import Call, Compiled, Node, StructNode
 from tffc.language.traverse import walk
 from tffc.language.type_parts import leaves, local_type
 from tffc.language.types import SequenceType, StructType, TensorType, Type
+from tffc.language.wire.resources import resource_type, resources_of
 from tffc.linking.aggregations import PLAIN
 from tffc.support.errors import Span
 
@@ -150,6 +151,18 @@ class Result:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ReadResource:
+    """A resource that a component reads, and the side that it runs on.  Each node gets it once, and
+    no round sends it."""
+
+    component: str
+    side: str
+    digest: str
+    type: str
+    size: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Audit:
     """The audit of a round in a form.
 
@@ -171,6 +184,7 @@ class Audit:
     in_errors: Depends = Depends()
     client_state: tuple[Result, ...] = ()
     may_be_buffered: bool = dataclasses.field(default=False, repr=False)
+    resources: tuple[ReadResource, ...] = dataclasses.field(default=(), repr=False)
 
     @property
     def buffered(self) -> str | None:
@@ -290,6 +304,11 @@ class _Auditor:
             output=self._result("output"),
             in_errors=self._depends(in_errors(self._weighed, self._flows)),
             client_state=self._result("client_state"),
+            resources=tuple(
+                ReadResource(name, side, each.digest, str(resource_type(each)), each.size)
+                for name, side, part in parts_by_side(self._form)
+                for each in resources_of([part])
+            ),
         )
 
     # Channels.

@@ -10,6 +10,7 @@ from tffc.assurance.audit.outcomes import ERRORS, SHOWN
 from tffc.assurance.audit.programs import Kind, RoundFlows, SectionEffect
 from tffc.backends.forms.form import Form, Side
 from tffc.backends.forms.stages import Stage, StagedRound
+from tffc.language.nodes import Node
 from tffc.runtime.effects.consent import ComponentUse, find_outside
 from tffc.support.errors import Span
 
@@ -34,8 +35,7 @@ class SideEffect:
 def side_effects(program: StagedRound, form: Form, flows: RoundFlows) -> Iterator[SideEffect]:
     """Yield what the components of a form reach outside of TensorFlow, and then what the sections
     of the program show on purpose."""
-    for name, runs_at, part in form.parts_by_side():
-        side = CLIENTS if runs_at is Side.CLIENTS else SERVER
+    for name, side, part in parts_by_side(form):
         for use in find_outside({name: part}):
             yield SideEffect(side, use.use.kind, str(use), _sources_of(use, flows), use.span)
     shown: dict[tuple[str, str, Span | None], int] = {}
@@ -49,6 +49,12 @@ def side_effects(program: StagedRound, form: Form, flows: RoundFlows) -> Iterato
             shown[key] = shown.get(key, 0) | event.sources
     for (side, operation, span), sources in shown.items():
         yield SideEffect(side, SHOWN, operation, sources, span)
+
+
+def parts_by_side(form: Form) -> Iterator[tuple[str, str, Node]]:
+    """Yield the components of a form, each with its name and the side that it runs on."""
+    for name, runs_at, part in form.parts_by_side():
+        yield name, CLIENTS if runs_at is Side.CLIENTS else SERVER, part
 
 
 def in_errors(program: StagedRound, flows: RoundFlows) -> int:

@@ -217,6 +217,9 @@ class _Values:
             yield "<p>Nothing.</p>"
         yield "</section>"
         yield from _section("What each client is sent", map(self._broadcast, audit["broadcasts"]))
+        if "resources" in audit:
+            read = map(self._resource, audit["resources"])
+            yield from _section("What each node is sent once, and no round again", read)
         yield from _section("Effects outside the channels", map(self._effect, audit["effects"]))
         yield from _section("What is kept and put out", self._results())
 
@@ -255,6 +258,17 @@ class _Values:
             f'<h3>{_breaking(channel["name"])}</h3><div class="protection">'
             f"{_text(channel['shown_protection'])}</div>{_at(channel['span'])}",
             facts,
+        )
+
+    def _resource(self, read: Plain) -> str:
+        return _entry(
+            "",
+            f"<h3>{_code(read['type'])}</h3>",
+            [
+                ("read in", f"{_text(read['component'])}, at the {_text(read['side'])}"),
+                ("bytes", f"{read['size']:,}"),
+                ("SHA-256", _code(read["digest"])),
+            ],
         )
 
     def _broadcast(self, sent: Plain) -> str:

@@ -190,6 +190,8 @@ def _audit(audit: Audit) -> Plain:
         content["in_groups"] = audit.in_groups
     if audit.buffered is not None:
         content["buffered"] = audit.buffered
+    if audit.resources:
+        content["resources"] = plain(audit.resources)
     return content
 
 

@@ -11,6 +11,9 @@ from tffc.assurance.audit.policy import Violation
 from tffc.support.errors import Span, shown_path
 from tffc.support.printable import printable
 
+ONCE = "sent to each node once, and in no broadcast"
+"""How resources get to where they are read."""
+
 
 def place(span: Span) -> str:
     """Return a span as file and line, relative to the working directory if possible."""
@@ -96,6 +99,13 @@ def _lines(audit: Audit, show_place: Callable[[Span], str], *, has_contents: boo
         yield f"  type: {sent.type}"
         yield f"  bytes to each client: {size_text(sent.size)}"
         yield from _depends(sent.depends)
+    if audit.resources:
+        yield ""
+        yield f"resources, {ONCE}"
+    for read in audit.resources:
+        yield f"  in {read.component}, at the {read.side}: {read.type}"
+        yield f"    bytes: {size_text(read.size)}"
+        yield f"    SHA-256: {read.digest}"
     for title, results in (
         ("new state", audit.state),
         ("output", audit.output),

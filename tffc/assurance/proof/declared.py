@@ -10,8 +10,10 @@ from collections.abc import Callable, Hashable, Iterable
 
 from tffc.assurance.proof.constants import kind_of_constant
 from tffc.assurance.proof.terms import Slot, Terms, has_parts
+from tffc.graphs.resources import ResourceNode
 from tffc.language.dtypes import BY_NUMBER
 from tffc.language.types import SequenceType, TensorType, Type
+from tffc.language.wire.resources import resource_type
 
 
 class Declared:
@@ -70,9 +72,11 @@ class Declared:
 
 
 def _type_of_label(label: Hashable) -> TensorType | None:
-    """Return the type of a constant, or of an element of an accumulator or of an update; None for
-    what may have any type."""
+    """Return the type of a constant, of a resource, or of an element of an accumulator or of an
+    update; None for what may have any type."""
     kind = None
+    if isinstance(label, ResourceNode):
+        return resource_type(label)
     if isinstance(label, Slot):
         kind = label.kind
     elif has_parts(label) and len(label) == 2 and label[0] == "Const":

@@ -31,6 +31,7 @@ from tffc.graphs.operations.effects import OVERWRITING, effect_of, is_told_by_in
 from tffc.graphs.operations.effects import Effect as NodeEffect
 from tffc.graphs.operations.failing import may_fail, remembers
 from tffc.graphs.operations.iterations import CALLS
+from tffc.graphs.resources import ResourceNode, is_resource, resource_attributes, resource_of
 from tffc.graphs.state import ANONYMOUS_TABLES, LOOP_ENTRIES, NAME_ATTRIBUTES, has_named_state
 
 STATE_NAMES = frozenset({*NAME_ATTRIBUTES, "container"})
@@ -70,8 +71,8 @@ class NodeFacts:
 
     `functions` are those that the attributes name.  `state` is the attribute that names the state
     which the node creates or finds; if it is empty, the name of the node is the name of the state.
-    `is_plain` tells whether the node computes nothing, `fails` whether it may fail, and `remembers`
-    whether its kernel may remember earlier runs.
+    `is_plain` tells whether the node computes nothing, `resource` which resource it is, `fails`
+    whether it may fail, and `remembers` whether its kernel may remember earlier runs.
     """
 
     op: str
@@ -80,6 +81,7 @@ class NodeFacts:
     functions: tuple[str, ...] = ()
     state: tuple[Hashable, ...] | None = None
     is_plain: bool = False
+    resource: ResourceNode | None = None
     fails: bool = True
     remembers: bool = False
 
@@ -218,6 +220,7 @@ class Reader:
             is_plain=names == PLAIN.get(node.op)
             and not _device(node)
             and all(map(is_type, node.attr.values())),
+            resource=_resource(node, names),
             fails=may_fail(node.op),
             remembers=remembers(node.op, effect) and not named,
         )
@@ -438,6 +441,15 @@ def _is_constant(node: Node, details: list[tuple[str, Hashable]]) -> bool:
         and not remainder(node.attr["value"])
         and node.attr["dtype"].type == node.attr["value"].tensor.dtype
     )
+
+
+def _resource(node: Node, names: Iterable[str]) -> ResourceNode | None:
+    """Return the resource that a node is, and nothing more; the array is known by its digest."""
+    if not is_resource(node):
+        return None
+    if set(names) != set(resource_attributes(resource_of(node))) or _device(node):
+        raise Undecided("a resource with more than a digest, a type and a shape")
+    return resource_of(node)
 
 
 def _state_name(node: Node) -> tuple[bytes, bytes]:

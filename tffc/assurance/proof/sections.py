@@ -327,6 +327,8 @@ class Sections:
         terms, facts = self.terms, step.facts
         label: Hashable = (facts.label, len(data)) if controls else facts.label
         children = (*data, *controls)
+        if facts.resource is not None:
+            return terms.value(facts.resource, fails=False)
         if facts.op == "Placeholder" and not run.function:
             raise Undecided("a placeholder that is not a parameter")
         if facts.taint == PURE or facts.op in BRANCHES:

@@ -112,7 +112,7 @@ def _finding(
     name = getattr(function.function, "__name__", "")
     named = f" {name!r}" if name and name != "<lambda>" else ""
     return ValidationError(
-        "E588",
+        "E589",
         f"the PyTorch computation{named} computes something else than PyTorch does",
         notes=(
             f"it is of type `{section.type}`",

@@ -5,21 +5,30 @@
     initialize.pb           the computation of the first state, if the program has one
     discount.pb             the weight of a contribution by its age, if rounds may be buffered
     components/NAME.pb      each component of the form
+    resources/SHA256        each array that the programs name by its digest
     *.sexpr                 the text of each of these, for people
 
 The same program gives the same bytes.  A bundle is written completely or not at all, checked
-against its hashes when it is read, and never run as Python.
+against its hashes when it is read, and never run as Python.  Of resources, sizes are checked then,
+and content when it is used.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Mapping
 
-from tffc.backends.bundle.manifest import Manifest, ProofRecord, by_stem, decode_manifest
+from tffc.backends.bundle.manifest import (
+    Manifest,
+    ProofRecord,
+    by_stem,
+    decode_manifest,
+    resource_path,
+)
 from tffc.backends.forms.discount import check_discount
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import assemble
@@ -29,6 +38,8 @@ from tffc.language.nodes import Compiled, Node
 from tffc.language.notation import formatted
 from tffc.language.type_parts import local_type
 from tffc.language.types import FunctionType, StructType, Type
+from tffc.language.values.resources import RESOURCES, STORE, byte_array, find_files, writer_of
+from tffc.language.wire.resources import resources_of, sizes_of
 from tffc.support.errors import BundleError, NotationError, WireError, excerpt, reader
 from tffc.support.files import atomic
 from tffc.support.files.reading import read_regular
@@ -85,6 +96,10 @@ class Bundle:
         parts = self.programs().items()
         return {stem: _digest(wire.to_bytes(program, leaves=False)) for stem, program in parts}
 
+    def resources(self) -> dict[str, int]:
+        """Return the bytes of the resources that the programs use by digest, sorted."""
+        return sizes_of(resources_of(self.programs().values()))
+
     def manifest(self) -> Manifest:
         """Return the manifest without the hashes of the files."""
         return Manifest(
@@ -94,10 +109,11 @@ class Bundle:
             components={name: str(node.type) for name, node in self.components.items()},
             versions=self.versions,
             discount=None if self.discount is None else str(self.discount.type),
+            resources=self.resources(),
         )
 
     def encode(self) -> dict[str, bytes]:
-        """Return the files of the bundle by their paths in its folder."""
+        """Return the files of the bundle by their paths in its folder, without resources."""
         files: dict[str, bytes] = {}
         for stem, program in self.programs().items():
             files[f"{stem}.pb"] = wire.to_bytes(program)
@@ -109,6 +125,14 @@ class Bundle:
             proof = ProofRecord(prover=self.prover, files=proved)
         manifest = dataclasses.replace(self.manifest(), files=hashes, proof=proof)
         return {MANIFEST: manifest.encode(), **files}
+
+    def resource_files(self) -> dict[str, memoryview]:
+        """Return the bytes of the resources by the paths of their files.
+
+        Raises:
+          LoadError: one is not here, or damaged.
+        """
+        return {resource_path(digest): STORE.content(digest).data for digest in self.resources()}
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the bundle to a folder, completely or not at all.
@@ -158,7 +182,8 @@ def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -
     """
     atomic.recover(path)
     check_target(path, replace=replace)
-    files = bundle.encode()
+    resources = {resource_path(digest): writer_of(digest) for digest in bundle.resources()}
+    files = {**bundle.encode(), **resources}
     try:
         atomic.write_folder(path, files)
     except OSError as error:
@@ -186,7 +211,7 @@ def check_target(path: pathlib.Path, *, replace: bool) -> None:
     if not path.is_dir():
         raise BundleError("E602", f"{path} is not a folder", help="name a new folder")
     is_bundle_there = (path / MANIFEST).is_file()
-    own = {MANIFEST, *_read_manifest(path).files} if is_bundle_there else set[str]()
+    own = {MANIFEST, *_read_manifest(path).paths} if is_bundle_there else set[str]()
     other = next((file for file in _files_in(path) if file not in own), None)
     if other is not None:
         raise BundleError(
@@ -238,24 +263,32 @@ def read_bundle(path: pathlib.Path) -> Bundle:
         raise BundleError("E604", f"no bundle: {_why_no_bundle(path)}", help=help)
     manifest = _read_manifest(path)
     contents = {name: _content(path, name, MAX_FILE) for name in manifest.files}
-    return _assembled(path, manifest, contents)
+    bundle = _assembled(path, manifest, contents)
+    find_files(manifest.resources, path / RESOURCES)
+    return bundle
 
 
 @reader("a bundle", BundleError)
-def decode_bundle(files: Mapping[str, bytes], name: pathlib.Path) -> Bundle:
+def decode_bundle(files: Mapping[str, bytes | memoryview], name: pathlib.Path) -> Bundle:
     """Return the bundle of these files by path, as `Bundle.encode` returns them.
 
-    `name` names the bundle in messages.
+    `name` names the bundle in messages.  Files of resources are with the others.
 
     Raises:
       BundleError: as `read_bundle` does.
     """
-    manifest = decode_manifest(_given(files, MANIFEST, name), str(name / MANIFEST))
-    contents = {wanted: _given(files, wanted, name) for wanted in manifest.files}
-    return _assembled(name, manifest, contents)
+    manifest = decode_manifest(bytes(_given(files, MANIFEST, name)), str(name / MANIFEST))
+    contents = {wanted: bytes(_given(files, wanted, name)) for wanted in manifest.files}
+    bundle = _assembled(name, manifest, contents)
+    for digest in manifest.resources:
+        content = _given(files, resource_path(digest), name)
+        STORE.add_source(digest, str(name), functools.partial(byte_array, content))
+    return bundle
 
 
-def _given(files: Mapping[str, bytes], wanted: str, name: pathlib.Path) -> bytes:
+def _given(
+    files: Mapping[str, bytes | memoryview], wanted: str, name: pathlib.Path
+) -> bytes | memoryview:
     if wanted not in files:
         raise BundleError(
             "E760", f"the bundle {name} has no {wanted}", help="export the bundle again"
@@ -277,7 +310,7 @@ def _assembled(path: pathlib.Path, manifest: Manifest, contents: Mapping[str, by
     discount = _section(path, "discount", programs.get("discount"))
     if discount is not None:
         check_discount(discount)
-    return Bundle(
+    bundle = Bundle(
         form=manifest.form,
         computation=programs["computation"],
         components={name: programs[f"components/{name}"] for name in manifest.components},
@@ -286,6 +319,27 @@ def _assembled(path: pathlib.Path, manifest: Manifest, contents: Mapping[str, by
         prover=_prover(manifest),
         discount=discount,
     )
+    _check_resources(path, manifest.resources, bundle.resources())
+    return bundle
+
+
+def _check_resources(
+    path: pathlib.Path, listed: Mapping[str, int], used: Mapping[str, int]
+) -> None:
+    """Check that a manifest lists the resources that the programs use, and no others."""
+    for digest in sorted(listed.keys() | used.keys()):
+        if listed.get(digest) != used.get(digest):
+            sizes = (
+                f"{size} bytes" if size is not None else "none"
+                for size in (listed.get(digest), used.get(digest))
+            )
+            listing, using = sizes
+            raise BundleError(
+                "E606",
+                f"the bundle {path} lists other resources than its programs use",
+                notes=(f"of {digest}, the manifest has {listing}, and the programs {using}",),
+                help="compile the program again",
+            )
 
 
 def _section(path: pathlib.Path, stem: str, program: Node | None) -> Compiled | None:

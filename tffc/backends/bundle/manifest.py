@@ -10,7 +10,9 @@
       "files": {"computation.pb": "<sha256>", ...}
     }
 
-A bundle whose rounds may be buffered also has `"discount": "(int32 -> float32)"`.
+A bundle whose rounds may be buffered also has `"discount": "(int32 -> float32)"`.  One with
+resources has `"resources": {"<sha256>": 400000000, ...}`, the bytes of each, and its format is 2.0:
+whoever does not know resources cannot run it.
 
 Unknown keys are ignored: a newer minor version of the format may add them.
 """
@@ -22,18 +24,24 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypedDict, TypeGuard, TypeVar
 
+from tffc.language.values.resources import RESOURCES
 from tffc.support.errors import BundleError, reader
 from tffc.support.files.strict_json import (
     NOT_JSON,
     NotJsonError,
     encode_json,
+    is_count,
     is_object,
     read_json,
 )
 from tffc.support.guards import is_dict
 
 FORMAT = (1, 0)
-"""The major and minor version of the format.  A new minor version only adds keys."""
+"""The major and minor version of the format of bundles without resources.  A new minor version only
+adds keys."""
+
+WITH_RESOURCES = (2, 0)
+"""The version of the format of bundles with resources."""
 
 VERSION = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -56,6 +64,11 @@ def by_stem(
     return {**first, **{f"components/{name}": item for name, item in components.items()}}
 
 
+def resource_path(digest: str) -> str:
+    """Return the path of the file of a resource."""
+    return f"{RESOURCES}/{digest}"
+
+
 class ProofRecord(TypedDict):
     """The version of the prover that proved components, and the hashes of the files it proved."""
 
@@ -69,7 +82,8 @@ class Manifest:
 
     `type`, `initialize` and the values of `components` are the compact texts of types.  `files` has
     the hash of every other file.  `proof` is set if the components were proved, and `discount`, the
-    text of a type, if rounds may be buffered.
+    text of a type, if rounds may be buffered.  `resources` has the bytes of each resource by its
+    digest.
     """
 
     form: str
@@ -80,6 +94,12 @@ class Manifest:
     files: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     proof: ProofRecord | None = None
     discount: str | None = None
+    resources: Mapping[str, int] = dataclasses.field(default_factory=dict[str, int])
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of all files but the manifest."""
+        return [*self.files, *map(resource_path, self.resources)]
 
     def programs(self) -> dict[str, str]:
         """Return the types of the programs by the paths of their files without suffix."""
@@ -93,13 +113,15 @@ class Manifest:
 
     def lasting(self) -> dict[str, object]:
         """Return the part of the manifest that does not depend on the versions that made it."""
+        version = WITH_RESOURCES if self.resources else FORMAT
         return {
-            "format_version": "{}.{}".format(*FORMAT),
+            "format_version": "{}.{}".format(*version),
             "form": self.form,
             "type": self.type,
             "initialize": self.initialize,
             **({} if self.discount is None else {"discount": self.discount}),
             "components": dict(self.components),
+            **({"resources": dict(self.resources)} if self.resources else {}),
         }
 
 
@@ -132,8 +154,11 @@ def decode_manifest(data: bytes, source: str) -> Manifest:
     discount = content.get("discount")
     if discount is not None and not isinstance(discount, str):
         raise _malformed(source, "its 'discount' is not right")
+    resources = content.get("resources", {})
+    if not _are_sizes(resources):
+        raise _malformed(source, "its 'resources' are not right")
     shaped = {key: content[key] for key in _SHAPES}
-    manifest = Manifest(**shaped, proof=proof, discount=discount)
+    manifest = Manifest(**shaped, proof=proof, discount=discount, resources=resources)
     for path in manifest.programs():
         if f"{path}.pb" not in manifest.files:
             raise _malformed(source, f"it gives no hash of {path}.pb")
@@ -144,10 +169,10 @@ def _check_version(version: object, source: str) -> None:
     match = VERSION.fullmatch(version) if isinstance(version, str) else None
     if match is None:
         raise _malformed(source, "it has no 'format_version' such as '1.0'")
-    if int(match[1]) > FORMAT[0]:
+    if int(match[1]) > WITH_RESOURCES[0]:
         raise BundleError(
             "E611",
-            f"{source} is of format {version}, and this tffc reads up to {FORMAT[0]}.x",
+            f"{source} is of format {version}, and this tffc reads up to {WITH_RESOURCES[0]}.x",
             help="use the version of tffc that made it, or a later one",
         )
 
@@ -169,6 +194,14 @@ def _is_table(value: object, key: re.Pattern[str], item: re.Pattern[str]) -> boo
         and isinstance(content, str)
         and item.fullmatch(content)
         for name, content in value.items()
+    )
+
+
+def _are_sizes(value: object) -> TypeGuard[Mapping[str, int]]:
+    """Return whether a value has sizes in bytes by digest."""
+    return is_dict(value) and all(
+        isinstance(digest, str) and DIGEST.fullmatch(digest) and is_count(size)
+        for digest, size in value.items()
     )
 
 

@@ -24,7 +24,9 @@ def _listed() -> str:
 
 
 @click.command("export")
-@click.argument("source", metavar="BUNDLE|MODULE:NAME|FILE.pb", shell_complete=complete_program)
+@click.argument(
+    "source", metavar="BUNDLE|MODULE:NAME|FILE.pb|STATE", shell_complete=complete_program
+)
 @click.option(
     "--to",
     "kind",
@@ -37,7 +39,7 @@ def _listed() -> str:
     "-o",
     required=True,
     metavar="PATH",
-    help="The folder for the models or the app, or the .keras file.",
+    help="The folder for the models or the app, or the .keras or .safetensors file.",
 )
 @path_option("--state", metavar="STATE", help="The trained state: its file or its run folder.")
 @click.option(
@@ -65,6 +67,8 @@ def export_command(**options: Any) -> None:
     computation, and the model computes it with the state as its first argument. For keras, NAME is
     a function that creates a Keras model, which gets the weights of the state.
 
+    With --to safetensors, writes the arrays of STATE, the file of a state or a run folder.
+
     \b
     Examples:
       tffc export build/training --to saved_model -o models/training/1
@@ -75,6 +79,8 @@ def export_command(**options: Any) -> None:
           --state build/keras.npz --to saved_model -o models/digits/1
       tffc export examples/keras_averaging/keras_averaging.py:make_model \\
           --state build/keras.npz --to keras -o digits.keras
+      # The weights, for PyTorch and others.
+      tffc export build/keras.npz --to safetensors --part model -o digits.safetensors
     """
     from tffc.cli import export
 

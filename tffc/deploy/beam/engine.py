@@ -11,6 +11,7 @@ Secure sums are plain sums here: their bounds are checked, but nothing is kept s
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import io
 import logging
@@ -18,11 +19,12 @@ import os
 import threading
 import traceback
 import uuid
+import weakref
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from tffc.deploy.beam.results import Result, ResultKind, read_results
-from tffc.deploy.beam.shipment import BROADCAST, ROUND, Shipment, write_file
+from tffc.deploy.beam.shipment import BROADCAST, ROUND, Shipment, write_file, write_resources
 from tffc.deploy.beam.workers import worker_processes
 from tffc.runtime.engines.encoding import encode, error_from_bytes
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching, Cohort
@@ -89,6 +91,8 @@ class BeamEngine(RemoteEngine):
             # Use processes of our own: Beam's end with each pipeline.
             self._processes = values["direct_num_workers"] or os.cpu_count() or 1
             self._options = self._transforms.in_memory(self._options)
+        mode = values["direct_running_mode"]
+        self._in_memory = values["runner"] == IN_PROCESS and mode == "in_memory"
         runner: str = values["runner"].rpartition(".")[2]
         self._on_one_machine = runner.lower().removesuffix("runner") in ON_ONE_MACHINE
         if self._shared is None and not self._on_one_machine:
@@ -127,8 +131,12 @@ class BeamEngine(RemoteEngine):
             cohort.skip_bad_clients,
             batches,
             len(windows[0]) if windows else 1,
+            self._resources,
         )
-        with scratch_folder() as scratch, self._folder(scratch) as folder:
+        with (
+            scratch_folder() as scratch,
+            _worker_folder(self._files, self._shared, scratch) as folder,
+        ):
             write_file(folder, ROUND, shipment.to_bytes())
             write_file(folder, BROADCAST, encode(sent))
             with measure(WAIT):
@@ -141,22 +149,19 @@ class BeamEngine(RemoteEngine):
                     reports[index] = aggregation.report(aggregation.zero(carried), carried)
         return [reports[index] for index in range(len(steps.aggregations))], skipped
 
-    @contextlib.contextmanager
-    def _folder(self, scratch: str) -> Generator[str]:
-        """Yield the folder that workers read from.
-
-        If there is a shared location, it is a new folder there, deleted at the end; otherwise it is
-        `scratch`.
-        """
-        if self._shared is None:
-            yield scratch
-            return
-        folder = self._files.join(self._shared, f"tffc-{uuid.uuid4().hex}")
-        self._files.mkdirs(folder)
-        try:
-            yield folder
-        finally:
-            self._files.delete([folder])
+    @functools.cached_property
+    def _resources(self) -> str:
+        """The folder of the bundle's resources, until this engine is dropped; empty if workers have
+        them in memory."""
+        digests = self.process.bundle.resources()
+        if not digests or self._in_memory:
+            return ""
+        held = contextlib.ExitStack()
+        weakref.finalize(self, held.close)
+        scratch = held.enter_context(scratch_folder())
+        folder = held.enter_context(_worker_folder(self._files, self._shared, scratch))
+        write_resources(folder, digests)
+        return folder
 
     def _run(self, folder: str, shipment: Shipment, scratch: str) -> str:
         """Run a round's pipeline; return the prefix of its result files.
@@ -206,6 +211,24 @@ class BeamEngine(RemoteEngine):
         except KeyboardInterrupt:
             running.cancel()
             raise
+
+
+@contextlib.contextmanager
+def _worker_folder(files: Foreign, shared: str | None, scratch: str) -> Generator[str]:
+    """Yield the folder that workers read from.
+
+    If there is a shared location, it is a new folder there, deleted at the end; otherwise it is
+    `scratch`.
+    """
+    if shared is None:
+        yield scratch
+        return
+    folder = files.join(shared, f"tffc-{uuid.uuid4().hex}")
+    files.mkdirs(folder)
+    try:
+        yield folder
+    finally:
+        files.delete([folder])
 
 
 @contextlib.contextmanager

@@ -3,8 +3,9 @@
     round        the bundle's messages, what the server keeps, the clients' names and their source
     broadcast    what the server sends to every client
 
-The pipeline itself holds only the path of the folder, so that runners' limits on its size do not
-limit models, bundles or cohorts.
+Resources are in a folder of the engine, and stay there for all rounds.  The pipeline itself holds
+only the path of the folder, so that runners' limits on its size do not limit models, bundles or
+cohorts.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ import dataclasses
 import functools
 import importlib
 import json
+import os
+import pathlib
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.steps import RoundSteps
+from tffc.language.values.resources import STORE, byte_array, read_bytes, writer_of
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.encoding import decode, encode
 from tffc.runtime.engines.shards import Batches
@@ -27,6 +32,7 @@ from tffc.runtime.engines.shipment import (
     source_from_bytes,
     source_to_bytes,
 )
+from tffc.support.guards import Array
 
 KEPT = 2
 """The number of bundles and sources that stay loaded: those of a run and of its evaluation."""
@@ -49,6 +55,8 @@ class Shipment:
     batches: Batches | None = None
     window: int = 1
     """The number of clients that are planned together; they form one element of the pipeline."""
+    resources: str = ""
+    """The folder of the bundle's resources; empty if workers need none."""
 
     def to_bytes(self) -> bytes:
         """Return the content of the file `round`.
@@ -63,14 +71,19 @@ class Shipment:
                 json.dumps(self.clients).encode(),
                 source_to_bytes(self.source, "cloudpickle"),
                 json.dumps([self.skip_bad_clients, self.batches, self.window]).encode(),
+                json.dumps([self.resources, *self.bundle.resources()]).encode(),
             )
         )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Shipment:
         """Restore a shipment from the result of `to_bytes`."""
-        bundle, carried, clients, source, settings = decode(data)
+        bundle, carried, clients, source, settings, resources = decode(data)
         skip, batches, window = json.loads(settings)
+        folder, *digests = json.loads(resources)
+        for digest in digests if folder else ():
+            name = _file_systems().join(folder, digest)
+            STORE.add_source(digest, name, functools.partial(_read_resource, folder, digest))
         return cls(
             *_load_bundle(bundle),
             carried,
@@ -79,6 +92,7 @@ class Shipment:
             skip,
             batches and Batches(*batches),
             window,
+            folder,
         )
 
 
@@ -104,6 +118,21 @@ def read_file(folder: str, name: str) -> bytes:
     files = _file_systems()
     with files.open(files.join(folder, name)) as file:
         return file.read()
+
+
+def write_resources(folder: str, digests: Iterable[str]) -> None:
+    """Write resources to a folder, in any file system that Beam knows."""
+    files = _file_systems()
+    for digest in digests:
+        with files.create(files.join(folder, digest)) as file:
+            writer_of(digest)(file)
+
+
+def _read_resource(folder: str, digest: str) -> Array:
+    path = os.path.join(folder, digest)
+    if os.path.isfile(path):
+        return read_bytes(pathlib.Path(path))  # which workers of one machine share
+    return byte_array(read_file(folder, digest))
 
 
 def write_file(folder: str, name: str, content: bytes) -> None:

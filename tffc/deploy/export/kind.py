@@ -1,4 +1,5 @@
-"""What can be exported, and to what: models of components, models of a trained state, an app."""
+"""What can be exported, and to what: models of components, models of a trained state, its arrays,
+an app."""
 
 from __future__ import annotations
 
@@ -45,6 +46,9 @@ OfState: TypeAlias = "Callable[[str | Callable[[], object], StatePart], Exported
 """Exports a part of a trained state as the model that a function makes, which is given itself or as
 `MODULE:NAME`."""
 
+OfPart: TypeAlias = "Callable[[StatePart], Exported]"
+"""Exports the arrays of a part of a trained state, without a program."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Exporter:
@@ -58,6 +62,7 @@ class Exporter:
     of_components: OfComponents | None = None
     of_bundle: OfBundle | None = None
     of_state: OfState | None = None
+    of_part: OfPart | None = None
     component: str = "model"
     own: re.Pattern[str] = MODELS
     holding: str = "models"

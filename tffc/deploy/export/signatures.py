@@ -19,10 +19,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tffc.backends.forms.kinds import FORMS
 from tffc.graphs.node import GraphNode, copied_message
 from tffc.graphs.proto import AttrValue, FunctionDef
+from tffc.graphs.proto.encoding import MAX_MESSAGE
+from tffc.graphs.resources import ResourceNode
 from tffc.language.array import Array
 from tffc.language.dtypes import DType
 from tffc.language.nodes import Compiled, Node
 from tffc.language.types import FunctionType, SequenceType, TensorType, Type
+from tffc.language.values.resources import STORE
+from tffc.language.wire.resources import resource_type
 from tffc.linking.attributes import shapes_attribute, type_attribute, types_attribute
 from tffc.linking.builder import GraphBuilder, new_rest
 from tffc.linking.operand import (
@@ -41,6 +45,9 @@ NOT_IN_PYTHON = re.compile(r"\W", re.ASCII)
 
 NOTHING = "it has no result"
 """The only reason to leave out a component that is not an error; see `missing`."""
+
+MOST_INLINED = MAX_MESSAGE // 2
+"""The most bytes of resources in a graph, which is one message with all else that it has."""
 
 ALL = 2**31
 """The batch size that puts all elements of a sequence in one batch."""
@@ -119,11 +126,33 @@ class _Builder(GraphBuilder):
         super().__init__()
         self._locks = locks
         self._bare_names = bare_names
+        self._inlined = 0
         self.signatures: dict[str, Signature] = {}
 
     def session_token(self) -> Tensor:
         """Return a constant: there are no sessions to distinguish."""
         return _tensor(self.constant(Array(DType.STRING, (), (b"",))))
+
+    def resource(self, resource: ResourceNode) -> Tensor:
+        """Return a constant: a model has all that it computes with.
+
+        Raises:
+          ExportError: the graph gets too large for a file.
+        """
+        if resource not in self._resources:
+            self._inlined += resource.size
+            if self._inlined > MOST_INLINED:
+                raise ExportError(
+                    "E343",
+                    f"the resources of the bundle have {self._inlined} bytes, and the file of a "
+                    f"model holds at most {MOST_INLINED}",
+                    help="export a bundle of a smaller model, or run the bundle itself",
+                )
+            content = STORE.content(resource.digest).tobytes()
+            kind = resource_type(resource)
+            array = Array(kind.element_type, resource.shape, content)
+            self._resources[resource] = _tensor(self.constant(array))
+        return self._resources[resource]
 
     def add_signature(self, name: str, section: Compiled) -> None:
         """Add the signature of a component.

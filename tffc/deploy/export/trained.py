@@ -18,6 +18,7 @@ from tffc.language.values.concrete import flatten
 from tffc.linking.builder import GraphBuilder
 from tffc.linking.operand import Tensor, from_leaves
 from tffc.linking.operand import tensors as tensors_of
+from tffc.linking.xla import tensorflow_section
 from tffc.support.errors import ExportError
 
 LARGEST = 2**31 - 2**20
@@ -81,18 +82,20 @@ def bind_part(function: Node, part: StatePart, state: StatePart) -> Compiled:
     """Return a function with its first argument bound to a part of a state.
 
     Raises:
-      ExportError: the function is not a TensorFlow computation that takes the part, or the part is
-        too large for a graph.
+      ExportError: the function is no computation of TensorFlow, JAX or PyTorch that takes the part,
+        or the part is too large for a graph.
+      FormError: the function cannot be part of a graph.
       GraphError: the function is malformed.
     """
-    if not isinstance(function, Compiled) or function.kind != "tensorflow":
+    if not isinstance(function, Compiled):
         raise ExportError(
             "E873",
-            "expected a TensorFlow computation, found one of another kind, of type "
-            f"`{function.type}`",
+            "expected a computation of TensorFlow, JAX or PyTorch, found one of another kind, of "
+            f"type `{function.type}`",
             help="decorate a function of the model and its input with "
             "@tff.tf_computation(MODEL, BATCH)",
         )
+    function = tensorflow_section(function)
     assert isinstance(function.type, FunctionType)
     parameter = function.type.parameter
     builder = GraphBuilder()

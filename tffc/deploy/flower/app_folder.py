@@ -40,6 +40,7 @@ def app_files(bundle: Bundle, name: str) -> dict[str, bytes]:
         return string.Template(text).substitute(about, **more).encode()
 
     does_server, does_node = "it asks nodes and merges their answers", "it folds its clients"
+    files = {**bundle.encode(), **bundle.resource_files()}
     return {
         PROJECT: filled(PROJECT),
         "README.md": filled("README.md"),
@@ -51,7 +52,7 @@ def app_files(bundle: Bundle, name: str) -> dict[str, bytes]:
         f"{PACKAGE}/client_app.py": filled(
             "side.py", side="node", does=does_node, function="client_app"
         ),
-        f"{PACKAGE}/bundle.json": encode_bundle_file(bundle.encode()),
+        f"{PACKAGE}/bundle.json": encode_bundle_file(files),
     }
 
 

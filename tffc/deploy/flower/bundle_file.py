@@ -8,9 +8,9 @@
       }
     }
 
-It lists every file of the bundle's folder.  If the app would exceed Flower's limit, the largest
-files are only named, with their hashes; the server sends them to each node once, and nodes keep
-them.
+It lists every file of the bundle's folder, also those of its resources.  If the app would exceed
+Flower's limit, the largest files are only named, with their hashes; the server sends them to each
+node once, and nodes keep them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ import hashlib
 import pathlib
 import re
 from collections.abc import Callable, Mapping
-from typing import NotRequired, TypedDict, TypeGuard
+from typing import NotRequired, TypeAlias, TypedDict, TypeGuard
 
 from tffc.backends.bundle.bundle import Bundle, decode_bundle
+from tffc.language.values.resources import read_bytes
 from tffc.support.errors import BundleError, reader
 from tffc.support.files.reading import read_regular
 from tffc.support.files.strict_json import NotJsonError, encode_json, is_count, read_json
@@ -41,7 +42,7 @@ ROOM = 2**18
 MOST = 2**31 - 1
 """The limit on the bytes of one file of a bundle, which is also that of a message."""
 
-PATH = re.compile(r"(components/)?[a-z][a-z0-9_]*\.[a-z]+")
+PATH = re.compile(r"(components/)?[a-z][a-z0-9_]*\.[a-z]+|resources/[0-9a-f]{64}")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -53,18 +54,29 @@ class BundledFile(TypedDict):
     base64: NotRequired[str]
 
 
-Fetch = Callable[[str, int], bytes]
+Content: TypeAlias = bytes | memoryview
+"""The content of a file, which may be mapped into memory."""
+
+Fetch: TypeAlias = Callable[[str, int], Content]
 """A function that returns the content of a file that is only named, given its SHA-256 and size."""
 
 
-def encode_bundle_file(files: Mapping[str, bytes], limit: int = LIMIT - ROOM) -> bytes:
+def encode_bundle_file(files: Mapping[str, Content], limit: int = LIMIT - ROOM) -> bytes:
     """Return the file that holds a bundle's files, of at most `limit` bytes.
 
     Raises:
-      BundleError: it exceeds the limit even without the contents of the files.
+      BundleError: it exceeds the limit even without the contents of the files, or one is larger
+        than Flower sends.
     """
-    sizes = {path: len(base64.b64encode(content)) for path, content in files.items()}
-    held = set(files)
+    for path, content in files.items():
+        if len(content) > MOST:
+            raise BundleError(
+                "E761",
+                f"{path} has {len(content)} bytes, and Flower sends at most {MOST} at once",
+                help="make it of several smaller arrays",
+            )
+    sizes = {path: -(-len(content) // 3) * 4 for path, content in files.items()}
+    held = {path for path in files if sizes[path] <= limit}
     largest = sorted(files, key=lambda path: (-sizes[path], path))
     encoded = _encode(files, held)
     while len(encoded) > limit:
@@ -84,7 +96,7 @@ def encode_bundle_file(files: Mapping[str, bytes], limit: int = LIMIT - ROOM) ->
     return encoded
 
 
-def _encode(files: Mapping[str, bytes], held: set[str]) -> bytes:
+def _encode(files: Mapping[str, Content], held: set[str]) -> bytes:
     entries: dict[str, BundledFile] = {}
     for path, content in files.items():
         entries[path] = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
@@ -94,7 +106,7 @@ def _encode(files: Mapping[str, bytes], held: set[str]) -> bytes:
 
 
 @reader("a bundle in one file", BundleError)
-def decode_bundle_file(content: bytes, name: str, fetch: Fetch | None = None) -> dict[str, bytes]:
+def decode_bundle_file(content: bytes, name: str, fetch: Fetch | None = None) -> dict[str, Content]:
     """Return the files of a bundle, each checked against its hash; errors call the content `name`.
 
     Raises:
@@ -142,7 +154,7 @@ def _holds_text(entry: Mapping[object, object]) -> bool:
     return len(entry) == 2 or (len(entry) == 3 and isinstance(entry.get("base64"), str))
 
 
-def _content(path: str, entry: BundledFile, name: str, fetch: Fetch | None) -> bytes:
+def _content(path: str, entry: BundledFile, name: str, fetch: Fetch | None) -> Content:
     if "base64" in entry:
         try:
             content = base64.b64decode(entry["base64"], validate=True)
@@ -156,7 +168,7 @@ def _content(path: str, entry: BundledFile, name: str, fetch: Fetch | None) -> b
         )
     else:
         content = fetch(entry["sha256"], entry["bytes"])
-        if not content and entry["bytes"]:
+        if not len(content) and entry["bytes"]:
             raise BundleError(
                 "E762",
                 f"{name} names {path}, of {entry['bytes']} bytes, which is not here",
@@ -200,10 +212,10 @@ def fetch_from(folder: pathlib.Path | None) -> Fetch | None:
     if folder is None:
         return None
 
-    def fetch(digest: str, size: int) -> bytes:
+    def fetch(digest: str, size: int) -> Content:
         for path in sorted(folder.rglob("*")):
             if path.is_file() and path.stat().st_size == size:
-                content = read_regular(path, size)
+                content = read_bytes(path).data
                 if hashlib.sha256(content).hexdigest() == digest:
                     return content
         # The caller refuses empty content, because its hash or size differs.

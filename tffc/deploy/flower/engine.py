@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tffc.backends.forms.steps import TupleAggregation
 from tffc.deploy.flower.asking import Asking, Federation, TooFewError
+from tffc.deploy.flower.bundle_file import Content
 from tffc.deploy.flower.client_states import names_for, run_name
 from tffc.deploy.flower.messages import (
     MASKED,
@@ -83,7 +84,7 @@ class FlowerEngine:
         federation: Federation,
         settings: RunSettings,
         tell: Callable[[str], None],
-        large: Mapping[str, bytes] = MappingProxyType({}),
+        large: Mapping[str, Content] = MappingProxyType({}),
     ) -> None:
         self.process = process
         self._large = large
@@ -207,7 +208,7 @@ class FlowerEngine:
         if not self._large or not new:
             return
         self.federation.send(LACKS, dict.fromkeys(new, Record({}, ())))
-        wanted: dict[str, list[bytes]] = {}
+        wanted: dict[str, list[Content]] = {}
         for node, record, _ in self.federation.receive(self.settings.timeout):
             if record is not None and node in new:
                 # Each file once, however often a node names it.

@@ -10,16 +10,17 @@ import hashlib
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
+from typing import BinaryIO
 
 import numpy as np
 
-from tffc.deploy.flower.bundle_file import DIGEST
+from tffc.deploy.flower.bundle_file import DIGEST, Content
 from tffc.deploy.flower.messages import Record, malformed
 from tffc.deploy.flower.settings import NodeSettings
+from tffc.language.values.resources import read_bytes
 from tffc.runtime.data.identity import file_digest
 from tffc.support.errors import DataError
 from tffc.support.files import atomic
-from tffc.support.files.reading import read_regular
 from tffc.support.guards import is_array
 
 LACKS, KEEP = "lacks", "keep"
@@ -42,14 +43,15 @@ class Store:
         except OSError:
             return False
 
-    def fetch(self, digest: str, size: int) -> bytes:
-        """Return the content of a file; empty if it is missing."""
+    def fetch(self, digest: str, size: int) -> Content:
+        """Return the content of a file; empty if it is missing, or of another size."""
         try:
-            return read_regular(self._folder / digest, size)
+            content = read_bytes(self._folder / digest).data
         except OSError:
             return b""
+        return content if len(content) == size else b""
 
-    def put(self, content: bytes) -> str:
+    def put(self, content: Content) -> str:
         """Save a file; return its hash.
 
         Raises:
@@ -58,7 +60,8 @@ class Store:
         digest = hashlib.sha256(content).hexdigest()
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            atomic.replace_file(self._folder / digest, content, is_shared=True)
+            path = self._folder / digest
+            atomic.replace_file(path, lambda file: _write(file, content), is_shared=True)
         except OSError as error:
             raise DataError(
                 "E851",
@@ -102,12 +105,16 @@ def read_digests(record: Record) -> list[str]:
     return [word for word in words if DIGEST.fullmatch(word)]
 
 
-def files_record(files: Sequence[bytes]) -> Record:
+def files_record(files: Sequence[Content]) -> Record:
     """Return a record of files, as arrays of bytes because Flower sends arrays in chunks."""
     return Record({}, [np.frombuffer(content, np.uint8) for content in files])
 
 
-def _bytes(array: object) -> bytes:
+def _write(file: BinaryIO, content: Content) -> None:
+    file.write(content)
+
+
+def _bytes(array: object) -> memoryview:
     if not is_array(array) or array.dtype != np.uint8 or array.ndim != 1:
         raise malformed("it brings an array that is not a file")
-    return array.tobytes()
+    return np.ascontiguousarray(array).data

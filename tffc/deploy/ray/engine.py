@@ -33,6 +33,7 @@ from tffc.deploy.ray.options import parse_options
 from tffc.deploy.ray.pool import Jobs, pool_of
 from tffc.deploy.ray.work import RoundWork
 from tffc.deploy.ray.worker import RoundRefs
+from tffc.language.values.resources import STORE
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.delays import Delays
 from tffc.runtime.engines.encoding import decode, encode
@@ -77,7 +78,11 @@ class RayEngine(RemoteEngine):
         self.options = parse_options(options)
         self._ray = load_ray()
         self._pool = pool_of(self._ray, self.options)
-        self._bundle = self._ray.put(bundle_to_bytes(process.bundle))
+        # Each node gets the resources once, and its workers use them where they are.
+        resources = {
+            digest: self._ray.put(STORE.content(digest)) for digest in process.bundle.resources()
+        }
+        self._bundle = self._ray.put((bundle_to_bytes(process.bundle), resources))
         self._source: tuple[ClientSource, Ref] | None = None
         self._shard_seconds: float | None = None
 

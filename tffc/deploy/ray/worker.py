@@ -5,12 +5,15 @@ See `tffc.runtime.engines.shards` for the results of calls.
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 
+from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.steps import RoundSteps
 from tffc.deploy.ray.api import Ref, imported_ray
+from tffc.language.values.resources import STORE
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.contributions import Contributor
 from tffc.runtime.engines.encoding import decode
@@ -76,7 +79,7 @@ class Worker:
         """Return the result of neighbouring shards, as bytes."""
         # Hold the references, because Ray has work whenever it gets or drops one.
         self._refs = refs
-        _, steps = self._load(refs.bundle, load_bundle)
+        _, steps = self._load(refs.bundle, _bundle)
         carried, sent = self._context(refs)
         source = self._load(refs.source, _source)
         names = [tuple(map(os.fsdecode, clients)) for clients in shards]
@@ -94,13 +97,13 @@ class Worker:
 
     def merge(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
         """Return the merge of several accumulators; see `merged_bytes`."""
-        _, steps = self._load(refs.bundle, load_bundle)
+        _, steps = self._load(refs.bundle, _bundle)
         carried, _ = self._context(refs)
         return merged_bytes(steps, carried, parts)
 
     def conclude(self, refs: RoundRefs, totals: bytes) -> bytes:
         """Return the result of a group of clients, made of its accumulators, as a `ShardResult`."""
-        _, steps = self._load(refs.bundle, load_bundle)
+        _, steps = self._load(refs.bundle, _bundle)
         carried, _ = self._context(refs)
         stopwatch = Stopwatch()
 
@@ -112,7 +115,7 @@ class Worker:
 
     def join(self, refs: RoundRefs, parts: Sequence[bytes]) -> bytes:
         """Return the merged results of neighbouring groups, as a `ShardResult`."""
-        _, steps = self._load(refs.bundle, load_bundle)
+        _, steps = self._load(refs.bundle, _bundle)
         stopwatch = Stopwatch()
 
         def joined() -> ShardResult:
@@ -124,7 +127,7 @@ class Worker:
     def contribute(self, refs: RoundRefs, client: bytes, skip_bad: bool) -> bytes:
         """Return what a client contributes to a buffered round, as a `ShardResult`."""
         self._refs = refs
-        _, steps = self._load(refs.bundle, load_bundle)
+        _, steps = self._load(refs.bundle, _bundle)
         source = self._load(refs.source, _source)
         carried, sent = self._context(refs)
         stopwatch = Stopwatch()
@@ -145,7 +148,7 @@ class Worker:
             return decode(refs.context)
         return self._load(refs.context, decode)
 
-    def _load(self, ref: Ref, load: Callable[[bytes], T]) -> T:
+    def _load(self, ref: Ref, load: Callable[[Any], T]) -> T:
         """Return what `load` makes of an object in the store; recent results are kept."""
         key = ref.hex()
         if key in self._loaded:
@@ -161,6 +164,18 @@ class Worker:
         while len(self._loaded) >= 3 * KEPT:
             del self._loaded[next(iter(self._loaded))]
         self._loaded[key] = value
+
+
+def _bundle(shipped: tuple[bytes, Mapping[str, Ref]]) -> tuple[Bundle, RoundSteps]:
+    """Return a bundle, with its steps; its resources stay in the object store."""
+    content, resources = shipped
+    for digest, ref in resources.items():
+        STORE.add_source(digest, "Ray's object store", functools.partial(_stored, ref))
+    return load_bundle(content)
+
+
+def _stored(ref: Ref) -> Any:
+    return imported_ray().get(ref)
 
 
 def _source(data: bytes) -> ClientSource:

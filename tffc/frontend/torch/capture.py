@@ -41,7 +41,7 @@ def capture(
     load_translations()
     register_struct(jax)
     tensors = list(parameter_tensors(parameter, "PyTorch"))
-    declared = [(tensor.shape or (), torch_dtype(tensor)) for tensor in tensors]
+    declared = [(known_shape(tensor), torch_dtype(tensor)) for tensor in tensors]
 
     def arguments(values: Sequence[Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         return arguments_of(parameter, splatted, values)
@@ -67,6 +67,11 @@ def capture(
         section, result = xla_section(lowered, function, parameter, places, "PyTorch")
     remember(section, EagerFunction(function, parameter, splatted, definition_span(function)))
     return section, result
+
+
+def known_shape(tensor: TensorType) -> tuple[int, ...]:
+    """Return the sizes of a tensor, all of which are known."""
+    return tuple(size for size in tensor.shape or () if size is not None)
 
 
 def torch_dtype(tensor: TensorType) -> Any:

@@ -78,7 +78,7 @@ def is_draw(operation: Any) -> bool:
     return load_torch().Tag.nondeterministic_seeded in getattr(operation, "tags", ())
 
 
-class Keys:
+class DrawKeys:
     """The keys of one scope: each draw takes the next."""
 
     def __init__(self, numbers: Sequence[Any]) -> None:
@@ -210,7 +210,7 @@ def _eager_mode(torch: Any) -> type[Any]:
         def __init__(self, numbers: Sequence[int]) -> None:
             super().__init__()
             self._numbers = numbers
-            self._keys: Keys | None = None
+            self._keys: DrawKeys | None = None
 
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -220,7 +220,7 @@ def _eager_mode(torch: Any) -> type[Any]:
                 return func(*args, **kwargs)
             jax = load_jax()
             with jax.enable_x64(True):
-                self._keys = self._keys or Keys(self._numbers)
+                self._keys = self._keys or DrawKeys(self._numbers)
                 return _eagerly(torch, func, self._keys.next(), args, kwargs)
 
     return KeyedDraws
@@ -258,19 +258,3 @@ def _on_meta(operation: Any) -> dict[str, Any]:
     """Return the argument by which an operation that makes tensors makes them without values."""
     names = [argument.name for argument in operation._schema.arguments]
     return {"device": "meta"} if "device" in names else {}
-
-
-@functools.cache
-def seed() -> Any:
-    """Return a computation without parameter that draws a seed: another one at each call.
-
-    Call it in a federated computation that clients map, and give what it returns to `draws`.
-    """
-    from tffc.frontend.computation import tf_computation
-    from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
-
-    def drawn() -> Any:
-        tf = load_tensorflow()
-        return tf.random.uniform((), tf.int64.min, tf.int64.max, tf.int64)
-
-    return tf_computation(drawn)

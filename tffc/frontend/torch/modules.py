@@ -68,7 +68,7 @@ def weights(module: Any, buffers: Mapping[str, Rule] | None = None) -> ModuleWei
     """
     torch = load_torch()
     check_module(module)
-    rules = dict(buffers or {})
+    rules: dict[str, Rule] = dict(buffers or {})
     _check_rules(rules, [name for name, _ in module.named_buffers()])
     parts: dict[str, Arrays] = {rule: OrderedDict() for rule in ("trained", *RULES)}
     for name, parameter in module.named_parameters():

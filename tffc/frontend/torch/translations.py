@@ -61,6 +61,22 @@ def _max_pool_backward(dimensions: int) -> Translation:
     return backward
 
 
+def _adaptive_mean_backward(dimensions: int) -> Translation:
+    """Return the translation of the slope of means over as many windows as the slope has places."""
+    name = f"_adaptive_avg_pool{dimensions}d"
+
+    def backward(result: Any, slope: Any, input: Any) -> Any:
+        return _pulled(name)(result, slope, input, list(slope.shape[-dimensions:]))
+
+    return backward
+
+
+def _diagonal_scatter(
+    result: Any, x: Any, values: Any, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Any:
+    return _forward("diagonal_scatter")(x, values, offset, dim1 % x.ndim, dim2 % x.ndim)
+
+
 def _forward(name: str) -> Callable[..., Any]:
     """Return torchax's translation of an operation to JAX."""
     operation = getattr(load_torch().ops.aten, name)
@@ -87,7 +103,7 @@ def _full_like(result: Any, _: Any, value: Any, **__: Any) -> Any:
 
 
 def _undefined(result: Any, *_: Any, **__: Any) -> Any:
-    """Return zeros, where PyTorch promises nothing."""
+    """Return zeros, which PyTorch promises of some of these and leaves open of others."""
     return load_jax().numpy.zeros(tuple(result.shape), _dtype(result))
 
 
@@ -114,6 +130,18 @@ def _power(result: Any, base: Any, exponent: Any) -> Any:
         return numpy.power(base, exponent)
     power = numpy.power(base, numpy.abs(exponent))
     return numpy.where((exponent < 0) & (numpy.abs(base) != 1), 0, power)
+
+
+def _unchecked(result: Any, *_: Any) -> None:
+    """Do without a check of values, which a compiled program does not make."""
+
+
+def _sign(result: Any, x: Any) -> Any:
+    """Return the sign, which of no number is 0."""
+    numpy = load_jax().numpy
+    if x.dtype == bool:
+        return x
+    return numpy.asarray(x > 0, x.dtype) - numpy.asarray(x < 0, x.dtype)
 
 
 def _put(result: Any, x: Any, places: Any, values: Any, accumulate: bool = False) -> Any:
@@ -207,19 +235,23 @@ def _as_real(result: Any, x: Any) -> Any:
 
 
 OWN: Mapping[str, Translation] = {
-    "aten._adaptive_avg_pool2d_backward.default": _pulled("_adaptive_avg_pool2d"),
-    "aten._adaptive_avg_pool3d_backward.default": _pulled("_adaptive_avg_pool3d"),
+    "aten._adaptive_avg_pool2d_backward.default": _adaptive_mean_backward(2),
+    "aten._adaptive_avg_pool3d_backward.default": _adaptive_mean_backward(3),
     "aten.adaptive_max_pool2d_backward.default": _max_pool_backward(2),
     "aten.adaptive_max_pool3d_backward.default": _max_pool_backward(3),
+    "aten._assert_async.default": _unchecked,
+    "aten._assert_async.msg": _unchecked,
     "aten._conj_copy.default": lambda result, x: load_jax().numpy.conj(x),
     "aten._embedding_bag.default": _embedding_bag,
     "aten._embedding_bag_backward.default": _embedding_bag_backward,
     "aten._embedding_bag_forward_only.default": _embedding_bag,
+    "aten._efficientzerotensor.default": _undefined,
     "aten.angle.default": lambda result, x: load_jax().numpy.angle(x),
     "aten.avg_pool2d_backward.default": _pulled("avg_pool2d"),
     "aten.avg_pool3d_backward.default": _pulled("avg_pool3d"),
     "aten.convolution_backward.default": _convolution_backward,
     "aten.detach_copy.default": lambda result, x: x,
+    "aten.diagonal_scatter.default": _diagonal_scatter,
     "aten.empty.memory_format": _undefined,
     "aten.empty_like.default": _undefined,
     "aten.empty_permuted.default": _undefined,
@@ -238,6 +270,7 @@ OWN: Mapping[str, Translation] = {
     "aten.put.default": _put,
     "aten.rsqrt.default": _in_type_of_result("rsqrt"),
     "aten.sigmoid.default": _in_type_of_result("sigmoid"),
+    "aten.sign.default": _sign,
     "aten.softshrink_backward.default": _shrunk,
     "aten.view_as_complex_copy.default": _as_complex,
     "aten.view_as_real_copy.default": _as_real,

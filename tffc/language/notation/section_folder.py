@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from tffc.graphs.proto.encoding import MAX_MESSAGE
 from tffc.language.nodes import Compiled, Node
 from tffc.language.traverse import walk
+from tffc.language.values.resources import RESOURCES, write_files
 from tffc.language.wire.python_functions import check_may_leave
+from tffc.language.wire.resources import resources_of, sizes_of
 from tffc.support.errors import NotationError
 from tffc.support.files.atomic import replace_file
 from tffc.support.files.inputs import check_no_input
@@ -31,7 +33,7 @@ def sections(node: Node) -> dict[str, bytes]:
 
 def write_sections(node: Node, folder: pathlib.Path) -> None:
     """Write each section of a program to a file named `DIGEST.pb` in the folder, which is made if
-    there are any.
+    there are any, and its resources to a folder in that.
 
     A link in the place of a section is replaced, not followed.
 
@@ -47,6 +49,7 @@ def write_sections(node: Node, folder: pathlib.Path) -> None:
         if not _holds(file, payload):
             check_no_input(file)
             replace_file(file, payload, is_shared=True)
+    write_files(sizes_of(resources_of([node])), folder / RESOURCES)
 
 
 def _holds(file: pathlib.Path, payload: bytes) -> bool:

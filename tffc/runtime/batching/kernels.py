@@ -9,6 +9,7 @@ vectorised over the clients, for the smallest models.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
 import enum
 import functools
@@ -20,10 +21,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, Value
+from tffc.graphs.resources import ResourceNode
 from tffc.language.dtypes import DType
 from tffc.language.type_parts import leaves
 from tffc.language.types import FunctionType, SequenceType, StructType, TensorType, Type
 from tffc.language.values.concrete import layout
+from tffc.language.values.resources import array_of
+from tffc.language.wire.resources import resources_of
 from tffc.linking.section import read_section
 from tffc.runtime.batching.retrace import Dataset, Retrace
 from tffc.runtime.batching.sequences import Order, Rows
@@ -35,6 +39,9 @@ from tffc.runtime.frameworks.tensorflow.load import (
     load_tensorflow,
 )
 from tffc.support.guards import Array
+
+LEAST_SHARED = 2**20
+"""The least bytes of a resource that TensorFlow uses where it is."""
 
 MOST_TOLD = 200
 """The number of characters after which TensorFlow's reasons are cut off."""
@@ -186,6 +193,7 @@ class Kernel:
         compute = self._vectorised if mode is Mode.VECTOR else self._looped
         self._devices = Devices([device]) if device else _all_devices(self._tf)
         self._compiled: set[str] = set()
+        self._resources = resources_of([graphs.take, graphs.merge])
         with self._tf.device(device or None), self._tf.init_scope(), _silent(self._tf):
             traced = self._tf.function(compute, jit_compile=True, autograph=False)
             try:
@@ -210,7 +218,8 @@ class Kernel:
         try:
             with self._devices.least_busy() as device, tf.device(device):
                 compiles = device not in self._compiled
-                *results, holds = self._compute(*map(tf.constant, fixed), *batch)
+                resources = (_resource(tf, resource, device) for resource in self._resources)
+                *results, holds = self._compute(*map(tf.constant, fixed), *batch, *resources)
                 results = [tensor.numpy() for tensor in results]
                 self._compiled.add(device)
         except tf.errors.OpError as error:
@@ -241,7 +250,7 @@ class Kernel:
 
     def _signature(self) -> list[Tensor]:
         """Return the types of the arguments: accumulator, values sent by the server, number of
-        clients, and the clients' arrays, lengths and counts."""
+        clients, the clients' arrays, lengths and counts, and resources, which all clients share."""
         tf = self._tf
         fixed = [
             tf.TensorSpec(_known(leaf), _dtype(tf, leaf))
@@ -254,17 +263,21 @@ class Kernel:
         ]
         lengths = tf.TensorSpec((self.size, len(self._key.lengths)), tf.int64)
         counts = [tf.TensorSpec((self.size, len(runs)), tf.int64) for runs in self._key.sizes or ()]
-        return [*fixed, tf.TensorSpec((), tf.int32), *columns, lengths, *counts]
+        resources = [tf.TensorSpec(each.shape, each.dtype) for each in self._resources]
+        return [*fixed, tf.TensorSpec((), tf.int32), *columns, lengths, *counts, *resources]
 
     def _parts(
         self, arguments: Sequence[Tensor]
-    ) -> tuple[list[Tensor], list[Tensor], Tensor, list[Tensor]]:
-        """Return the accumulator, the values sent by the server, the number of clients, and the
-        rest."""
+    ) -> tuple[list[Tensor], list[Tensor], Tensor, list[Tensor], dict[ResourceNode, Tensor]]:
+        """Return the accumulator, the values sent by the server, the number of clients, their
+        arrays, lengths and counts, and the resources."""
         first = len(leaves(self._types[0]))
         second = first + len(leaves(self._types[2]))
         rest = list(arguments)
-        return rest[:first], rest[first:second], rest[second], rest[second + 1 :]
+        last = len(rest) - len(self._resources)
+        resources = dict(zip(self._resources, rest[last:], strict=True))
+        batch = rest[second + 1 : last]
+        return rest[:first], rest[first:second], rest[second], batch, resources
 
     def _take(
         self,
@@ -308,7 +321,7 @@ class Kernel:
 
     def _looped(self, *arguments: Tensor) -> list[Tensor]:
         tf = self._tf
-        zero, sent, clients, batch = self._parts(arguments)
+        zero, sent, clients, batch, resources = self._parts(arguments)
         kinds = leaves(self._types[3])
         apart = [
             tf.TensorArray(_dtype(tf, kind), self.size, element_shape=_known(kind))
@@ -316,7 +329,7 @@ class Kernel:
         ]
 
         def body(index: Tensor, holds: Tensor, apart: Tensor, accumulator: Tensor) -> Tensor:
-            retrace = Retrace()
+            retrace = Retrace(resources)
             client = [column[index] for column in batch]
             results = self._take(retrace, accumulator, client, sent)
             apart = [
@@ -335,28 +348,33 @@ class Kernel:
 
     def _vectorised(self, *arguments: Tensor) -> list[Tensor]:
         tf = self._tf
-        zero, sent, clients, batch = self._parts(arguments)
+        zero, sent, clients, batch, resources = self._parts(arguments)
 
         @tf.autograph.experimental.do_not_convert
         def one(client: list[Tensor]) -> list[Tensor]:
-            retrace = Retrace(selects=True)
+            retrace = Retrace(resources, selects=True)
             results = self._take(retrace, zero, list(client), sent)
             return [*(tf.identity(result) for result in results), retrace.holds()]
 
         results = tf.vectorized_map(one, batch, fallback_to_while_loop=False)
         *outputs, holds = results
         is_client = tf.range(self.size) < clients
-        total = self._merged(outputs[: len(zero)], is_client)
+        total = self._merged(outputs[: len(zero)], is_client, resources)
         return [*total, *outputs[len(zero) :], tf.reduce_all(holds | ~is_client)]
 
-    def _merged(self, accumulators: list[Tensor], is_client: Tensor) -> list[Tensor]:
+    def _merged(
+        self,
+        accumulators: list[Tensor],
+        is_client: Tensor,
+        resources: dict[ResourceNode, Tensor],
+    ) -> list[Tensor]:
         """Return the accumulator of all clients, by merging neighbours pairwise."""
         tf, count = self._tf, self.size
 
         @tf.autograph.experimental.do_not_convert
         def merge(pair: Tensor) -> list[Tensor]:
             first, second, is_there = pair
-            retrace = Retrace(selects=True)
+            retrace = Retrace(resources, selects=True)
             both = retrace.run(self._merging, [*first, *second])
             return [tf.where(is_there, new, old) for new, old in zip(both, first, strict=True)]
 
@@ -375,6 +393,20 @@ class Kernel:
             is_client = tf.concat([is_client[: 2 * half : 2], is_client[2 * half :]], 0)
             count -= half
         return [part[0] for part in accumulators]
+
+
+@functools.lru_cache(maxsize=256)
+def _resource(tf: TensorFlow, resource: ResourceNode, device: str) -> Tensor:
+    """Return a resource as a tensor on a device, where it stays."""
+    array = array_of(resource)
+    if array.nbytes < LEAST_SHARED or array.dtype.kind not in "iuf" or "CPU" not in device.upper():
+        with tf.device(device):
+            return tf.constant(array)
+    # TensorFlow would copy the array, which the store keeps as long as the process lives.  NumPy
+    # lends no read-only memory, so this is a view of it that claims to be writable.
+    place = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
+    view = np.frombuffer(memoryview(place), array.dtype).reshape(array.shape)
+    return tf.experimental.dlpack.from_dlpack(view.__dlpack__())
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from tffc.graphs.node import NodeView, inputs_first
 from tffc.graphs.operations.datasets import APPLYING, ARRANGED, BATCHED, UNCHANGED
 from tffc.graphs.order import Accesses
 from tffc.graphs.proto import FunctionDefLibrary
+from tffc.graphs.resources import ResourceNode, is_resource, resource_of
 from tffc.graphs.state import ANONYMOUS
 from tffc.linking.section import SectionContent
 from tffc.runtime.batching.operations import ALL_FIXED, CHECKS, DRAWN, PLAIN
@@ -57,11 +58,14 @@ Handler: TypeAlias = Callable[..., Sequence[Value]]
 class Retrace:
     """Traces sections into TensorFlow's current graph.
 
-    With `selects`, both branches of an If are computed, and the results of one are selected: XLA
-    cannot compile a vectorised If otherwise.
+    `resources` are the tensors that stand for resources.  With `selects`, both branches of an If
+    are computed, and the results of one are selected: XLA cannot compile a vectorised If otherwise.
     """
 
-    def __init__(self, *, selects: bool = False) -> None:
+    def __init__(
+        self, resources: Mapping[ResourceNode, Tensor] | None = None, *, selects: bool = False
+    ) -> None:
+        self._resources = resources or {}
         self._selects = selects
         self._tf = load_tensorflow()
         self._library = Library(FunctionDefLibrary())
@@ -137,6 +141,8 @@ class Retrace:
 
     def _compute(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
         """Return the outputs of a node."""
+        if is_resource(node):
+            return [self._resources[resource_of(node)]]
         if node.op in self._special:
             return self._special[node.op](self, node, inputs)
         if node.op in DRAWN:

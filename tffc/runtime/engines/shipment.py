@@ -24,7 +24,8 @@ from tffc.support.errors import DataError
 
 
 def bundle_to_bytes(bundle: Bundle) -> bytes:
-    """Encode a bundle's form and programs, except for the one that makes the initial state."""
+    """Encode a bundle's form and programs, except for the one that makes the initial state, and
+    without resources."""
     programs = {"": bundle.computation, **bundle.components}
     encoded = [(name.encode(), wire.to_bytes(node)) for name, node in programs.items()]
     return encode((bundle.form.encode(), encoded))

@@ -7,6 +7,8 @@ import functools
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tffc.language.nodes import Compiled
+from tffc.language.types import FunctionType
+from tffc.runtime.frameworks.resources import ResourceRunner, given_resources
 
 if TYPE_CHECKING:
     from tffc.runtime.frameworks.tensorflow.runner import Rewrite
@@ -38,12 +40,16 @@ def run_section(section: Compiled, argument: Any, rewrite: Rewrite | None = None
 def load_section(section: Compiled, rewrite: Rewrite | None = None) -> Runner:
     """Load a section, ready to run; it stays loaded.
 
-    A TensorFlow graph is run as it is, or as `rewrite` changes it.  A section loaded both ways is
-    loaded twice.
+    A section that gives resources alone needs no framework.  A TensorFlow graph is run as it is, or
+    as `rewrite` changes it.  A section loaded both ways is loaded twice.
 
     Raises:
       ExecutionError: the section cannot be loaded.
     """
+    given = given_resources(section)
+    if given is not None:
+        assert isinstance(section.type, FunctionType)
+        return ResourceRunner(section.type, given)
     # The runners take time to import, and most commands run no section.
     if section.kind == "tensorflow":
         from tffc.runtime.frameworks.tensorflow.runner import TensorFlowRunner

@@ -6,6 +6,8 @@ NumPy start from a fixed state.  For each computation they start again, from its
 type, so that its trace does not depend on what else is traced.  If the module seeds them itself,
 they continue from there.  Afterwards their state is restored.
 
+PyTorch's generator starts there, too, or where the module first imports PyTorch.
+
 The numbers that a graph draws when it runs are unaffected: TensorFlow's own seeds are left alone.
 """
 
@@ -15,6 +17,7 @@ import builtins
 import contextlib
 import dataclasses
 import random
+import sys
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any
@@ -40,8 +43,11 @@ class _Loading:
 
     @contextlib.contextmanager
     def importing(self, name: str = "", *_: Any, **__: Any) -> Generator[None]:
+        is_first_of_torch = name.partition(".")[0] == "torch" and "torch" not in sys.modules
         if self.is_importing:
             yield
+            if is_first_of_torch:
+                _seed_torch()
             return
         was_seeded, self.is_seeded, self.is_importing = self.is_seeded, False, True
         state = _state()
@@ -49,6 +55,8 @@ class _Loading:
             _start(f"import {name}")
         try:
             yield
+            if is_first_of_torch:
+                _seed_torch()
         finally:
             self.is_importing = False
             if not self.is_seeded:
@@ -67,7 +75,7 @@ def steady_seeds() -> Generator[None]:
     """
     loading = _Loading()
     token = _loading.set(loading)
-    with _kept(), contextlib.ExitStack() as replaced:
+    with _kept(), _torch_begins_anew(), contextlib.ExitStack() as replaced:
         replaced.enter_context(_replaced(builtins, "__import__", loading.importing))
         for module in (random, np.random):
             replaced.enter_context(_replaced(module, "seed", loading.seeding))
@@ -92,6 +100,31 @@ def steady_trace(name: str | None, parameter: Type | None) -> Generator[None]:
         finally:
             # Seeding inside a computation affects that computation only.
             loading.is_seeded = False
+
+
+PYTORCH_SEED = 1
+"""The seed that PyTorch's generator has when a module begins, or imports it first."""
+
+
+def _seed_torch() -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(PYTORCH_SEED)
+
+
+@contextlib.contextmanager
+def _torch_begins_anew() -> Generator[None]:
+    """Let PyTorch, if it is loaded, draw from a fixed seed, and restore its state afterwards."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    state = torch.get_rng_state()
+    _seed_torch()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(state)
 
 
 def _start(name: str) -> None:

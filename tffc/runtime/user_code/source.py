@@ -289,7 +289,9 @@ def _is_place(frame: FrameType) -> bool:
     """Return whether a frame is the user's and not of the standard library, which they call."""
     file = frame.f_code.co_filename
     is_library = file.startswith(LIBRARY) and "site-packages" not in file
-    return _is_users(frame) and not is_library
+    # PyTorch makes functions of text, in no module.
+    is_made = file == "<string>" and "__name__" not in frame.f_globals
+    return _is_users(frame) and not is_library and not is_made
 
 
 def _span(code: CodeType, instruction: int) -> Span:

@@ -31,6 +31,10 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 """Linux constants for `renameat2`."""
 
 
+Content: TypeAlias = bytes | Callable[[BinaryIO], None]
+"""The content of a file, or a function that writes it into an open file."""
+
+
 def write_file(path: pathlib.Path, content: bytes) -> None:
     """Replace the file at `path`; anything there that is not a regular file is written to instead.
 
@@ -47,7 +51,7 @@ def write_file(path: pathlib.Path, content: bytes) -> None:
     replace_file(_target(path), content, is_shared=True)
 
 
-def replace_file(path: pathlib.Path, content: bytes, *, is_shared: bool) -> None:
+def replace_file(path: pathlib.Path, content: Content, *, is_shared: bool) -> None:
     """Replace what is at `path`: of a link only the link, so that nothing is written elsewhere.
 
     With `is_shared` unset nothing is locked: nobody else writes to the folder.
@@ -63,7 +67,7 @@ def replace_file(path: pathlib.Path, content: bytes, *, is_shared: bool) -> None
             raise
 
 
-def stage_file(path: pathlib.Path, content: bytes) -> pathlib.Path:
+def stage_file(path: pathlib.Path, content: Content) -> pathlib.Path:
     """Write the replacement of `path` beside it, for a later `os.replace`, and return its path.
 
     Nothing is locked.
@@ -80,10 +84,6 @@ def stage_file(path: pathlib.Path, content: bytes) -> pathlib.Path:
 def staged(path: pathlib.Path) -> pathlib.Path:
     """Return the temporary path where the replacement of `path` is written."""
     return _beside(path, "new")
-
-
-Content: TypeAlias = bytes | Callable[[BinaryIO], None]
-"""The content of a file, or a function that writes it into an open file."""
 
 
 def write_folder(path: pathlib.Path, files: Mapping[str, Content]) -> None:

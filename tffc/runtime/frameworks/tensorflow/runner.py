@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import numpy as np
 
 from tffc.graphs.node import all_nodes
+from tffc.graphs.resources import ResourceNode, resources_among
 from tffc.language.nodes import Compiled
 from tffc.language.shapes import shape_is_assignable
 from tffc.language.types import FunctionType, SequenceType, TensorType
 from tffc.language.values.concrete import INFINITE, Endless, Stacked, layout
+from tffc.language.values.resources import array_of
 from tffc.runtime.frameworks.tensorflow.datasets import (
     components,
     open_dataset,
@@ -42,6 +44,7 @@ from tffc.runtime.frameworks.tensorflow.load import (
 from tffc.runtime.frameworks.tensorflow.quiet import quiet_if_loud
 from tffc.runtime.frameworks.tensorflow.session_state import remembers, waits
 from tffc.support.errors import ExecutionError, TffcError
+from tffc.support.guards import Array
 
 if TYPE_CHECKING:
     from tffc.graphs.proto import GraphDef
@@ -93,6 +96,7 @@ class TensorFlowRunner:
             self._waits = waits(content)
             with self._graph.as_default():
                 self._inputs = self._make_inputs(content)
+                self._resources = self._make_resources(content)
                 self._import(content, rewrite)
                 self._outputs = self._make_outputs(content)
         except TffcError:
@@ -132,6 +136,8 @@ class TensorFlowRunner:
         except IndexError:
             loaded = self._load()
         try:
+            # Arrays of the store are where TensorFlow uses them as they are, without a copy.
+            feeds = [*feeds, *(resource.array for resource in self._resources.values())]
             if loaded.initialize is not None:
                 loaded.initialize(*feeds)
             fetched = iter(loaded.compute(*feeds))
@@ -145,6 +151,7 @@ class TensorFlowRunner:
     def _load(self) -> LoadedSession:
         session = self._new_session()
         feeds = [tensor.name for leaf in self._inputs.values() for tensor in leaf.tensors]
+        feeds += [resource.tensor.name for resource in self._resources.values()]
         fetches = [fetch for output in self._outputs for fetch in output.fetches]
         tensors = [tensor.name for tensor in fetches if hasattr(tensor, "dtype")]
         operations = [tensor.name for tensor in fetches if not hasattr(tensor, "dtype")]
@@ -198,9 +205,33 @@ class TensorFlowRunner:
             return TensorInput(self._tf, type)
         return EndlessInput(self._tf) if endless else SequenceInput(self._tf, type)
 
+    def _make_resources(self, content: GraphContent) -> dict[ResourceNode, LoadedResource]:
+        """Return the resources of the graph, each once.
+
+        Raises:
+          LoadError: one is not here, or damaged.
+        """
+        placeholder = self._tf.compat.v1.placeholder
+        resources: dict[ResourceNode, LoadedResource] = {}
+        for name, resource in resources_among(content.graph.node):
+            if f"{name}:0" in self._inputs:
+                continue
+            if resource not in resources:
+                tensor = placeholder(resource.dtype, resource.shape)
+                resources[resource] = LoadedResource(array_of(resource), tensor)
+            resources[resource].names.append(f"{name}:0")
+        return resources
+
+    def _operands(self) -> dict[str, Any]:
+        """Return the tensors that replace those of the parameter and the resources, by name."""
+        operands = {name: leaf.tensor for name, leaf in self._inputs.items()}
+        for resource in self._resources.values():
+            operands.update(dict.fromkeys(resource.names, resource.tensor))
+        return operands
+
     def _import(self, content: GraphContent, rewrite: Rewrite | None) -> None:
         tf = self._tf
-        operands = {name: leaf.tensor for name, leaf in self._inputs.items()}
+        operands = self._operands()
         if content.session_token:
             operands.setdefault(content.session_token, tf.constant(b""))
         edges = {f"^{name.partition(':')[0]}": tensor for name, tensor in operands.items()}
@@ -240,10 +271,11 @@ class TensorFlowRunner:
         return columns, replaced
 
     def _make_outputs(self, content: GraphContent) -> list[Any]:
+        operands = self._operands()
         outputs: list[Any] = []
         for name, type in content.result:
-            if name in self._inputs:
-                tensor = self._tf.identity(self._inputs[name].tensor)
+            if name in operands:
+                tensor = self._tf.identity(operands[name])
             else:
                 tensor = self._graph.get_tensor_by_name(f"{SCOPE}/{name}")
             outputs.append(
@@ -252,6 +284,16 @@ class TensorFlowRunner:
                 else TensorOutput(tensor, type)
             )
         return outputs
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LoadedResource:
+    """An array, the placeholder for it, and the tensors of the graph that the placeholder
+    replaces."""
+
+    array: Array
+    tensor: Any
+    names: list[str] = dataclasses.field(default_factory=list[str])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

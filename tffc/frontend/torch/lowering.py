@@ -17,7 +17,7 @@ from tffc.frontend.torch.arrays import array_of
 from tffc.frontend.torch.decompositions import operations
 from tffc.frontend.torch.releases import load_torch, load_translations
 from tffc.frontend.torch.tracing import Recorded, record
-from tffc.frontend.torch.translations import OWN
+from tffc.frontend.torch.translations import OF_MEMORY, OWN
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.support.errors import LanguageValueError, Span
 
@@ -153,6 +153,8 @@ class GraphEvaluation:
             first = first[0] if isinstance(first, tuple | list) else first
             dtype = self._mappings.t2j_dtype(first.dtype)
             return draws.draw(node.target, self._keys[-1].next(), first.shape, dtype, args, kwargs)
+        if str(node.target) in OF_MEMORY and not node.args[0].meta["val"].is_contiguous():
+            raise _untranslated(node, "the tensor is not contiguous")
         own = OWN.get(str(node.target))
         if own is not None:
             return own(node.meta.get("val"), *args, **kwargs)

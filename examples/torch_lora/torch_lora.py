@@ -11,7 +11,7 @@ from collections import OrderedDict
 
 import numpy as np
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, inject_adapter_in_model
 from torch.nn.functional import cross_entropy
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -21,7 +21,7 @@ torch.manual_seed(1)
 SIZES = {"vocab_size": 24, "hidden_size": 32, "intermediate_size": 96, "num_hidden_layers": 2}
 CONFIG = LlamaConfig(num_attention_heads=4, initializer_range=0.2, **SIZES)
 ADAPTERS = LoraConfig(r=2, lora_alpha=16, lora_dropout=0.1, target_modules="all-linear")
-LLAMA = get_peft_model(LlamaForCausalLM(CONFIG), ADAPTERS)
+LLAMA = inject_adapter_in_model(ADAPTERS, LlamaForCausalLM(CONFIG))
 WEIGHTS = tff.torch.weights(LLAMA)
 base = tff.resource(WEIGHTS.frozen)
 BASE, LORA = tff.torch.types(WEIGHTS.frozen), tff.torch.types(WEIGHTS.trained)

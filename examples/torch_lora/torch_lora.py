@@ -3,8 +3,7 @@
 The base is a resource: once in the bundle, and in no broadcast.  It is random, so that nothing is
 downloaded; `from_pretrained` would give it trained weights.
 
-    training    the process: makes the first LoRA weights, and from some and clients the next,
-                with the loss of the clients' last steps
+    training    the process: makes the first LoRA weights, and from some and clients the next
     melodies    the clients: players of scales, from which the next note is learnt
 """
 
@@ -12,22 +11,21 @@ from collections import OrderedDict
 
 import numpy as np
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, inject_adapter_in_model
 from torch.nn.functional import cross_entropy
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import tffc as tff
 
 torch.manual_seed(1)
-CONFIG = LlamaConfig(
-    vocab_size=24, hidden_size=32, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4
-)
-ADAPTERS = LoraConfig(r=2, lora_alpha=16, lora_dropout=0.1, target_modules=["q_proj", "v_proj"])
-LLAMA = get_peft_model(LlamaForCausalLM(CONFIG), ADAPTERS)
+SIZES = {"vocab_size": 24, "hidden_size": 32, "intermediate_size": 96, "num_hidden_layers": 2}
+CONFIG = LlamaConfig(num_attention_heads=4, initializer_range=0.2, **SIZES)
+ADAPTERS = LoraConfig(r=2, lora_alpha=16, lora_dropout=0.1, target_modules="all-linear")
+LLAMA = inject_adapter_in_model(ADAPTERS, LlamaForCausalLM(CONFIG))
 WEIGHTS = tff.torch.weights(LLAMA)
 base = tff.resource(WEIGHTS.frozen)
 BASE, LORA = tff.torch.types(WEIGHTS.frozen), tff.torch.types(WEIGHTS.trained)
-OPTIMIZER = tff.torch.adamw(lr=0.01)
+OPTIMIZER = tff.torch.adamw(lr=0.02)
 NOTES = tff.TensorType(np.int64, [4, 9])  # four melodies, for a step of training
 MELODIES = tff.SequenceType(NOTES)
 WORK = OrderedDict(lora=LORA, optimizer=OPTIMIZER.type(LORA), seed=np.int64, loss=np.float32)
@@ -35,8 +33,7 @@ WORK = OrderedDict(lora=LORA, optimizer=OPTIMIZER.type(LORA), seed=np.int64, los
 
 @tff.torch.computation(LORA, np.int64)
 def start(lora, seed):
-    loss = torch.zeros(())
-    return OrderedDict(lora=lora, optimizer=OPTIMIZER.first(lora), seed=seed, loss=loss)
+    return OrderedDict(lora=lora, optimizer=OPTIMIZER.first(lora), seed=seed, loss=torch.zeros(()))
 
 
 @tff.torch.computation(BASE, WORK, NOTES)

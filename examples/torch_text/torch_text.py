@@ -29,11 +29,11 @@ BERT = BertForSequenceClassification(
     BertConfig(
         vocab_size=len(WORDS),
         hidden_size=32,
-        num_hidden_layers=2,
+        num_hidden_layers=1,
         num_attention_heads=2,
         intermediate_size=64,
         max_position_embeddings=LENGTH,
-        pad_token_id=0,
+        initializer_range=0.2,
     )
 )
 

@@ -11,7 +11,7 @@ otherwise than TFF.
 A block that cannot run here stands after the mark `<!-- not run: WHY -->`; one that `.ci/run` runs,
 word for word, after `<!-- command: NAME -->`.
 
-    python -m tests.cli.pages        writes all pages again
+    python -m tests.cli.pages [PAGE...]    writes all pages again, or these
 """
 
 from __future__ import annotations
@@ -88,7 +88,12 @@ JAX_PAGES = (
 )
 """Pages whose commands need JAX; likewise."""
 
-TORCH_PAGES = ("pytorch.md",)
+TORCH_PAGES = (
+    "examples/torch-lora.md",
+    "examples/torch-text.md",
+    "examples/torch.md",
+    "pytorch.md",
+)
 """Pages whose commands need PyTorch; likewise."""
 
 TFF_PAGES = ("tutorials/tff-libraries.md",)
@@ -246,6 +251,7 @@ if __name__ == "__main__":
     with_jax = JAX_PAGES if importlib.util.find_spec("jax") else ()
     with_torch = TORCH_PAGES if importlib.util.find_spec("torch") else ()
     with_tff = TFF_PAGES if not ABSENT and releases.installed() else ()
-    for page in (*PAGES, *with_beam, *with_ray, *with_jax, *with_torch, *with_tff):
+    every = (*PAGES, *with_beam, *with_ray, *with_jax, *with_torch, *with_tff)
+    for page in sys.argv[1:] or every:
         with tempfile.TemporaryDirectory() as folder:
             (DOCS / page).write_text(render_in(pathlib.Path(folder), page), encoding="utf-8")

@@ -39,14 +39,25 @@ TEMPERATURE = f"{EXAMPLES}/temperature/temperature.py"
 GOLDEN = read_examples(ROOT / "golden")
 
 
-def skip_without_jax(target: str) -> None:
-    if "jax" in target and importlib.util.find_spec("jax") is None:
-        pytest.skip("JAX is not installed: pip install 'tffc[jax]'")
+NEEDED = {
+    "jax": ["jax"],
+    "torch_": ["torch", "torchax"],
+    "torch_text": ["transformers"],
+    "torch_lora": ["transformers", "peft"],
+}
+"""What examples need besides TensorFlow, by a part of their names."""
+
+
+def skip_without_frameworks(target: str) -> None:
+    for part, names in NEEDED.items():
+        for name in names if part in target else ():
+            if importlib.util.find_spec(name) is None:
+                pytest.skip(f"{name} is not installed: pip install 'tffc[test]'")
 
 
 @pytest.mark.parametrize("example", GOLDEN, ids=lambda example: example.name)
 def test_prints_what_it_printed(example: Example) -> None:
-    skip_without_jax(example.target)
+    skip_without_frameworks(example.target)
     found = differences(ROOT / "golden", {example.name: print_example(example, ROOT)})
     assert "\n".join(map(str, found)) == ""
 
@@ -58,7 +69,11 @@ def test_no_golden_file_is_left_over() -> None:
 def test_every_program_has_a_golden() -> None:
     texts = {path: path.read_text() for path in EXAMPLES.rglob("*.py")}
     # What TFF's own libraries build is printed only where its wheel is.
-    modules = {p for p, text in texts.items() if "@tff." in text and "tff.learning" not in text}
+    modules = {
+        path
+        for path, text in texts.items()
+        if ("@tff." in text or "tffc.algorithms" in text) and "tff.learning" not in text
+    }
     assert {ROOT / example.target.partition(":")[0] for example in GOLDEN} == modules
 
 
@@ -87,7 +102,7 @@ ROUNDS = {
 def test_a_compiled_round_computes_what_was_traced(
     target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    skip_without_jax(target)
+    skip_without_frameworks(target)
     monkeypatch.chdir(EXAMPLES)
     program = load(target)
     compiled = engine(program)
@@ -185,16 +200,31 @@ def test_an_embedding_is_learnt() -> None:
     [
         ("private_averaging/private_averaging.py", 15, 0.85),
         ("jax_averaging/jax_averaging.py", 20, 0.85),
+        ("torch_digits/torch_digits.py", 20, 0.85),
         ("keras_averaging/keras_averaging.py", 10, 0.85),
     ],
 )
 def test_digits_are_told_apart(
     module: str, rounds: int, accuracy: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    skip_without_jax(module)
+    skip_without_frameworks(module)
     monkeypatch.chdir(EXAMPLES)
     state, _ = train(f"{module}:training", "digits/train", rounds, clients=30)
     assert evaluate(f"{module}:evaluation", "digits/test", state)["accuracy"] > accuracy
+
+
+def test_a_bert_learns_to_read_reviews() -> None:
+    skip_without_frameworks("torch_text")
+    module = f"{EXAMPLES}/torch_text/torch_text.py"
+    state, _ = train(f"{module}:training", f"{module}:reviews", 15)
+    assert evaluate(f"{module}:evaluation", f"{module}:held_out", state)["accuracy"] > 0.7
+
+
+def test_lora_learns_on_a_base_that_stays() -> None:
+    skip_without_frameworks("torch_lora")
+    module = f"{EXAMPLES}/torch_lora/torch_lora.py"
+    first, last = (train(f"{module}:training", f"{module}:melodies", n)[1] for n in (1, 10))
+    assert last["loss"] < first["loss"] - 0.4
 
 
 def test_clients_keep_what_is_their_own() -> None:
@@ -274,6 +304,7 @@ def digest(folder: pathlib.Path) -> str:
         (EXAMPLES / "kmeans" / "make_data.py", ("train", "test")),
         (EXAMPLES / "personalisation" / "make_data.py", ("earlier", "later")),
         (EXAMPLES / "quantiles" / "make_data.py", ("",)),
+        (EXAMPLES / "torch_text" / "make_data.py", ("",)),
     ],
     ids=lambda value: value.parent.name if isinstance(value, pathlib.Path) else "",
 )

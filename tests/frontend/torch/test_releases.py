@@ -1,91 +1,67 @@
-"""Releases of PyTorch and torchax, what is said where they are missing, and what loads them."""
+"""What is said where releases were not tried or packages are missing, and what loading leaves."""
 
 from __future__ import annotations
 
-import pathlib
-import pickle
 import sys
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import torch
 
 import tffc as tff
-from tests.frontend.torch import zoo
-from tests.frontend.torch.test_forms import data, process
-from tests.frontend.torch.zoo_training import trainer
-from tests.processes import run_python
-from tffc.frontend.torch.releases import load_torch, load_translations
-from tffc.support.errors import TffcError
+from tests.refusals import error_without_place, refusal
+from tffc.frontend.torch.releases import load_translations
+from tffc.support.errors import ExecutionError, MissingExtraError
 
 
-@pytest.fixture(autouse=True)
-def loaded() -> Iterator[None]:
-    """Translations that are loaded before and after a test that hides what they need."""
-    load_translations()
-    yield
-    load_translations.cache_clear()
+def doubled() -> tff.Computation:
+    return tff.torch.computation(lambda x: 2 * x, np.float32)
 
 
-def traced() -> object:
-    return tff.torch.computation(lambda x: x + 1, np.float32)
-
-
-def test_a_release_of_pytorch_that_was_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "__version__", "9.1.0")
-    with pytest.raises(TffcError) as caught:
-        load_torch()
-    assert str(caught.value) == (
-        "PyTorch 9.1.0 has not been tried with this tffc [E586]\n"
+def test_another_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "__version__", "2.9.1")
+    assert str(error_without_place(ExecutionError, doubled)) == (
+        "PyTorch 2.9.1 has not been tried with this tffc [E586]\n"
         "  note: tried are 2.13\n"
         "  help: install a release that was: pip install 'tffc[torch]'"
     )
+    assert "[E586]" in refusal(ExecutionError, tff.torch.weights, torch.nn.Linear(1, 1))
 
 
-def test_a_release_of_torchax_that_was_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    load_translations.cache_clear()
-    monkeypatch.setattr(sys.modules["torchax"], "__version__", "9.1.0")
-    with pytest.raises(TffcError, match=r"torchax 9\.1\.0 has not been tried"):
-        load_translations()
+def test_another_torchax(monkeypatch: pytest.MonkeyPatch) -> None:
+    doubled()
+    monkeypatch.setattr(sys.modules["torchax"], "__version__", "0.0.9")
+    assert refusal(ExecutionError, load_translations.__wrapped__) == (
+        "torchax 0.0.9 has not been tried with this tffc [E586]\n"
+        "  note: tried is 0.0.13\n"
+        "  help: install the release that was: pip install 'tffc[torch]'"
+    )
 
 
-@pytest.mark.parametrize("package", ["torch", "torchax"])
-def test_a_missing_package(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    load_translations.cache_clear()
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(TffcError) as caught:
-        load_translations()
-    assert caught.value.code == "E701"
-    assert "pip install 'tffc[torch]'" in str(caught.value)
+def test_without_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert str(error_without_place(MissingExtraError, doubled)) == (
+        "a PyTorch computation needs torch, which cannot be imported [E701]\n"
+        "  note: import of torch halted; None in sys.modules\n"
+        "  help: install it with: pip install 'tffc[torch]'"
+    )
 
 
-def test_importing_translations_leaves_pytorch_as_it_was() -> None:
+def test_without_torchax(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torchax", None)
+    assert refusal(MissingExtraError, load_translations.__wrapped__) == (
+        "a PyTorch computation needs torchax, which cannot be imported [E701]\n"
+        "  note: import of torchax halted; None in sys.modules\n"
+        "  help: install it with: pip install 'tffc[torch]'"
+    )
+
+
+def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax", None)
+    assert "needs JAX, which cannot be imported [E701]" in refusal(MissingExtraError, doubled)
+
+
+def test_loading_translations_leaves_pytorch_as_it_was() -> None:
     fast = torch.backends.mha.get_fastpath_enabled()
-    traced()
+    load_translations.__wrapped__()
     assert torch.backends.mha.get_fastpath_enabled() == fast
-
-
-WITHOUT = """
-import sys
-for name in ("torch", "torchax", "jax", "jaxlib"):
-    sys.modules[name] = None
-import tffc
-bundle = sys.argv[1]
-print(tffc.prove(bundle).is_proved)
-print(len(str(tffc.audit(bundle))) > 100)
-import pickle
-state = tffc.run(bundle, pickle.load(open(sys.argv[2], "rb")), 1).finish().state
-print(sorted(state["trained"]))
-"""
-
-
-@pytest.mark.slow
-def test_a_bundle_needs_neither_pytorch_nor_jax(tmp_path: pathlib.Path) -> None:
-    each = trainer(zoo.MODELS["mlp"])
-    tff.compile(process(each), "mapreduce").save(tmp_path / "bundle")
-    (tmp_path / "data").write_bytes(pickle.dumps(data(each)))
-    ended = run_python("-c", WITHOUT, str(tmp_path / "bundle"), str(tmp_path / "data"))
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.split("\n")[:2] == ["True", "True"]
-    assert "trained" not in ended.stdout

@@ -70,6 +70,21 @@ end
 tffc python today.py
 """
 
+TORCH = """\
+cat > doubled.py <<'end'
+import numpy as np
+import tffc as tff
+
+@tff.torch_computation(np.float32)
+def doubled(x):
+    return x + x
+
+if __name__ == "__main__":
+    print(doubled(21.0))
+end
+python doubled.py
+"""
+
 OFFLINE = "export MLFLOW_DISABLE_TELEMETRY=true WANDB_MODE=offline\n"
 
 READ_MLFLOW = """\
@@ -99,6 +114,7 @@ USES = {
     "tensorboard": f"{COMPILE}{ROUND} --out run --log tensorboard\nls run/tensorboard/events*",
     "test": "pytest --collect-only -q && "
     "pytest -n2 tests/language/test_types.py tests/cli/test_light.py",
+    "torch": TORCH,
     "wandb": f"{OFFLINE}{COMPILE}{ROUND} --track wandb\nls wandb/offline-run-*/*.wandb",
 }
 """What each extra is for, tried in a copy of the checkout; nothing at all for the empty one."""

@@ -421,3 +421,37 @@ def test_accuracy_of_two_classes(last: Any, loss: str) -> None:
 def test_importing_the_algorithms_loads_no_torch() -> None:
     code = "import sys, tffc; tffc.algorithms.Model.from_torch; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def frozen_first(width: int) -> Any:
+    """A network whose first layer, of `width` numbers for each input, is not trained."""
+    torch.manual_seed(3)
+    network = torch.nn.Sequential(
+        torch.nn.Linear(3, width), torch.nn.ReLU(), torch.nn.Linear(width, 3)
+    )
+    network[0].requires_grad_(False)
+    return network
+
+
+@pytest.mark.slow
+def test_frozen_weights_are_a_resource_of_the_bundle(tmp_path: pathlib.Path) -> None:
+    module = frozen_first(400)
+    model = model_of(module)
+    training = algorithms.federated_averaging(model, 0.1, **STEPS)
+    bundle = tffc.compile(training, "mapreduce")
+    bundle.save(tmp_path / "bundle")
+    sizes = sorted(path.stat().st_size for path in (tmp_path / "bundle" / "resources").iterdir())
+    assert sizes == [400 * 4, 3 * 400 * 4]
+    assert tffc.prove(bundle, training).is_proved
+    run = tffc.run(bundle, DATA, 2).finish()
+    assert [*run.state["model"]] == ["2.weight", "2.bias"]
+    state = model.weights_of(run)
+    assert torch.equal(state["0.weight"], module[0].weight)
+    module.load_state_dict(state)
+    expected = eager.state_of(frozen_first(400))
+    assert not np.array_equal(state["2.weight"].numpy(), expected["2.weight"])
+
+
+def test_few_frozen_numbers_are_constants() -> None:
+    assert not model_of(frozen_first(4)).frozen
+    assert [*model_of(frozen_first(400)).frozen] == ["0.weight", "0.bias"]

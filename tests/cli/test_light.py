@@ -16,7 +16,7 @@ from tffc.cli.application import COMMANDS
 from tffc.language import Compiled, FunctionType
 from tffc.language.wire import TensorBinding, XlaSection, write_xla
 
-HEAVY = ("tensorflow", "jax", "rich", "hypothesis", "pytest")
+HEAVY = ("tensorflow", "jax", "torch", "torchax", "rich", "hypothesis", "pytest")
 
 
 def loaded(folder: pathlib.Path, code: str) -> set[str]:

@@ -68,6 +68,7 @@ class PureFunctions:
     changed     the names of others that training changes, such as moving averages
     metrics     the names of the metrics
     local       first values of what training changes at a client within a round, and never sends
+    frozen      values that neither training nor the server changes, kept once as a resource
     draws       whether training draws random numbers from a key that it is given
     drop_remainder
                 whether training leaves out the examples behind a client's last full batch
@@ -84,6 +85,7 @@ class PureFunctions:
     restore: Callable[[Arrays], Any]
     settle: Callable[[], Any] | None = None
     local: Arrays = dataclasses.field(default_factory=OrderedDict[str, Any])
+    frozen: Arrays = dataclasses.field(default_factory=OrderedDict[str, Any])
     draws: bool = False
     drop_remainder: bool = False
 
@@ -138,7 +140,7 @@ def outcome_of(returned: Any) -> BatchLosses:
     return BatchLosses(losses, OrderedDict(metrics))
 
 
-def types_of(arrays: Arrays) -> OrderedDict[str, tffc.TensorType]:
+def types_of(arrays: Mapping[str, Any]) -> OrderedDict[str, tffc.TensorType]:
     """Return the types of arrays."""
     return OrderedDict(
         (name, tffc.TensorType(array.dtype.type, array.shape)) for name, array in arrays.items()

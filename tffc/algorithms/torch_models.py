@@ -34,6 +34,10 @@ from tffc.support.errors import LanguageTypeError, LanguageValueError, TffcError
 TRIAL = 3
 """The number of examples in the batch on which a model is tried."""
 
+MOST_OF_CONSTANTS = 1_000
+"""The most frozen numbers of a model, such as counters of normalizations, that are constants of its
+program; more are a resource."""
+
 PAIRED = "Using a target size"
 """How PyTorch's warning begins that a loss pairs each label with each prediction."""
 
@@ -65,10 +69,12 @@ def torch_model(
     columns = columns_of(examples, {*args, *kwargs.values(), y})
     _check_columns(columns)
     call = _Call(module, args, kwargs, y, _loss_of(torch, loss), _metrics_of(torch, metrics, loss))
-    frozen = {name: tensor_of(array) for name, array in held.frozen.items()}
+    is_large = sum(array.size for array in held.frozen.values()) > MOST_OF_CONSTANTS
+    constants = {} if is_large else {n: tensor_of(array) for n, array in held.frozen.items()}
 
     def losses(weights: Arrays, batch: Arrays, training: bool) -> BatchLosses:
-        return call.losses({**weights, **frozen}, batch, training, {*held.averaged, *held.local})
+        changing = {*held.averaged, *held.local}
+        return call.losses({**constants, **weights}, batch, training, changing)
 
     first = OrderedDict({**held.trained, **held.averaged})
     model = cls(
@@ -82,6 +88,7 @@ def torch_model(
         lambda: OpenModel(losses),
         _restoring(module, {**held.frozen, **held.local}),
         local=held.local,
+        frozen=held.frozen if is_large else OrderedDict(),
         drop_remainder=drop_remainder,
     )
     check_metrics(model.metrics)
@@ -187,7 +194,7 @@ def _try(model: Any, losses: Callable[[Arrays, Arrays, bool], BatchLosses]) -> _
         (name, tffc.TensorType(type.dtype, [TRIAL, *shape_of(type)]))
         for name, type in model.examples.items()
     )
-    weights = OrderedDict({**model.weights, **types_of(model.local)})
+    weights = OrderedDict({**model.weights, **types_of({**model.local, **model.frozen})})
     try:
         tffc.torch_computation(trial, weights, batch)
     except TffcError as error:

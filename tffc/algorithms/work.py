@@ -171,10 +171,11 @@ def training_work(
             totals=_no_totals(model),
         )
 
-    def step(work: Any, batch: Any) -> Arrays:
+    def step(work: Any, batch: Any, frozen: Arrays) -> Arrays:
         framework, columns, present = _opened(model, batch)
         with _draws_of(work):
-            slopes, outcome = _slopes(model, work["weights"], columns, present)
+            every = OrderedDict({**work["weights"], **frozen})
+            slopes, outcome = _slopes(model, every, columns, present)
         weights = OrderedDict(work["weights"])
         directions = OrderedDict()
         for name in model.trained:
@@ -203,7 +204,7 @@ def training_work(
 
     begins = start_corrected if corrects else start_plainly
     first = tffc.tf_computation(begins, client_weights(model), *corrected.values())
-    steps = _decorator(model)(step, work, _batch_type(model, batch_size))
+    steps = _traced_step(model, step, work, _batch_type(model, batch_size))
 
     def train(weights: Any, batches: Any, *correction: Any) -> Any:
         return tffc.sequence_reduce(batches, first(weights, *correction), steps)
@@ -218,14 +219,15 @@ def measuring_work(model: Model, batch_size: int) -> Callable[[Any, Any], Any]:
     def start(weights: Arrays) -> Arrays:
         return OrderedDict(weights=weights, totals=_no_totals(model))
 
-    def step(work: Any, batch: Any) -> Arrays:
+    def step(work: Any, batch: Any, frozen: Arrays) -> Arrays:
         framework, columns, present = _opened(model, batch)
-        outcome = model.open().losses(work["weights"], columns, False)
+        every = OrderedDict({**work["weights"], **frozen})
+        outcome = model.open().losses(every, columns, False)
         totals = _added(framework, work["totals"], outcome, present)
         return OrderedDict(weights=work["weights"], totals=totals)
 
     first = tffc.tf_computation(start, client_weights(model))
-    steps = _decorator(model)(step, work, _batch_type(model, batch_size))
+    steps = _traced_step(model, step, work, _batch_type(model, batch_size))
     return lambda weights, batches: tffc.sequence_reduce(batches, first(weights), steps).totals
 
 
@@ -239,6 +241,32 @@ def metrics_of(model: Model, epochs: int = 1) -> Callable[[Arrays], Arrays]:
         return OrderedDict(**means, examples=totals["examples"] // epochs)
 
     return metrics
+
+
+def _traced_step(
+    model: Model, step: Callable[[Any, Any, Arrays], Arrays], work: Any, batch: Any
+) -> Any:
+    """Return a step as a computation of work and a batch, to which frozen weights are given as a
+    resource."""
+    decorate = _decorator(model)
+    if not model.frozen:
+
+        def plain_step(work: Any, batch: Any) -> Arrays:
+            return step(work, batch, OrderedDict())
+
+        return decorate(plain_step, work, batch)
+    frozen = tffc.resource(model.frozen)
+
+    def frozen_step(frozen: Arrays, work: Any, batch: Any) -> Arrays:
+        return step(work, batch, frozen)
+
+    traced = decorate(frozen_step, frozen.type_signature.result, work, batch)
+
+    @tffc.federated_computation(work, batch)
+    def with_frozen(work: Any, batch: Any) -> Any:
+        return traced(frozen(), work, batch)
+
+    return with_frozen
 
 
 def _decorator(model: Model) -> Any:

@@ -185,7 +185,11 @@ counting, caching, listing = Counting(), Caching(), Listing()
 
 def hooked() -> nn.Module:
     layer = nn.Identity()
-    layer.register_forward_hook(lambda module, args, output: output * float(output.sum()))
+
+    def scaled(module: nn.Module, args: Any, output: Any) -> Any:
+        return output * float(output.sum())
+
+    layer.register_forward_hook(scaled)
     return layer
 
 

@@ -195,7 +195,11 @@ def chunked(x: Tensor) -> Any:
 
 def hooked() -> Callable[[Tensor], Any]:
     layer = nn.Tanh()
-    layer.register_forward_hook(lambda module, args, output: output * 2)
+
+    def doubled(module: nn.Module, args: Any, output: Any) -> Any:
+        return output * 2
+
+    layer.register_forward_hook(doubled)
     layer.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
     return lambda x: tff.torch.call(layer, {}, x)
 

@@ -9,17 +9,36 @@ from __future__ import annotations
 
 import importlib
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tffc.frontend.torch import draws
 from tffc.frontend.torch.arrays import array_of
 from tffc.frontend.torch.decompositions import operations
 from tffc.frontend.torch.releases import load_torch, load_translations
-from tffc.frontend.torch.tracing import Recorded
-from tffc.frontend.torch.translations import OWN
+from tffc.frontend.torch.tracing import Recorded, record
+from tffc.frontend.torch.translations import OF_MEMORY, OWN
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.support.errors import LanguageValueError, Span
+
+PULLED: Mapping[str, tuple[str, bool]] = {
+    "aten.replication_pad1d_backward.default": ("replication_pad1d", False),
+    "aten.replication_pad2d_backward.default": ("replication_pad2d", False),
+    "aten.replication_pad3d_backward.default": ("replication_pad3d", False),
+    "aten.upsample_bicubic2d_backward.default": ("upsample_bicubic2d", True),
+    "aten.upsample_bilinear2d_backward.default": ("upsample_bilinear2d", True),
+    "aten.upsample_linear1d_backward.default": ("upsample_linear1d", True),
+    "aten.upsample_nearest1d_backward.default": ("upsample_nearest1d", True),
+    "aten.upsample_nearest2d_backward.default": ("upsample_nearest2d", True),
+    "aten.upsample_nearest3d_backward.default": ("upsample_nearest3d", True),
+    "aten.upsample_trilinear3d_backward.default": ("upsample_trilinear3d", True),
+    "aten._upsample_nearest_exact1d_backward.default": ("_upsample_nearest_exact1d", True),
+    "aten._upsample_nearest_exact2d_backward.default": ("_upsample_nearest_exact2d", True),
+    "aten._upsample_nearest_exact3d_backward.default": ("_upsample_nearest_exact3d", True),
+}
+"""Slopes that neither torchax nor a rule of PyTorch translates: each with the operation of which it
+is the slope, and whether it takes sizes, that of the result and that of the input, in place of the
+input."""
 
 
 def check_graph(recorded: Recorded, span: Span | None) -> None:
@@ -134,11 +153,17 @@ class GraphEvaluation:
             first = first[0] if isinstance(first, tuple | list) else first
             dtype = self._mappings.t2j_dtype(first.dtype)
             return draws.draw(node.target, self._keys[-1].next(), first.shape, dtype, args, kwargs)
+        if str(node.target) in OF_MEMORY and not node.args[0].meta["val"].is_contiguous():
+            raise _untranslated(node, "the tensor is not contiguous")
         own = OWN.get(str(node.target))
         if own is not None:
             return own(node.meta.get("val"), *args, **kwargs)
+        if str(node.target) in PULLED:
+            return self._pulled(node, *args)
         rule = self._translations.get(node.target)
-        rule = rule or self._translations[node.target.overloadpacket]
+        rule = rule or self._translations.get(node.target.overloadpacket)
+        if rule is None:
+            raise _untranslated(node)
         if rule.is_jax_function:
             return rule.func(*args, **kwargs)
         # A translation by other operations, of tensors that hold arrays.
@@ -146,6 +171,19 @@ class GraphEvaluation:
         with environment:
             args, kwargs = environment.j2t_iso((args, kwargs))
             return environment.t2j_iso(rule.func(*args, **kwargs))
+
+    def _pulled(self, node: Any, slope: Any, *args: Any) -> Any:
+        """Return the slope of an operation by its first argument, from its own translation."""
+        name, has_sizes = PULLED[str(node.target)]
+        forward = getattr(self._torch.ops.aten, name).default
+        result = node.meta["val"]
+        settings = (args[0], *args[2:]) if has_sizes else args[1:]
+        shape = [(tuple(result.shape), result.dtype)]
+        recorded = record(lambda x: [forward(x, *settings)], shape, lambda values: (values, {}))
+        input = self._jax.numpy.zeros(shape[0][0], self._mappings.t2j_dtype(result.dtype))
+        x = input if has_sizes else args[0]
+        _, pull = self._jax.vjp(lambda x: lowered_function(recorded)(x)[0], x)
+        return pull(slope)[0]
 
     def declared_value(self, node: Any, args: Any, kwargs: Any) -> Any:
         """Return what the operation of a node gives for arrays, in the types that PyTorch says.

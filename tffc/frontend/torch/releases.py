@@ -16,7 +16,7 @@ from unittest import mock
 
 from tffc.support.errors import ExecutionError, MissingExtraError
 
-RELEASES = ("2.12", "2.13")
+RELEASES = ("2.13",)
 """The releases of PyTorch that were tried."""
 
 NAMED_DIMENSIONS = re.compile("dimname|names", re.IGNORECASE)

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from tffc.frontend.torch.releases import load_torch, load_translations
 from tffc.runtime.frameworks.jax.hlo import load_jax
 
@@ -61,6 +63,36 @@ def _max_pool_backward(dimensions: int) -> Translation:
     return backward
 
 
+def _adaptive_max(result: Any, x: Any, sizes: Sequence[int]) -> Any:
+    """Return maxima over as many windows of an image as `sizes` says, and where they are.
+
+    Window i of n over a side of length l goes from i l / n, rounded down, to (i + 1) l / n, rounded
+    up.
+    """
+    numpy = load_jax().numpy
+    width = x.shape[-1]
+    (rows, has_rows), (columns, has_columns) = (
+        _adaptive_windows(length, count) for length, count in zip(x.shape[-2:], sizes, strict=True)
+    )
+    windows = x[..., rows[:, None, :, None], columns[None, :, None, :]]
+    inside = has_rows[:, None, :, None] & has_columns[None, :, None, :]
+    windows = numpy.where(inside, windows, -numpy.inf).reshape(*windows.shape[:-2], -1)
+    places = (rows[:, None, :, None] * width + columns[None, :, None, :]).reshape(*sizes, -1)
+    which = windows.argmax(-1)
+    indices = numpy.take_along_axis(
+        numpy.broadcast_to(places, windows.shape), which[..., None], axis=-1
+    )
+    return windows.max(-1), indices[..., 0]
+
+
+def _adaptive_windows(length: int, count: int) -> tuple[Any, Any]:
+    """Return the places of each of `count` windows over a length, and which are inside of it."""
+    starts = np.arange(count) * length // count
+    ends = -(-(np.arange(1, count + 1) * length) // count)
+    places = starts[:, None] + np.arange(max(ends - starts))
+    return np.minimum(places, length - 1), places < ends[:, None]
+
+
 def _adaptive_mean_backward(dimensions: int) -> Translation:
     """Return the translation of the slope of means over as many windows as the slope has places."""
     name = f"_adaptive_avg_pool{dimensions}d"
@@ -69,6 +101,32 @@ def _adaptive_mean_backward(dimensions: int) -> Translation:
         return _pulled(name)(result, slope, input, list(slope.shape[-dimensions:]))
 
     return backward
+
+
+def _strided(
+    result: Any, x: Any, sizes: Sequence[int], strides: Sequence[int], offset: int | None = None
+) -> Any:
+    return x.reshape(-1)[_strided_places(sizes, strides, offset)]
+
+
+def _strided_scatter(
+    result: Any,
+    x: Any,
+    values: Any,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    offset: int | None = None,
+) -> Any:
+    places = _strided_places(sizes, strides, offset)
+    return x.reshape(-1).at[places].set(values).reshape(x.shape)
+
+
+def _strided_places(sizes: Sequence[int], strides: Sequence[int], offset: int | None) -> Any:
+    """Return the places in a contiguous tensor of the elements of a view with strides."""
+    places = np.full((), offset or 0)
+    for size, stride in zip(sizes, strides, strict=True):
+        places = places[..., None] + stride * np.arange(size)
+    return places
 
 
 def _diagonal_scatter(
@@ -130,6 +188,13 @@ def _power(result: Any, base: Any, exponent: Any) -> Any:
         return numpy.power(base, exponent)
     power = numpy.power(base, numpy.abs(exponent))
     return numpy.where((exponent < 0) & (numpy.abs(base) != 1), 0, power)
+
+
+def _converted(result: Any, x: Any, *_: Any, **__: Any) -> Any:
+    numpy = load_jax().numpy
+    if numpy.iscomplexobj(x) and not result.dtype.is_complex:
+        x = numpy.real(x)
+    return numpy.asarray(x, _dtype(result))
 
 
 def _unchecked(result: Any, *_: Any) -> None:
@@ -237,16 +302,24 @@ def _as_real(result: Any, x: Any) -> Any:
 OWN: Mapping[str, Translation] = {
     "aten._adaptive_avg_pool2d_backward.default": _adaptive_mean_backward(2),
     "aten._adaptive_avg_pool3d_backward.default": _adaptive_mean_backward(3),
+    "aten._to_copy.default": _converted,
+    "aten.adaptive_max_pool2d.default": _adaptive_max,
     "aten.adaptive_max_pool2d_backward.default": _max_pool_backward(2),
     "aten.adaptive_max_pool3d_backward.default": _max_pool_backward(3),
+    "aten.__lshift__.Scalar": lambda result, x, places: x << places,
+    "aten.__rshift__.Scalar": lambda result, x, places: x >> places,
     "aten._assert_async.default": _unchecked,
     "aten._assert_async.msg": _unchecked,
     "aten._conj_copy.default": lambda result, x: load_jax().numpy.conj(x),
     "aten._embedding_bag.default": _embedding_bag,
     "aten._embedding_bag_backward.default": _embedding_bag_backward,
     "aten._embedding_bag_forward_only.default": _embedding_bag,
+    "aten._neg_view_copy.default": lambda result, x: -x,
     "aten._efficientzerotensor.default": _undefined,
     "aten.angle.default": lambda result, x: load_jax().numpy.angle(x),
+    "aten.as_strided.default": _strided,
+    "aten.as_strided_copy.default": _strided,
+    "aten.as_strided_scatter.default": _strided_scatter,
     "aten.avg_pool2d_backward.default": _pulled("avg_pool2d"),
     "aten.avg_pool3d_backward.default": _pulled("avg_pool3d"),
     "aten.convolution_backward.default": _convolution_backward,
@@ -274,5 +347,16 @@ OWN: Mapping[str, Translation] = {
     "aten.softshrink_backward.default": _shrunk,
     "aten.view_as_complex_copy.default": _as_complex,
     "aten.view_as_real_copy.default": _as_real,
+    "prims.add.default": lambda result, x, y: x + y,
+    "prims.mul.default": lambda result, x, y: x * y,
 }
 """The translations, by the names of operations."""
+
+OF_MEMORY = frozenset(
+    {
+        "aten.as_strided.default",
+        "aten.as_strided_copy.default",
+        "aten.as_strided_scatter.default",
+    }
+)
+"""The operations on the memory of a tensor, which must be contiguous: arrays have no strides."""

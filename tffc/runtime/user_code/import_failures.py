@@ -48,7 +48,10 @@ USUAL_NAMES = {
 }
 """Modules by their usual aliases."""
 
-PACKAGES = ("apache_beam", "jax", "keras", "numpy", "pandas", "tensorflow", "tf_keras", "tffc")
+PACKAGES = (
+    *("apache_beam", "jax", "keras", "numpy", "pandas"),
+    *("tensorflow", "tf_keras", "tffc", "torch"),
+)
 """Packages that programs import under their own names."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -467,7 +468,10 @@ def llama(rank: int = 2) -> Model:
     adapters = peft.LoraConfig(
         r=rank, lora_alpha=4, lora_dropout=0.0, target_modules=["q_proj", "v_proj"]
     )
-    module = peft.get_peft_model(base, adapters)
+    with warnings.catch_warnings():
+        # PEFT calls what Transformers has given another name.
+        warnings.simplefilter("ignore", FutureWarning)
+        module = peft.get_peft_model(base, adapters)
     tokens = (torch.arange(12).reshape(2, 6) * 5 + 1) % 20
 
     def loss(output: Any, y: Tensor) -> Tensor:

@@ -83,8 +83,9 @@ class DrawKeys:
 
     def __init__(self, numbers: Sequence[Any]) -> None:
         self._random = importlib.import_module("jax.random")
-        key = self._random.key(0)
-        for number in numbers:
+        first, *others = [*numbers] or [0]
+        key = self._random.key(first)
+        for number in others:
             key = self._folded(key, number)
         self._key = key
         self._count = 0

@@ -147,13 +147,13 @@ def test_a_round_that_calls_python(run: Run) -> None:
 
 def lowered(function: Callable[[Any], Any]) -> Compiled:
     """A section that tracing would refuse."""
-    from tffc.frontend import jax_capture
+    from tffc.frontend import xla_capture
 
-    check, jax_capture._check_calls = jax_capture._check_calls, lambda *_: None
+    check, xla_capture._check_calls = xla_capture._check_calls, lambda *_: None
     try:
         node = tff.jax.computation(np.int32)(function).node
     finally:
-        jax_capture._check_calls = check
+        xla_capture._check_calls = check
     assert isinstance(node, Compiled)
     return node
 

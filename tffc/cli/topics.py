@@ -19,7 +19,12 @@ def topics() -> dict[str, pathlib.Path]:
     folder = next((place for place in PLACES if place.is_dir()), None)
     if folder is None:
         return {}
-    return {path.stem: path for group in GROUPS for path in sorted((folder / group).glob("*.md"))}
+    pages = (path for group in GROUPS for path in _pages(folder / group))
+    return {path.stem: path for path in pages}
+
+
+def _pages(folder: pathlib.Path) -> list[pathlib.Path]:
+    return sorted(folder.glob("*.md"), key=lambda path: path.stem)
 
 
 def title(page: pathlib.Path) -> str:

@@ -18,7 +18,7 @@ from tffc.assurance.validation.rounds import run_round
 from tffc.assurance.validation.shrink import shrink
 from tffc.assurance.validation.sources import Arguments, OwnStates
 from tffc.assurance.validation.text import text_of
-from tffc.assurance.validation.watched import AGGREGATE, Watched
+from tffc.assurance.validation.watched import AGGREGATE, Seen, Watched
 from tffc.backends.compiler import compile_form
 from tffc.backends.forms.form import Form
 from tffc.language.nodes import Intrinsic, Node
@@ -232,10 +232,10 @@ def _run(
     draws: Draws,
     shards: int,
     shift: int = 0,
-    eager: EagerComparison | None = None,
+    seen: Seen | None = None,
 ) -> Any:
     def interpreter(clients: int) -> Watched:
-        return Watched(clients, draws, shards, shift, eager=eager)
+        return Watched(clients, draws, shards, shift, seen=seen)
 
     return invoke(program, program.type, case.argument, interpreter)
 
@@ -269,7 +269,10 @@ class _Trial:
         self.case = case
         self.index = index
         self.numbering = numbering
-        self._itself = Candidate("the program", functools.partial(_run, program, eager=eager))
+        self._itself = Candidate(
+            "the program",
+            functools.partial(_run, program, seen=None if eager is None else eager.check),
+        )
         self._expected: dict[tuple[int, Numbering], TrialOutcome] = {}
 
     def fresh(self, case: ArgumentCase | None = None) -> _Trial:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from tffc.assurance.validation.bounded import Bounded
 from tffc.assurance.validation.compare import unit_of, wide
 from tffc.assurance.validation.draws import Draws, Who
-from tffc.assurance.validation.eager import EagerComparison
 from tffc.language.nodes import Compiled, Intrinsic
 from tffc.language.types import FunctionType, Type
 from tffc.language.values.concrete import Federated, flatten, unflatten
@@ -30,13 +29,16 @@ FOR_EACH_ELEMENT = frozenset(
 
 T = TypeVar("T")
 
+Seen: TypeAlias = Callable[[Compiled, Any, Any], None]
+"""What is done with a section, its argument and its result."""
+
 
 class Watched(Bounded):
     """An interpreter with random numbers from `draws` that merges partial aggregates of `shards`.
 
     Sums of clients' values are shifted by `shift` times the bound of their rounding error.  `first`
-    is the number of the first client, which identifies its draws.  `eager` sees the results of
-    sections.
+    is the number of the first client, which identifies its draws.  `seen` is called with each
+    section, its argument and its result.
     """
 
     def __init__(
@@ -46,19 +48,19 @@ class Watched(Bounded):
         shards: int = 1,
         shift: int = 0,
         first: int = 0,
-        eager: EagerComparison | None = None,
+        seen: Seen | None = None,
     ) -> None:
         super().__init__(clients)
         self.draws = draws
-        self._eager = eager
+        self._seen = seen
         self._shards = shards
         self._shift = shift
         self._first = first
 
     def run_section(self, section: Compiled, argument: Any) -> Any:
         result = self.draws.run(section, argument)
-        if self._eager is not None:
-            self._eager.check(section, argument, result)
+        if self._seen is not None:
+            self._seen(section, argument, result)
         return result
 
     def apply_operator(self, operator: Intrinsic, argument: Any) -> Task[Any]:

@@ -8,6 +8,7 @@ downloaded; `from_pretrained` would give it trained weights.
 """
 
 from collections import OrderedDict
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 import tffc as tff
 
 torch.manual_seed(1)
-SIZES = {"vocab_size": 24, "hidden_size": 32, "intermediate_size": 96, "num_hidden_layers": 2}
+SIZES: Any = {"vocab_size": 24, "hidden_size": 32, "intermediate_size": 96, "num_hidden_layers": 2}
 CONFIG = LlamaConfig(num_attention_heads=4, initializer_range=0.2, **SIZES)
 ADAPTERS = LoraConfig(r=2, lora_alpha=16, lora_dropout=0.1, target_modules="all-linear")
 LLAMA = inject_adapter_in_model(ADAPTERS, LlamaForCausalLM(CONFIG))

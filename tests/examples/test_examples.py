@@ -213,6 +213,7 @@ def test_digits_are_told_apart(
     assert evaluate(f"{module}:evaluation", "digits/test", state)["accuracy"] > accuracy
 
 
+@pytest.mark.long
 def test_a_bert_learns_to_read_reviews() -> None:
     skip_without_frameworks("torch_text")
     module = f"{EXAMPLES}/torch_text/torch_text.py"
@@ -220,6 +221,7 @@ def test_a_bert_learns_to_read_reviews() -> None:
     assert evaluate(f"{module}:evaluation", f"{module}:held_out", state)["accuracy"] > 0.7
 
 
+@pytest.mark.long
 def test_lora_learns_on_a_base_that_stays() -> None:
     skip_without_frameworks("torch_lora")
     module = f"{EXAMPLES}/torch_lora/torch_lora.py"

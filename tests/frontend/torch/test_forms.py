@@ -26,11 +26,19 @@ from tests.frontend.torch.zoo_training import (
 )
 
 FORMS = ("mapreduce", "distribute-aggregate", "mergeable")
-QUICK, SLOW = ("mlp",), ("conv2d", "encoder")
+QUICK, SLOW = ("mlp",), ("conv2d",)
 ENGINES = ("local", "ray")
 BOUND = 1e-6
 
-NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in zoo.MODELS]
+
+def mark(name: str) -> Any:
+    """How long a model takes."""
+    if name in QUICK:
+        return ()
+    return pytest.mark.slow if name in SLOW else pytest.mark.long
+
+
+NAMES = [pytest.param(name, marks=mark(name)) for name in (*zoo.MODELS, *zoo.HUGGING_FACE)]
 
 
 def process(each: Trainer) -> Any:

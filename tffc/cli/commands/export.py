@@ -80,8 +80,7 @@ def export_command(**options: Any) -> None:
       tffc export examples/keras_averaging/keras_averaging.py:make_model \\
           --state build/keras.npz --to keras -o digits.keras
       # The weights, for PyTorch and others.
-      tffc export build/keras.npz --to safetensors \\
-          --part model -o digits.safetensors
+      tffc export build/keras.npz --to safetensors -o digits.safetensors
     """
     from tffc.cli import export
 

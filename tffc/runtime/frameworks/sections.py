@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tffc.language.nodes import Compiled
 from tffc.language.types import FunctionType
-from tffc.runtime.frameworks.resources import ResourceRunner, given_resources
 
 if TYPE_CHECKING:
     from tffc.runtime.frameworks.tensorflow.runner import Rewrite
@@ -46,11 +45,13 @@ def load_section(section: Compiled, rewrite: Rewrite | None = None) -> Runner:
     Raises:
       ExecutionError: the section cannot be loaded.
     """
+    # What reads and runs sections takes time to import, and most commands run none.
+    from tffc.runtime.frameworks.resources import ResourceRunner, given_resources
+
     given = given_resources(section)
     if given is not None:
         assert isinstance(section.type, FunctionType)
         return ResourceRunner(section.type, given)
-    # The runners take time to import, and most commands run no section.
     if section.kind == "tensorflow":
         from tffc.runtime.frameworks.tensorflow.runner import TensorFlowRunner
 

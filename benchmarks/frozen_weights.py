@@ -122,7 +122,7 @@ def measure(numbers: int) -> Costs:
     from tffc.language.types import FunctionType, TensorType
 
     rows = numbers // TRAINED[0]
-    made, frozen = timed(lambda: tff.resource(_table(rows)))
+    seconds, frozen = timed(lambda: tff.resource(_table(rows)))
     compiled, bundle = timed(lambda: tff.compile(program(frozen), form="mapreduce"))
     prepare = bundle.components["prepare"].type
     assert isinstance(prepare, FunctionType)
@@ -138,7 +138,7 @@ def measure(numbers: int) -> Costs:
     first, usual = _rounds(bundle, data, "off")
     first_batched, batched = _rounds(bundle, data, 10)
     return Costs(
-        make=made,
+        make=seconds,
         compile=compiled,
         write=written,
         read=read,

@@ -40,11 +40,11 @@ def jax_round(example: Any) -> Any:
     def loss_of(model: Any, work: Any, image: Any) -> Any:
         kernel, bias, dense, last = model.values()
         pixels = jnp.reshape(image["pixels"] / 16.0, (1, 1, 8, 8)).astype(jnp.float32)
-        found = jax.lax.conv(pixels, kernel, (1, 1), "SAME") + bias[None, :, None, None]
-        found = jax.nn.relu(found).reshape(1, 8, 4, 2, 4, 2).max((3, 5)).reshape(1, 128)
+        features = jax.lax.conv(pixels, kernel, (1, 1), "SAME") + bias[None, :, None, None]
+        features = jax.nn.relu(features).reshape(1, 8, 4, 2, 4, 2).max((3, 5)).reshape(1, 128)
         key = jax.random.fold_in(jax.random.key(work["seed"]), work["images"].astype(jnp.int32))
-        found = jnp.where(jax.random.bernoulli(key, 0.9, found.shape), found / 0.9, 0.0)
-        scores = (found @ dense.T + last)[0]
+        features = jnp.where(jax.random.bernoulli(key, 0.9, features.shape), features / 0.9, 0.0)
+        scores = (features @ dense.T + last)[0]
         loss = -jax.nn.log_softmax(scores)[image["label"]]
         return loss, (scores.argmax() == image["label"]).astype(jnp.float32)
 
@@ -56,8 +56,8 @@ def jax_round(example: Any) -> Any:
         (loss, right), slopes = grad(work["model"], work, image)
         model = jax.tree.map(lambda w, slope: w - 0.05 * slope, work["model"], slopes)
         images = work["images"] + 1
-        found = {"loss": loss, "accuracy": right}
-        means = OrderedDict((k, m + (found[k] - m) / images) for k, m in work["means"].items())
+        metrics = {"loss": loss, "accuracy": right}
+        means = OrderedDict((k, m + (metrics[k] - m) / images) for k, m in work["means"].items())
         return OrderedDict(model=model, seed=work["seed"], images=images, means=means)
 
     @tff.tf_computation

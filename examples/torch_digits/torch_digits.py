@@ -36,8 +36,8 @@ def measured(model, work, image, training):
     with tff.torch.draws(work["seed"], images):  # other dropout for each client and image
         scores = tff.torch.call(NETWORK, model, image["pixels"][None] / 16)
     loss = nn.functional.cross_entropy(scores, label)
-    found = {"loss": loss, "accuracy": (scores.argmax(1) == label).float().mean()}
-    means = {name: mean + (found[name] - mean) / images for name, mean in work["means"].items()}
+    metrics = {"loss": loss, "accuracy": (scores.argmax(1) == label).float().mean()}
+    means = {name: mean + (metrics[name] - mean) / images for name, mean in work["means"].items()}
     return loss, {**work, "images": images, "means": means}
 
 

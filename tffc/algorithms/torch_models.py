@@ -159,10 +159,10 @@ class _MeasuredModule:
                 ) from None
         shape = getattr(values, "shape", None)
         if not shape or shape[0] != len(labels):
-            found = described(values) if shape is None else f"of the shape {[*shape]}"
+            what = described(values) if shape is None else f"of the shape {[*shape]}"
             raise LanguageTypeError(
                 "E454",
-                f"the model's {name} is {found} for a batch of {len(labels)} examples, not a "
+                f"the model's {name} is {what} for a batch of {len(labels)} examples, not a "
                 "number for each",
                 help="return the value of each example, as by "
                 'functools.partial(F.cross_entropy, reduction="none")',

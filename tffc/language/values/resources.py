@@ -116,9 +116,9 @@ class ResourceStore:
             content = well_placed(read())
         except OSError as error:
             raise refusal(digest, f"cannot be read from {name}: {error.strerror}") from None
-        found = digest_of(content)
-        if found != digest:
-            raise refusal(digest, f"is damaged: the SHA-256 of {name} is {found}")
+        actual = digest_of(content)
+        if actual != digest:
+            raise refusal(digest, f"is damaged: the SHA-256 of {name} is {actual}")
         return content
 
 
@@ -239,9 +239,9 @@ def find_files(sizes: Mapping[str, int], folder: pathlib.Path) -> None:
         path = folder / digest
         try:
             with open_regular(path, within=folder) as file:
-                found = os.fstat(file.fileno()).st_size
+                length = os.fstat(file.fileno()).st_size
         except OSError as error:
             raise refusal(digest, f"cannot be read from {path}: {error.strerror}") from None
-        if found != size:
-            raise refusal(digest, f"has {size} bytes, and {path} has {found}")
+        if length != size:
+            raise refusal(digest, f"has {size} bytes, and {path} has {length}")
         STORE.add_file(digest, path)

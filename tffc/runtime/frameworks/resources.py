@@ -14,7 +14,7 @@ from tffc.language.wire.resources import resource_type, resources_in
 from tffc.runtime.frameworks.tensorflow.graph_content import UnreadableGraph, read_graph
 
 
-def given_resources(section: Compiled) -> list[ResourceNode] | None:
+def result_resources(section: Compiled) -> list[ResourceNode] | None:
     """Return the resources that a section gives, in the order of its result; None if it gives
     anything else.
 
@@ -28,25 +28,25 @@ def given_resources(section: Compiled) -> list[ResourceNode] | None:
         content = read_graph(section)
     except UnreadableGraph:
         return None
-    given: list[ResourceNode] = []
+    resources: list[ResourceNode] = []
     for name, type in content.result:
         node = content.nodes[name.partition(":")[0]]
         while node.op == "Identity" and len(node.input) == 1:
             node = content.nodes.get(node.input[0].removesuffix(":0"), NodeDef())
         if not is_resource(node) or resource_type(resource_of(node)) != type:
             return None
-        given.append(resource_of(node))
-    return None if content.initialize_op else given
+        resources.append(resource_of(node))
+    return None if content.initialize_op else resources
 
 
 class ResourceRunner:
     """A section of some type that gives these resources."""
 
-    def __init__(self, type: FunctionType, given: list[ResourceNode]) -> None:
+    def __init__(self, type: FunctionType, resources: list[ResourceNode]) -> None:
         self._type = type
-        self._given = given
+        self._resources = resources
 
     def __call__(self, argument: Any) -> Any:
-        arrays = (array_of(resource) for resource in self._given)
+        arrays = (array_of(resource) for resource in self._resources)
         values = (array if array.shape else array[()] for array in arrays)
         return unflatten(values, self._type.result)

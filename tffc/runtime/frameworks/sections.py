@@ -46,12 +46,12 @@ def load_section(section: Compiled, rewrite: Rewrite | None = None) -> Runner:
       ExecutionError: the section cannot be loaded.
     """
     # What reads and runs sections takes time to import, and most commands run none.
-    from tffc.runtime.frameworks.resources import ResourceRunner, given_resources
+    from tffc.runtime.frameworks.resources import ResourceRunner, result_resources
 
-    given = given_resources(section)
-    if given is not None:
+    resources = result_resources(section)
+    if resources is not None:
         assert isinstance(section.type, FunctionType)
-        return ResourceRunner(section.type, given)
+        return ResourceRunner(section.type, resources)
     if section.kind == "tensorflow":
         from tffc.runtime.frameworks.tensorflow.runner import TensorFlowRunner
 

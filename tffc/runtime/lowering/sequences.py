@@ -8,13 +8,12 @@ smaller batch at the end.  Clients whose runs have the same sizes share compiled
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from tffc.runtime.frameworks.tensorflow.load import Tensor, load_tensorflow
+from tffc.runtime.lowering.tracer import Tensor, Tracer
 from tffc.runtime.reductions.slices import Arrangement, arranged
 
 Run: TypeAlias = tuple[int, int]
@@ -69,14 +68,14 @@ class Order:
         """Return the number of elements in each run; empty if there are too many runs."""
         return [count for count, _ in self.runs(length) or ()]
 
-    def begin(self, index: Tensor, length: Tensor) -> Tensor:
+    def begin(self, tracer: Tracer, index: Tensor, length: Tensor) -> Tensor:
         """Return where the element at an index begins among the arranged rows."""
         if not self.size:
             return index
-        total = lengths(length, self.rows)[-1]
+        total = lengths(length, self.rows, tracer)[-1]
         whole = total // self.size
-        count = whole if self.whole else whole + _minimum(total - whole * self.size, 1)
-        return places(index, self.batches, count) * self.size
+        count = whole if self.whole else whole + _least(total - whole * self.size, 1, tracer)
+        return places(index, self.batches, count, tracer) * self.size
 
     @property
     def is_cyclic(self) -> bool:
@@ -86,35 +85,49 @@ class Order:
         return "RepeatDataset" not in operations[1:]
 
 
-def lengths(length: Tensor, arrangements: Sequence[Arrangement]) -> list[Tensor]:
-    """Return the number of items before the first arrangement and after each."""
+def lengths(
+    length: Tensor, arrangements: Sequence[Arrangement], tracer: Tracer | None = None
+) -> list[Tensor]:
+    """Return the number of items before the first arrangement and after each; a tracer is needed
+    for a length that is not known."""
     counts = [length]
     for operation, number in arrangements:
         if operation == "RepeatDataset":
             length = length * number
         else:
-            taken = _minimum(length, number)
+            taken = _least(length, number, tracer)
             length = length - taken if operation == "SkipDataset" else taken
         counts.append(length)
     return counts
 
 
-def places(place: Tensor, arrangements: Sequence[Arrangement], length: Tensor) -> Tensor:
+def places(
+    place: Tensor, arrangements: Sequence[Arrangement], length: Tensor, tracer: Tracer
+) -> Tensor:
     """Return the index, among `length` items, of the one at `place` after the arrangements."""
-    before = lengths(length, arrangements)
+    before = lengths(length, arrangements, tracer)
     for (operation, number), count in reversed(list(zip(arrangements, before, strict=False))):
         if operation == "RepeatDataset":
             # Without items there is no valid place; only a division by zero has to be avoided.
-            place = place % (_minimum(count, 1) * (count - 1) + 1)
+            place = place % (_least(count, 1, tracer) * (count - 1) + 1)
         elif operation == "SkipDataset":
             place = place + number
     return place
 
 
-def _minimum(first: Tensor, second: int) -> Tensor:
+def _least(first: Tensor, second: int, tracer: Tracer | None) -> Tensor:
     if isinstance(first, int):
         return min(first, second)
-    return load_tensorflow().minimum(first, second)
+    assert tracer is not None
+    return tracer.least(first, second)
+
+
+class Rests(NamedTuple):
+    """The last, smaller batch of a sequence: its size, and the sizes that clients have, ascending
+    and from 1 on.  Size 0 is no such batch."""
+
+    size: Tensor
+    sizes: tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -123,7 +136,9 @@ class Rows:
 
     The arrays have `most` rows, of which the first `length` are the sequence.  `counts` returns the
     number of elements in each run of an order.  `length` and the counts may be tensors.  `like` is
-    the length of a sequence with the same sizes of runs.
+    the length of a sequence with the same sizes of runs.  If clients differ in the size of the
+    last batch of an order, `rests` returns what is known of it, and the only run is that of the
+    whole batches.
     """
 
     number: int
@@ -132,13 +147,14 @@ class Rows:
     most: int
     like: int
     counts: Callable[[Order], Sequence[Tensor]]
+    rests: Callable[[Order], Rests | None] = lambda order: None
 
 
 class RowElements:
     """The elements of a dataset, by index; each has at most `most` rows."""
 
-    def __init__(self, rows: Rows, order: Order, most: int) -> None:
-        self._tf = load_tensorflow()
+    def __init__(self, tracer: Tracer, rows: Rows, order: Order, most: int) -> None:
+        self._tracer = tracer
         self._rows = rows
         self._order = order
         self._is_fixed = isinstance(rows.length, int)
@@ -150,38 +166,32 @@ class RowElements:
     def _cycle(self, most: int) -> tuple[Tensor, ...]:
         """Return the columns with the sequence's first rows repeated after its last, so that
         consecutive rows can be sliced out."""
-        tf, rows = self._tf, self._rows
-        length = tf.maximum(tf.cast(rows.length, tf.int64), 1)
-        at = tf.range(rows.most + most - 1, dtype=tf.int64) % length
-        return tuple(tf.gather(column, at) for column in rows.columns)
+        tracer, rows = self._tracer, self._rows
+        length = tracer.most(tracer.long(rows.length), 1)
+        at = tracer.numbers(rows.most + most - 1) % length
+        return tuple(tracer.rows(column, at) for column in rows.columns)
 
     def take(self, index: Tensor, size: int) -> tuple[Tensor, ...]:
         """Return the components of an element of `size` rows; with 0, of a row without a batch
         axis."""
-        tf, order, length = self._tf, self._order, self._rows.length
-        begin = order.begin(index, length)
+        tracer, order, length = self._tracer, self._order, self._rows.length
+        begin = order.begin(tracer, index, length)
         if isinstance(begin, int) and self._is_fixed:
-            return self._take_fixed([places(begin + i, order.rows, length) for i in range(size)])
+            at = [places(begin + i, order.rows, length, tracer) for i in range(size)]
+            return self._take_fixed(at)
         if size and order.is_cyclic:
-            at = tf.cast(places(begin, order.rows, length), tf.int32)
-            return tuple(self._slice(column, at, size) for column in self._columns)
-        at = tf.cast(begin, tf.int64)
-        at = at + tf.range(size, dtype=tf.int64) if size else at
-        at = places(at, order.rows, tf.cast(length, tf.int64))
-        return tuple(tf.gather(column, at) for column in self._rows.columns)
+            at = places(begin, order.rows, length, tracer)
+            return tuple(
+                tracer.slice(column, at, size, in_step=self._is_fixed) for column in self._columns
+            )
+        at = tracer.long(begin)
+        at = at + tracer.numbers(size) if size else at
+        at = places(at, order.rows, tracer.long(length), tracer)
+        return tuple(tracer.rows(column, at) for column in self._rows.columns)
 
     def _take_fixed(self, place: list[int]) -> tuple[Tensor, ...]:
         columns, first = self._rows.columns, place[0]
         if place == list(range(first, first + len(place))):
             whole = len(place) == self._rows.most
             return columns if whole else tuple(c[first : first + len(place)] for c in columns)
-        return tuple(self._tf.gather(column, place) for column in columns)
-
-    def _slice(self, column: Tensor, at: Tensor, size: int) -> Tensor:
-        begin = self._tf.stack([at, *[0] * (column.shape.rank - 1)])
-        shape = [size, *column.shape[1:]]
-        if self._is_fixed:
-            return self._tf.slice(column, begin, shape)
-        # XLA compiles a Slice again for each start that depends on an argument.
-        operations = importlib.import_module("tensorflow.compiler.tf2xla.ops.gen_xla_ops")
-        return operations.xla_dynamic_slice(column, begin, self._tf.constant(shape))
+        return tuple(self._tracer.rows(column, place) for column in columns)

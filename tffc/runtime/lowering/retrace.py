@@ -1,9 +1,9 @@
-"""Tracing a section again, operation by operation, into a graph for batches of clients.
+"""Tracing a section again, operation by operation, into a function of tensors.
 
-Unlike the section itself, the new graph can be computed for many clients at once and compiled by
+Unlike the section itself, the function can be computed for many clients at once and compiled by
 XLA: variables become values that are passed on, sequences become index arithmetic on arrays, and
 their reductions become loops with known shapes.  A section for which this cannot be done is refused
-with a `CannotBatchError` that says why.
+with a `NotLoweredError` that says why.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import ClassVar, TypeAlias
 
-from tffc.backends.forms.steps import CannotBatchError
+import numpy as np
+
 from tffc.graphs.body import Body, Edge, graph_edge
 from tffc.graphs.functions import Library
-from tffc.graphs.node import NodeView, inputs_first
+from tffc.graphs.node import NodeView, all_nodes, inputs_first
 from tffc.graphs.operations.datasets import APPLYING, ARRANGED, BATCHED, UNCHANGED
 from tffc.graphs.order import Accesses
 from tffc.graphs.proto import FunctionDefLibrary
 from tffc.graphs.resources import ResourceNode, is_resource, resource_of
 from tffc.graphs.state import ANONYMOUS
 from tffc.linking.section import SectionContent
-from tffc.runtime.batching.operations import ALL_FIXED, CHECKS, DRAWN, PLAIN
-from tffc.runtime.batching.sequences import Order, RowElements, Rows
-from tffc.runtime.frameworks.tensorflow.load import Tensor, load_tensorflow
+from tffc.runtime.lowering.errors import NotLoweredError
+from tffc.runtime.lowering.sequences import Order, Rests, RowElements, Rows
+from tffc.runtime.lowering.tracer import Tensor, Tracer
 
 MOST_NESTED = 40
 """The most function calls that may be nested; following each uses Python's own stack."""
@@ -49,6 +50,18 @@ class Variable:
     name: str
 
 
+DRAWING = frozenset({"RandomStandardNormal", "RandomUniform", "RandomUniformInt"})
+"""Random operations that draw anew in each call, unless they have a seed of their own."""
+
+DRAWN = object()
+"""The name of a variable that no section has: the number of draws so far."""
+
+
+def draws(content: SectionContent) -> bool:
+    """Return whether a section draws anew in each call."""
+    return any(node.op in DRAWING for node in all_nodes(content.graph))
+
+
 Value: TypeAlias = Tensor | Dataset | Variable
 
 Handler: TypeAlias = Callable[..., Sequence[Value]]
@@ -56,20 +69,24 @@ Handler: TypeAlias = Callable[..., Sequence[Value]]
 
 
 class Retrace:
-    """Traces sections into TensorFlow's current graph.
+    """Traces sections with a tracer.
 
-    `resources` are the tensors that stand for resources.  With `selects`, both branches of an If
-    are computed, and the results of one are selected: XLA cannot compile a vectorised If otherwise.
+    `resources` are the tensors that stand for resources; under `key`, two 64-bit numbers, sections
+    draw.
     """
 
     def __init__(
-        self, resources: Mapping[ResourceNode, Tensor] | None = None, *, selects: bool = False
+        self,
+        tracer: Tracer,
+        resources: Mapping[ResourceNode, Tensor] | None = None,
+        *,
+        key: Tensor = None,
     ) -> None:
+        self._tracer = tracer
         self._resources = resources or {}
-        self._selects = selects
-        self._tf = load_tensorflow()
+        self._key = key
         self._library = Library(FunctionDefLibrary())
-        self._variables: dict[str, Tensor] = {}
+        self._variables: dict[Hashable, Tensor] = {}
         self._checks: list[Tensor] = []
         self._depth = self._made = 0
         self._branches = 0
@@ -80,14 +97,12 @@ class Retrace:
 
     def run(self, content: SectionContent, arguments: Sequence[Value]) -> list[Tensor]:
         """Return the leaves of a section's result, given the leaves of its argument."""
-        graph = self._tf.compat.v1.GraphDef.FromString(content.graph.SerializeToString())
-        self._library = Library(graph.library)
-        self._variables = {}
-        nodes = {node.name: node for node in graph.node}
-        body = dataclasses.replace(content, nodes=nodes).body()
+        self._library = Library(content.graph.library)
+        self._variables = {DRAWN: np.int64(0)} if draws(content) else {}
+        body = content.body()
         values_by_edge: dict[Edge, Value] = dict(zip(body.arguments, arguments, strict=True))
         if content.session_token:
-            values_by_edge.setdefault(graph_edge(content.session_token), self._tf.constant(b""))
+            values_by_edge.setdefault(graph_edge(content.session_token), np.array(b"", object))
         if content.initialize_op:
             self._evaluate(body, [content.initialize_op], values_by_edge)
         roots = [edge.node for edge in body.results if edge not in values_by_edge]
@@ -97,14 +112,14 @@ class Retrace:
     def holds(self) -> Tensor:
         """Return whether all checks traced since the last call hold, as a boolean tensor."""
         checks, self._checks = self._checks, []
-        return self._tf.reduce_all(self._tf.stack([self._tf.constant(True), *checks]))
+        return self._tracer.both(checks)
 
     def _call(self, name: str, arguments: Sequence[Value]) -> list[Value]:
         """Return the results of a function of the library."""
         if name not in self._library.functions:
-            raise CannotBatchError(f"the function {name!r} is not in the graph")
+            raise NotLoweredError(f"the function {name!r} is not in the graph")
         if self._depth >= MOST_NESTED:
-            raise CannotBatchError(f"functions are nested more than {MOST_NESTED} deep")
+            raise NotLoweredError(f"functions are nested more than {MOST_NESTED} deep")
         body = self._library.body(name)
         known: dict[Edge, Value] = dict(zip(body.arguments, arguments, strict=True))
         roots = [*(edge.node for edge in body.results if edge not in known), *body.awaited]
@@ -119,7 +134,7 @@ class Retrace:
         """Return the values of all edges of the nodes `roots` and their ancestors.
 
         Raises:
-          CannotBatchError: one node writes a variable that another uses, and neither waits for the
+          NotLoweredError: one node writes a variable that another uses, and neither waits for the
             other, so that their order is undefined.
         """
         values = dict(known)
@@ -127,12 +142,12 @@ class Retrace:
         for name in inputs_first(roots, body.before):
             outer, self._uses = self._uses, {}
             if not values.keys() >= set(body.inputs[name]):
-                raise CannotBatchError(f"the node {name!r} has an input that is not known")
+                raise NotLoweredError(f"the node {name!r} has an input that is not known")
             inputs = [values[edge] for edge in body.inputs[name]]
             for port, value in enumerate(self._compute(body.nodes[name], inputs)):
                 values.setdefault(Edge(name, port), value)
             if not accesses.enter(name, body.before(name), self._uses):
-                raise CannotBatchError(
+                raise NotLoweredError(
                     "a variable is written and read in no order that the graph tells"
                 )
             for variable, writes in outer.items():
@@ -145,64 +160,35 @@ class Retrace:
             return [self._resources[resource_of(node)]]
         if node.op in self._special:
             return self._special[node.op](self, node, inputs)
-        if node.op in DRAWN:
-            return self._known(node, [self._tensor(value) for value in inputs])
-        if node.op not in PLAIN:
-            raise CannotBatchError(f"it has the operation {node.op}")
         tensors = [self._tensor(value) for value in inputs]
-        if node.op in ALL_FIXED:
-            for tensor in tensors[1 if "Slice" in node.op else 0 :]:
-                if tensor.shape.rank == 0 or tensor.dtype.is_integer:
-                    self._fixed(node, tensor)
-        if node.op in CHECKS:
-            check = CHECKS[node.op](self._tf, node, tensors)
-            if check is not None:
-                self._checks.append(check)
-        return self._add(node, tensors)
+        if node.op in DRAWING and self._tracer.draws:
+            return [self._draw(node, tensors)]
+        outputs, check = self._tracer.apply(node, tensors)
+        if check is not None:
+            self._checks.append(check)
+        return outputs
 
-    def _known(self, node: NodeView, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Return the outputs of a node as constants, which TensorFlow computes now."""
-        tf = self._tf
-        values = [tf.get_static_value(tensor) for tensor in tensors]
-        if any(value is None for value in values):
-            raise CannotBatchError(f"it has the operation {node.op}, of a seed that is not known")
-        with tf.Graph().as_default():
-            outputs = self._add(node, [tf.constant(value) for value in values])
-            with tf.compat.v1.Session() as session:
-                results = session.run(list(outputs))
-        return [tf.constant(value) for value in results]
-
-    def _fixed(self, node: NodeView, tensor: Tensor) -> None:
-        if node.op != "Fill" and self._tf.get_static_value(tensor) is None:
-            raise CannotBatchError(
-                f"it has the operation {node.op} of what is known only when it runs"
-            )
-
-    def _add(self, node: NodeView, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Add a copy of a node to the current graph, and return its outputs."""
-        graph = self._tf.compat.v1.get_default_graph()
-        attributes = {name: value for name, value in node.attr.items() if name[0] != "_"}
-        try:
-            operation = graph._create_op_internal(node.op, list(tensors), attrs=attributes)
-        except (ValueError, TypeError) as error:
-            text = str(error).partition("\n")[0]
-            raise CannotBatchError(f"{node.op} cannot be made: {text}") from None
-        return operation.outputs
+    def _draw(self, node: NodeView, tensors: Sequence[Tensor]) -> Tensor:
+        if node.attr["seed"].i or node.attr["seed2"].i:
+            raise NotLoweredError(f"it has the operation {node.op}, of a seed of its own")
+        count = self._variables[DRAWN]
+        self._variables[DRAWN] = count + np.int64(1)
+        return self._tracer.draw(node, tensors, self._key, count)
 
     def _tensor(self, value: Value) -> Tensor:
         if isinstance(value, (Dataset, Variable)):
-            raise CannotBatchError(f"a {type(value).__name__.lower()} is used as a tensor")
+            raise NotLoweredError(f"a {type(value).__name__.lower()} is used as a tensor")
         return value
 
     def _dataset(self, node: NodeView, value: Value) -> Dataset:
         if not isinstance(value, Dataset):
-            raise CannotBatchError(f"{node.op} is of what is not a client's sequence")
+            raise NotLoweredError(f"{node.op} is of what is not a client's sequence")
         return value
 
     def _number(self, node: NodeView, value: Value) -> int:
-        number = self._tf.get_static_value(self._tensor(value))
+        number = self._tracer.known(self._tensor(value))
         if number is None or number < 0:
-            raise CannotBatchError(f"{node.op} has a number that is not known or below 0")
+            raise NotLoweredError(f"{node.op} has a number that is not known or below 0")
         return int(number)
 
     # Calls and branches.
@@ -212,39 +198,53 @@ class Retrace:
 
     def _if(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
         condition = self._tensor(inputs[0])
-        if condition.dtype != self._tf.bool or condition.shape.rank != 0:
-            raise CannotBatchError("it has an If of what is not a truth value")
-        names = list(self._variables)
-        before = dict(self._variables), self._checks
+        if not self._tracer.is_truth(condition):
+            raise NotLoweredError("it has an If of what is not a truth value")
 
-        def branch(name: str) -> Callable[[], tuple[Tensor, ...]]:
-            def run() -> tuple[Tensor, ...]:
-                self._variables, self._checks = dict(before[0]), []
+        def branch(name: str) -> Callable[[], list[Tensor]]:
+            def run() -> list[Tensor]:
                 results = self._call(node.attr[name].func.name, inputs[1:])
-                return (*map(self._tensor, results), *self._leave(names))
+                return [self._tensor(value) for value in results]
 
             return run
 
-        first, second = branch("then_branch"), branch("else_branch")
-        if self._selects:
-            self._branches += 1
-            pairs = list(zip(first(), second(), strict=True))
-            self._branches -= 1
-            if any(one.shape != other.shape for one, other in pairs):
-                raise CannotBatchError("branches give tensors of different shapes")
-            outputs = [self._tf.where(condition, one, other) for one, other in pairs]
-        else:
-            outputs = list(self._tf.cond(condition, first, second))
-        self._variables, self._checks = before
-        return self._return(outputs, names)
+        one, other = branch("then_branch"), branch("else_branch")
+        known = self._tracer.known(condition)
+        if known is not None:
+            return one() if known else other()
+        return self._choose(
+            [one, other], lambda one, other: self._tracer.branch(condition, one, other)
+        )
 
-    def _leave(self, names: Sequence[str]) -> list[Tensor]:
+    def _choose(
+        self,
+        branches: Sequence[Callable[[], Sequence[Tensor]]],
+        choose: Callable[..., Sequence[Tensor]],
+    ) -> list[Tensor]:
+        """Return the results of one of some branches, which `choose` calls."""
+        names = list(self._variables)
+        before = dict(self._variables), self._checks
+
+        def whole(branch: Callable[[], Sequence[Tensor]]) -> Callable[[], list[Tensor]]:
+            def run() -> list[Tensor]:
+                self._variables, self._checks = dict(before[0]), []
+                return [*branch(), *self._leave(names)]
+
+            return run
+
+        self._branches += self._tracer.selects
+        outputs = choose(*map(whole, branches))
+        self._branches -= self._tracer.selects
+        self._variables, self._checks = before
+        return self._return(list(outputs), names)
+
+    def _leave(self, names: Sequence[Hashable]) -> list[Tensor]:
         """Return what a branch or loop step passes on: variables, and whether checks hold."""
         if set(self._variables) - set(names):
-            raise CannotBatchError("a variable is made in a branch or a loop")
+            raise NotLoweredError("a variable is made in a branch or a loop")
         return [*(self._variables[name] for name in names), self.holds()]
 
-    def _return(self, outputs: list[Tensor], names: Sequence[str]) -> list[Tensor]:
+    def _return(self, outputs: list[Tensor], names: Sequence[Hashable]) -> list[Tensor]:
         """Take over what `_leave` returned from the end of `outputs`, and return the rest."""
         count = len(outputs) - len(names) - 1
         self._variables.update(zip(names, outputs[count:-1], strict=True))
@@ -283,34 +283,28 @@ class Retrace:
         step: Callable[[Sequence[Tensor]], list[Tensor]],
     ) -> list[Tensor]:
         """Return the final values of the loop's tensors."""
-        tf, names = self._tf, list(self._variables)
+        tracer, names = self._tracer, list(self._variables)
         before = self._variables, self._checks
         if self._branches:
-            raise CannotBatchError("a loop in a branch, which might not end in the other case")
-        if any(tensor.dtype == tf.variant for tensor in start):
-            raise CannotBatchError("a loop has a list of tensors")
+            raise NotLoweredError("a loop in a branch, which might not end in the other case")
+        if tracer.holds_lists(start):
+            raise NotLoweredError("a loop has a list of tensors")
 
         def condition(*values: Tensor) -> Tensor:
             self._variables = dict(zip(names, values[len(start) : -1], strict=True))
             self._checks = []
             value = again(values[: len(start)])
-            return tf.logical_and(value, self.holds())
+            return tracer.both([value, self.holds()])
 
-        def body(*values: Tensor) -> tuple[Tensor, ...]:
+        def body(*values: Tensor) -> list[Tensor]:
             self._variables = dict(zip(names, values[len(start) : -1], strict=True))
             self._checks = [values[-1]]
-            return (*step(values[: len(start)]), *self._leave(names))
+            return [*step(values[: len(start)]), *self._leave(names)]
 
-        first = (*start, *(self._variables[name] for name in names), tf.constant(True))
-        try:
-            outputs = tf.while_loop(condition, body, first, parallel_iterations=1)
-        except ValueError as error:
-            if isinstance(error.__cause__, CannotBatchError):
-                raise error.__cause__ from None
-            text = str(error).partition("\n")[0]
-            raise CannotBatchError(f"a loop changes a shape: {text}") from None
+        first = (*start, *(self._variables[name] for name in names), np.True_)
+        outputs = tracer.loop(condition, body, first)
         self._variables, self._checks = before
-        return self._return(list(outputs), names)
+        return self._return(outputs, names)
 
     # Sequences.
 
@@ -323,14 +317,14 @@ class Retrace:
         data = self._unapplied(node, inputs[0])
         size, whole = (self._number(node, value) for value in inputs[1:])
         if data.order.size or size == 0:
-            raise CannotBatchError("batches of a dataset are batched again")
+            raise NotLoweredError("batches of a dataset are batched again")
         order = dataclasses.replace(data.order, size=size, whole=bool(whole))
         return [dataclasses.replace(data, order=order)]
 
     def _unapplied(self, node: NodeView, value: Value) -> Dataset:
         data = self._dataset(node, value)
         if data.applied:
-            raise CannotBatchError(f"a dataset has a function applied to it before {node.op}")
+            raise NotLoweredError(f"a dataset has a function applied to it before {node.op}")
         return data
 
     def _applied(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
@@ -370,12 +364,13 @@ class Retrace:
     ) -> list[Tensor]:
         """Return the states after all elements of a dataset."""
         rows, order = data.rows, data.order
-        runs = order.runs(rows.like)
+        rests = rows.rests(order)
+        runs = order.runs(rows.like) if rests is None else ((0, order.size),)
         if runs is None:
-            raise CannotBatchError("batches of different sizes alternate often")
+            raise NotLoweredError("batches of different sizes alternate often")
         self.orders[order] = None
         counts = rows.counts(order)
-        elements = RowElements(rows, order, max((size for _, size in runs), default=0))
+        elements = RowElements(self._tracer, rows, order, max((size for _, size in runs), default=0))
         first: Tensor = 0
         for (_, size), count in zip(runs, counts, strict=True):
             if isinstance(count, int) and count <= UNROLLED and size:
@@ -383,8 +378,8 @@ class Retrace:
                     states = step(states, elements.take(first + index, size))
                 first = first + count
                 continue
-            begin = self._tf.cast(first, self._tf.int64)
-            end = begin + self._tf.cast(count, self._tf.int64)
+            begin = self._tracer.long(first)
+            end = begin + self._tracer.long(count)
 
             def again(values: Sequence[Tensor], end: Tensor = end) -> Tensor:
                 return values[0] < end
@@ -395,7 +390,24 @@ class Retrace:
 
             _, *states = self._loop([begin, *states], again, body)
             first = first + count if isinstance(first + count, int) else end
-        return states
+        return states if rests is None else self._rest(states, rests, first, elements, step)
+
+    def _rest(
+        self,
+        states: list[Tensor],
+        rests: Rests,
+        index: Tensor,
+        elements: RowElements,
+        step: Callable[[Sequence[Tensor], Sequence[Tensor]], list[Tensor]],
+    ) -> list[Tensor]:
+        """Return the states after the last, smaller batch, of one of several sizes or none."""
+
+        def branch(size: int) -> Callable[[], list[Tensor]]:
+            return lambda: step(states, elements.take(index, size)) if size else states
+
+        number = sum((rests.size >= size) * np.int32(1) for size in rests.sizes)
+        branches = [branch(size) for size in (0, *rests.sizes)]
+        return self._choose(branches, lambda *all: self._tracer.switch(number, all))
 
     # Variables.
 
@@ -408,7 +420,7 @@ class Retrace:
 
     def _value_of(self, node: NodeView, value: Value) -> Tensor:
         if not isinstance(value, Variable) or value.name not in self._variables:
-            raise CannotBatchError(f"{node.op} is of a variable that has no value yet")
+            raise NotLoweredError(f"{node.op} is of a variable that has no value yet")
         self._uses.setdefault(value.name, False)
         return self._variables[value.name]
 
@@ -418,7 +430,7 @@ class Retrace:
     def _assign(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
         handle, value = inputs
         if not isinstance(handle, Variable):
-            raise CannotBatchError(f"{node.op} is of what is not a variable of the section")
+            raise NotLoweredError(f"{node.op} is of what is not a variable of the section")
         self._write(handle, self._tensor(value))
         return []
 
@@ -438,7 +450,7 @@ class Retrace:
         return []
 
     def _is_assigned(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
-        return [self._tf.constant(getattr(inputs[0], "name", None) in self._variables)]
+        return [np.bool_(getattr(inputs[0], "name", None) in self._variables)]
 
     # The program's own checks.
 
@@ -448,7 +460,7 @@ class Retrace:
 
     def _check_numerics(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
         tensor = self._tensor(inputs[0])
-        self._checks.append(self._tf.reduce_all(self._tf.math.is_finite(tensor)))
+        self._checks.append(self._tracer.is_finite(tensor))
         return [tensor]
 
     def _pass_on(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:

@@ -9,6 +9,7 @@ from tffc.runtime.lowering.operations.definition import (
     Array,
     Operation,
     definitions,
+    jnp,
     library,
     scalar,
 )
@@ -57,7 +58,7 @@ def _alpha(node: NodeView) -> float:
 def softplus(node: NodeView, x: Array) -> Array:
     lib = library(x)
     # Beyond the threshold, exp(x) or 1 does not change the sum of the two.
-    threshold = scalar(np.log(float(lib.finfo(x.dtype).eps)) + 2, x)
+    threshold = scalar(np.log(float(jnp.finfo(x.dtype).eps)) + 2, x)
     power = lib.exp(x)
     small = lib.where(x < threshold, power, lib.log1p(power))
     return lib.where(x > -threshold, x, small)
@@ -113,13 +114,11 @@ def softsign_grad(node: NodeView, gradient: Array, x: Array) -> Array:
 
 @operation("SigmoidGrad")
 def sigmoid_grad(node: NodeView, y: Array, gradient: Array) -> Array:
-    y = library(y, gradient).conj(y)
     return gradient * y * (scalar(1, y) - y)
 
 
 @operation("TanhGrad")
 def tanh_grad(node: NodeView, y: Array, gradient: Array) -> Array:
-    y = library(y, gradient).conj(y)
     return gradient * (scalar(1, y) - y * y)
 
 

@@ -15,8 +15,6 @@ from tffc.runtime.lowering.operations.definition import (
     Operation,
     definitions,
     integer,
-    is_known,
-    jnp,
     known,
     library,
     library_for,

@@ -20,7 +20,6 @@ from tffc.runtime.lowering.operations.definition import (
     Operation,
     definitions,
     is_known,
-    jnp,
     lax,
     library,
     library_for,
@@ -57,9 +56,9 @@ def philox(key: Array, counter: Array, count: int) -> Array:
     lib = library_for(count, key, counter)
     key, counter = lib.asarray(key).reshape(-1), lib.asarray(counter).reshape(-1)
     steps = lib.arange(blocks, dtype=np.uint64)
-    low = counter[0] + steps
-    high = counter[1] + (low < steps).astype(np.uint64)
-    words = _mixed(_halves(key[0]), [*_halves(low), *_halves(high)])
+    low = counter[:1] + steps
+    high = counter[1:2] + (low < steps).astype(np.uint64)
+    words = _mixed(_halves(key[:1]), [*_halves(low), *_halves(high)])
     return lib.stack(words, -1).reshape(-1)[:count]
 
 

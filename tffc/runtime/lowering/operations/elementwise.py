@@ -98,7 +98,10 @@ def floor(node: NodeView, x: Array) -> Array:
 
 @operation("Rint", "Round")
 def rint(node: NodeView, x: Array) -> Array:
-    return library(x).rint(x) if inexact(x.dtype) else x
+    if not floating(x.dtype):
+        # TensorFlow gives zeros on a CPU, and the integers under XLA.
+        raise NotLoweredError(f"{node.op} of integers")
+    return library(x).rint(x)
 
 
 @operation("Inv", "Reciprocal")

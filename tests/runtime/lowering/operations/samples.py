@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,12 +14,38 @@ from tensorflow.python.framework import op_def_registry
 
 from tffc.runtime.lowering.operations.table import OPERATIONS
 
-DECIDING = frozenset(
-    ["reduction_indices", "dimension", "axis", "shape", "dims", "perm", "multiples", "paddings", "begin", "end", "strides", "size", "num", "depth", "split_dim", "size_splits", "concat_dim", "dim", "num_segments", "limit", "delta", "s0", "s1", "input_sizes", "filter_sizes", "orig_input_shape", "alg"]
-)
+DECIDING = [
+    "reduction_indices",
+    "dimension",
+    "axis",
+    "shape",
+    "dims",
+    "perm",
+    "multiples",
+    "paddings",
+    "begin",
+    "end",
+    "strides",
+    "size",
+    "num",
+    "depth",
+    "split_dim",
+    "size_splits",
+    "concat_dim",
+    "dim",
+    "num_segments",
+    "limit",
+    "delta",
+    "s0",
+    "s1",
+    "input_sizes",
+    "filter_sizes",
+    "orig_input_shape",
+    "alg",
+]
 """Inputs whose values decide about shapes, and stay known to JAX."""
 
-RENAMED = {"reduction_indices": "axis", "dim": "axis", "split_dim": "axis", "t": "x", "e": "y"}
+RENAMED = {"reduction_indices": "axis", "dim": "axis", "split_dim": "axis"}
 """Inputs that Python's functions call otherwise than the definitions of operations."""
 
 
@@ -30,15 +57,23 @@ class Sample:
     attributes: dict[str, Any]
     tolerance: float = 0.0
     known: frozenset[str] = frozenset()
+    outputs: int | None = None
+    """How many outputs are compared: what is left is TensorFlow's own affair."""
 
 
-def sample(*inputs: Any, tolerance: float = 0.0, known: str = "", **attributes: Any) -> Sample:
+def sample(
+    *inputs: Any,
+    tolerance: float = 0.0,
+    known: str = "",
+    outputs: int | None = None,
+    **attributes: Any,
+) -> Sample:
     """A sample; an input that is a list of tensors is given as a list."""
     arrays = tuple(
         [np.asarray(item) for item in value] if isinstance(value, list) else np.asarray(value)
         for value in inputs
     )
-    return Sample(arrays, attributes, tolerance, frozenset(known.split()))
+    return Sample(arrays, attributes, tolerance, frozenset(known.split()), outputs)
 
 
 class Trial:
@@ -57,12 +92,15 @@ class Trial:
             for name, value in zip(names, sample.inputs, strict=True):
                 items = value if isinstance(value, list) else [value]
                 tensors = [self._placeholder(name, item) for item in items]
-                renamed = RENAMED.get(name, name) if op != "ClipByValue" else name
-                arguments[renamed] = tensors if isinstance(value, list) else tensors[0]
+                arguments[self._argument(name)] = tensors if isinstance(value, list) else tensors[0]
             result = getattr(tf.raw_ops, op)(**arguments, **sample.attributes)
         first = next(iter(tf.nest.flatten(result)))
         self.node = first.op.node_def
         self.outputs = [*first.op.outputs]
+
+    def _argument(self, name: str) -> str:
+        """What Python's function calls an input."""
+        return (RENAMED | {"t": "x", "e": "y"} if self.op == "Select" else RENAMED).get(name, name)
 
     def _placeholder(self, name: str, array: np.ndarray) -> Any:
         fixed = {*DECIDING, *self.sample.known}
@@ -104,35 +142,67 @@ class Trial:
         )
 
 
+COMPILED = 2
+"""How many samples of each operation quick tests compile."""
+
+
 def compare(op: str, samples: Sequence[Sample]) -> None:
-    """Compare the operation with TensorFlow's: folded, compiled, and for two clients at once."""
-    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+    """Compare the operation with TensorFlow's, folded, and compiled for two clients at once."""
+    with computing():
+        for sample in samples:
+            trial = Trial(op, sample)
+            check(trial, "folded", trial.expected(trial.arrays), trial.computed(trial.arrays))
+        compare_clients(op, samples[:COMPILED])
+
+
+def compare_all(op: str, samples: Sequence[Sample]) -> None:
+    """Compare all samples compiled, for one client and for two at once."""
+    with computing():
         trials = [Trial(op, sample) for sample in samples]
-        expected = [trial.expected(trial.arrays) for trial in trials]
-        for trial, values in zip(trials, expected, strict=True):
-            check(trial, "folded", values, trial.computed(trial.arrays))
-        pairs = [[trial.varying(trial.arrays), trial.varying(trial.shifted())] for trial in trials]
-        ones, many = jax.jit(lambda pairs: all_of(trials, pairs))(pairs)
-        for place, trial in enumerate(trials):
-            check(trial, "compiled", expected[place], ones[place])
-            if any(trial.varies):
-                values = trial.expected(trial.shifted())
-                check(trial, "client 1", expected[place], [output[0] for output in many[place]])
-                check(trial, "client 2", values, [output[1] for output in many[place]])
+        arrays = [trial.varying(trial.arrays) for trial in trials]
+        results = compiled(lambda arrays: [*map(Trial.traced, trials, arrays)], arrays)
+        for trial, values in zip(trials, results, strict=True):
+            check(trial, "compiled", trial.expected(trial.arrays), values)
+        compare_clients(op, samples[COMPILED:])
 
 
-def all_of(trials: list[Trial], pairs: list[Any]) -> tuple[list[Any], list[Any]]:
-    """What all trials give, with their first inputs alone and with both inputs at once."""
-    ones: list[Any] = []
-    many: list[Any] = []
-    for trial, (first, second) in zip(trials, pairs, strict=True):
-        ones.append(trial.traced(first))
-        if first:
-            stacked = [jax.numpy.stack(pair) for pair in zip(first, second, strict=True)]
-            many.append(jax.vmap(trial.traced)(stacked))
-        else:
-            many.append([])
-    return ones, many
+@contextlib.contextmanager
+def computing() -> Iterator[None]:
+    """Compute as rounds do: with 64 bits, and floats in full."""
+    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+        yield
+
+
+def compiled(function: Any, *arguments: Any) -> Any:
+    """What a function gives, compiled, without the optimizations that take XLA longest."""
+    lowered = jax.jit(function).lower(*arguments)
+    options = {"xla_backend_optimization_level": 0}
+    return lowered.compile(compiler_options=options)(*arguments)
+
+
+def compare_clients(op: str, samples: Sequence[Sample]) -> None:
+    """Compare what is computed for two clients at once."""
+    trials = [Trial(op, sample) for sample in samples]
+    trials = [trial for trial in trials if any(trial.varies)]
+    clients = [[trial.arrays, trial.shifted()] for trial in trials]
+    stacked = [
+        [np.stack(pair) for pair in zip(*map(trial.varying, arrays), strict=True)]
+        for trial, arrays in zip(trials, clients, strict=True)
+    ]
+    results = compiled(
+        lambda stacked: [
+            jax.vmap(trial.traced)(inputs) for trial, inputs in zip(trials, stacked, strict=True)
+        ],
+        stacked,
+    )
+    for trial, arrays, outputs in zip(trials, clients, results, strict=True):
+        for client, values in enumerate(arrays):
+            check(
+                trial,
+                f"for client {client}",
+                trial.expected(values),
+                [output[client] for output in outputs],
+            )
 
 
 def check(trial: Trial, how: str, expected: Sequence[Any], computed: Sequence[Any]) -> None:
@@ -140,7 +210,8 @@ def check(trial: Trial, how: str, expected: Sequence[Any], computed: Sequence[An
     shapes = [f"{array.dtype}{[*array.shape]}" for array in trial.arrays]
     place = f"{trial.op} {how} of {shapes} with {trial.sample.attributes}"
     assert len(computed) == len(expected), place
-    for wanted, value in zip(expected, computed, strict=True):
+    compared = slice(trial.sample.outputs)
+    for wanted, value in zip(expected[compared], computed[compared], strict=True):
         wanted, value = np.asarray(wanted), np.asarray(value)
         assert value.dtype == wanted.dtype, place
         assert value.shape == wanted.shape, place

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.runtime.lowering.operations.samples import Sample, compare, integers, ints, sample
+from tests.runtime.lowering.operations.samples import (
+    Sample,
+    compare,
+    compare_all,
+    integers,
+    ints,
+    sample,
+)
 from tffc.runtime.lowering.operations.draws import philox
 
 KEYS = np.array([2**64 - 5], np.uint64), np.array([3, 7], np.uint64)
@@ -67,6 +74,12 @@ SAMPLES = {
 @pytest.mark.parametrize("op", SAMPLES)
 def test_draws_what_tensorflow_does(op: str) -> None:
     compare(op, SAMPLES[op])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("op", SAMPLES)
+def test_draws_it_compiled(op: str) -> None:
+    compare_all(op, SAMPLES[op])
 
 
 def test_philox_gives_the_published_words() -> None:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from tests.runtime.lowering.operations.samples import (
     Sample,
     compare,
+    compare_all,
     floats,
     integers,
     ints,
@@ -193,7 +194,19 @@ BINARY: dict[str, list[Sample]] = {
     "Xlogy": [*binary(0.5), sample(np.zeros(3, F32), np.array([0, 1, np.nan], F32))],
 }
 
-ACTIVATIONS = ["EluGrad", "InvGrad", "LeakyReluGrad", "ReciprocalGrad", "Relu6Grad", "ReluGrad", "SeluGrad", "SigmoidGrad", "SoftplusGrad", "SoftsignGrad", "TanhGrad"]
+ACTIVATIONS = [
+    "EluGrad",
+    "InvGrad",
+    "LeakyReluGrad",
+    "ReciprocalGrad",
+    "Relu6Grad",
+    "ReluGrad",
+    "SeluGrad",
+    "SigmoidGrad",
+    "SoftplusGrad",
+    "SoftsignGrad",
+    "TanhGrad",
+]
 GRADIENTS = {name: binary()[:-2] for name in ACTIVATIONS}
 for _name in ("SqrtGrad", "RsqrtGrad"):
     GRADIENTS[_name] = binary(0.5)[:-2]
@@ -267,3 +280,9 @@ SAMPLES = {**UNARY, **BINARY, **GRADIENTS, **OTHERS}
 @pytest.mark.parametrize("op", SAMPLES)
 def test_computes_what_tensorflow_does(op: str) -> None:
     compare(op, SAMPLES[op])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("op", SAMPLES)
+def test_computes_it_compiled(op: str) -> None:
+    compare_all(op, SAMPLES[op])

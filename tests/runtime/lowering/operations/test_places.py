@@ -10,6 +10,7 @@ from tests.runtime.lowering.operations.samples import (
     Sample,
     Trial,
     compare,
+    compare_all,
     floats,
     integers,
     ints,
@@ -75,7 +76,7 @@ SAMPLES = {
         sample(integers(5), ints(0), ints(0)),
     ],
     "StridedSlice": SLICES,
-    "StridedSliceGrad": [],
+    "StridedSliceGrad": [gradient(item) for item in SLICES],
     "Gather": [
         sample(PARAMS, ints(2, 0, 2)),
         sample(PARAMS, np.int64(1)),
@@ -123,8 +124,13 @@ SAMPLES = {
 
 @pytest.mark.parametrize("op", SAMPLES)
 def test_computes_what_tensorflow_does(op: str) -> None:
-    samples = SAMPLES[op] or [gradient(item) for item in SLICES]
-    compare(op, samples)
+    compare(op, SAMPLES[op])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("op", SAMPLES)
+def test_computes_it_compiled(op: str) -> None:
+    compare_all(op, SAMPLES[op])
 
 
 def moving(op: str, known: str, *samples: Sample) -> None:

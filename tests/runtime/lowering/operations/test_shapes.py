@@ -12,6 +12,7 @@ import tensorflow as tf
 from tests.runtime.lowering.operations.samples import (
     Sample,
     compare,
+    compare_all,
     floats,
     integers,
     ints,
@@ -256,3 +257,9 @@ SAMPLES = {**REDUCTIONS, **LAYOUTS}
 @pytest.mark.parametrize("op", SAMPLES)
 def test_computes_what_tensorflow_does(op: str) -> None:
     compare(op, SAMPLES[op])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("op", SAMPLES)
+def test_computes_it_compiled(op: str) -> None:
+    compare_all(op, SAMPLES[op])

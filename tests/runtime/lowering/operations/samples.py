@@ -82,7 +82,8 @@ class Trial:
     def __init__(self, op: str, sample: Sample) -> None:
         self.op = op
         self.sample = sample
-        names = [arg.name for arg in op_def_registry.get(op).input_arg]
+        definition: Any = op_def_registry.get(op)
+        names = [arg.name for arg in definition.input_arg]
         self.graph = tf.Graph()
         arguments: dict[str, Any] = {}
         self.arrays: list[np.ndarray] = []
@@ -176,7 +177,7 @@ def computing() -> Iterator[None]:
 def compiled(function: Any, *arguments: Any) -> Any:
     """What a function gives, compiled, without the optimizations that take XLA longest."""
     lowered = jax.jit(function).lower(*arguments)
-    options = {"xla_backend_optimization_level": 0}
+    options: Any = {"xla_backend_optimization_level": 0}
     return lowered.compile(compiler_options=options)(*arguments)
 
 

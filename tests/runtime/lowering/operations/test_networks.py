@@ -168,7 +168,7 @@ NORMAL = floats(2, 4, 5, 3) * F32(2) + F32(1)
 
 def normalized() -> list[Sample]:
     scale, offset, mean, variance = CHANNELS
-    shared = {"outputs": 3}
+    shared: dict[str, Any] = {"outputs": 3}
     return [
         close(NORMAL, scale, offset, EMPTY, EMPTY, epsilon=0.001, **shared),
         close(NORMAL, scale, offset, mean, variance, exponential_avg_factor=0.25, **shared),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -27,7 +29,7 @@ def strided(
     end: tuple[int, ...],
     strides: tuple[int, ...],
     values: np.ndarray = CUBE,
-    **masks: int,
+    **masks: Any,
 ) -> Sample:
     return sample(values, ints(*begin), ints(*end), ints(*strides), **masks)
 
@@ -181,7 +183,9 @@ def test_strided_slices_at_random() -> None:
         rank = int(numbers.integers(1, 4))
         begin, end = (tuple(map(int, numbers.integers(-7, 8, rank))) for _ in range(2))
         strides = tuple(map(int, numbers.choice([-2, -1, 1, 2, 3], rank)))
-        masks = {name: int(numbers.integers(0, 8)) for name in ("begin_mask", "end_mask")}
+        masks: dict[str, Any] = {
+            name: int(numbers.integers(0, 8)) for name in ("begin_mask", "end_mask")
+        }
         samples.append(strided(begin, end, strides, **masks))
     for item in samples:
         trial = Trial("StridedSlice", item)

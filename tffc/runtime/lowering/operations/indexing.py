@@ -1,0 +1,195 @@
+"""Slices, gathering and scattering."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tffc.graphs.node import NodeView
+from tffc.runtime.lowering.operations.definition import (
+    Array,
+    NotLoweredError,
+    Operation,
+    definitions,
+    integer,
+    is_known,
+    jnp,
+    known,
+    lax,
+    library,
+    library_for,
+    number,
+    numbers,
+    text,
+)
+
+OPERATIONS: dict[str, Operation] = {}
+operation = definitions(OPERATIONS)
+
+INSIDE = {"mode": "drop", "wrap_negative_indices": False}
+"""How elements are scattered: those outside are left out, also those at negative places."""
+
+
+@operation("Slice")
+def slice_of(node: NodeView, x: Array, begin: Array, size: Array) -> Array:
+    sizes = numbers(node, size, "sizes that are")
+    if is_known(begin):
+        starts = numbers(node, begin, "places")
+        return x[
+            tuple(
+                slice(start, None if length < 0 else start + length)
+                for start, length in zip(starts, sizes, strict=True)
+            )
+        ]
+    if -1 in sizes:
+        raise NotLoweredError("Slice of all that follows a place known only when it runs")
+    return lax.dynamic_slice(x, [begin[axis] for axis in range(x.ndim)], sizes)
+
+
+class _Bounds:
+    """The inputs and masks of a StridedSlice, asked for one of its dimensions at a time."""
+
+    def __init__(self, node: NodeView, begin: Array, end: Array, strides: Array) -> None:
+        self.node = node
+        self.begin = begin
+        self.end = end
+        self.steps = numbers(node, strides, "strides")
+
+    def _masked(self, name: str, place: int) -> bool:
+        return bool(integer(self.node, f"{name}_mask") >> place & 1)
+
+    def index(self) -> tuple[Any, ...]:
+        """Return what NumPy would be given as an index."""
+        items = [self._item(place) for place in range(len(self.steps))]
+        return tuple(items) if Ellipsis in map(_kind, items) else (*items, Ellipsis)
+
+    def _item(self, place: int) -> Any:
+        if self._masked("ellipsis", place):
+            return Ellipsis
+        if self._masked("new_axis", place):
+            return None
+        if self._masked("shrink_axis", place):
+            return int(self.begin[place]) if is_known(self.begin) else self.begin[place]
+        first = None if self._masked("begin", place) else self._bound(self.begin, place)
+        last = None if self._masked("end", place) else self._bound(self.end, place)
+        return slice(first, last, self.steps[place])
+
+    def _bound(self, bounds: Array, place: int) -> int:
+        return int(known(self.node, bounds, "bounds")[place])
+
+
+def _kind(item: Any) -> Any:
+    return item if item is Ellipsis else None
+
+
+@operation("StridedSlice")
+def strided_slice(node: NodeView, x: Array, begin: Array, end: Array, strides: Array) -> Array:
+    return x[_Bounds(node, begin, end, strides).index()]
+
+
+@operation("StridedSliceGrad")
+def strided_slice_grad(
+    node: NodeView, shape: Array, begin: Array, end: Array, strides: Array, gradient: Array
+) -> Array:
+    sizes = numbers(node, shape, "a shape that is")
+    index = _Bounds(node, begin, end, strides).index()
+    if library(gradient, begin) is np:
+        result = np.zeros(sizes, gradient.dtype)
+        result[index] = gradient
+        return result
+    return jnp.zeros(sizes, gradient.dtype).at[index].set(gradient)
+
+
+@operation("Gather")
+def gather(node: NodeView, x: Array, indices: Array) -> Array:
+    return _gathered(x, indices, 0, 0)
+
+
+@operation("GatherV2")
+def gather_v2(node: NodeView, x: Array, indices: Array, axis: Array) -> Array:
+    place = number(node, axis, "an axis") % x.ndim
+    batch = integer(node, "batch_dims")
+    return _gathered(x, indices, place, batch + indices.ndim if batch < 0 else batch)
+
+
+def _gathered(x: Array, indices: Array, axis: int, batch: int) -> Array:
+    """Return slices of an axis, for each element of the first axes those that its indices name."""
+    lib = library(x, indices)
+    rows = lib.moveaxis(x, axis, batch)
+    grid = [
+        np.arange(size).reshape((-1,) + (1,) * (indices.ndim - place - 1))
+        for place, size in enumerate(indices.shape[:batch])
+    ]
+    result = _rows(rows, (*grid, indices))
+    before = axis - batch
+    moved = [*range(indices.ndim, indices.ndim + before)]
+    return lib.moveaxis(result, moved, range(batch, batch + before))
+
+
+def _rows(x: Array, index: tuple[Array, ...]) -> Array:
+    """Return the rows at the places that an index for each of the first axes names."""
+    if library(x, *index) is np:
+        return x[index]
+    return jnp.asarray(x).at[index].get(mode="clip", wrap_negative_indices=False)
+
+
+@operation("GatherNd")
+def gather_nd(node: NodeView, x: Array, indices: Array) -> Array:
+    return _rows(x, _columns(node, indices))
+
+
+def _columns(node: NodeView, indices: Array) -> tuple[Array, ...]:
+    """Return the last axis of indices as a tuple, which indexes the first axes of a tensor.
+
+    Raises:
+      NotLoweredError: it is empty, or the node is asked to pass over indices out of range.
+    """
+    if text(node, "bad_indices_policy") not in ("", "DEFAULT", "ERROR"):
+        raise NotLoweredError(f"{node.op} that passes over indices out of range")
+    if not indices.shape[-1]:
+        raise NotLoweredError(f"{node.op} with indices of no axis")
+    return tuple(indices[..., place] for place in range(indices.shape[-1]))
+
+
+@operation("ScatterNd")
+def scatter_nd(node: NodeView, indices: Array, updates: Array, shape: Array) -> Array:
+    zeros = np.zeros(numbers(node, shape, "a shape that is"), updates.dtype)
+    return tensor_scatter_add(node, zeros, indices, updates)
+
+
+@operation("TensorScatterAdd")
+def tensor_scatter_add(node: NodeView, x: Array, indices: Array, updates: Array) -> Array:
+    return _scattered("add", x, _columns(node, indices), updates)
+
+
+@operation("TensorScatterSub")
+def tensor_scatter_sub(node: NodeView, x: Array, indices: Array, updates: Array) -> Array:
+    return _scattered("subtract", x, _columns(node, indices), updates)
+
+
+@operation("TensorScatterUpdate")
+def tensor_scatter_update(node: NodeView, x: Array, indices: Array, updates: Array) -> Array:
+    return _scattered("set", x, _columns(node, indices), updates)
+
+
+def _scattered(how: str, x: Array, index: tuple[Array, ...], updates: Array) -> Array:
+    if library_for(x.size, x, *index, updates) is not np:
+        return getattr(jnp.asarray(x).at[index], how)(updates, **INSIDE)
+    result = x.copy()
+    if how == "set":
+        result[index] = updates
+    else:
+        getattr(np, how).at(result, index, updates)
+    return result
+
+
+@operation("UnsortedSegmentSum")
+def unsorted_segment_sum(node: NodeView, x: Array, segments: Array, count: Array) -> Array:
+    """Add rows to those of their segments; rows of negative segments are left out."""
+    length = number(node, count, "a number of segments")
+    zeros = np.zeros((length, *x.shape[segments.ndim :]), x.dtype)
+    if library(x, segments) is np:
+        kept = segments >= 0
+        return _scattered("add", zeros, (segments[kept],), x[kept])
+    return _scattered("add", zeros, (segments,), x)

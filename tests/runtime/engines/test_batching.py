@@ -21,20 +21,23 @@ from tests.runtime.engines.batches import (
     NONE,
     Outcome,
     check_same,
+    compiler,
     process_of,
     round_of,
     source_of,
 )
 from tests.runtime.engines.sources import OneIsBad, Values
 from tffc.language.values.concrete import to_value
-from tffc.runtime.batching import kernels, retrace, sequences
+from tffc.runtime.batching import compilers, kernels, pjrt_kernels, tensorflow_kernels
 from tffc.runtime.batching.limits import Limits
+from tffc.runtime.batching.devices import Devices
 from tffc.runtime.batching.planner import Batch, Planner
 from tffc.runtime.data.location import open_data
 from tffc.runtime.data.read_once import ReadOnce
 from tffc.runtime.engines.engine import Batching, Cohort
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
+from tffc.runtime.lowering import retrace, sequences
 from tffc.support.errors import DataError, ExecutionError, LanguageValueError
 
 pytestmark = pytest.mark.slow
@@ -263,8 +266,6 @@ def drawing_by_data(data: Any) -> Any:
 @pytest.mark.parametrize(
     ("work", "reason"),
     [
-        (drawing, "it has the operation RandomUniform"),
-        (drawing_by_data, "GetKeyCounter, of a seed that is not known"),
         (printing, "it has the operation StringFormat"),
         (lambda d: d.shuffle(3).reduce(np.int64(0), lambda s, x: s + x), "ShuffleDataset"),
         (
@@ -286,6 +287,22 @@ def test_what_cannot_be_in_a_batch_is_computed_alone(work: Any, reason: str) -> 
     assert found.decisions[-1].startswith("one client a call: ")
 
 
+@pytest.mark.parametrize(
+    ("work", "reason"),
+    [
+        (drawing, "it has the operation RandomUniform"),
+        (drawing_by_data, "GetKeyCounter, of a seed that is not known"),
+    ],
+)
+def test_tensorflow_draws_for_one_client_a_call(work: Any, reason: str, compiler: str) -> None:
+    process = round_of(work, INTS)
+    found = Outcome(process, source_of(process, [[1, 2], [3, 4]]))
+    if compiler == compilers.TENSORFLOW:
+        assert (found.together, reason in found.decisions[-1]) == (0, True)
+    else:
+        assert found.together == 2
+
+
 def test_strings_are_computed_alone() -> None:
     process = round_of(lambda data: data.reduce(0, lambda s, x: s + 1), tff.SequenceType(np.str_))
     assert Outcome(process, source_of(process, [["a"]])).decisions == [
@@ -294,7 +311,7 @@ def test_strings_are_computed_alone() -> None:
 
 
 def test_few_kernels_are_compiled() -> None:
-    limits = Limits(most_numbers=0, most_kernels=2)
+    limits = Limits(most_numbers=0, most_kernels=2, most_rests=0)
     process = round_of(
         lambda data: data.batch(5).reduce(np.int64(0), lambda s, x: s * 3 + tf.reduce_prod(x)), INTS
     )
@@ -411,28 +428,29 @@ def written_nowhere(wrapped: Any) -> Any:
 
 
 def one_accumulator(wrapped: Any) -> Any:
-    return lambda self, accumulators, is_client: [each[0] for each in accumulators]
+    return lambda accumulators, is_client, *given: [each[0] for each in accumulators]
 
 
 def no_client(wrapped: Any) -> Any:
-    return lambda self, accumulators, is_client: wrapped(
-        self, accumulators, tf.ones_like(is_client)
-    )
+    return lambda accumulators, is_client, *given: wrapped(accumulators, is_client | True, *given)
 
+
+MERGED = (pjrt_kernels, tensorflow_kernels)
 
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "places are off by one": (sequences, "places", one_more),
     "the last batch is left out": (sequences.Order, "runs", no_last_batch),
     "variables are not written": (retrace.Retrace, "_write", written_nowhere),
-    "accumulators are not merged": (kernels.Kernel, "_merged", one_accumulator),
-    "clients that are none count": (kernels.Kernel, "_merged", no_client),
+    "accumulators are not merged": (MERGED, "merged_pairwise", one_accumulator),
+    "clients that are none count": (MERGED, "merged_pairwise", no_client),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_wrong_rewriter_is_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    owner, name, wrong = FAULTS[fault]
-    monkeypatch.setattr(owner, name, wrong(getattr(owner, name)))
+    owners, name, wrong = FAULTS[fault]
+    for owner in owners if isinstance(owners, tuple) else [owners]:
+        monkeypatch.setattr(owner, name, wrong(getattr(owner, name)))
 
     def work(data: Any) -> Any:
         total = tf.Variable(tf.constant(1, tf.int64))
@@ -453,8 +471,10 @@ def test_a_wrong_rewriter_is_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -
 
 ON_DEVICES = """
 import numpy as np
+import jax
 import tensorflow as tf
 
+jax.config.update("jax_num_cpu_devices", 2)
 processor = tf.config.list_physical_devices("CPU")[0]
 two = [tf.config.LogicalDeviceConfiguration()] * 2
 tf.config.set_logical_device_configuration(processor, two)
@@ -466,30 +486,37 @@ from tffc.runtime.engines.local import LocalEngine
 tf.debugging.set_log_device_placement(True)
 process = round_of(lambda x: tf.reduce_sum(tf.square(x)), np.int64)
 source = source_of(process, range(8))
-for device in ("CPU:1", "GPU:0"):
+for device in ("cpu:1", "gpu"):
     try:
-        engine = LocalEngine(process, 1, Batching(4, device))
+        engine = LocalEngine(process, 1, Batching.parse(4, device, {compiler!r}))
         print(engine.run_round((), Cohort(source, source.clients)).output)
         print(engine.stopwatch.clients["computing in batches"])
+        pieces = engine.planner.pieces(Cohort(source, source.clients), source)
+        devices = [getattr(each.piece.tensors[0], "device", None) for each in pieces]
+        print({{getattr(device, "id", None) for device in devices}})
     except Exception as error:
         print(error)
 """
 
 
-def test_batches_are_computed_where_they_are_asked_for() -> None:
-    """A second processor of TensorFlow's stands for a GPU."""
+@pytest.mark.parametrize("framework", ["TensorFlow", "JAX"])
+def test_batches_are_computed_where_they_are_asked_for(framework: str, compiler: str) -> None:
+    """A second processor of the framework stands for a GPU."""
+    if (framework == "JAX") != (compiler == compilers.PJRT):
+        pytest.skip("the other compiler's")
     environment = {**ENVIRONMENT, "TF_CPP_MIN_LOG_LEVEL": "0", "TFFC_DEBUG": "1"}
-    ran = run_python("-c", ON_DEVICES, env=environment)
+    ran = run_python("-c", ON_DEVICES.format(compiler=compiler), env=environment)
     # Before that is where each operation of a graph is placed.
     assert ran.stdout.endswith(
-        "140\n8\n"
-        "TensorFlow has no device GPU:0 [E736]\n"
+        f"140\n8\n{{{1 if framework == 'JAX' else None}}}\n"
+        f"{framework} has no device GPU:0 [E736]\n"
         "  note: it has CPU:0, CPU:1\n"
-        "  help: name one of these, or leave the choice to TensorFlow\n"
+        "  help: name one of these, or leave the choice to it\n"
     ), ran.stderr[-3000:]
-    kernels = [line for line in ran.stderr.splitlines() if "Executing op __inference" in line]
-    assert kernels
-    assert all(line.endswith("CPU:1") for line in kernels), kernels
+    if framework == "TensorFlow":
+        kernels = [line for line in ran.stderr.splitlines() if "Executing op __inference" in line]
+        assert kernels
+        assert all(line.endswith("CPU:1") for line in kernels), kernels
 
 
 ON_PROCESSORS = """
@@ -500,7 +527,7 @@ import tensorflow as tf
 from tffc.runtime.engines.engine import Batching, Cohort
 from tffc.runtime.engines.cores import share_cores
 
-share_cores(8, 2, Batching(4))
+share_cores(8, 2, Batching(4, compiler="tensorflow"))
 from tests.runtime.engines.batches import round_of, source_of
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.frameworks.tensorflow.load import devices_for_calls
@@ -508,7 +535,7 @@ from tffc.runtime.frameworks.tensorflow.load import devices_for_calls
 print(devices_for_calls(tf))
 process = round_of(lambda x: tf.reduce_sum(tf.square(x)), np.int64)
 source = source_of(process, range(8))
-engine = LocalEngine(process, 2, Batching(4))
+engine = LocalEngine(process, 2, Batching(4, compiler="tensorflow"))
 print(engine.run_round((), Cohort(source, source.clients)).output)
 print(engine.stopwatch.clients["computing in batches"])
 """
@@ -524,7 +551,7 @@ def test_each_worker_has_a_processor(before: str, processors: str) -> None:
 
 
 def test_a_call_has_the_first_device_that_is_idle() -> None:
-    devices = kernels.Devices(["CPU:0", "CPU:1"])
+    devices = Devices(["CPU:0", "CPU:1"])
     with devices.least_busy() as one:
         with devices.least_busy() as two, devices.least_busy() as three:
             assert (one, two, three) == ("CPU:0", "CPU:1", "CPU:0")

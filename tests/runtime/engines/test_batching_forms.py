@@ -22,6 +22,7 @@ from tests.runtime.engines.batches import (
     Outcome,
     assert_alike,
     check_same,
+    compiler,  # noqa: F401  (each test has it)
     process_of,
     round_of,
     source_of,

@@ -12,7 +12,7 @@ import abc
 import dataclasses
 import enum
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -129,6 +129,10 @@ class BatchResult(NamedTuple):
     compiled: bool
 
 
+ArrayType: TypeAlias = tuple[tuple[int, ...], ElementType]
+"""The shape and the element type of an array."""
+
+
 class Arguments(NamedTuple):
     """The arguments of a kernel: the accumulator of no clients, the values sent by the server, the
     number of clients, the clients' arrays, lengths and counts, the keys that they draw under, if
@@ -189,25 +193,21 @@ class Kernel(abc.ABC):
     def _upload(self, arrays: Sequence[Array]) -> list[Tensor]:
         """Return arrays as tensors on the device that computes them."""
 
-    def _signature(self) -> list[tuple[tuple[int, ...], ElementType]]:
+    def _signature(self) -> list[ArrayType]:
         """Return the shapes and element types of the arguments, in the order of `Arguments`."""
         rows = self.size
         fixed = [
-            _array_type(leaf)
-            for type in (self._types[0], self._types[2])
-            for leaf in leaves(type)
+            array_type(leaf) for type in (self._types[0], self._types[2]) for leaf in leaves(type)
         ]
         columns = [
-            ((rows, *shape), _array_type(array, any_shape=True)[1])
+            ((rows, *shape), array_type(array, any_shape=True)[1])
             for shape, array in zip(self.key.shapes, self._layout.arrays, strict=True)
         ]
         int64 = np.dtype(np.int64)
         lengths = ((rows, len(self.key.lengths)), int64)
         counts = [((rows, width), int64) for width in self._widths()]
         keys = [((rows, 2), np.dtype(np.uint64))] if self._draws else []
-        resources = [
-            (each.shape, BY_NUMBER[each.dtype].dtype) for each in self._resources
-        ]
+        resources = [(each.shape, BY_NUMBER[each.dtype].dtype) for each in self._resources]
         number = ((), np.dtype(np.int32))
         return [*fixed, number, *columns, lengths, *counts, *keys, *resources]
 
@@ -344,7 +344,12 @@ def check_types(graphs: ClientGraphs) -> None:
         _known(leaf)
 
 
-def _array_type(leaf: Type, *, any_shape: bool = False) -> tuple[tuple[int, ...], ElementType]:
+def array_type(leaf: Type, *, any_shape: bool = False) -> ArrayType:
+    """Return the shape and element type of a tensor; with `any_shape`, of the element type alone.
+
+    Raises:
+      CannotBatchError: the shape is not fully defined.
+    """
     assert isinstance(leaf, TensorType)
     return () if any_shape else tuple(_known(leaf)), leaf.element_type.dtype
 

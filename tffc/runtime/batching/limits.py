@@ -34,6 +34,9 @@ class Limits:
     """The most kernels that are compiled for a program; clients that need another are computed one
     by one."""
 
+    most_rests: int = 8
+    """The most sizes of last batches that one kernel computes: it has compiled code for each."""
+
     most_stored: int = 2**28
     """If all clients take part in a round, its batches are stored for the next, up to so many
     bytes."""

@@ -23,21 +23,32 @@ from tffc.graphs.node import all_nodes
 from tffc.language.type_parts import leaves
 from tffc.language.types import TensorType
 from tffc.linking.section import read_section
+from tffc.runtime.batching.compilers import check_device, compiler_of
 from tffc.runtime.batching.kernels import DataLayout, Kernel, Key, Mode, check_types, types_of
-from tffc.runtime.batching.operations import CONVOLUTIONS
-from tffc.runtime.batching.sequences import Order
 from tffc.runtime.data.groups import ClientGroup, GroupedSource, read_groups
 from tffc.runtime.data.read_once import ReadOnce
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.engine import Batching, Cohort
-from tffc.runtime.frameworks.tensorflow.load import (
-    Tensor,
-    check_device,
-    devices_for_calls,
-    load_tensorflow,
-)
+from tffc.runtime.lowering.sequences import Order
+from tffc.runtime.lowering.tracer import Tensor
 from tffc.support.errors import TffcError
 from tffc.support.guards import Array
+
+CONVOLUTIONS = frozenset(
+    [
+        "AvgPool",
+        "AvgPoolGrad",
+        "Conv2D",
+        "Conv2DBackpropFilter",
+        "Conv2DBackpropInput",
+        "DepthwiseConv2dNative",
+        "DepthwiseConv2dNativeBackpropFilter",
+        "DepthwiseConv2dNativeBackpropInput",
+        "MaxPool",
+        "MaxPoolGrad",
+    ]
+)
+"""Operations that XLA computes slower than TensorFlow on a processor."""
 
 Seconds: TypeAlias = float
 
@@ -100,8 +111,10 @@ def _shared_equally(clients: int, most: int) -> int:
 
 
 @functools.lru_cache(maxsize=64)
-def _load_kernel(graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str) -> Kernel:
-    return Kernel(graphs, mode, key, size, device)
+def _load_kernel(
+    compiler: str, graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str
+) -> Kernel:
+    return compiler_of(compiler).kernel(graphs, mode, key, size, device)
 
 
 class Planner:
@@ -134,8 +147,9 @@ class Planner:
         if batching.size == 1:
             self.decisions.append("one client a call, as was asked for")
             return
+        self._compiler = compiler_of(batching.compiler)
         if batching.device:
-            check_device(batching.device)
+            check_device(self._compiler, batching.device)
         try:
             if steps.batches is not None:
                 self._graphs = steps.batches.graphs()
@@ -182,12 +196,15 @@ class Planner:
             for section in (self._graphs.take, self._graphs.merge)
             for node in all_nodes(read_section(section).graph)
         }
-        is_on_processor = devices_for_calls(load_tensorflow())[0].startswith("CPU")
-        chosen = self._choice.device
-        if not chosen and is_on_processor and not CONVOLUTIONS.isdisjoint(operations):
+        if not self._choice.device and not self._is_accelerated and operations & CONVOLUTIONS:
             raise CannotBatchError(
                 "it has convolutions, which XLA computes slower than TensorFlow on this processor"
             )
+
+    @property
+    def _is_accelerated(self) -> bool:
+        device = self._choice.device or self._compiler.devices()[0]
+        return not device.startswith("CPU")
 
     def give_up(self, reason: str) -> None:
         """Compute all clients one by one from now on."""
@@ -329,10 +346,11 @@ class Planner:
         """Return the kernels with the clients that share each; add all other clients to `alone`."""
         keyed: dict[Key | None, list[ClientGroup]] = {}
         mode = Mode.VECTOR if self._is_vectorised(groups) else Mode.LOOP
-        if mode is Mode.LOOP:
+        is_ragged = mode is Mode.LOOP or len(groups) > self._limits.most_kernels // 2
+        if is_ragged:
             self._make_room(groups)
         for group in groups:
-            key = self._loop_key(group) if mode is Mode.LOOP else self._vector_key(group)
+            key = self._ragged_key(group) if is_ragged else self._equal_key(group)
             keyed.setdefault(key, []).append(group)
         by_size = sorted(keyed.items(), key=lambda pair: -_clients_in(pair[1]))
         try:
@@ -359,8 +377,9 @@ class Planner:
                 for leaf in leaves(accumulator) + leaves(own)
                 if isinstance(leaf, TensorType)
             )
-            self._is_tiny = sum(numbers) <= self._limits.most_numbers
-        return bool(self._is_tiny) and len(groups) <= self._limits.most_kernels // 2
+            self._is_tiny = self._is_accelerated or sum(numbers) <= self._limits.most_numbers
+        few = self._compiler.has_rests or len(groups) <= self._limits.most_kernels // 2
+        return bool(self._is_tiny) and few
 
     def _make_room(self, groups: Sequence[ClientGroup]) -> None:
         """Give the arrays of kernels room for the longest sequences of all groups, and find the
@@ -372,14 +391,15 @@ class Planner:
                 self._most[at] = 1 << (most - 1).bit_length()
         if self._orders is None and groups:
             longest = max(range(len(groups)), key=lambda at: sum(lengths[at]))
-            self._orders = self._find_orders(self._vector_key(groups[longest]))
+            self._orders = self._find_orders(self._equal_key(groups[longest]))
 
-    def _vector_key(self, group: ClientGroup) -> Key:
+    def _equal_key(self, group: ClientGroup) -> Key:
         shapes = _shapes(group)
         return Key(shapes, self._layout.lengths(shapes))
 
-    def _loop_key(self, group: ClientGroup) -> Key | None:
-        """Return the key of the kernel that loops over a group's clients, or None if none can."""
+    def _ragged_key(self, group: ClientGroup) -> Key | None:
+        """Return the key of a kernel for clients of different lengths, those of a group among them,
+        or None if there is none."""
         if self._orders is None:
             return None
         shapes = _shapes(group)
@@ -387,9 +407,20 @@ class Planner:
         runs = [order.runs(lengths[order.number]) for order in self._orders]
         if None in runs:
             return None
-        sizes = tuple(tuple(size for _, size in run or ()) for run in runs)
+        rests = tuple(self._rests(order) for order in self._orders)
+        sizes = tuple(
+            (order.size,) if rest else tuple(size for _, size in run or ())
+            for order, run, rest in zip(self._orders, runs, rests, strict=True)
+        )
         padded = self._layout.padded(shapes, [self._most[at] for at in range(len(lengths))])
-        return Key(padded, lengths, self._orders, sizes)
+        return Key(padded, lengths, self._orders, sizes, rests)
+
+    def _rests(self, order: Order) -> tuple[int, ...]:
+        """Return the sizes that last batches may have, if one kernel is to compute them all."""
+        if not self._compiler.has_rests:
+            return ()
+        rests = order.rests(self._most[order.number])
+        return rests if len(rests) <= self._limits.most_rests else ()
 
     def _find_orders(self, key: Key) -> tuple[Order, ...] | None:
         """Return the orders in which clients' sequences are read, or None if the clients cannot be
@@ -397,10 +428,14 @@ class Planner:
         if self._graphs is None:
             return None
         try:
-            return _load_kernel(self._graphs, Mode.LOOP, key, 1, self._choice.device).orders
+            return self._load(Mode.LOOP, key, 1).orders
         except CannotBatchError as error:
             self.give_up(str(error))
             return None
+
+    def _load(self, mode: Mode, key: Key, size: int) -> Kernel:
+        assert self._graphs is not None
+        return _load_kernel(self._compiler.name, self._graphs, mode, key, size, self._choice.device)
 
     def _kernel(self, mode: Mode, key: Key, clients: int) -> Kernel | None:
         """Return the kernel for a key.
@@ -439,7 +474,7 @@ class Planner:
         size = min(self._sizes[mode], max(1, self._limits.most_bytes // room))
         kernel = None
         try:
-            kernel = _load_kernel(self._graphs, mode, key, size, self._choice.device)
+            kernel = self._load(mode, key, size)
             self.decisions.append(f"up to {size} clients a call, {_kind(mode, key)}")
             if known:
                 self._taken[kernel] = [(0.0, 0.0)] * self._limits.trials
@@ -466,11 +501,11 @@ class Planner:
         lengths = np.repeat(np.array(own_lengths, np.int64), times, axis=0)[order]
         counts = [
             np.repeat(
-                np.array([read.counts(own[read.number]) for own in own_lengths], np.int64),
+                np.array([_counts(key, at, own[read.number]) for own in own_lengths], np.int64),
                 times,
                 axis=0,
             )[order]
-            for read in key.orders
+            for at, read in enumerate(key.orders)
         ]
         return positions[order], (columns, lengths, counts)
 
@@ -508,6 +543,16 @@ def _refusal(mode: Mode, reason: str) -> str:
     return f"not {mode.value}: {reason}"
 
 
+def _counts(key: Key, at: int, length: int) -> list[int]:
+    """Return the counts of an order for a sequence of some length, as `Kernel.tensors` takes
+    them."""
+    order = key.orders[at]
+    if not key.rests or not key.rests[at]:
+        return order.counts(length)
+    (whole, _), *last = order.runs(length) or ((0, 0),)
+    return [whole, last[0][1] if last else 0]
+
+
 def _shapes(group: ClientGroup) -> tuple[tuple[int, ...], ...]:
     """Return the shapes of the arrays of each client of a group."""
     return tuple(column.shape[1:] for column in group.columns)
@@ -529,7 +574,9 @@ def _clients_in(groups: Sequence[ClientGroup]) -> int:
 def _bytes_of(piece: Piece) -> int:
     if isinstance(piece, OneByOne):
         return 0
-    return sum(tensor.dtype.size * math.prod(tensor.shape) for tensor in piece.tensors)
+    return sum(
+        np.dtype(tensor.dtype.name).itemsize * math.prod(tensor.shape) for tensor in piece.tensors
+    )
 
 
 def _quotient(pair: tuple[Seconds, Seconds]) -> float:

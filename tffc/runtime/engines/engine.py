@@ -27,8 +27,9 @@ OFF, AUTO = "off", "auto"
 class Batching:
     """The number of clients that one call computes, or None to decide by measuring.
 
-    `device` is the one that TensorFlow computes batches on, such as `GPU:0`; if it is empty,
-    TensorFlow chooses.  `known` has earlier measurements: whether each kind of batch pays off, by
+    `device` is the one that batches are computed on, such as `GPU:0`; if it is empty, all
+    accelerators are, or the processor if there are none.  `compiler` is what compiles them: `pjrt`,
+    `tensorflow`, or `auto` for the former where it is installed.  `known` has earlier measurements: whether each kind of batch pays off, by
     its description.  Workers in other processes plan with the default `limits`.
     """
 
@@ -36,16 +37,21 @@ class Batching:
     device: str = ""
     known: Mapping[str, bool] = dataclasses.field(default_factory=dict[str, bool])
     limits: Limits = dataclasses.field(default_factory=Limits)
+    compiler: str = AUTO
 
     @classmethod
-    def parse(cls, text: str | int, device: str = "") -> Batching:
-        """Parse `auto`, `off` or a number of clients.
+    def parse(cls, text: str | int, device: str = "", compiler: str = AUTO) -> Batching:
+        """Parse `auto`, `off` or a number of clients; a device without a number is the first of its
+        kind.
 
         Raises:
           LanguageValueError: the text is none of them.
         """
+        device = device.upper()
+        if device and ":" not in device:
+            device += ":0"
         if text in (OFF, AUTO):
-            return cls(1 if text == OFF else None, device)
+            return cls(1 if text == OFF else None, device, compiler=compiler)
         number = str(text)
         if not number.isdecimal() or int(number) < 1:
             raise LanguageValueError(
@@ -53,7 +59,7 @@ class Batching:
                 f"clients cannot be computed in batches of {text!r}",
                 help="give 'auto', 'off', or how many clients there are in a batch",
             )
-        return cls(int(number), device)
+        return cls(int(number), device, compiler=compiler)
 
 
 ONE_A_CALL = Batching()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tffc.graphs.node import NodeView
+from tffc.graphs.operations.effects import MODULE
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.lowering.errors import NotLoweredError
 from tffc.runtime.lowering.tracer import Tensor
@@ -27,10 +28,12 @@ class JaxTracer:
         self._jax = load_jax()
         # They import JAX.
         from tffc.runtime.lowering.jax_checks import CHECKS
-        from tffc.runtime.lowering.operations.draws import draw
+        from tffc.runtime.lowering.jax_modules import call_module
+        from tffc.runtime.lowering.operations import draws
         from tffc.runtime.lowering.operations.table import OPERATIONS
 
-        self._operations, self._checks, self._draw = OPERATIONS, CHECKS, draw
+        self._operations = {**OPERATIONS, MODULE: call_module}
+        self._checks, self._draw = CHECKS, draws.draw
 
     def known(self, tensor: Tensor) -> Array | None:
         """See `Tracer`."""
@@ -54,7 +57,9 @@ class JaxTracer:
 
     def draw(self, node: NodeView, inputs: Sequence[Tensor], key: Tensor, count: Tensor) -> Tensor:
         """See `Tracer`."""
-        return self._draw(node, [self._array(tensor) for tensor in inputs], key, count)
+        # A generator counts in the first of two numbers: each draw has all of it for itself.
+        counter = self._jax.numpy.stack([np.uint64(0), key[1] + count.astype(np.uint64)])
+        return self._draw(node, [self._array(each) for each in inputs], key[:1], counter)
 
     def is_truth(self, tensor: Tensor) -> bool:
         """See `Tracer`."""
@@ -150,7 +155,11 @@ class JaxTracer:
 
     def rows(self, column: Tensor, at: Tensor) -> Tensor:
         """See `Tracer`."""
-        return self._jax.numpy.take(column, at, axis=0, mode="clip")
+        if not column.shape[0]:
+            # JAX gathers nothing of no rows: these are never read.
+            shape = (*np.shape(at), *column.shape[1:])
+            return self._jax.numpy.zeros(shape, column.dtype)
+        return self._jax.numpy.take(column, self._array(at), axis=0, mode="clip")
 
     def slice(self, column: Tensor, begin: Tensor, size: int, *, in_step: bool) -> Tensor:
         """See `Tracer`."""

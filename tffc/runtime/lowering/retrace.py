@@ -160,6 +160,8 @@ class Retrace:
             return [self._resources[resource_of(node)]]
         if node.op in self._special:
             return self._special[node.op](self, node, inputs)
+        if any(isinstance(value, (Dataset, Variable)) for value in inputs):
+            raise NotLoweredError(f"it has the operation {node.op} of a dataset or a variable")
         tensors = [self._tensor(value) for value in inputs]
         if node.op in DRAWING and self._tracer.draws:
             return [self._draw(node, tensors)]
@@ -370,7 +372,9 @@ class Retrace:
             raise NotLoweredError("batches of different sizes alternate often")
         self.orders[order] = None
         counts = rows.counts(order)
-        elements = RowElements(self._tracer, rows, order, max((size for _, size in runs), default=0))
+        elements = RowElements(
+            self._tracer, rows, order, max((size for _, size in runs), default=0)
+        )
         first: Tensor = 0
         for (_, size), count in zip(runs, counts, strict=True):
             if isinstance(count, int) and count <= UNROLLED and size:

@@ -68,6 +68,14 @@ class Order:
         """Return the number of elements in each run; empty if there are too many runs."""
         return [count for count, _ in self.runs(length) or ()]
 
+    def rests(self, most: int) -> tuple[int, ...]:
+        """Return the sizes that the last, smaller batch of a sequence of up to `most` rows may have,
+        ascending; none if there is no such batch, or batches are rearranged."""
+        if not self.size or self.whole or self.batches:
+            return ()
+        totals = (lengths(length, self.rows)[-1] for length in range(most + 1))
+        return tuple(sorted({total % self.size for total in totals} - {0}))
+
     def begin(self, tracer: Tracer, index: Tensor, length: Tensor) -> Tensor:
         """Return where the element at an index begins among the arranged rows."""
         if not self.size:

@@ -40,8 +40,6 @@ DRAWN = frozenset(
 """Random operations, for which XLA gives other numbers than TensorFlow.  TensorFlow computes them
 when the graph is built, which needs a constant seed."""
 
-CONVOLUTIONS = frozenset(name for name in PLAIN if "onv2" in name or "Pool" in name)
-
 
 def _divisor(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tensor:
     return None if inputs[1].dtype.is_floating else tf.reduce_all(tf.not_equal(inputs[1], 0))

@@ -140,21 +140,13 @@ def devices_for_calls(tf: TensorFlow) -> list[str]:
     return [device_name(device) for device in names]
 
 
-def check_device(name: str) -> None:
-    """Check that TensorFlow has a device, such as `GPU:0`.
+def all_devices() -> list[str]:
+    """Return the names of all devices.
 
     Raises:
-      ExecutionError: it does not have it, or is not installed.
+      ExecutionError: TensorFlow is not installed.
     """
-    tf = load_tensorflow()
-    names = [device_name(device) for device in _logical_devices(tf)]
-    if name.upper() not in names:
-        raise ExecutionError(
-            "E736",
-            f"TensorFlow has no device {name}",
-            notes=(f"it has {', '.join(names)}",),
-            help="name one of these, or leave the choice to TensorFlow",
-        )
+    return [device_name(device) for device in _logical_devices(load_tensorflow())]
 
 
 def device_name(device: Any) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 from tffc.graphs.node import NodeView
 from tffc.language.dtypes import BY_NUMBER
 from tffc.runtime.frameworks.jax.hlo import load_jax
+from tffc.runtime.lowering.errors import NotLoweredError
 
 jax: Any = load_jax()
 jnp: Any = jax.numpy
@@ -33,10 +34,6 @@ Operation: TypeAlias = Callable[[NodeView, Sequence[Array]], Sequence[Array]]
 FOLDED_ELEMENTS = 1 << 16
 """Results with more elements are computed when the program runs, even from known inputs: as
 constants, they would make it large."""
-
-
-class NotLoweredError(Exception):
-    """A node has no counterpart in JAX, for the reason that the text gives in words."""
 
 
 def definitions(table: dict[str, Operation]) -> Callable[..., Callable[..., Any]]:

@@ -9,6 +9,7 @@ See Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3 (2011).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -239,3 +240,21 @@ def full_int(node: NodeView, shape: Array, seed: Array) -> Array:
 @operation("StatelessRandomUniformInt")
 def uniform_int(node: NodeView, shape: Array, seed: Array, least: Array, end: Array) -> Array:
     return int_v2(node, shape, *key_and_counter(seed), GENERATOR, least, end)
+
+
+UNSEEDED = {
+    "RandomStandardNormal": normal_v2,
+    "RandomUniform": uniform_v2,
+    "RandomUniformInt": int_v2,
+}
+"""The operations that draw anew each time, with those that draw under a key."""
+
+
+def draw(node: NodeView, inputs: Sequence[Array], key: Array, counter: Array) -> Array:
+    """Return what an operation of `UNSEEDED` draws under a key and a counter, of one and two 64-bit
+    numbers.
+
+    TensorFlow draws all of them from numbers of equal likelihood.
+    """
+    shape, *bounds = inputs
+    return UNSEEDED[node.op](node, shape, key, counter, GENERATOR, *bounds)

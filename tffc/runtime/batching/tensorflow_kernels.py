@@ -1,0 +1,188 @@
+"""Kernels compiled by TensorFlow's XLA."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import logging
+from collections.abc import Generator, Sequence
+
+import numpy as np
+
+from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, Value
+from tffc.graphs.resources import ResourceNode
+from tffc.language.type_parts import leaves
+from tffc.language.values.resources import array_of
+from tffc.runtime.batching.devices import Devices
+from tffc.runtime.batching.kernels import (
+    MOST_TOLD,
+    BatchResult,
+    Kernel,
+    Key,
+    Mode,
+    array_type,
+    merged_pairwise,
+)
+from tffc.runtime.frameworks.tensorflow.load import (
+    Tensor,
+    TensorFlow,
+    devices_for_calls,
+    load_tensorflow,
+)
+from tffc.runtime.lowering.retrace import Retrace
+from tffc.runtime.lowering.tensorflow_tracer import TensorFlowTracer
+from tffc.support.guards import Array
+
+LEAST_SHARED = 2**20
+"""The least bytes of a resource that TensorFlow uses where it is."""
+
+
+@functools.cache
+def _all_devices(tf: TensorFlow) -> Devices:
+    """Return the devices that all kernels share."""
+    return Devices(devices_for_calls(tf))
+
+
+class TensorFlowKernel(Kernel):
+    """See `Kernel`; `device` is a name such as `GPU:0`, or empty for the least busy one."""
+
+    def __init__(
+        self, graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str = ""
+    ) -> None:
+        super().__init__(graphs, mode, key, size)
+        self._tf = load_tensorflow()
+        compute = self._vectorised if mode is Mode.VECTOR else self._looped
+        self._devices = Devices([device]) if device else _all_devices(self._tf)
+        self._compiled: set[str] = set()
+        specs = [self._tf.TensorSpec(*argument) for argument in self._signature()]
+        with self._tf.device(device or None), self._tf.init_scope(), _silent(self._tf):
+            traced = self._tf.function(compute, jit_compile=True, autograph=False)
+            try:
+                concrete = traced.get_concrete_function(*specs)
+            except Exception as error:  # noqa: BLE001  (clients can be computed one by one)
+                raise CannotBatchError(_reason(error)) from None
+        # Calling the traced function takes a millisecond longer, because it checks its arguments.
+        self._compute = concrete.inference_fn.call_flat
+
+    def compute(
+        self, zero: Value, sent: Value, batch: Sequence[Tensor], clients: int
+    ) -> BatchResult | None:
+        """See `Kernel`."""
+        tf = self._tf
+        fixed = self._flattened(zero, sent)
+        try:
+            with self._devices.least_busy() as device, tf.device(device):
+                compiles = device not in self._compiled
+                resources = (_resource(tf, resource, device) for resource in self._resources)
+                *results, holds = self._compute(*map(tf.constant, fixed), *batch, *resources)
+                results = [tensor.numpy() for tensor in results]
+                self._compiled.add(device)
+        except tf.errors.OpError as error:
+            text = error.message.strip().partition("\n")[0]
+            raise CannotBatchError(f"XLA cannot compile it: {text[:MOST_TOLD]}") from None
+        return self._outcome(results, clients, compiles) if holds.numpy() else None
+
+    def _upload(self, arrays: Sequence[Array]) -> list[Tensor]:
+        with self._tf.device(self._devices.first):
+            return [self._tf.constant(array) for array in arrays]
+
+    def _looped(self, *arguments: Tensor) -> list[Tensor]:
+        tf = self._tf
+        zero, sent, clients, batch, _, resources = self._arguments(arguments)
+        kinds = leaves(self._types[3])
+        apart = [
+            tf.TensorArray(dtype, self.size, element_shape=shape)
+            for shape, dtype in map(array_type, kinds)
+        ]
+
+        def body(index: Tensor, holds: Tensor, apart: Tensor, accumulator: Tensor) -> Tensor:
+            retrace = Retrace(TensorFlowTracer(), resources)
+            client = [column[index] for column in batch]
+            results = self._take(retrace, accumulator, client, sent)
+            apart = [
+                values.write(index, value)
+                for values, value in zip(apart, results[len(zero) :], strict=True)
+            ]
+            holds = tf.logical_and(holds, retrace.holds())
+            return index + 1, holds, apart, results[: len(zero)]
+
+        def more(index: Tensor, *_: Tensor) -> Tensor:
+            return index < clients
+
+        start = (tf.constant(0), tf.constant(True), apart, zero)
+        _, holds, apart, total = tf.while_loop(more, body, start, parallel_iterations=1)
+        return [*total, *(values.stack() for values in apart), holds]
+
+    def _vectorised(self, *arguments: Tensor) -> list[Tensor]:
+        tf = self._tf
+        zero, sent, clients, batch, _, resources = self._arguments(arguments)
+
+        @tf.autograph.experimental.do_not_convert
+        def one(client: list[Tensor]) -> list[Tensor]:
+            retrace = Retrace(TensorFlowTracer(selects=True), resources)
+            results = self._take(retrace, zero, list(client), sent)
+            return [*(tf.identity(result) for result in results), retrace.holds()]
+
+        results = tf.vectorized_map(one, batch, fallback_to_while_loop=False)
+        *outputs, holds = results
+        is_client = tf.range(self.size) < clients
+        total = self._merged(outputs[: len(zero)], is_client, resources)
+        return [*total, *outputs[len(zero) :], tf.reduce_all(holds | ~is_client)]
+
+    def _merged(
+        self,
+        accumulators: list[Tensor],
+        is_client: Tensor,
+        resources: dict[ResourceNode, Tensor],
+    ) -> list[Tensor]:
+        """Return the accumulator of all clients, by merging neighbours pairwise."""
+        tf = self._tf
+
+        @tf.autograph.experimental.do_not_convert
+        def merge(pair: Tensor) -> list[Tensor]:
+            first, second, is_there = pair
+            retrace = Retrace(TensorFlowTracer(selects=True), resources)
+            both = retrace.run(self._merging, [*first, *second])
+            return [tf.where(is_there, new, old) for new, old in zip(both, first, strict=True)]
+
+        def merge_pairs(*pairs: Tensor) -> list[Tensor]:
+            return tf.vectorized_map(merge, pairs, fallback_to_while_loop=False)
+
+        def join(one: Tensor, other: Tensor) -> Tensor:
+            return tf.concat([one, other], 0)
+
+        return merged_pairwise(accumulators, is_client, merge_pairs, join)
+
+
+@functools.lru_cache(maxsize=256)
+def _resource(tf: TensorFlow, resource: ResourceNode, device: str) -> Tensor:
+    """Return a resource as a tensor on a device, where it stays."""
+    array = array_of(resource)
+    if array.nbytes < LEAST_SHARED or array.dtype.kind not in "iuf" or "CPU" not in device.upper():
+        with tf.device(device):
+            return tf.constant(array)
+    # TensorFlow would copy the array, which the store keeps as long as the process lives.  NumPy
+    # lends no read-only memory, so this is a view of it that claims to be writable.
+    place = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
+    view = np.frombuffer(memoryview(place), array.dtype).reshape(array.shape)
+    return tf.experimental.dlpack.from_dlpack(view.__dlpack__())
+
+
+@contextlib.contextmanager
+def _silent(tf: TensorFlow) -> Generator[None]:
+    """Keep TensorFlow from logging what it cannot vectorise."""
+    logger = tf.get_logger()
+    before = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _reason(error: Exception) -> str:
+    """Return why tracing failed: the last line, because TensorFlow puts a stack trace before it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    last = lines[-1] if lines else type(error).__name__
+    return last.removeprefix(f"{CannotBatchError.__name__}: ")[:MOST_TOLD]

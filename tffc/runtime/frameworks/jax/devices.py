@@ -1,0 +1,39 @@
+"""The devices of JAX, under names such as `CPU:0` and `GPU:1`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tffc.runtime.frameworks.jax.hlo import load_jax
+
+Device: TypeAlias = Any
+"""A device of JAX."""
+
+
+def local_devices() -> dict[str, Device]:
+    """Return the devices of this process by name: the accelerators, and the processors."""
+    jax = load_jax()
+    devices = [*jax.local_devices()]
+    if devices[0].platform != "cpu":
+        devices += jax.local_devices(backend="cpu")
+    return {device_name(device): device for device in devices}
+
+
+def device_name(device: Device) -> str:
+    """Return the short name of a device."""
+    return f"{device.platform.upper()}:{device.id}"
+
+
+def devices_of(name: str) -> list[Device]:
+    """Return the device of a name; of an empty name, all accelerators, or else all processors."""
+    return [local_devices()[name]] if name else load_jax().local_devices()
+
+
+def put(arrays: Iterable[Any], device: Device) -> list[Any]:
+    """Return arrays on a device; 64-bit numbers stay so."""
+    jax = load_jax()
+    with jax.enable_x64(True):
+        return jax.device_put([np.asarray(array) for array in arrays], device)

@@ -1,0 +1,61 @@
+"""StableHLO modules in graphs, called from functions that JAX traces."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+from tffc.graphs.node import NodeView
+from tffc.language.dtypes import BY_NUMBER
+from tffc.runtime.lowering.errors import NotLoweredError
+from tffc.runtime.lowering.operations.definition import Array, jax, jnp
+
+
+def call_module(node: NodeView, inputs: Sequence[Array]) -> Sequence[Array]:
+    """Return the results of an XlaCallModule; where JAX vectorises the call, one client's module
+    runs after the other.
+
+    Raises:
+      NotLoweredError: the module is of any shape, or calls functions of a graph.
+    """
+    attributes = node.attr
+    if attributes["dim_args_spec"].list.s or attributes["function_list"].list.func:
+        raise NotLoweredError(f"{node.op} of any shape, or with functions of its graph")
+    types = zip(attributes["Tout"].list.type, attributes["Sout"].list.shape, strict=True)
+    outputs = tuple(
+        jax.ShapeDtypeStruct([each.size for each in shape.dim], BY_NUMBER[number].dtype)
+        for number, shape in types
+    )
+    arguments = [jnp.asarray(value) for value in inputs]
+    taken = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in arguments)
+    return list(_function(attributes["module"].s, taken, outputs)(*arguments))
+
+
+@functools.lru_cache(maxsize=256)
+def _function(module: bytes, taken: tuple[Array, ...], outputs: tuple[Array, ...]) -> Array:
+    """Return the function of a module, which takes and returns arrays of these types."""
+
+    def like(*arguments: Array) -> tuple[Array, ...]:
+        return tuple(jnp.zeros(each.shape, each.dtype) for each in outputs)
+
+    platforms = ["cpu", "cuda", "rocm", "tpu"]
+    with jax.enable_x64(True):
+        exported = jax.export.export(jax.jit(like, keep_unused=True), platforms=platforms)(*taken)
+    # JAX offers no other way to call a module that it has not traced.
+    exported = dataclasses.replace(
+        exported, mlir_module_serialized=module, uses_global_constants=False
+    )
+    call = jax.custom_batching.custom_vmap(lambda *arguments: tuple(exported.call(*arguments)))
+
+    @call.def_vmap
+    def rule(axis_size: int, batched: Sequence[bool], *arguments: Array) -> Array:
+        def one(own: Sequence[Array]) -> tuple[Array, ...]:
+            rest = iter(own)
+            return call(*(next(rest) if is_own else value for is_own, value in both))
+
+        both = list(zip(batched, arguments, strict=True))
+        results = jax.lax.map(one, [value for is_own, value in both if is_own])
+        return results, tuple(True for _ in results)
+
+    return call

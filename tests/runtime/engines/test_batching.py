@@ -21,7 +21,6 @@ from tests.runtime.engines.batches import (
     NONE,
     Outcome,
     check_same,
-    compiler,
     process_of,
     round_of,
     source_of,
@@ -29,8 +28,8 @@ from tests.runtime.engines.batches import (
 from tests.runtime.engines.sources import OneIsBad, Values
 from tffc.language.values.concrete import to_value
 from tffc.runtime.batching import compilers, kernels, pjrt_kernels, tensorflow_kernels
-from tffc.runtime.batching.limits import Limits
 from tffc.runtime.batching.devices import Devices
+from tffc.runtime.batching.limits import Limits
 from tffc.runtime.batching.planner import Batch, Planner
 from tffc.runtime.data.location import open_data
 from tffc.runtime.data.read_once import ReadOnce

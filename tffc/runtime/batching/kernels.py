@@ -28,7 +28,7 @@ from tffc.linking.section import read_section
 from tffc.runtime.frameworks.tensorflow.datasets import components
 from tffc.runtime.lowering.retrace import Dataset, Retrace, draws
 from tffc.runtime.lowering.sequences import Order, Rests, Rows
-from tffc.runtime.lowering.tracer import Tensor, Tracer
+from tffc.runtime.lowering.tracer import Tensor
 from tffc.support.guards import Array, ElementType
 
 MOST_TOLD = 200

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 import pytest
 import tensorflow as tf
+from tffc.runtime.batching.operations import DRAWN, PLAIN
 
 from tests.processes import ROOT
 from tests.runtime.lowering.operations import (
@@ -21,7 +22,6 @@ from tests.runtime.lowering.operations import (
 )
 from tests.runtime.lowering.operations.samples import Trial, computing, floats, ints, sample
 from tffc.language.dtypes import DType
-from tffc.runtime.batching.operations import DRAWN, PLAIN
 from tffc.runtime.lowering.operations.definition import NotLoweredError
 from tffc.runtime.lowering.operations.table import OPERATIONS
 

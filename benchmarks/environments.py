@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+ANY = "any"
+
 DEVICES: Mapping[str, Mapping[str, str]] = {
-    "": {},
+    ANY: {},
     "cpu": {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"},
     "gpu": {
         "JAX_PLATFORMS": "cuda",
@@ -25,7 +27,7 @@ DEVICES: Mapping[str, Mapping[str, str]] = {
 of TensorFloat-32, so that sides agree, and without taking all its memory, so that others fit."""
 
 JAX: Mapping[str, tuple[str, ...]] = {
-    "": ("jax[cpu]==0.10.2",),
+    ANY: ("jax[cpu]==0.10.2",),
     "cpu": ("jax[cpu]==0.10.2",),
     "gpu": ("jax[cuda12]==0.10.2",),
 }

@@ -90,7 +90,8 @@ def test_the_side_of_tffc_measures_everything(tmp_path: pathlib.Path) -> None:
 
 def test_the_page_keeps_one_section_about_rounds(tmp_path: pathlib.Path) -> None:
     from benchmarks.report import write_report
-    from benchmarks.rounds.page import RoundRow, write_page
+    from benchmarks.rounds.page import write_page
+    from benchmarks.rounds.rows import RoundRow
 
     row = RoundRow("W1", "tffc", "memory", Figure((0.5, 0.01)), Figure((0.02,)), "0e+00")
     other = RoundRow("W1", "jax", "scan", Figure((0.51,)), Figure((0.04,)), "1e-08")

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from benchmarks.environments import JAX, TORCH, open_sides
+from benchmarks.environments import DEVICES, JAX, TORCH, open_sides
 from benchmarks.field.comparison import Comparison
 from benchmarks.field.settings import SETTINGS
 from benchmarks.field.table import table_of
@@ -27,9 +27,13 @@ WAYS: Mapping[str, tuple[str, str]] = {
 }
 """The sides of the table: the module of each, and its way to train."""
 
+QUICK_ON_A_CPU = ("tffc", "tffc-jax", "jax-calls", "pfl")
+"""The sides of small trainings.  In a loop, XLA computes convolutions on one core and slowly, and
+many kernels at once more slowly still."""
+
 
 def options_of(pairs: Sequence[str], batching: str) -> dict[str, Any]:
-    """Return the options of `tffc.run` that were written as `NAME=VALUE`, values as JSON or text."""
+    """Return the options of `tffc.run` that were written as `NAME=VALUE`, in JSON or as text."""
     options: dict[str, Any] = {"batching": batching}
     for pair in pairs:
         name, _, text = pair.partition("=")
@@ -42,7 +46,13 @@ def options_of(pairs: Sequence[str], batching: str) -> dict[str, Any]:
 
 @click.command()
 @click.option("--workload", "workloads", multiple=True, type=click.Choice(list(SETTINGS)))
-@click.option("--side", "sides", multiple=True, type=click.Choice(list(WAYS)))
+@click.option(
+    "--side",
+    "sides",
+    multiple=True,
+    type=click.Choice(list(WAYS)),
+    help="Sides; by default all, but only quick ones for a small training.",
+)
 @click.option("--rounds", type=click.IntRange(2), help="Rounds of a training; 4 by default.")
 @click.option("--cohort", type=click.IntRange(1), help="Clients of a round; 4 by default.")
 @click.option("--clients", type=click.IntRange(1), help="All clients; 40 by default.")
@@ -50,7 +60,7 @@ def options_of(pairs: Sequence[str], batching: str) -> dict[str, Any]:
 @click.option("--dropout/--no-dropout", default=True, help="Without, weights are compared, too.")
 @click.option("--batching", multiple=True, default=("auto",), show_default=True)
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="For tffc.run.")
-@click.option("--device", default="", type=click.Choice(["cpu", "gpu"]))
+@click.option("--device", default="any", type=click.Choice(list(DEVICES)), show_default=True)
 @click.option(
     "--make",
     type=click.Path(path_type=pathlib.Path),
@@ -81,7 +91,7 @@ def main(
         "jax": ("TFFC_JAX_PYTHON", JAX[device]),
         "pfl": ("TFFC_TORCH_PYTHON", TORCH),
     }
-    wanted = sides or tuple(WAYS)
+    wanted = sides or (tuple(WAYS) if full or device == "gpu" else QUICK_ON_A_CPU)
     modules = {WAYS[side][0] for side in wanted}
     interpreters, missing = open_sides(
         {name: each for name, each in environments.items() if name in modules}, make

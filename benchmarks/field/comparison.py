@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.environments import DEVICES
+from benchmarks.environments import ANY, DEVICES
 from benchmarks.field.settings import Setting
 from benchmarks.field.table import FieldRow
 from benchmarks.rounds.workloads import Arrays
@@ -43,7 +43,9 @@ class Comparison:
     `interpreters` are those of the sides, by their names.
     """
 
-    def __init__(self, setting: Setting, interpreters: Mapping[str, str], device: str = "") -> None:
+    def __init__(
+        self, setting: Setting, interpreters: Mapping[str, str], device: str = ANY
+    ) -> None:
         self.rows: list[FieldRow] = []
         self.versions: dict[str, str] = {}
         self._setting = setting

@@ -1,8 +1,8 @@
 """The published settings, on made-up data of the same shapes.
 
 `cifar10` is the benchmark of pfl-research on CIFAR10: 1,000 users of 50 images of 32x32x3 in 10
-classes, 50 of them in each of 1,500 rounds, one local epoch in batches of 10, rates 0.1 at the users
-and 1.0 at the server.  Its network is pfl's `simple_cnn`, of 1,626,442 parameters:
+classes, 50 of them in each of 1,500 rounds, one local epoch in batches of 10, rates 0.1 at the
+users and 1.0 at the server.  Its network is pfl's `simple_cnn`, of 1,626,442 parameters:
 
     conv 3x3, 32 channels, VALID, ReLU     896
     conv 3x3, 64 channels, VALID, ReLU  18,496
@@ -11,9 +11,9 @@ and 1.0 at the server.  Its network is pfl's `simple_cnn`, of 1,626,442 paramete
     dropout 0.5
     dense 10                             1,290
 
-`femnist` is CNN_FEMNIST of FLUTE: 1,500 rounds of 10 clients, one local epoch in batches of 20, rate
-0.1, of 3,400 writers of images of 28x28x1 in 62 classes.  The network has the same layers on one
-channel and 62 outputs, which are 1,206,590 parameters.  How many images a client has is drawn from
+`femnist` is CNN_FEMNIST of FLUTE: 1,500 rounds of 10 clients, one local epoch in batches of 20,
+rate 0.1, of 3,400 writers of images of 28x28x1 in 62 classes.  The network has the same layers on
+one channel and 62 outputs, which are 1,206,590 parameters.  How many images a client has is drawn from
 a normal distribution of mean 197 and deviation 77, between 20 and 400; those of the writers have
 about this mean.
 
@@ -33,7 +33,7 @@ import numpy as np
 
 from benchmarks.rounds.workloads import Client, Workload
 
-SIGNAL, NOISE = 0.05, 0.2
+SIGNAL, NOISE = 0.1, 0.2
 """The deviations of a class's mean image and of the noise."""
 
 LEAST, MOST = 20, 400

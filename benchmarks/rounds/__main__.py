@@ -12,15 +12,15 @@ import click
 import numpy as np
 from rich.console import Console
 
-from benchmarks.environments import DEVICES, JAX, TORCH, open_sides
+from benchmarks.environments import ANY, DEVICES, JAX, TORCH, open_sides
 from benchmarks.machine import machine
 from benchmarks.rounds import device_table
-from benchmarks.rounds.page import RoundRow, write_page
+from benchmarks.rounds.rows import RoundRow
 from benchmarks.rounds.workloads import ON_THE_PAGE, WORKLOADS
 from benchmarks.sides import ROOT, Figure, Side, SideError
 
 
-def environments(device: str = "") -> dict[str, tuple[str, tuple[str, ...]]]:
+def environments(device: str) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return the sides: the variable that names the interpreter of each, and what it needs."""
     return {
         "tffc": ("", ()),
@@ -82,11 +82,10 @@ def prepare(side: Side, way: str, workload: str, seconds: float, expected: list[
 @click.option("--runs", default=5, show_default=True, help="Runs of each, in turn.")
 @click.option("--warm", default=5.0, show_default=True, help="Seconds of rounds before.")
 @click.option("--only", multiple=True, type=click.Choice(list(WORKLOADS)))
-@click.option("--without", multiple=True, type=click.Choice(list(environments())))
+@click.option("--without", multiple=True, type=click.Choice(list(environments(ANY))))
 @click.option(
     "--device",
-    default="",
-    type=click.Choice(["cpu", "gpu"]),
+    type=click.Choice(list(DEVICES)),
     help="Print a table of tffc and JAX on this device instead of writing the page.",
 )
 @click.option(
@@ -102,7 +101,7 @@ def main(
     warm: float,
     only: tuple[str, ...],
     without: tuple[str, ...],
-    device: str,
+    device: str | None,
     make: pathlib.Path | None,
     output: pathlib.Path,
 ) -> None:
@@ -111,17 +110,15 @@ def main(
     An interpreter for each side stands in the environment, as TFFC_JAX_PYTHON and so on; one that
     does not is made if there is a folder for it, or left out.
     """
-    if device and make is not None:
-        make = make / device
     ways = device_table.WAYS if device else WAYS
-    wanted = {name: each for name, each in environments(device).items() if name in ways}
+    wanted = {name: each for name, each in environments(device or ANY).items() if name in ways}
     interpreters, missing = open_sides(wanted, make)
     for name, why in missing.items():
         click.echo(f"without {name}: {why}", err=True)
     comparison = RoundComparison(
         {name: each for name, each in interpreters.items() if name not in without},
         ways,
-        DEVICES[device],
+        DEVICES[device or ANY],
     )
     for workload in only or (tuple(WORKLOADS) if device else ON_THE_PAGE):
         comparison.measure(workload, runs, warm)
@@ -130,6 +127,8 @@ def main(
         Console().print(device_table.table_of(device, comparison.rows))
         Console().print(comparison.versions)
         return
+    from benchmarks.rounds.page import write_page  # which needs matplotlib, as the table does not
+
     page = write_page(comparison.rows, comparison.versions, runs, output)
     click.echo(os.path.relpath(page))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from benchmarks.rounds.page import RoundRow
+from benchmarks.rounds.rows import RoundRow
 from benchmarks.rounds.workloads import WORKLOADS
 
 WAYS: Mapping[str, Mapping[str, str]] = {

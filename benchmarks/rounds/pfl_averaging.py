@@ -28,7 +28,7 @@ class ModelOfPfl(Network):
 def averaging(
     network: ModelOfPfl, workload: Workload, data: FederatedDataset, cohort: int
 ) -> Callable[[], None]:
-    """Return a function that trains the network for one round, with the next clients of the data."""
+    """Return a function that trains the network for a round, with the next clients of data."""
     model = PyTorchModel(
         network,
         local_optimizer_create=torch.optim.SGD,

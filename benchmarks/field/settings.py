@@ -13,9 +13,9 @@ users and 1.0 at the server.  Its network is pfl's `simple_cnn`, of 1,626,442 pa
 
 `femnist` is CNN_FEMNIST of FLUTE: 1,500 rounds of 10 clients, one local epoch in batches of 20,
 rate 0.1, of 3,400 writers of images of 28x28x1 in 62 classes.  The network has the same layers on
-one channel and 62 outputs, which are 1,206,590 parameters.  How many images a client has is drawn from
-a normal distribution of mean 197 and deviation 77, between 20 and 400; those of the writers have
-about this mean.
+one channel and 62 outputs, which are 1,206,590 parameters.  How many images a client has is drawn
+from a normal distribution of mean 197 and deviation 77, between 20 and 400; those of the writers
+have about this mean.
 
 An image is the mean image of its class and noise.  Both are drawn by a generator that is seeded
 with the number of the client, and scaled to about the range of pixels from 0 to 1.  So accuracies

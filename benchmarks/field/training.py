@@ -92,7 +92,11 @@ class Trained:
             right += int((scores.argmax(1) == y[at : at + PART]).sum())
         return right / len(y)
 
+    def weights(self) -> Arrays:
+        """Return the present weights."""
+        assert self._training is not None
+        return self._training.weights()
+
     def save(self, path: str) -> None:
         """Write the present weights to a path."""
-        assert self._training is not None
-        np.savez(path, *self._training.weights())
+        np.savez(path, *self.weights())

@@ -80,7 +80,7 @@ def in_tensorflow(workload: Workload) -> Any:
                 x, y = batch["x"], batch["y"]
                 losses = averaging.losses(workload, current, x, y, drop_of(number))
                 loss = tf.reduce_mean(losses)
-            gradients = tape.gradient(loss, current)
+            gradients: Any = tape.gradient(loss, current)
             moved = [w - workload.rate * g for w, g in zip(current, gradients, strict=True)]
             return (*moved, count + tf.cast(tf.shape(y)[0], tf.float32), number + 1)
 

@@ -60,7 +60,7 @@ class Setting:
     @classmethod
     def of_json(cls, value: Mapping[str, Any]) -> Setting:
         """Return the setting that was written as JSON."""
-        parts = {
+        parts: dict[str, Any] = {
             name: tuple(part) if isinstance(part, list) else part
             for name, part in value["workload"].items()
         }

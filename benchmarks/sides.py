@@ -9,10 +9,12 @@ import pathlib
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+import types
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+NONE: Mapping[str, str] = types.MappingProxyType({})
 
 
 class SideError(Exception):
@@ -20,14 +22,17 @@ class SideError(Exception):
 
 
 class Side:
-    """One side of the comparison, in a process of its own that lives as long as this object."""
+    """One side of the comparison, in a process of its own that lives as long as this object.
 
-    def __init__(self, name: str, python: str) -> None:
+    `variables` are set in the environment of the process.
+    """
+
+    def __init__(self, name: str, python: str, variables: Mapping[str, str] = NONE) -> None:
         self.name = name
         self._process = subprocess.Popen(
             [python, "-m", "benchmarks.worker", name],
             cwd=ROOT,
-            env=environment(),
+            env=environment() | dict(variables),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

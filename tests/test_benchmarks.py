@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import io
+import json
 import pathlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +15,6 @@ import pytest
 from benchmarks.commands import counts_instructions, python
 from benchmarks.experiments import Row
 from benchmarks.sides import Figure, Schedule, SideError
-
-pytest.importorskip("matplotlib", reason="the plots of the page need it")
 
 FIGURES = {
     ("mapreduce", "chain", 4, "tffc"): (0.001, 0.003, 0.002),
@@ -32,6 +34,7 @@ FIGURES = {
 
 
 def test_the_page_has_medians_spread_ratios_and_growth(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("matplotlib", reason="the plots of the page need it")
     from benchmarks.report import write_report
 
     rows = [Row(*key, Figure(runs)) for key, runs in FIGURES.items()]
@@ -89,8 +92,10 @@ def test_the_side_of_tffc_measures_everything(tmp_path: pathlib.Path) -> None:
 
 
 def test_the_page_keeps_one_section_about_rounds(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("matplotlib", reason="the plots of the page need it")
     from benchmarks.report import write_report
-    from benchmarks.rounds.page import RoundRow, write_page
+    from benchmarks.rounds.page import write_page
+    from benchmarks.rounds.rows import RoundRow
 
     row = RoundRow("W1", "tffc", "memory", Figure((0.5, 0.01)), Figure((0.02,)), "0e+00")
     other = RoundRow("W1", "jax", "scan", Figure((0.51,)), Figure((0.04,)), "1e-08")
@@ -120,3 +125,110 @@ def test_sides_compute_the_same_rounds(tmp_path: pathlib.Path) -> None:
             found.append([file[name] for name in file.files])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+FIELD = {"cohort": 3, "rounds": 3, "clients": 5, "dropout": False}
+
+
+def _small_setting(name: str, **changes: bool) -> Any:
+    """Return a setting of small images and a small network."""
+    from benchmarks.field.settings import SETTINGS
+
+    setting = SETTINGS[name].changed(**{**FIELD, **changes})
+    workload = dataclasses.replace(
+        setting.workload, image=(8, 8, 3), filters=(3, 4), widths=(2 * 2 * 4, 6, 5), size=25
+    )
+    return dataclasses.replace(setting, workload=workload, held_out=50)
+
+
+@pytest.mark.slow
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("name", ["cifar10", "femnist"])
+def test_sides_train_the_same_in_the_settings_of_the_field(name: str) -> None:
+    pytest.importorskip("jax")
+    from benchmarks.field import jax_side, tffc_side
+    from benchmarks.field.comparison import SAME, cohorts_of
+
+    setting = _small_setting(name)
+    assert (len(set(setting.sizes())) > 1) == (name == "femnist")
+    trained: dict[str, list[np.ndarray]] = {}
+    accuracies: set[float] = set()
+    for module, ways in ((tffc_side, ("tensorflow", "jax")), (jax_side, ("vmap", "scan", "calls"))):
+        for way in ways:
+            side = module.Side()
+            options = {"batching": 3} if module is tffc_side else {}
+            side.prepare(way, setting.to_json(), cohorts_of(setting), options)
+            side.train(1, setting.rounds)
+            trained[f"{module.__name__} {way}"] = side.weights()
+            accuracies.add(side.accuracy())
+    first = trained.pop("benchmarks.field.tffc_side tensorflow")
+    assert np.abs(first[0] - setting.workload.first_weights()[0]).max() > 10 * SAME
+    for weights in trained.values():
+        for one, other in zip(weights, first, strict=True):
+            np.testing.assert_allclose(one, other, atol=SAME)
+    assert len(accuracies) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("way", ["tensorflow", "jax"])
+def test_dropout_is_drawn_again_by_the_round_and_the_client(way: str) -> None:
+    pytest.importorskip("jax")
+    from benchmarks.field import tffc_side
+    from benchmarks.field.comparison import cohorts_of
+
+    trained: list[list[np.ndarray]] = []
+    for dropout in (False, True, True):
+        setting = _small_setting("cifar10", dropout=dropout)
+        side = tffc_side.Side()
+        side.prepare(way, setting.to_json(), cohorts_of(setting), {})
+        trained.append(side.weights())
+    without, one, other = trained
+    assert np.abs(without[-2] - one[-2]).max() > 1e-3
+    for first, second in zip(one, other, strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", ["cifar10", "femnist"])
+def test_the_settings_of_the_field_have_the_published_networks(name: str) -> None:
+    from benchmarks.field.settings import SETTINGS, Setting
+
+    setting = SETTINGS[name]
+    parameters = sum(each.size for each in setting.workload.first_weights())
+    assert parameters == {"cifar10": 1_626_442, "femnist": 1_206_590}[name]
+    assert setting.rounds == 1500
+    assert Setting.of_json(json.loads(json.dumps(setting.to_json()))) == setting
+
+
+def test_the_table_of_the_field_has_ratios_and_says_what_is_left_out() -> None:
+    from rich.console import Console
+
+    from benchmarks.field.settings import SETTINGS
+    from benchmarks.field.table import FieldRow, table_of
+
+    rows = [FieldRow("tffc", 2.0, (0.5, 0.25, 0.25), 0.9), FieldRow("pfl", 1.0, (1.0,), 0.8, 1e-6)]
+    console = Console(width=140, record=True, file=io.StringIO())
+    console.print(table_of("cifar10", SETTINGS["cifar10"], rows, {"jax": "no interpreter"}))
+    lines = [line.strip("│ ").split("│") for line in console.export_text().splitlines()]
+    cells = [[cell.strip() for cell in line] for line in lines]
+    assert ["tffc", "2.0", "250", "200", "3.0", "1.00", "0.900"] in [line[:7] for line in cells]
+    assert ["pfl", "1.0", "1,000", "50", "2.0", "4.00", "0.800", "1e-06"] in cells
+    assert ["jax", "left out: no interpreter"] in [line[:2] for line in cells]
+
+
+def test_the_table_of_a_device_has_ratios_to_tffc() -> None:
+    from rich.console import Console
+
+    from benchmarks.rounds.device_table import table_of
+    from benchmarks.rounds.rows import RoundRow
+
+    rows = [
+        RoundRow("L4", "tffc", "memory", Figure((9.0,)), Figure((0.02,)), "0e+00"),
+        RoundRow("L4", "jax", "vmap", Figure((9.0,)), Figure((0.03,)), "1e-08"),
+    ]
+    console = Console(width=140, record=True, file=io.StringIO())
+    console.print(table_of("gpu", rows))
+    lines = [line.strip("│ ").split("│") for line in console.export_text().splitlines()]
+    cells = [[cell.strip() for cell in line][1:] for line in lines]
+    assert ["100,000", "tffc, memory", "20", "1.00", "0e+00"] in cells
+    assert ["100,000", "jax, vmap", "30", "1.50", "1e-08"] in cells

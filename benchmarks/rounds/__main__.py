@@ -5,27 +5,32 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 
 import click
 import numpy as np
+from rich.console import Console
 
-from benchmarks.rounds.page import RoundRow, write_page
-from benchmarks.rounds.workloads import WORKLOADS
+from benchmarks.environments import ANY, DEVICES, JAX, TORCH, open_sides
+from benchmarks.machine import machine
+from benchmarks.rounds import device_table
+from benchmarks.rounds.rows import RoundRow
+from benchmarks.rounds.workloads import ON_THE_PAGE, WORKLOADS
 from benchmarks.sides import ROOT, Figure, Side, SideError
 
-ENVIRONMENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "tffc": ("", ()),
-    "jax": ("TFFC_JAX_PYTHON", ("jax[cpu]==0.10.2",)),
-    "numpy": ("TFFC_JAX_PYTHON", ("jax[cpu]==0.10.2",)),
-    "torch": ("TFFC_TORCH_PYTHON", ("torch==2.13.0", "pfl==0.6.0")),
-    "fedjax": ("TFFC_FEDJAX_PYTHON", ("fedjax==0.0.17",)),
-    "tff": ("TFFC_PEER_PYTHON", ()),
-}
-"""The sides: the variable that names the interpreter of each, and what it needs."""
+
+def environments(device: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return the sides: the variable that names the interpreter of each, and what it needs."""
+    return {
+        "tffc": ("", ()),
+        "jax": ("TFFC_JAX_PYTHON", JAX[device]),
+        "numpy": ("TFFC_JAX_PYTHON", JAX[device]),
+        "torch": ("TFFC_TORCH_PYTHON", TORCH),
+        "fedjax": ("TFFC_FEDJAX_PYTHON", ("fedjax==0.0.17",)),
+        "tff": ("TFFC_PEER_PYTHON", ()),
+    }
+
 
 WAYS: Mapping[str, Mapping[str, str]] = {
     "tffc": {
@@ -50,28 +55,6 @@ SAME = 1e-3
 WRAPPED = 2e-2
 """How far weights may be from those of tffc after three rounds; the second where a side fills up
 the last batch of a client with its first examples."""
-
-
-def open_sides(make: pathlib.Path | None) -> dict[str, str]:
-    """Return the interpreters of the sides that are installed; report the others."""
-    found: dict[str, str] = {}
-    for name, (variable, packages) in ENVIRONMENTS.items():
-        python = os.environ.get(variable, "") if variable else sys.executable
-        if not python and packages and make is not None:
-            python = str(_made(make / variable.lower(), packages))
-        if python:
-            found[name] = python
-        else:
-            click.echo(f"without {name}: {variable} names no interpreter", err=True)
-    return found
-
-
-def _made(folder: pathlib.Path, packages: tuple[str, ...]) -> pathlib.Path:
-    python = folder / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], check=True)
-    return python
 
 
 def prepare(side: Side, way: str, workload: str, seconds: float, expected: list[np.ndarray]) -> str:
@@ -99,7 +82,12 @@ def prepare(side: Side, way: str, workload: str, seconds: float, expected: list[
 @click.option("--runs", default=5, show_default=True, help="Runs of each, in turn.")
 @click.option("--warm", default=5.0, show_default=True, help="Seconds of rounds before.")
 @click.option("--only", multiple=True, type=click.Choice(list(WORKLOADS)))
-@click.option("--without", multiple=True, type=click.Choice(list(ENVIRONMENTS)))
+@click.option("--without", multiple=True, type=click.Choice(list(environments(ANY))))
+@click.option(
+    "--device",
+    type=click.Choice(list(DEVICES)),
+    help="Print a table of tffc and JAX on this device instead of writing the page.",
+)
 @click.option(
     "--make",
     type=click.Path(path_type=pathlib.Path),
@@ -113,6 +101,7 @@ def main(
     warm: float,
     only: tuple[str, ...],
     without: tuple[str, ...],
+    device: str | None,
     make: pathlib.Path | None,
     output: pathlib.Path,
 ) -> None:
@@ -121,23 +110,59 @@ def main(
     An interpreter for each side stands in the environment, as TFFC_JAX_PYTHON and so on; one that
     does not is made if there is a folder for it, or left out.
     """
-    interpreters = {name: each for name, each in open_sides(make).items() if name not in without}
-    found: list[RoundRow] = []
-    versions: dict[str, str] = {}
-    for workload in only or tuple(WORKLOADS):
+    ways = device_table.WAYS if device else WAYS
+    wanted = {name: each for name, each in environments(device or ANY).items() if name in ways}
+    interpreters, missing = open_sides(wanted, make)
+    for name, why in missing.items():
+        click.echo(f"without {name}: {why}", err=True)
+    comparison = RoundComparison(
+        {name: each for name, each in interpreters.items() if name not in without},
+        ways,
+        DEVICES[device or ANY],
+    )
+    for workload in only or (tuple(WORKLOADS) if device else ON_THE_PAGE):
+        comparison.measure(workload, runs, warm)
+    if device:
+        Console().print(machine())
+        Console().print(device_table.table_of(device, comparison.rows))
+        Console().print(comparison.versions)
+        return
+    from benchmarks.rounds.page import write_page  # which needs matplotlib, as the table does not
+
+    page = write_page(comparison.rows, comparison.versions, runs, output)
+    click.echo(os.path.relpath(page))
+
+
+class RoundComparison:
+    """Rounds of sides: the rows that were measured, and the versions of packages."""
+
+    def __init__(
+        self,
+        interpreters: Mapping[str, str],
+        ways: Mapping[str, Mapping[str, str]],
+        variables: Mapping[str, str],
+    ) -> None:
+        self.rows: list[RoundRow] = []
+        self.versions: dict[str, str] = {}
+        self._interpreters = interpreters
+        self._ways = ways
+        self._variables = variables
+
+    def measure(self, workload: str, runs: int, warm: float) -> None:
+        """Measure the rounds of a workload, and add a row for each way."""
         with contextlib.ExitStack() as stack:
             sides: dict[tuple[str, str], Side] = {}
             expected: list[np.ndarray] = []
             differences: dict[tuple[str, str], str] = {}
-            for name, python in interpreters.items():
-                ways = [way for way, of in WAYS[name].items() if workload in of.split()]
+            for name, python in self._interpreters.items():
+                ways = [way for way, of in self._ways[name].items() if workload in of.split()]
                 if not ways:
                     continue
-                side = Side(f"rounds.{name}", python)
+                side = Side(f"rounds.{name}", python, self._variables)
                 stack.callback(side.close)
                 for way in ways:
                     try:
-                        versions |= side.ask("versions")
+                        self.versions |= side.ask("versions")
                         seconds = warm * (SETTLING if name == "tffc" else 1)
                         differences[name, way] = prepare(side, way, workload, seconds, expected)
                     except SideError as error:
@@ -148,8 +173,7 @@ def main(
         for (name, way), (processor, clock) in taken.items():
             each = RoundRow(workload, name, way, processor, clock, differences[name, way])
             click.echo(f"{each}", err=True)
-            found.append(each)
-    click.echo(os.path.relpath(write_page(found, versions, runs, output)))
+            self.rows.append(each)
 
 
 def alternate(

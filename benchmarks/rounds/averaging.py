@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rounds.workloads import SIDE, WORKLOADS, Workload
+from benchmarks.rounds.workloads import WORKLOADS, Drop, Workload, keep
 
 
 def build(tff: Any, name: str) -> Any:
@@ -59,22 +59,30 @@ def build(tff: Any, name: str) -> Any:
     return each_round
 
 
-def losses(workload: Workload, weights: Any, x: Any, y: Any) -> Any:
+def losses(workload: Workload, weights: Any, x: Any, y: Any, drop: Drop = keep) -> Any:
     """Return the cross entropy of each example."""
+    import tensorflow as tf
+
+    outputs = scores(workload, weights, x, drop)
+    if workload.kind == "logistic":
+        return tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(y, tf.float32), outputs[:, 0])
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=outputs)
+
+
+def scores(workload: Workload, weights: Any, x: Any, drop: Drop = keep) -> Any:
+    """Return the outputs of the network for each example, before they are probabilities."""
     import tensorflow as tf
 
     rest = list(weights)
     if workload.kind == "cnn":
-        x = tf.reshape(x, [-1, SIDE, SIDE, 1])
+        x = tf.reshape(x, [-1, *workload.image])
         for _ in range(2):
             kernel, bias, *rest = rest
             x = tf.nn.relu(tf.nn.conv2d(x, kernel, 1, "VALID") + bias)
         x = tf.nn.max_pool2d(x, 2, 2, "VALID")
-        x = tf.reshape(x, [-1, workload.widths[0]])
+        x = drop(tf.reshape(x, [-1, workload.widths[0]]), 0)
     while rest:
         matrix, bias, *rest = rest
         x = x @ matrix + bias
-        x = tf.nn.relu(x) if rest else x
-    if workload.kind == "logistic":
-        return tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(y, tf.float32), x[:, 0])
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=x)
+        x = drop(tf.nn.relu(x), 1) if rest else x
+    return x

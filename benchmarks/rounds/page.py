@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import os
 import pathlib
@@ -11,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from matplotlib import pyplot as plt
 
 from benchmarks import plots
+from benchmarks.rounds.rows import RoundRow, shown
 from benchmarks.rounds.workloads import WORKLOADS
-from benchmarks.sides import Figure
 
 BEGIN, END = "<!-- rounds -->", "<!-- end of rounds -->"
 IMAGE = "performance/rounds.svg"
@@ -37,32 +36,6 @@ TensorFlow Federated choose for themselves.  FedJAX fills up a client's last bat
 examples, so W1 differs there.  NumPy's own threads wait busily, which takes processor time while
 other work uses the cores.
 """
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class RoundRow:
-    """A round of a workload in one way: processor time and time on the clock, and how far weights
-    are from tffc's."""
-
-    workload: str
-    side: str
-    way: str
-    processor: Figure
-    clock: Figure
-    difference: str
-
-    @property
-    def name(self) -> str:
-        """Return the side and the way, as the page names them."""
-        if self.way in ("pfl", "fedjax"):
-            return self.way
-        return f"{self.side}, {self.way}"
-
-    def __str__(self) -> str:
-        return (
-            f"{self.workload} {self.name}: {_shown(self.processor)}, "
-            f"{_shown(self.clock)} on the clock"
-        )
 
 
 def write_page(
@@ -108,7 +81,7 @@ def _section(rows: Sequence[RoundRow], versions: Mapping[str, str], runs: int) -
         ]
         for row in own:
             ratio = f"{row.processor.median / base:.2g}" if base else ""
-            cells = (row.name, _shown(row.processor), _shown(row.clock), ratio, row.difference)
+            cells = (row.name, shown(row.processor), shown(row.clock), ratio, row.difference)
             lines.append(f"| {' | '.join(cells)} |")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
@@ -118,12 +91,6 @@ def _base(rows: Sequence[RoundRow]) -> float:
     """Return the processor time of tffc with clients in memory, if it was measured."""
     own = [r.processor.median for r in rows if (r.side, r.way) == ("tffc", "memory")]
     return own[0] if own else 0.0
-
-
-def _shown(figure: Figure) -> str:
-    unit, scale = ("s", 1.0) if figure.median >= 1 else ("ms", 1e3)
-    low, median, high = (scale * each for each in (figure.low, figure.median, figure.high))
-    return f"{median:.3g} {unit} ({low:.3g}–{high:.3g})"
 
 
 def _plot(rows: Sequence[RoundRow], path: pathlib.Path) -> None:

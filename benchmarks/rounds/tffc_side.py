@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import collections
 import pathlib
 import shutil
 import tempfile
@@ -15,7 +16,7 @@ from benchmarks.rounds import averaging
 from benchmarks.rounds.measured import Make, Measured, Round
 from benchmarks.rounds.workloads import WORKLOADS, Arrays, clients_of
 from tffc.backends.compiler import compile_bundle
-from tffc.runtime.data.groups import ValuesInMemory
+from tffc.runtime.data.clients import source_of
 from tffc.runtime.data.location import open_data, open_source
 from tffc.runtime.data.packing import write_pack
 from tffc.runtime.data.source import ClientSource
@@ -28,8 +29,8 @@ Open = Callable[[str, pathlib.Path, Process], ClientSource]
 
 
 def _memory(name: str, folder: pathlib.Path, process: Process) -> ClientSource:
-    source = _files(name, folder, process)
-    return ValuesInMemory(process.data_type, [source.read(client) for client in source.clients])
+    values = [collections.OrderedDict(x=x, y=y) for x, y in clients_of(name)]
+    return source_of(values, process.data_type)
 
 
 def _files(name: str, folder: pathlib.Path, process: Process) -> ClientSource:

@@ -6,15 +6,15 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from benchmarks.rounds.workloads import SIDE, WORKLOADS, Arrays
+from benchmarks.rounds.workloads import Arrays, Workload
 
 
 class Network(torch.nn.Module):
     """The network of a workload.  Kernels of convolutions are kept as PyTorch has them."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, workload: Workload) -> None:
         super().__init__()
-        self._workload = WORKLOADS[name]
+        self._workload = workload
         self.weights = torch.nn.ParameterList()
         for each in self._workload.first_weights():
             self.weights.append(torch.nn.Parameter(_to_torch(each)))
@@ -31,20 +31,29 @@ class Network(torch.nn.Module):
 
     def loss(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Return the mean cross entropy of some examples."""
-        rest = list(self.weights)
+        outputs = self.scores(x)
+        if self._workload.kind == "logistic":
+            return functional.binary_cross_entropy_with_logits(outputs[:, 0], y.float())
+        return functional.cross_entropy(outputs, y)
+
+    def scores(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the outputs for each example, before they are probabilities."""
+        rest, rates = list(self.weights), self._workload.dropout
         if self._workload.kind == "cnn":
-            x = x.reshape(-1, 1, SIDE, SIDE)
+            x = x.reshape(-1, *self._workload.image).permute(0, 3, 1, 2)
             for _ in range(2):
                 kernel, bias, *rest = rest
                 x = functional.relu(functional.conv2d(x, kernel, bias))
             x = functional.max_pool2d(x, 2).permute(0, 2, 3, 1).flatten(1)
+            x = self._drop(x, rates[0])
         while rest:
             matrix, bias, *rest = rest
             x = x @ matrix + bias
-            x = functional.relu(x) if rest else x
-        if self._workload.kind == "logistic":
-            return functional.binary_cross_entropy_with_logits(x[:, 0], y.float())
-        return functional.cross_entropy(x, y)
+            x = self._drop(functional.relu(x), rates[1]) if rest else x
+        return x
+
+    def _drop(self, x: torch.Tensor, rate: float) -> torch.Tensor:
+        return functional.dropout(x, rate, self.training) if rate else x
 
 
 def _to_torch(each: np.ndarray) -> torch.Tensor:
@@ -52,5 +61,5 @@ def _to_torch(each: np.ndarray) -> torch.Tensor:
 
 
 def _to_numpy(each: torch.Tensor) -> np.ndarray:
-    found = each.detach().numpy().copy()
+    found = each.detach().cpu().numpy().copy()
     return found.transpose(2, 3, 1, 0).copy() if found.ndim == 4 else found

@@ -6,16 +6,11 @@ import itertools
 
 import numpy as np
 import torch
-from pfl.aggregate.simulate import SimulatedBackend
-from pfl.aggregate.weighting import WeightByDatapoints
-from pfl.algorithm.base import NNAlgorithmParams
-from pfl.algorithm.federated_averaging import FederatedAveraging
 from pfl.data.dataset import Dataset
 from pfl.data.federated_dataset import FederatedDataset
-from pfl.hyperparam import NNTrainHyperParams
-from pfl.model.pytorch import PyTorchModel
 
 from benchmarks.rounds.measured import Measured, Round
+from benchmarks.rounds.pfl_averaging import ModelOfPfl, averaging
 from benchmarks.rounds.torch_models import Network
 from benchmarks.rounds.workloads import WORKLOADS, Arrays, clients_of
 
@@ -35,7 +30,8 @@ def _repeated(name: str) -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 def loop(name: str) -> Round:
     """Train clients one after another, with autograd."""
-    workload, data, network = WORKLOADS[name], _repeated(name), Network(name)
+    workload, data = WORKLOADS[name], _repeated(name)
+    network = Network(workload)
     weights = list(network.weights)
 
     def run(before: Arrays) -> Arrays:
@@ -64,56 +60,21 @@ def loop(name: str) -> Round:
     return run
 
 
-class _Model(Network):
-    """The network with the interface that pfl needs."""
-
-    def metrics(self, x: torch.Tensor, y: torch.Tensor) -> dict[str, float]:
-        """Measure nothing, like the other sides."""
-        return {}
-
-
 def pfl(name: str) -> Round:
     """Run federated averaging of pfl in its simulated backend."""
-    workload, network = WORKLOADS[name], _Model(name)
+    workload = WORKLOADS[name]
+    network = ModelOfPfl(workload)
     users = [
         Dataset(raw_data=list(data), user_id=str(number))
         for number, data in enumerate(_repeated(name))
     ]
     numbers = itertools.cycle(range(len(users)))
     federated = FederatedDataset(users.__getitem__, numbers.__next__)
-    model = PyTorchModel(
-        network,
-        local_optimizer_create=torch.optim.SGD,
-        central_optimizer=torch.optim.SGD(network.parameters(), lr=1.0),
-    )
-    backend = SimulatedBackend(
-        training_data=federated, val_data=None, postprocessors=[WeightByDatapoints()]
-    )
-    training = NNTrainHyperParams(
-        local_learning_rate=workload.rate, local_num_epochs=1, local_batch_size=workload.batch
-    )
-    parameters = NNAlgorithmParams(
-        central_num_iterations=2,
-        evaluation_frequency=2,
-        train_cohort_size=len(users),
-        val_cohort_size=None,
-    )
+    train = averaging(network, workload, federated, len(users))
 
     def run(before: Arrays) -> Arrays:
         network.put(before)
-        algorithm = FederatedAveraging()
-        algorithm._current_central_iteration = (
-            1  # the first one is evaluated, as no other side does
-        )
-        algorithm.run(
-            algorithm_params=parameters,
-            backend=backend,
-            model=model,
-            model_train_params=training,
-            model_eval_params=None,
-            callbacks=[],
-            send_metrics_to_platform=False,
-        )
+        train()
         return network.arrays()
 
     return run

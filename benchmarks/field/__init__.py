@@ -1,0 +1,1 @@
+"""Two published settings of training across clients, in tffc, JAX by hand and pfl."""

@@ -143,7 +143,7 @@ class Trial:
         )
 
 
-COMPILED = 2
+COMPILED = 1
 """How many samples of each operation quick tests compile."""
 
 

@@ -67,6 +67,28 @@ def _convolution(node: NodeView, groups: int) -> Callable[[Array, Array], Array]
     return convolution
 
 
+def _in_turn(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Compute a convolution, under `vmap` on a CPU one after another if all arrays differ.
+
+    There XLA takes several times as long for many images with many filters at once.
+    """
+    one = jax.custom_batching.custom_vmap(function)
+
+    @one.def_vmap
+    def many(size: int, batched: list[bool], *arrays: Array) -> tuple[Array, bool]:
+        at_once = jax.vmap(function, [0 if each else None for each in batched])
+        if not all(batched):
+            return at_once(*arrays), True
+        result = lax.platform_dependent(
+            *arrays,
+            cpu=lambda *arrays: lax.map(lambda each: one(*each), arrays),
+            default=at_once,
+        )
+        return result, True
+
+    return one(*arrays)
+
+
 def _groups(node: NodeView, images: tuple[int, ...], filters: tuple[int, ...]) -> int:
     channels = images[_layout(node).index("C")]
     if channels % filters[2]:
@@ -80,24 +102,38 @@ def _transposed(function: Callable[[Array], Array], shape: tuple[int, ...], y: A
     return result
 
 
+def _input_gradient(convolution: Any, shape: tuple[int, ...]) -> Callable[..., Array]:
+    def function(filters: Array, gradient: Array) -> Array:
+        return _transposed(lambda images: convolution(images, filters), shape, gradient)
+
+    return function
+
+
+def _filter_gradient(convolution: Any, shape: tuple[int, ...]) -> Callable[..., Array]:
+    def function(images: Array, gradient: Array) -> Array:
+        return _transposed(lambda filters: convolution(images, filters), shape, gradient)
+
+    return function
+
+
 @operation("Conv2D")
 def conv2d(node: NodeView, images: Array, filters: Array) -> Array:
     groups = _groups(node, images.shape, filters.shape)
-    return _convolution(node, groups)(images, filters)
+    return _in_turn(_convolution(node, groups), images, filters)
 
 
 @operation("Conv2DBackpropInput")
 def conv2d_backprop_input(node: NodeView, sizes: Array, filters: Array, gradient: Array) -> Array:
     shape = numbers(node, sizes, "a shape that is")
     convolution = _convolution(node, _groups(node, shape, filters.shape))
-    return _transposed(lambda images: convolution(images, filters), shape, gradient)
+    return _in_turn(_input_gradient(convolution, shape), filters, gradient)
 
 
 @operation("Conv2DBackpropFilter")
 def conv2d_backprop_filter(node: NodeView, images: Array, sizes: Array, gradient: Array) -> Array:
     shape = numbers(node, sizes, "a shape that is")
     convolution = _convolution(node, _groups(node, images.shape, shape))
-    return _transposed(lambda filters: convolution(images, filters), shape, gradient)
+    return _in_turn(_filter_gradient(convolution, shape), images, gradient)
 
 
 def _depthwise(node: NodeView, channels: int) -> Callable[[Array, Array], Array]:
@@ -113,7 +149,7 @@ def _depthwise(node: NodeView, channels: int) -> Callable[[Array, Array], Array]
 
 @operation("DepthwiseConv2dNative")
 def depthwise_conv2d(node: NodeView, images: Array, filters: Array) -> Array:
-    return _depthwise(node, filters.shape[2])(images, filters)
+    return _in_turn(_depthwise(node, filters.shape[2]), images, filters)
 
 
 @operation("DepthwiseConv2dNativeBackpropInput")
@@ -122,7 +158,7 @@ def depthwise_backprop_input(
 ) -> Array:
     convolution = _depthwise(node, filters.shape[2])
     shape = numbers(node, sizes, "a shape that is")
-    return _transposed(lambda images: convolution(images, filters), shape, gradient)
+    return _in_turn(_input_gradient(convolution, shape), filters, gradient)
 
 
 @operation("DepthwiseConv2dNativeBackpropFilter")
@@ -131,7 +167,7 @@ def depthwise_backprop_filter(
 ) -> Array:
     shape = numbers(node, sizes, "a shape that is")
     convolution = _depthwise(node, shape[2])
-    return _transposed(lambda filters: convolution(images, filters), shape, gradient)
+    return _in_turn(_filter_gradient(convolution, shape), images, gradient)
 
 
 def _pooled(node: NodeView, x: Array, initial: Any, combine: Any) -> Array:

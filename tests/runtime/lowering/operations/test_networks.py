@@ -231,7 +231,7 @@ SAMPLES = {
 
 @pytest.mark.parametrize("op", SAMPLES)
 def test_computes_what_tensorflow_does(op: str) -> None:
-    compare(op, SAMPLES[op])
+    compare(op, SAMPLES[op], folds=False)
 
 
 @pytest.mark.slow

@@ -147,7 +147,7 @@ def pooled(kind: str) -> list[Sample]:
     samples: list[Sample] = []
     for pool in POOLS:
         if kind == "MaxPoolGrad":
-            for images in (IMAGES, TIES):
+            for images in (TIES, IMAGES):
                 top = np.asarray(tf.raw_ops.MaxPool(input=images, **pool))
                 samples.append(
                     sample(images, top, floats(*top.shape), **pool, known="orig_input orig_output")
@@ -231,7 +231,7 @@ SAMPLES = {
 
 @pytest.mark.parametrize("op", SAMPLES)
 def test_computes_what_tensorflow_does(op: str) -> None:
-    compare(op, SAMPLES[op])
+    compare(op, SAMPLES[op], folds=op in LINEAR)
 
 
 @pytest.mark.slow

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -11,6 +9,7 @@ import tensorflow as tf
 
 from tests.runtime.lowering.operations.samples import (
     Sample,
+    Trial,
     compare,
     compare_all,
     floats,
@@ -19,6 +18,7 @@ from tests.runtime.lowering.operations.samples import (
     positive,
     sample,
 )
+from tffc.runtime.lowering.operations.table import OPERATIONS
 
 F32, F64, F16, BF16 = np.float32, np.float64, np.float16, ml_dtypes.bfloat16
 CUBE = floats(2, 3, 4)
@@ -246,11 +246,6 @@ LAYOUTS: dict[str, list[Sample]] = {
 }
 
 
-def constant(value: Any, dtype: Any = None) -> Sample:
-    proto = tf.make_tensor_proto(value, dtype)
-    return sample(value=proto, dtype=proto.dtype)
-
-
 SAMPLES = {**REDUCTIONS, **LAYOUTS}
 
 
@@ -263,3 +258,35 @@ def test_computes_what_tensorflow_does(op: str) -> None:
 @pytest.mark.parametrize("op", SAMPLES)
 def test_computes_it_compiled(op: str) -> None:
     compare_all(op, SAMPLES[op])
+
+
+def test_axes_of_gradients_of_broadcasts_at_random() -> None:
+    numbers = np.random.default_rng(3)
+    nodes = [Trial("BroadcastGradientArgs", sample(ints(1), ints(1))).node]
+    for _ in range(60):
+        shape = numbers.integers(1, 4, int(numbers.integers(0, 5)))
+        sides = [np.where(numbers.random(len(shape)) < 0.5, 1, shape) for _ in range(2)]
+        left, right = (side[int(numbers.integers(0, 3)) :].astype(np.int32) for side in sides)
+        wanted = tf.raw_ops.BroadcastGradientArgs(s0=left, s1=right)
+        results = OPERATIONS["BroadcastGradientArgs"](nodes[0], [left, right])
+        assert [axes.tolist() for axes in results] == [axes.numpy().tolist() for axes in wanted], (
+            left,
+            right,
+        )
+
+
+def test_reductions_and_broadcasts_of_shapes_at_random() -> None:
+    numbers = np.random.default_rng(4)
+    nodes = {name: Trial(name, sample(CUBE, ints(0))).node for name in ("Sum", "Mean", "Max")}
+    added = Trial("AddV2", sample(CUBE, CUBE)).node
+    for _ in range(40):
+        shape = tuple(map(int, numbers.integers(0, 4, int(numbers.integers(1, 5)))))
+        values = numbers.normal(size=shape)
+        axes = numbers.permutation(len(shape))[: int(numbers.integers(0, 5))].astype(np.int32)
+        for name, node in nodes.items():
+            wanted = getattr(tf.raw_ops, name)(input=values, axis=axes).numpy()
+            (result,) = OPERATIONS[name](node, [values, axes])
+            np.testing.assert_allclose(result, wanted, rtol=1e-12)
+        other = numbers.normal(size=[size if numbers.random() < 0.5 else 1 for size in shape[1:]])
+        (result,) = OPERATIONS["AddV2"](added, [values, other])
+        np.testing.assert_array_equal(result, tf.add(values, other))

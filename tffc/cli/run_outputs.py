@@ -25,6 +25,7 @@ from tffc.runtime.engines.engine import Batching
 from tffc.runtime.engines.process import Process
 from tffc.runtime.engines.rounds import Round, Sampling
 from tffc.runtime.engines.state import State, write_state
+from tffc.runtime.frameworks.tensorflow.load import is_installed
 from tffc.runtime.runs import metrics
 from tffc.runtime.runs.command_record import CommandRecord
 from tffc.runtime.runs.first_state import FirstState, read_first_state
@@ -198,7 +199,8 @@ class RunOutputs:
                 client_states=self.client_states,
             )
             self.client_states = self._folder.client_states
-        start_tensorflow()
+        if is_installed():
+            start_tensorflow()
         self._begin_tracking()
         state = state or self.process.first_state()
         self.finished = self._begun_at = state.rounds

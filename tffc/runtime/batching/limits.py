@@ -34,7 +34,11 @@ class Limits:
     """The most kernels that are compiled for a program; clients that need another are computed one
     by one."""
 
-    most_rests: int = 8
+    without_tensorflow: int = 32
+    """The clients in a batch where each is to be computed by itself, but TensorFlow, which does
+    that, is not installed."""
+
+    most_rests: int = 32
     """The most sizes of last batches that one kernel computes: it has compiled code for each."""
 
     most_stored: int = 2**28

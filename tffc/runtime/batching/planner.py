@@ -29,6 +29,7 @@ from tffc.runtime.data.groups import ClientGroup, GroupedSource, read_groups
 from tffc.runtime.data.read_once import ReadOnce
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.engine import Batching, Cohort
+from tffc.runtime.frameworks.tensorflow.load import is_installed
 from tffc.runtime.lowering.sequences import Order
 from tffc.runtime.lowering.tracer import Tensor
 from tffc.support.errors import TffcError
@@ -127,6 +128,8 @@ class Planner:
 
     def __init__(self, steps: RoundSteps, batching: Batching) -> None:
         self.decisions: list[str] = []
+        if batching.size == 1 and not is_installed():
+            batching = dataclasses.replace(batching, size=batching.limits.without_tensorflow)
         self.known = dict(batching.known)
         self._choice = batching
         self._limits = batching.limits

@@ -1,7 +1,7 @@
 """Running sections as engines do, unlike the interpreter, which runs them unchanged.
 
 XLA sections are run by TensorFlow if it is installed and can, so that running rounds needs no JAX,
-and by JAX otherwise.  TensorFlow's graphs are rewritten to run faster, and those of clients to
+and by JAX otherwise.  Without TensorFlow, its graphs are compiled by way of JAX.  TensorFlow's graphs are rewritten to run faster, and those of clients to
 print nothing.
 """
 
@@ -14,6 +14,7 @@ from tffc.language.nodes import Compiled
 from tffc.linking.xla import tensorflow_section
 from tffc.runtime.engines.showing import is_showing, leave_prints_out
 from tffc.runtime.frameworks import sections
+from tffc.runtime.frameworks.resources import result_resources
 from tffc.runtime.frameworks.tensorflow.load import is_installed
 from tffc.runtime.interpreter.interpreter import Interpreter
 from tffc.runtime.reductions.loops import loops_for_reductions
@@ -26,12 +27,22 @@ if TYPE_CHECKING:
 
 def run_section(section: Compiled, argument: Any) -> Any:
     """Run a section on an argument; see `tffc.runtime.frameworks.sections.run_section`."""
-    return sections.run_section(_graph(section), argument, _rewrite())
+    return load_section(section)(argument)
 
 
 def load_section(section: Compiled) -> sections.Runner:
     """Load a section, ready to run; see `tffc.runtime.frameworks.sections.load_section`."""
+    if section.kind == "tensorflow" and not is_installed() and result_resources(section) is None:
+        return _lowered(section)
     return sections.load_section(_graph(section), _rewrite())
+
+
+@functools.lru_cache(maxsize=sections.CACHED_SECTIONS)
+def _lowered(section: Compiled) -> sections.Runner:
+    # It imports JAX.
+    from tffc.runtime.lowering.runner import LoweredRunner
+
+    return LoweredRunner(section)
 
 
 def _rewrite() -> Rewrite:

@@ -18,7 +18,6 @@ import os
 import pathlib
 import re
 import shutil
-import stat
 from collections.abc import Callable, Mapping
 
 from tffc.api.compiling import compiled
@@ -38,10 +37,8 @@ from tffc.runtime.effects.consent import check_can_run
 from tffc.runtime.engines.process import Process, check_beginning, data_type_of_bundle
 from tffc.support.errors import BundleError, ConsentError, TffcError
 from tffc.support.files import atomic
+from tffc.support.files.private import cache_base, is_private, is_private_inside
 from tffc.support.version import VERSION
-
-ADMINISTRATOR, OTHERS_WRITE = 0, stat.S_IWGRP | stat.S_IWOTH
-"""The user who may do anything, and the permissions of all but the owner to write."""
 
 KEPT = 50
 """The most bundles that the cache keeps."""
@@ -161,7 +158,7 @@ def _compiled(program: Program, form: str) -> Bundle:
         return compiled(program, form)
     path = cache_folder() / _digest(program, form)
     try:
-        is_kept = is_bundle(path) and _is_private(path.parent) and _is_private_inside(path)
+        is_kept = is_bundle(path) and is_private(path.parent) and is_private_inside(path)
         if is_kept and _is_of(bundle := read_bundle(path), program, form):
             with contextlib.suppress(OSError):
                 os.utime(path)
@@ -173,7 +170,7 @@ def _compiled(program: Program, form: str) -> Bundle:
     bundle = compiled(program, form)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _is_private(path.parent):
+        if is_private(path.parent):
             # What is still there is damaged, or of another program.
             if os.path.lexists(path):
                 atomic.remove(path)
@@ -187,36 +184,7 @@ def _compiled(program: Program, form: str) -> Bundle:
 
 def cache_folder() -> pathlib.Path:
     """Return the folder of cached bundles; without a home folder, a path that cannot exist."""
-    found = os.environ.get("XDG_CACHE_HOME", "")
-    base = found if os.path.isabs(found) else os.path.expanduser("~/.cache")
-    return pathlib.Path(base if os.path.isabs(base) else os.devnull) / "tffc" / "bundles"
-
-
-def _is_private(folder: pathlib.Path) -> bool:
-    """Return whether only this user and the administrator can write to the folder of the cache, or
-    put another one in its place."""
-    own = [each.lstat() for each in (folder, folder.parent)]
-    base = folder.parent.parent.stat()  # which may be a link
-    return (
-        all(stat.S_ISDIR(each.st_mode) and _is_only_ours(each) for each in own)
-        and base.st_uid in (os.geteuid(), ADMINISTRATOR)
-        # In a folder like /tmp, others rename only what is theirs.
-        and bool(base.st_mode & stat.S_ISVTX or not base.st_mode & OTHERS_WRITE)
-    )
-
-
-def _is_private_inside(path: pathlib.Path) -> bool:
-    """Return whether only they can write to the bundle at `path`, and it stays in the cache."""
-    if path.is_symlink():
-        return False
-    if not path.parent.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        # Nobody else can reach it.
-        return True
-    return all(_is_only_ours(each.lstat()) for each in (path, *path.rglob("*")))
-
-
-def _is_only_ours(status: os.stat_result) -> bool:
-    return status.st_uid == os.geteuid() and not status.st_mode & OTHERS_WRITE
+    return cache_base() / "bundles"
 
 
 def _is_of(bundle: Bundle, program: Program, form: str) -> bool:

@@ -5,27 +5,43 @@ This is the one place where that is chosen.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from tffc.backends.forms.steps import ClientGraphs
 from tffc.runtime.batching.kernels import Kernel, Key, Mode
+from tffc.runtime.lowering.sequences import Order
 from tffc.support.errors import ExecutionError, LanguageValueError
 
 AUTO, PJRT, TENSORFLOW = "auto", "pjrt", "tensorflow"
 COMPILERS = (AUTO, PJRT, TENSORFLOW)
 
 
+FULL, FAST = "full", "fast"
+PRECISIONS = (FULL, FAST)
+"""How products of matrices and convolutions are computed: in the precision of their types, or in
+the device's own, such as TF32 on a GPU, which keeps ten bits of a factor."""
+
+
 class Compiler(Protocol):
-    """Compiles kernels."""
+    """Compiles kernels of a precision."""
 
-    name: str
+    name: ClassVar[str]
 
-    has_rests: bool
+    has_rests: ClassVar[bool]
     """Whether one kernel computes clients whose last batches differ in size."""
 
     def devices(self) -> list[str]:
         """Return the names of all devices, the preferred ones first."""
+        ...
+
+    def orders(self, graphs: ClientGraphs, key: Key) -> tuple[Order, ...]:
+        """Return the orders in which the work of clients like those of a key reads sequences.
+
+        Raises:
+          CannotBatchError: the graphs cannot be compiled for batches.
+        """
         ...
 
     def kernel(self, graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str) -> Kernel:
@@ -37,11 +53,13 @@ class Compiler(Protocol):
         ...
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
 class Pjrt:
     """See `Compiler`."""
 
-    name = PJRT
-    has_rests = True
+    precision: str
+    name: ClassVar[str] = PJRT
+    has_rests: ClassVar[bool] = True
 
     def devices(self) -> list[str]:
         """See `Compiler`."""
@@ -53,14 +71,22 @@ class Pjrt:
         """See `Compiler`."""
         from tffc.runtime.batching.pjrt_kernels import PjrtKernel
 
-        return PjrtKernel(graphs, mode, key, size, device)
+        return PjrtKernel(graphs, mode, key, size, device, self.precision)
+
+    def orders(self, graphs: ClientGraphs, key: Key) -> tuple[Order, ...]:
+        """See `Compiler`."""
+        from tffc.runtime.batching.pjrt_kernels import orders_of
+
+        return orders_of(graphs, key)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
 class TensorFlowXla:
     """See `Compiler`."""
 
-    name = TENSORFLOW
-    has_rests = False
+    precision: str
+    name: ClassVar[str] = TENSORFLOW
+    has_rests: ClassVar[bool] = False
 
     def devices(self) -> list[str]:
         """See `Compiler`."""
@@ -72,7 +98,11 @@ class TensorFlowXla:
         """See `Compiler`."""
         from tffc.runtime.batching.tensorflow_kernels import TensorFlowKernel
 
-        return TensorFlowKernel(graphs, mode, key, size, device)
+        return TensorFlowKernel(graphs, mode, key, size, device, self.precision)
+
+    def orders(self, graphs: ClientGraphs, key: Key) -> tuple[Order, ...]:
+        """See `Compiler`."""
+        return self.kernel(graphs, Mode.LOOP, key, 1, "").orders
 
 
 def preferred() -> str:
@@ -80,19 +110,24 @@ def preferred() -> str:
     return PJRT if importlib.util.find_spec("jax") is not None else TENSORFLOW
 
 
-def compiler_of(name: str) -> Compiler:
+def compiler_of(name: str, precision: str = FULL) -> Compiler:
     """Return the compiler of a name; `auto` is the preferred one.
 
     Raises:
-      LanguageValueError: there is none of this name.
+      LanguageValueError: there is no such compiler, or no such precision.
     """
-    if name not in COMPILERS:
-        raise LanguageValueError(
-            "E706", f"there is no compiler {name!r}", help=f"name one of {', '.join(COMPILERS)}"
-        )
+    for value, values, noun in (
+        (name, COMPILERS, "compiler"),
+        (precision, PRECISIONS, "precision"),
+    ):
+        if value not in values:
+            choices = " or ".join(map(repr, values))
+            raise LanguageValueError(
+                "E706", f"there is no {noun} {value!r}", help=f"give {choices}"
+            )
     if name == AUTO:
-        name = preferred()
-    return Pjrt() if name == PJRT else TensorFlowXla()
+        return compiler_of(preferred(), precision)
+    return Pjrt(precision) if name == PJRT else TensorFlowXla(precision)
 
 
 def check_device(compiler: Compiler, name: str) -> None:

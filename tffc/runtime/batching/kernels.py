@@ -146,11 +146,10 @@ class Arguments(NamedTuple):
     resources: dict[ResourceNode, Tensor]
 
 
-class Kernel(abc.ABC):
-    """A compiled function of batches of at most `size` clients; see `compute`.
+class BatchedWork:
+    """The work of a batch of at most `size` clients, as a function of tensors to be traced.
 
-    Raises:
-      CannotBatchError: the graphs cannot be compiled for batches.
+    `orders` are those in which it reads sequences, once it is traced.
     """
 
     def __init__(self, graphs: ClientGraphs, mode: Mode, key: Key, size: int) -> None:
@@ -165,35 +164,7 @@ class Kernel(abc.ABC):
         self._draws = draws(self._content)
         self._resources = resources_of([graphs.take, graphs.merge])
 
-    @abc.abstractmethod
-    def compute(
-        self, zero: Value, sent: Value, batch: Sequence[Tensor], clients: int
-    ) -> BatchResult | None:
-        """Return the result of a batch, or None if a check does not hold.
-
-        `zero` is the accumulator of no clients, and `batch` the tensors that `tensors` returned.
-
-        Raises:
-          CannotBatchError: XLA cannot compile the graphs.
-        """
-
-    def tensors(
-        self, columns: Sequence[Array], lengths: Array, counts: Sequence[Array], clients: int
-    ) -> list[Tensor]:
-        """Return the clients of a batch as tensors, which may be kept for the next round.
-
-        The first axis of every array is the clients.  `lengths` has the lengths of their sequences,
-        and `counts` has an array for each order, with the number of elements in each run, and the
-        size of the last batch if it is one of several.
-        """
-        padded = [padded_to(np.asarray(array), self.size) for array in (*columns, lengths, *counts)]
-        return self._upload([np.int32(clients), *padded])
-
-    @abc.abstractmethod
-    def _upload(self, arrays: Sequence[Array]) -> list[Tensor]:
-        """Return arrays as tensors on the device that computes them."""
-
-    def _signature(self) -> list[ArrayType]:
+    def signature(self) -> list[ArrayType]:
         """Return the shapes and element types of the arguments, in the order of `Arguments`."""
         rows = self.size
         fixed = [
@@ -278,6 +249,42 @@ class Kernel(abc.ABC):
 
         rows = Rows(number, arrays, lengths[number], most, like, counts_of, rests_of)
         return Dataset(rows, Order(number))
+
+
+class Kernel(BatchedWork, abc.ABC):
+    """A compiled function of batches of at most `size` clients; see `compute`.
+
+    Raises:
+      CannotBatchError: the graphs cannot be compiled for batches.
+    """
+
+    @abc.abstractmethod
+    def compute(
+        self, zero: Value, sent: Value, batch: Sequence[Tensor], clients: int
+    ) -> BatchResult | None:
+        """Return the result of a batch, or None if a check does not hold.
+
+        `zero` is the accumulator of no clients, and `batch` the tensors that `tensors` returned.
+
+        Raises:
+          CannotBatchError: XLA cannot compile the graphs.
+        """
+
+    def tensors(
+        self, columns: Sequence[Array], lengths: Array, counts: Sequence[Array], clients: int
+    ) -> list[Tensor]:
+        """Return the clients of a batch as tensors, which may be kept for the next round.
+
+        The first axis of every array is the clients.  `lengths` has the lengths of their sequences,
+        and `counts` has an array for each order, with the number of elements in each run, and the
+        size of the last batch if it is one of several.
+        """
+        padded = [padded_to(np.asarray(array), self.size) for array in (*columns, lengths, *counts)]
+        return self._upload([np.int32(clients), *padded])
+
+    @abc.abstractmethod
+    def _upload(self, arrays: Sequence[Array]) -> list[Tensor]:
+        """Return arrays as tensors on the device that computes them."""
 
     def _outcome(self, results: Sequence[Array], clients: int, compiled: bool) -> BatchResult:
         """Return the result of a batch from the arrays that the compiled function gave, except for

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,8 +16,10 @@ from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, Value
 from tffc.graphs.resources import ResourceNode
 from tffc.language.type_parts import leaves
 from tffc.language.values.resources import array_of
+from tffc.runtime.batching.kernel_cache import digest_of, keep_kernel, load_kernel
 from tffc.runtime.batching.kernels import (
     MOST_TOLD,
+    BatchedWork,
     BatchResult,
     Kernel,
     Key,
@@ -28,14 +31,111 @@ from tffc.runtime.frameworks.jax.devices import Device, devices_of, put
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.lowering.jax_tracer import JaxTracer
 from tffc.runtime.lowering.retrace import Retrace
+from tffc.runtime.lowering.sequences import Order
 from tffc.runtime.lowering.tracer import Tensor
 from tffc.support.guards import Array
 
 Executable: TypeAlias = Callable[..., Sequence[Tensor]]
 """A function that is compiled for one device."""
 
+PLATFORMS = ("cpu", "cuda")
+"""What kernels are made for, on any machine."""
+
 _compiling = threading.Lock()
 """One kernel is compiled at a time: XLA uses all cores for it, and measures on accelerators."""
+
+
+class JaxWork(BatchedWork):
+    """The work of a batch in JAX."""
+
+    def function(self) -> Callable[..., list[Tensor]]:
+        """Return the function of all arguments, which gives the results and whether all checks
+        hold."""
+        return self._vectorised if self.mode is Mode.VECTOR else self._looped
+
+    def specs(self) -> list[Any]:
+        """Return the types of the arguments as JAX takes them."""
+        return [load_jax().ShapeDtypeStruct(*argument) for argument in self.signature()]
+
+    def _looped(self, *tensors: Tensor) -> list[Tensor]:
+        jax = load_jax()
+        zero, sent, clients, batch, keys, resources = self._arguments(tensors)
+        tracer = JaxTracer()
+        apart = [
+            jax.numpy.zeros((self.size, *shape), dtype)
+            for shape, dtype in map(array_type, leaves(self._types[3]))
+        ]
+
+        def step(index: Tensor, carried: Any) -> Any:
+            holds, apart, accumulator = carried
+            retrace = Retrace(tracer, resources, key=None if keys is None else keys[index])
+            results = self._take(retrace, accumulator, [column[index] for column in batch], sent)
+            own = zip(apart, results[len(zero) :], strict=True)
+            apart = [values.at[index].set(value) for values, value in own]
+            added = [jax.numpy.asarray(result) for result in results[: len(zero)]]
+            return jax.numpy.asarray(tracer.both([holds, retrace.holds()])), apart, added
+
+        start = (jax.numpy.asarray(True), apart, zero)
+        holds, apart, total = jax.lax.fori_loop(0, clients, step, start)
+        return [*total, *apart, holds]
+
+    def _vectorised(self, *tensors: Tensor) -> list[Tensor]:
+        jax = load_jax()
+        zero, sent, clients, batch, keys, resources = self._arguments(tensors)
+        tracer = JaxTracer(selects=True)
+
+        def one(client: list[Tensor], key: Tensor) -> list[Tensor]:
+            retrace = Retrace(tracer, resources, key=key)
+            results = self._take(retrace, zero, client, sent)
+            return [jax.numpy.asarray(result) for result in (*results, retrace.holds())]
+
+        *outputs, holds = jax.vmap(one)(batch, keys)
+        is_client = jax.numpy.arange(self.size) < clients
+        total = self._merged(outputs[: len(zero)], is_client, resources)
+        return [*total, *outputs[len(zero) :], (holds | ~is_client).all()]
+
+    def _merged(
+        self,
+        accumulators: list[Tensor],
+        is_client: Tensor,
+        resources: dict[ResourceNode, Tensor],
+    ) -> list[Tensor]:
+        """Return the accumulator of all clients, by merging neighbours pairwise."""
+        jax = load_jax()
+        tracer = JaxTracer(selects=True)
+
+        def merge(first: list[Tensor], second: list[Tensor], is_there: Tensor) -> list[Tensor]:
+            both = Retrace(tracer, resources).run(self._merging, [*first, *second])
+            pairs = zip(both, first, strict=True)
+            return [jax.numpy.where(is_there, new, old) for new, old in pairs]
+
+        def join(one: Tensor, other: Tensor) -> Tensor:
+            return jax.numpy.concatenate([one, other])
+
+        return merged_pairwise(accumulators, is_client, jax.vmap(merge), join)
+
+
+def orders_of(graphs: ClientGraphs, key: Key) -> tuple[Order, ...]:
+    """See `Compiler.orders`."""
+    jax, work = load_jax(), JaxWork(graphs, Mode.LOOP, key, 1)
+    with jax.enable_x64(True), refusing():
+        jax.eval_shape(work.function(), *work.specs())
+    return work.orders
+
+
+@contextlib.contextmanager
+def refusing() -> Generator[None]:
+    """Refuse clients that JAX cannot trace: they can be computed one by one.
+
+    Raises:
+      CannotBatchError: the block raises anything.
+    """
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001  (clients can be computed one by one)
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = lines[0] if lines else type(error).__name__
+        raise CannotBatchError(reason[:MOST_TOLD]) from None
 
 
 class PjrtKernel(Kernel):
@@ -43,19 +143,38 @@ class PjrtKernel(Kernel):
     batches in turn."""
 
     def __init__(
-        self, graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str = ""
+        self,
+        graphs: ClientGraphs,
+        mode: Mode,
+        key: Key,
+        size: int,
+        device: str = "",
+        precision: str = "full",
     ) -> None:
         super().__init__(graphs, mode, key, size)
         self._jax = load_jax()
         self._devices = itertools.cycle(devices_of(device))
         self._executables: dict[Device, Executable] = {}
-        compute = self._vectorised if mode is Mode.VECTOR else self._looped
-        with self._jax.enable_x64(True):
-            specs = [self._jax.ShapeDtypeStruct(*argument) for argument in self._signature()]
-            try:
-                self._traced = self._jax.jit(compute).trace(*specs)
-            except Exception as error:  # noqa: BLE001  (clients can be computed one by one)
-                raise CannotBatchError(_reason(error)) from None
+        self._work = JaxWork(graphs, mode, key, size)
+        self._precision = "highest" if precision == "full" else None
+        parts = (graphs.take.payload, graphs.merge.payload, repr(self.signature()).encode())
+        how = (self._jax.__version__, mode.name, repr(key), str(size), precision)
+        self._digest = digest_of([*parts, *(text.encode() for text in how)])
+        self._exported = self._kept() or self._export()
+
+    def _kept(self) -> Any:
+        """Return the function as an earlier run has kept it, or None."""
+        module = load_kernel(self._digest)
+        return None if module is None else self._jax.export.deserialize(bytearray(module))
+
+    def _export(self) -> Any:
+        """Return the function, lowered for all platforms, and keep it."""
+        jax = self._jax
+        with jax.enable_x64(True), jax.default_matmul_precision(self._precision), refusing():
+            function = jax.jit(self._work.function(), keep_unused=True)
+            exported = jax.export.export(function, platforms=PLATFORMS)(*self._work.specs())
+        keep_kernel(self._digest, bytes(exported.serialize()))
+        return exported
 
     def compute(
         self, zero: Value, sent: Value, batch: Sequence[Tensor], clients: int
@@ -83,78 +202,16 @@ class PjrtKernel(Kernel):
         with _compiling:
             if device in self._executables:
                 return self._executables[device], False
-            with self._jax.default_device(device):
-                self._executables[device] = self._traced.lower().compile()
+            function = self._jax.jit(self._exported.call, keep_unused=True)
+            with self._jax.enable_x64(True), self._jax.default_device(device):
+                self._executables[device] = function.lower(*self._work.specs()).compile()
             return self._executables[device], True
 
     def _upload(self, arrays: Sequence[Array]) -> list[Tensor]:
         return put(arrays, next(self._devices))
-
-    def _looped(self, *tensors: Tensor) -> list[Tensor]:
-        jax = self._jax
-        zero, sent, clients, batch, keys, resources = self._arguments(tensors)
-        tracer = JaxTracer()
-        apart = [
-            jax.numpy.zeros((self.size, *shape), dtype)
-            for shape, dtype in map(array_type, leaves(self._types[3]))
-        ]
-
-        def step(index: Tensor, carried: Any) -> Any:
-            holds, apart, accumulator = carried
-            retrace = Retrace(tracer, resources, key=None if keys is None else keys[index])
-            results = self._take(retrace, accumulator, [column[index] for column in batch], sent)
-            own = zip(apart, results[len(zero) :], strict=True)
-            apart = [values.at[index].set(value) for values, value in own]
-            added = [jax.numpy.asarray(result) for result in results[: len(zero)]]
-            return jax.numpy.asarray(tracer.both([holds, retrace.holds()])), apart, added
-
-        start = (jax.numpy.asarray(True), apart, zero)
-        holds, apart, total = jax.lax.fori_loop(0, clients, step, start)
-        return [*total, *apart, holds]
-
-    def _vectorised(self, *tensors: Tensor) -> list[Tensor]:
-        jax = self._jax
-        zero, sent, clients, batch, keys, resources = self._arguments(tensors)
-        tracer = JaxTracer(selects=True)
-
-        def one(client: list[Tensor], key: Tensor) -> list[Tensor]:
-            retrace = Retrace(tracer, resources, key=key)
-            results = self._take(retrace, zero, client, sent)
-            return [jax.numpy.asarray(result) for result in (*results, retrace.holds())]
-
-        *outputs, holds = jax.vmap(one)(batch, keys)
-        is_client = jax.numpy.arange(self.size) < clients
-        total = self._merged(outputs[: len(zero)], is_client, resources)
-        return [*total, *outputs[len(zero) :], (holds | ~is_client).all()]
-
-    def _merged(
-        self,
-        accumulators: list[Tensor],
-        is_client: Tensor,
-        resources: dict[ResourceNode, Tensor],
-    ) -> list[Tensor]:
-        """Return the accumulator of all clients, by merging neighbours pairwise."""
-        jax = self._jax
-        tracer = JaxTracer(selects=True)
-
-        def merge(first: list[Tensor], second: list[Tensor], is_there: Tensor) -> list[Tensor]:
-            both = Retrace(tracer, resources).run(self._merging, [*first, *second])
-            pairs = zip(both, first, strict=True)
-            return [jax.numpy.where(is_there, new, old) for new, old in pairs]
-
-        def join(one: Tensor, other: Tensor) -> Tensor:
-            return jax.numpy.concatenate([one, other])
-
-        return merged_pairwise(accumulators, is_client, jax.vmap(merge), join)
 
 
 @functools.lru_cache(maxsize=256)
 def _resource(resource: ResourceNode, device: Device) -> Tensor:
     """Return a resource as a tensor on a device, where it stays."""
     return put([array_of(resource)], device)[0]
-
-
-def _reason(error: Exception) -> str:
-    """Return why tracing failed, without the traces that JAX adds."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:MOST_TOLD]

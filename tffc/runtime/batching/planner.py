@@ -23,7 +23,7 @@ from tffc.graphs.node import all_nodes
 from tffc.language.type_parts import leaves
 from tffc.language.types import TensorType
 from tffc.linking.section import read_section
-from tffc.runtime.batching.compilers import check_device, compiler_of
+from tffc.runtime.batching.compilers import Compiler, check_device, compiler_of
 from tffc.runtime.batching.kernels import DataLayout, Kernel, Key, Mode, check_types, types_of
 from tffc.runtime.data.groups import ClientGroup, GroupedSource, read_groups
 from tffc.runtime.data.read_once import ReadOnce
@@ -113,9 +113,9 @@ def _shared_equally(clients: int, most: int) -> int:
 
 @functools.lru_cache(maxsize=64)
 def _load_kernel(
-    compiler: str, graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str
+    compiler: Compiler, graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str
 ) -> Kernel:
-    return compiler_of(compiler).kernel(graphs, mode, key, size, device)
+    return compiler.kernel(graphs, mode, key, size, device)
 
 
 class Planner:
@@ -150,7 +150,7 @@ class Planner:
         if batching.size == 1:
             self.decisions.append("one client a call, as was asked for")
             return
-        self._compiler = compiler_of(batching.compiler)
+        self._compiler = compiler_of(batching.compiler, batching.precision)
         if batching.device:
             check_device(self._compiler, batching.device)
         try:
@@ -352,8 +352,10 @@ class Planner:
         is_ragged = mode is Mode.LOOP or len(groups) > self._limits.most_kernels // 2
         if is_ragged:
             self._make_room(groups)
+        lengths = [self._layout.lengths(_shapes(group)) for group in groups]
+        rests = tuple(self._rests(order, lengths) for order in self._orders or () if is_ragged)
         for group in groups:
-            key = self._ragged_key(group) if is_ragged else self._equal_key(group)
+            key = self._ragged_key(group, rests) if is_ragged else self._equal_key(group)
             keyed.setdefault(key, []).append(group)
         by_size = sorted(keyed.items(), key=lambda pair: -_clients_in(pair[1]))
         try:
@@ -400,7 +402,7 @@ class Planner:
         shapes = _shapes(group)
         return Key(shapes, self._layout.lengths(shapes))
 
-    def _ragged_key(self, group: ClientGroup) -> Key | None:
+    def _ragged_key(self, group: ClientGroup, rests: tuple[tuple[int, ...], ...]) -> Key | None:
         """Return the key of a kernel for clients of different lengths, those of a group among them,
         or None if there is none."""
         if self._orders is None:
@@ -410,7 +412,6 @@ class Planner:
         runs = [order.runs(lengths[order.number]) for order in self._orders]
         if None in runs:
             return None
-        rests = tuple(self._rests(order) for order in self._orders)
         sizes = tuple(
             (order.size,) if rest else tuple(size for _, size in run or ())
             for order, run, rest in zip(self._orders, runs, rests, strict=True)
@@ -418,12 +419,20 @@ class Planner:
         padded = self._layout.padded(shapes, [self._most[at] for at in range(len(lengths))])
         return Key(padded, lengths, self._orders, sizes, rests)
 
-    def _rests(self, order: Order) -> tuple[int, ...]:
-        """Return the sizes that last batches may have, if one kernel is to compute them all."""
+    def _rests(self, order: Order, lengths: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+        """Return the sizes of last batches that one kernel computes for clients of some lengths, or
+        none if each needs a kernel of its own.
+
+        They depend on these clients alone, and few kernels are enough for all rounds: they are
+        either one size, or all that there may be.
+        """
         if not self._compiler.has_rests:
             return ()
-        rests = order.rests(self._most[order.number])
-        return rests if len(rests) <= self._limits.most_rests else ()
+        possible = order.rests(self._most[order.number])
+        here = {order.rest(own[order.number]) for own in lengths} - {0}
+        if len(here) > 1:
+            return possible if len(possible) <= self._limits.most_rests else ()
+        return tuple(here)
 
     def _find_orders(self, key: Key) -> tuple[Order, ...] | None:
         """Return the orders in which clients' sequences are read, or None if the clients cannot be
@@ -431,14 +440,14 @@ class Planner:
         if self._graphs is None:
             return None
         try:
-            return self._load(Mode.LOOP, key, 1).orders
+            return self._compiler.orders(self._graphs, key)
         except CannotBatchError as error:
             self.give_up(str(error))
             return None
 
     def _load(self, mode: Mode, key: Key, size: int) -> Kernel:
         assert self._graphs is not None
-        return _load_kernel(self._compiler.name, self._graphs, mode, key, size, self._choice.device)
+        return _load_kernel(self._compiler, self._graphs, mode, key, size, self._choice.device)
 
     def _kernel(self, mode: Mode, key: Key, clients: int) -> Kernel | None:
         """Return the kernel for a key.

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import functools
 import logging
+import threading
 from collections.abc import Generator, Sequence
 
 import numpy as np
@@ -34,6 +35,9 @@ from tffc.runtime.lowering.retrace import Retrace
 from tffc.runtime.lowering.tensorflow_tracer import TensorFlowTracer
 from tffc.support.guards import Array
 
+_compiling = threading.Lock()
+"""One kernel is compiled at a time: XLA uses all cores for it, and measures on accelerators."""
+
 LEAST_SHARED = 2**20
 """The least bytes of a resource that TensorFlow uses where it is."""
 
@@ -48,14 +52,21 @@ class TensorFlowKernel(Kernel):
     """See `Kernel`; `device` is a name such as `GPU:0`, or empty for the least busy one."""
 
     def __init__(
-        self, graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str = ""
+        self,
+        graphs: ClientGraphs,
+        mode: Mode,
+        key: Key,
+        size: int,
+        device: str = "",
+        precision: str = "full",
     ) -> None:
         super().__init__(graphs, mode, key, size)
         self._tf = load_tensorflow()
         compute = self._vectorised if mode is Mode.VECTOR else self._looped
         self._devices = Devices([device]) if device else _all_devices(self._tf)
         self._compiled: set[str] = set()
-        specs = [self._tf.TensorSpec(*argument) for argument in self._signature()]
+        self._is_fast = precision == "fast"
+        specs = [self._tf.TensorSpec(*argument) for argument in self.signature()]
         with self._tf.device(device or None), self._tf.init_scope(), _silent(self._tf):
             traced = self._tf.function(compute, jit_compile=True, autograph=False)
             try:
@@ -75,13 +86,27 @@ class TensorFlowKernel(Kernel):
             with self._devices.least_busy() as device, tf.device(device):
                 compiles = device not in self._compiled
                 resources = (_resource(tf, resource, device) for resource in self._resources)
-                *results, holds = self._compute(*map(tf.constant, fixed), *batch, *resources)
+                arguments = [*map(tf.constant, fixed), *batch, *resources]
+                with self._compiling() if compiles else contextlib.nullcontext():
+                    *results, holds = self._compute(*arguments)
                 results = [tensor.numpy() for tensor in results]
                 self._compiled.add(device)
         except tf.errors.OpError as error:
             text = error.message.strip().partition("\n")[0]
             raise CannotBatchError(f"XLA cannot compile it: {text[:MOST_TOLD]}") from None
         return self._outcome(results, clients, compiles) if holds.numpy() else None
+
+    @contextlib.contextmanager
+    def _compiling(self) -> Generator[None]:
+        """Let the first call compile the function, in the precision that is asked for."""
+        options = self._tf.config.experimental
+        with _compiling:
+            before = options.tensor_float_32_execution_enabled()
+            options.enable_tensor_float_32_execution(self._is_fast)
+            try:
+                yield
+            finally:
+                options.enable_tensor_float_32_execution(before)
 
     def _upload(self, arrays: Sequence[Array]) -> list[Tensor]:
         with self._tf.device(self._devices.first):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tffc.backends.forms.steps import RoundSteps
     from tffc.runtime.engines.process import Process
 
-OFF, AUTO = "off", "auto"
+OFF, AUTO, FULL = "off", "auto", "full"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,7 +29,8 @@ class Batching:
 
     `device` is the one that batches are computed on, such as `GPU:0`; if it is empty, all
     accelerators are, or the processor if there are none.  `compiler` is what compiles them: `pjrt`,
-    `tensorflow`, or `auto` for the former where it is installed.  `known` has earlier measurements: whether each kind of batch pays off, by
+    `tensorflow`, or `auto` for the former where it is installed; `precision` is `full` or `fast`.
+    `known` has earlier measurements: whether each kind of batch pays off, by
     its description.  Workers in other processes plan with the default `limits`.
     """
 
@@ -38,9 +39,12 @@ class Batching:
     known: Mapping[str, bool] = dataclasses.field(default_factory=dict[str, bool])
     limits: Limits = dataclasses.field(default_factory=Limits)
     compiler: str = AUTO
+    precision: str = FULL
 
     @classmethod
-    def parse(cls, text: str | int, device: str = "", compiler: str = AUTO) -> Batching:
+    def parse(
+        cls, text: str | int, device: str = "", compiler: str = AUTO, precision: str = FULL
+    ) -> Batching:
         """Parse `auto`, `off` or a number of clients; a device without a number is the first of its
         kind.
 
@@ -51,7 +55,7 @@ class Batching:
         if device and ":" not in device:
             device += ":0"
         if text in (OFF, AUTO):
-            return cls(1 if text == OFF else None, device, compiler=compiler)
+            return cls(1 if text == OFF else None, device, compiler=compiler, precision=precision)
         number = str(text)
         if not number.isdecimal() or int(number) < 1:
             raise LanguageValueError(
@@ -59,7 +63,7 @@ class Batching:
                 f"clients cannot be computed in batches of {text!r}",
                 help="give 'auto', 'off', or how many clients there are in a batch",
             )
-        return cls(int(number), device, compiler=compiler)
+        return cls(int(number), device, compiler=compiler, precision=precision)
 
 
 ONE_A_CALL = Batching()

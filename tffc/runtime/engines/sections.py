@@ -1,8 +1,8 @@
 """Running sections as engines do, unlike the interpreter, which runs them unchanged.
 
 XLA sections are run by TensorFlow if it is installed and can, so that running rounds needs no JAX,
-and by JAX otherwise.  Without TensorFlow, its graphs are compiled by way of JAX.  TensorFlow's graphs are rewritten to run faster, and those of clients to
-print nothing.
+and by JAX otherwise.  TensorFlow's graphs are rewritten to run faster, and those of clients to
+print nothing; where TensorFlow is not installed, they are compiled by way of JAX.
 """
 
 from __future__ import annotations

@@ -69,12 +69,16 @@ class Order:
         return [count for count, _ in self.runs(length) or ()]
 
     def rests(self, most: int) -> tuple[int, ...]:
-        """Return the sizes that the last, smaller batch of a sequence of up to `most` rows may have,
-        ascending; none if there is no such batch, or batches are rearranged."""
+        """Return the sizes that the last, smaller batch may have for up to `most` rows, ascending;
+        none if there is no such batch, or batches are rearranged."""
+        return tuple(sorted({self.rest(length) for length in range(most + 1)} - {0}))
+
+    def rest(self, length: int) -> int:
+        """Return the size of the last, smaller batch of so many rows; 0 if there is none, or
+        batches are rearranged."""
         if not self.size or self.whole or self.batches:
-            return ()
-        totals = (lengths(length, self.rows)[-1] for length in range(most + 1))
-        return tuple(sorted({total % self.size for total in totals} - {0}))
+            return 0
+        return lengths(length, self.rows)[-1] % self.size
 
     def begin(self, tracer: Tracer, index: Tensor, length: Tensor) -> Tensor:
         """Return where the element at an index begins among the arranged rows."""

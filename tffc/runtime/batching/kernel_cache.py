@@ -1,0 +1,91 @@
+"""Kernels kept between runs, as portable modules, by the digest of what they are made from.
+
+The cache is the folder `tffc/kernels` in `$XDG_CACHE_HOME` or else in `~/.cache`.  As kernels are
+run without a look at what they compute, the folder is not used if anybody else can write to it.
+What is kept there runs on processors and GPUs, on any machine with the same releases of tffc and
+JAX.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import pathlib
+import re
+from collections.abc import Iterable
+
+from tffc.runtime import lowering
+from tffc.support.files import atomic
+from tffc.support.files.private import cache_base, is_private, is_private_inside
+from tffc.support.version import VERSION
+
+MOST_FILES = 200
+"""The most kernels that the cache keeps: those used last."""
+
+NAME = re.compile(r"[0-9a-f]{64}")
+"""Matches the name of a kernel; nothing else is ever removed from the cache."""
+
+
+@functools.cache
+def _own_code() -> bytes:
+    """Return the digest of the code that makes kernels: whoever changes it needs others."""
+    total = hashlib.sha256(VERSION.encode())
+    for package in (pathlib.Path(__file__).parent, pathlib.Path(lowering.__file__).parent):
+        for path in sorted(package.rglob("*.py")):
+            total.update(path.read_bytes())
+    return total.digest()
+
+
+def digest_of(parts: Iterable[bytes]) -> str:
+    """Return the digest of what a kernel is made from, and of the code that makes it."""
+    total = hashlib.sha256(_own_code())
+    for part in parts:
+        total.update(hashlib.sha256(part).digest())
+    return total.hexdigest()
+
+
+def load_kernel(digest: str) -> bytes | None:
+    """Return the content of a kernel, or None if it is not kept."""
+    path = cache_folder() / digest
+    try:
+        if not is_private(path.parent) or not is_private_inside(path):
+            return None
+        content = path.read_bytes()
+        path.touch()
+    except OSError:
+        return None
+    stated, _, module = content.partition(b"\n")
+    # A file that was cut off, or that a disk has changed.
+    return module if hashlib.sha256(module).hexdigest().encode() == stated else None
+
+
+def keep_kernel(digest: str, module: bytes) -> bool:
+    """Keep a kernel; return whether that was possible."""
+    folder = cache_folder()
+    content = hashlib.sha256(module).hexdigest().encode() + b"\n" + module
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not is_private(folder):
+            return False
+        atomic.replace_file(folder / digest, content, is_shared=True)
+        _remove_oldest(folder)
+    except OSError:
+        return False
+    return True
+
+
+def cache_folder() -> pathlib.Path:
+    """Return the folder of kept kernels; without a home folder, a path that cannot exist."""
+    return cache_base() / "kernels"
+
+
+def _remove_oldest(folder: pathlib.Path) -> None:
+    times: dict[pathlib.Path, int] = {}
+    for path in folder.iterdir():
+        # Another process may remove it right now.
+        if NAME.fullmatch(path.name) and not path.is_symlink():
+            with contextlib.suppress(OSError):
+                times[path] = path.stat().st_mtime_ns
+    for path in sorted(times, key=times.__getitem__, reverse=True)[MOST_FILES:]:
+        path.unlink(missing_ok=True)

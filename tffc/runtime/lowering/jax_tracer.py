@@ -14,7 +14,7 @@ from tffc.graphs.node import NodeView
 from tffc.graphs.operations.effects import MODULE
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.lowering.errors import NotLoweredError
-from tffc.runtime.lowering.tracer import Tensor
+from tffc.runtime.lowering.tracer import Tensor, Tracer
 from tffc.support.guards import Array
 
 
@@ -38,6 +38,19 @@ class JaxTracer:
     def known(self, tensor: Tensor) -> Array | None:
         """See `Tracer`."""
         return None if isinstance(tensor, self._jax.Array) else np.asarray(tensor)
+
+    def masked(self, count: Tensor, columns: Sequence[Tensor]) -> tuple[Tracer, tuple[Tensor, ...]]:
+        """See `Tracer`."""
+        # It imports JAX.
+        from tffc.runtime.lowering.masking.tracer import MaskedTracer
+        from tffc.runtime.lowering.masking.values import Padded
+
+        tracer = MaskedTracer(self, int(columns[0].shape[0]), count)
+        return tracer, tuple(Padded(column, 0) for column in columns)
+
+    def plain(self, tensor: Tensor) -> Tensor:
+        """See `Tracer`."""
+        return tensor
 
     def apply(self, node: NodeView, inputs: Sequence[Tensor]) -> tuple[Sequence[Tensor], Tensor]:
         """See `Tracer`."""

@@ -182,6 +182,9 @@ class Retrace:
             raise NotLoweredError(f"a {type(value).__name__.lower()} is used as a tensor")
         return value
 
+    def _plain(self, value: Value) -> Tensor:
+        return self._tracer.plain(self._tensor(value))
+
     def _dataset(self, node: NodeView, value: Value) -> Dataset:
         if not isinstance(value, Dataset):
             raise NotLoweredError(f"{node.op} is of what is not a client's sequence")
@@ -367,6 +370,10 @@ class Retrace:
         """Return the states after all elements of a dataset."""
         rows, order = data.rows, data.order
         rests = rows.rests(order)
+        if rests is not None:
+            states_after = self._tried(lambda: self._masked(data, states, rests, step))
+            if states_after is not None:
+                return states_after
         runs = order.runs(rows.like) if rests is None else ((0, order.size),)
         if runs is None:
             raise NotLoweredError("batches of different sizes alternate often")
@@ -395,6 +402,57 @@ class Retrace:
             _, *states = self._loop([begin, *states], again, body)
             first = first + count if isinstance(first + count, int) else end
         return states if rests is None else self._rest(states, rests, first, elements, step)
+
+    def _tried(self, run: Callable[[], list[Tensor]]) -> list[Tensor] | None:
+        """Return what a function returns, or None, as if it was not called, if it is refused."""
+        before = self._tracer, dict(self._variables), list(self._checks), self._uses.copy()
+        numbers = self._depth, self._made, self._branches
+        uses, orders = self._uses, dict(self.orders)
+        try:
+            return run()
+        except NotLoweredError:
+            self._tracer, self._variables, self._checks, uses_before = before
+            self._depth, self._made, self._branches = numbers
+            uses.clear()
+            uses.update(uses_before)
+            self._uses, self.orders = uses, orders
+            return None
+
+    def _masked(
+        self,
+        data: Dataset,
+        states: list[Tensor],
+        rests: Rests,
+        step: Callable[[Sequence[Tensor], Sequence[Tensor]], list[Tensor]],
+    ) -> list[Tensor]:
+        """Return the states after all batches, of which the last may be smaller.
+
+        All are computed by one loop, whose step masks the rows that a batch does not have.
+        """
+        rows, order, outer = data.rows, data.order, self._tracer
+        self.orders[order] = None
+        elements = RowElements(outer, rows, order, order.size, filled=True)
+        whole = outer.long(rows.counts(order)[0])
+        end = whole + outer.least(outer.long(rests.size), 1)
+
+        def again(values: Sequence[Tensor]) -> Tensor:
+            return values[0] < end
+
+        def body(values: Sequence[Tensor]) -> list[Tensor]:
+            index, *before = values
+            # The size of whole batches, or that of the last one.
+            last = index - whole + 1
+            count = order.size + outer.most(last, 0) * (rests.size - order.size)
+            tracer, element = outer.masked(count, elements.take(index, order.size))
+            self._tracer = tracer
+            after = [tracer.plain(value) for value in step(before, element)]
+            self._variables = {name: tracer.plain(v) for name, v in self._variables.items()}
+            self._checks = [tracer.both(self._checks)]
+            self._tracer = outer
+            return [index + 1, *after]
+
+        begin = outer.long(0)
+        return self._loop([begin, *states], again, body)[1:]
 
     def _rest(
         self,
@@ -445,12 +503,12 @@ class Retrace:
 
     def _assign_add(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
         handle, value = inputs
-        self._write(handle, self._value_of(node, handle) + self._tensor(value))
+        self._write(handle, self._tracer.plain(self._value_of(node, handle)) + self._plain(value))
         return []
 
     def _assign_sub(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
         handle, value = inputs
-        self._write(handle, self._value_of(node, handle) - self._tensor(value))
+        self._write(handle, self._tracer.plain(self._value_of(node, handle)) - self._plain(value))
         return []
 
     def _is_assigned(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:

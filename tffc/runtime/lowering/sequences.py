@@ -163,16 +163,21 @@ class Rows:
 
 
 class RowElements:
-    """The elements of a dataset, by index; each has at most `most` rows."""
+    """The elements of a dataset, by index; each has at most `most` rows.
 
-    def __init__(self, tracer: Tracer, rows: Rows, order: Order, most: int) -> None:
+    With `filled`, more rows may be taken than an element has: others of the sequence follow.
+    """
+
+    def __init__(
+        self, tracer: Tracer, rows: Rows, order: Order, most: int, *, filled: bool = False
+    ) -> None:
         self._tracer = tracer
         self._rows = rows
         self._order = order
         self._is_fixed = isinstance(rows.length, int)
         self._columns = rows.columns
         # Also if the arrays are shorter than a batch, so that a batch can be sliced out of them.
-        if most and order.is_cyclic and (order.rows or most > rows.most):
+        if most and order.is_cyclic and (filled or order.rows or most > rows.most):
             self._columns = self._cycle(most)
 
     def _cycle(self, most: int) -> tuple[Tensor, ...]:

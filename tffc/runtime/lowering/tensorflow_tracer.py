@@ -10,7 +10,7 @@ from tffc.graphs.node import NodeView
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.runtime.lowering.errors import NotLoweredError
 from tffc.runtime.lowering.tensorflow_operations import ALL_FIXED, CHECKS, DRAWN, PLAIN
-from tffc.runtime.lowering.tracer import Tensor
+from tffc.runtime.lowering.tracer import Tensor, Tracer
 from tffc.support.guards import Array
 
 
@@ -26,6 +26,14 @@ class TensorFlowTracer:
     def known(self, tensor: Tensor) -> Array | None:
         """See `Tracer`."""
         return self._tf.get_static_value(tensor)
+
+    def masked(self, count: Tensor, columns: Sequence[Tensor]) -> tuple[Tracer, tuple[Tensor, ...]]:
+        """See `Tracer`."""
+        raise NotLoweredError("batches are not masked")
+
+    def plain(self, tensor: Tensor) -> Tensor:
+        """See `Tracer`."""
+        return tensor
 
     def apply(self, node: NodeView, inputs: Sequence[Tensor]) -> tuple[Sequence[Tensor], Tensor]:
         """See `Tracer`."""

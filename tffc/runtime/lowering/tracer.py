@@ -30,6 +30,19 @@ class Tracer(Protocol):
         """Return the value of a tensor that is known now, before anything runs."""
         ...
 
+    def masked(self, count: Tensor, columns: Sequence[Tensor]) -> tuple[Tracer, tuple[Tensor, ...]]:
+        """Return a tracer that computes as if the columns had their first `count` rows only, at
+        least one, and the columns as its tensors."""
+        ...
+
+    def plain(self, tensor: Tensor) -> Tensor:
+        """Return a tensor as one of the tracer that `masked` was called of.
+
+        Raises:
+          NotLoweredError: the number of its rows is that of the columns.
+        """
+        ...
+
     def apply(self, node: NodeView, inputs: Sequence[Tensor]) -> tuple[Sequence[Tensor], Tensor]:
         """Return the outputs of an operation without state, and whether TensorFlow accepts these
         inputs and computes what XLA does: None if that is always so."""

@@ -65,15 +65,15 @@ def mean(node: NodeView, x: Array, axes: Array) -> Array:
 
 @operation("Max")
 def max_of(node: NodeView, x: Array, axes: Array) -> Array:
-    return library(x).max(x, initial=_bound(x, 0), **_axes(node, axes))
+    return library(x).max(x, initial=bound(x, 0), **_axes(node, axes))
 
 
 @operation("Min")
 def min_of(node: NodeView, x: Array, axes: Array) -> Array:
-    return library(x).min(x, initial=_bound(x, 1), **_axes(node, axes))
+    return library(x).min(x, initial=bound(x, 1), **_axes(node, axes))
 
 
-def _bound(x: Array, which: int) -> Any:
+def bound(x: Array, which: int) -> Any:
     """Return the least value of an element type, or the greatest."""
     if floating(x.dtype):
         return scalar((-np.inf, np.inf)[which], x)[()]

@@ -28,7 +28,7 @@ rule = rules(RULES)
 
 @rule("Softmax", "LogSoftmax")
 def softmax(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
-    """A class of minus infinity has no probability."""
+    """Fill rows with minus infinity, of which no class has a probability."""
     (x,) = inputs
     last = x.axis == x.array.ndim - 1
     (output,), check = masks.compute(node, [masks.filled(x, -np.inf) if last else x.array])

@@ -48,7 +48,7 @@ def rank(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
 
 @rule("Reshape")
 def reshape(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
-    """The real entries stay those of the first blocks, if as many lie before and after an axis."""
+    """Keep the real entries those of the first blocks: as many lie before and after the axis."""
     x, shape = inputs
     if not isinstance(x, Padded):
         raise refused(node, "makes rows of a fixed number of elements")
@@ -175,7 +175,7 @@ def range_of(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
 
 @rule("BroadcastGradientArgs")
 def broadcast_gradient_args(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
-    """Where one row is real, its axis may be summed over or not: the sum is that of one element."""
+    """Leave out the axis of one row, which may be summed over: the sum is that of one element."""
     tables: list[np.ndarray] = []
     for value in inputs:
         if not isinstance(value, Sizes):

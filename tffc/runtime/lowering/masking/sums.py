@@ -21,7 +21,7 @@ from tffc.runtime.lowering.masking.values import (
     same_way,
 )
 from tffc.runtime.lowering.operations import activations, elementwise
-from tffc.runtime.lowering.operations.definition import Array, flag, inexact, jnp, text
+from tffc.runtime.lowering.operations.definition import Array, flag, inexact, text
 from tffc.runtime.lowering.operations.reductions import OPERATIONS, bound, channel_axis
 
 RULES: dict[str, Rule] = {}
@@ -46,7 +46,7 @@ def on_each(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
 
 @rule("Select")
 def select(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
-    """A condition that is a vector chooses whole rows."""
+    """Choose whole rows if the condition is a vector."""
     condition, one, other = arrays(inputs)
     if np.ndim(condition) != 1 or np.ndim(one) <= 1:
         return on_each(masks, node, inputs)
@@ -118,7 +118,7 @@ def bias_add_grad(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcom
 
 @rule("ArgMax", "ArgMin")
 def place_of_bound(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
-    """Of equal elements the first counts, which is real."""
+    """Give the first of equal elements, which is real."""
     x, axis = inputs
     if not isinstance(x, Padded):
         raise refused(node, "along another axis for each row")
@@ -131,7 +131,7 @@ def place_of_bound(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outco
 
 @rule("Cumsum", "Cumprod")
 def running(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
-    """Also in reverse, what comes first changes nothing if it is neutral."""
+    """Run over neutral numbers where no row is real, which change nothing."""
     x, axis = inputs
     if not isinstance(x, Padded):
         raise refused(node, "along another axis for each row")
@@ -155,7 +155,8 @@ def _product(
         if left != -1 or right != -2 or x.unit != y.unit:
             raise refused(node, "with a fixed number of rows")
         return masks.compute(node, [masks.filled(x, 0), masks.filled(y, 0)])
-    if -2 <= (left or -3) or -2 <= (right or -3):
+    outer = [axis for axis in (left, right) if axis is not None and axis >= -2]
+    if outer:
         if left is not None and right is not None:
             raise refused(node, "with rows and columns that are padded")
         axis, unit = (left, x.unit) if left is not None else (right, y.unit)
@@ -194,9 +195,9 @@ def einsum(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
         raise refused(node, "with axes that have no labels")
     pairs = [*zip(labels, inputs, strict=True)]
     ways = {(term[v.axis], v.unit) for term, v in pairs if isinstance(v, Padded)}
-    ((label, unit),) = ways if len(ways) == 1 else ((None, 0),)
+    ((label, unit),) = ways if len(ways) == 1 else (("", 0),)
     for term, value in pairs:
-        if label is None or term.count(label) != (1 if isinstance(value, Padded) else 0):
+        if not label or term.count(label) != (1 if isinstance(value, Padded) else 0):
             raise refused(node, "with a fixed number of rows")
     if label in result:
         (output,), check = masks.compute(node, arrays(inputs))

@@ -120,6 +120,10 @@ def rows_in(x: Any) -> Any:
     return tf.shape(x)[0]
 
 
+def counted(rows: Any) -> Any:
+    return tf.while_loop(lambda n, s: n < rows, lambda n, s: (n + 1, s + 1.5), [0, 0.0])
+
+
 RULES: dict[str, Work] = {
     "elementwise": lambda x, y, i: [
         tf.sin(x) * 2 + x,
@@ -237,9 +241,7 @@ RULES: dict[str, Work] = {
     "a condition": lambda x, y, i: tf.cond(
         rows_in(x) > 2, lambda: tf.reduce_sum(x), lambda: tf.reduce_max(x)
     ),
-    "a loop": lambda x, y, i: tf.while_loop(
-        lambda n, s: n < rows_in(x), lambda n, s: (n + 1, s + 1.5), [0, 0.0]
-    ),
+    "a loop": lambda x, y, i: counted(rows_in(x)),
 }
 
 LOSSES: dict[str, Work] = {

@@ -17,7 +17,7 @@ from tffc.backends.forms.steps import CannotBatchError, RoundSteps, TupleAggrega
 from tffc.runtime.batching.planner import Batch, OneByOne, Piece, Planner
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.encoding import decode, encode, error_from_bytes, error_to_bytes
-from tffc.runtime.engines.engine import Batching
+from tffc.runtime.engines.engine import AUTO, FULL, Batching
 from tffc.runtime.engines.showing import client_code, showing, without_logs
 from tffc.runtime.engines.speed import ALONE, BATCHED, MERGE, READ, STACK, Stopwatch
 from tffc.support.errors import DataError, ExecutionError, TffcError
@@ -87,10 +87,13 @@ class ShardResult(NamedTuple):
 
 
 class Batches(NamedTuple):
-    """The number of clients that one call computes, and that of the clients in the first round."""
+    """The number of clients that one call computes, and that of the clients in the first round;
+    what compiles calls, and in which precision."""
 
     size: int
     clients: int
+    compiler: str = AUTO
+    precision: str = FULL
 
 
 class WindowPlanner:
@@ -100,7 +103,12 @@ class WindowPlanner:
     """
 
     def __init__(self, steps: RoundSteps, batches: Batches | None) -> None:
-        self.planner = Planner(steps, Batching(batches.size)) if batches else None
+        self.planner = None
+        if batches:
+            batching = Batching(
+                batches.size, compiler=batches.compiler, precision=batches.precision
+            )
+            self.planner = Planner(steps, batching)
         self._batches = batches
         self._decisions: dict[str, None] = {}
         self._known = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from types import GeneratorType
 from typing import Any, ClassVar
 
 from tffc.graphs.proto.encoding import Content, Place, joined, signed
@@ -59,7 +60,9 @@ class TypeReader(FieldReader):
 
     def _type(self, place: Place, key: bytes) -> Task[Type]:
         kind, inner, message = self.variant(place, TYPE, "a type")
-        fields = yield self.fields(inner, message)
+        fields = self.fields(inner, message)
+        if isinstance(fields, GeneratorType):
+            fields = yield from fields
         if kind == "abstract":
             inner.refuse("E217", "an abstract type cannot be stored")
         try:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tffc.assurance.diff.programs import ProgramDifference, differences
+from tffc.cli.collector import collector_paused
 from tffc.cli.completion import complete_program
 from tffc.cli.options import (
     form_option,
@@ -62,6 +63,7 @@ COLORS = {"-": RED, "+": GREEN}
 )
 @size_option
 @tff_source_option
+@collector_paused()
 def diff_command(
     first: str,
     second: str,

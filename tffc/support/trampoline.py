@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import GeneratorType
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -22,8 +22,8 @@ def run(task: Task[T] | T) -> T:
     """
     if not isinstance(task, GeneratorType):
         return cast("T", task)
-    waiting: list[Any] = []
-    send: Any = task.send
+    waiting: list[Callable[[Any], Any]] = []
+    send: Callable[[Any], Any] = cast("Task[Any]", task).send
     result: Any = None
     while True:
         try:
@@ -36,4 +36,4 @@ def run(task: Task[T] | T) -> T:
         else:
             if isinstance(result, GeneratorType):
                 waiting.append(send)
-                send, result = result.send, None
+                send, result = cast("Task[Any]", result).send, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from types import GeneratorType
-from typing import Any, ClassVar, assert_never
+from typing import Any, ClassVar, assert_never, cast
 
 from tffc.graphs.proto.computation import described
 from tffc.graphs.proto.encoding import Content, Place, joined, read_message, signed, size_of
@@ -88,17 +88,17 @@ class _ProgramReader(TypeReader):
         return self._read(kind, inner, declared, place, key)
 
     def _read(
-        self, kind: str, place: Place, declared: Task[Type] | Type, whole: Place, key: bytes
+        self, kind: str, place: Place, type: Task[Type] | Type, whole: Place, key: bytes
     ) -> Task[Node]:
-        if not isinstance(declared, Type):
-            declared = yield declared
+        declared = type if isinstance(type, Type) else (yield type)
         if kind == "lambda" and not isinstance(declared, FunctionType):
             place.refuse("E216", f"a lambda cannot have the type `{declared}`")
         if kind == "literal" and not isinstance(declared, TensorType):
             place.refuse("E216", f"a constant cannot have the type `{declared}`")
         content = self.message(place, described(COMPUTATION).fields[kind].message)
         if isinstance(content, GeneratorType):
-            content = yield from content  # its own tasks are yielded, so the stack stays flat
+            # It yields the tasks inside it, so Python's stack stays flat.
+            content = yield from cast("Task[Any]", content)
         try:
             node = self._made(kind, content, declared, place)
         except (LanguageTypeError, LanguageValueError) as error:

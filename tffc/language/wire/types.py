@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from types import GeneratorType
 from typing import Any, ClassVar
 
 from tffc.graphs.proto.encoding import Content, Place, joined, signed
@@ -60,9 +59,7 @@ class TypeReader(FieldReader):
 
     def _type(self, place: Place, key: bytes) -> Task[Type]:
         kind, inner, message = self.variant(place, TYPE, "a type")
-        fields = self.fields(inner, message)
-        if isinstance(fields, GeneratorType):
-            fields = yield from fields
+        fields = yield self.fields(inner, message)
         if kind == "abstract":
             inner.refuse("E217", "an abstract type cannot be stored")
         try:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import enum
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -30,6 +31,9 @@ from tffc.runtime.lowering.retrace import Dataset, Retrace, draws
 from tffc.runtime.lowering.sequences import Order, Rests, Rows
 from tffc.runtime.lowering.tracer import Tensor
 from tffc.support.guards import Array, ElementType
+
+OUT_OF_MEMORY = re.compile("RESOURCE_EXHAUSTED|out of memory", re.IGNORECASE)
+"""What the frameworks say where there is too little memory."""
 
 MOST_TOLD = 200
 """The number of characters after which the reasons of frameworks are cut off."""
@@ -120,6 +124,10 @@ class DataLayout:
         return tuple(shapes[at[0]][0] for leaf, at in pairs if isinstance(leaf, SequenceType))
 
 
+class OutOfMemoryError(Exception):
+    """A batch does not fit into the memory of its device."""
+
+
 class BatchResult(NamedTuple):
     """The result of a batch: the accumulator of its clients, each client's own values, and whether
     the kernel had to be compiled for it."""
@@ -133,7 +141,7 @@ ArrayType: TypeAlias = tuple[tuple[int, ...], ElementType]
 """The shape and the element type of an array."""
 
 
-class Arguments(NamedTuple):
+class KernelArguments(NamedTuple):
     """The arguments of a kernel: the accumulator of no clients, the values sent by the server, the
     number of clients, the clients' arrays, lengths and counts, the keys that they draw under, if
     they draw, and the resources."""
@@ -165,7 +173,7 @@ class BatchedWork:
         self._resources = resources_of([graphs.take, graphs.merge])
 
     def signature(self) -> list[ArrayType]:
-        """Return the shapes and element types of the arguments, in the order of `Arguments`."""
+        """Return the types of the arguments, in the order of `KernelArguments`."""
         rows = self.size
         fixed = [
             array_type(leaf) for type in (self._types[0], self._types[2]) for leaf in leaves(type)
@@ -189,7 +197,7 @@ class BatchedWork:
             len(runs) + bool(sizes) for runs, sizes in zip(self.key.sizes or (), rests, strict=True)
         ]
 
-    def _arguments(self, tensors: Sequence[Tensor]) -> Arguments:
+    def _arguments(self, tensors: Sequence[Tensor]) -> KernelArguments:
         first = len(leaves(self._types[0]))
         second = first + len(leaves(self._types[2]))
         rest = list(tensors)
@@ -197,7 +205,9 @@ class BatchedWork:
         resources = dict(zip(self._resources, rest[last:], strict=True))
         keys = rest[last - 1] if self._draws else None
         batch = rest[second + 1 : last - self._draws]
-        return Arguments(rest[:first], rest[first:second], rest[second], batch, keys, resources)
+        return KernelArguments(
+            rest[:first], rest[first:second], rest[second], batch, keys, resources
+        )
 
     def _take(
         self,
@@ -258,6 +268,9 @@ class Kernel(BatchedWork, abc.ABC):
       CannotBatchError: the graphs cannot be compiled for batches.
     """
 
+    device: str
+    """The name of the device that computes it, or of the first if there are several."""
+
     @abc.abstractmethod
     def compute(
         self, zero: Value, sent: Value, batch: Sequence[Tensor], clients: int
@@ -268,6 +281,7 @@ class Kernel(BatchedWork, abc.ABC):
 
         Raises:
           CannotBatchError: XLA cannot compile the graphs.
+          OutOfMemoryError: there is too little memory.
         """
 
     def tensors(

@@ -16,18 +16,21 @@ from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, Value
 from tffc.graphs.resources import ResourceNode
 from tffc.language.type_parts import leaves
 from tffc.language.values.resources import array_of
+from tffc.runtime.batching.choices import FULL
 from tffc.runtime.batching.kernel_cache import digest_of, keep_kernel, load_kernel
 from tffc.runtime.batching.kernels import (
     MOST_TOLD,
+    OUT_OF_MEMORY,
     BatchedWork,
     BatchResult,
     Kernel,
     Key,
     Mode,
+    OutOfMemoryError,
     array_type,
     merged_pairwise,
 )
-from tffc.runtime.frameworks.jax.devices import Device, devices_of, put
+from tffc.runtime.frameworks.jax.devices import Device, device_name, devices_of, put
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.lowering.jax_tracer import JaxTracer
 from tffc.runtime.lowering.retrace import Retrace
@@ -149,14 +152,16 @@ class PjrtKernel(Kernel):
         key: Key,
         size: int,
         device: str = "",
-        precision: str = "full",
+        precision: str = FULL,
     ) -> None:
         super().__init__(graphs, mode, key, size)
         self._jax = load_jax()
-        self._devices = itertools.cycle(devices_of(device))
+        devices = devices_of(device)
+        self.device = device_name(devices[0])
+        self._devices = itertools.cycle(devices)
         self._executables: dict[Device, Executable] = {}
         self._work = JaxWork(graphs, mode, key, size)
-        self._precision = "highest" if precision == "full" else None
+        self._precision = "highest" if precision == FULL else None
         parts = (graphs.take.payload, graphs.merge.payload, repr(self.signature()).encode())
         how = (self._jax.__version__, mode.name, repr(key), str(size), precision)
         self._digest = digest_of([*parts, *(text.encode() for text in how)])
@@ -192,6 +197,8 @@ class PjrtKernel(Kernel):
                 *results, holds = jax.device_get(executable(*fixed, *batch, *drawn, *resources))
         except jax.errors.JaxRuntimeError as error:
             text = str(error).partition("\n")[0]
+            if OUT_OF_MEMORY.search(text):
+                raise OutOfMemoryError from None
             raise CannotBatchError(f"XLA cannot run it: {text[:MOST_TOLD]}") from None
         return self._outcome(results, clients, compiles) if holds else None
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
-
-import numpy as np
+from typing import TypeAlias
 
 from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, RoundSteps
 from tffc.graphs.node import all_nodes
@@ -25,15 +24,24 @@ from tffc.language.types import TensorType
 from tffc.linking.section import read_section
 from tffc.runtime.batching.compilers import Compiler, check_device, compiler_of
 from tffc.runtime.batching.kernels import DataLayout, Kernel, Key, Mode, check_types, types_of
+from tffc.runtime.batching.pieces import (
+    Batch,
+    OneByOne,
+    Piece,
+    PlannedPiece,
+    Stacked,
+    bytes_of,
+    place,
+    shapes_of,
+    stack,
+)
 from tffc.runtime.data.groups import ClientGroup, GroupedSource, read_groups
 from tffc.runtime.data.read_once import ReadOnce
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.engine import Batching, Cohort
 from tffc.runtime.frameworks.tensorflow.load import is_installed
 from tffc.runtime.lowering.sequences import Order
-from tffc.runtime.lowering.tracer import Tensor
 from tffc.support.errors import TffcError
-from tffc.support.guards import Array
 
 CONVOLUTIONS = frozenset(
     [
@@ -51,56 +59,13 @@ CONVOLUTIONS = frozenset(
 )
 """Operations that XLA computes slower than TensorFlow on a processor."""
 
+PROCESSOR = "CPU:0"
+
+MODELS = 8
+"""How many times the memory of its model the work of a client takes, where clients are vectorised:
+weights, gradients, momentum and their sums."""
+
 Seconds: TypeAlias = float
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Batch:
-    """Clients that are computed together, by a kernel that has their data as tensors."""
-
-    clients: tuple[str, ...]
-    kernel: Kernel
-    tensors: list[Tensor]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class OneByOne:
-    """Clients that are computed one after another."""
-
-    clients: tuple[str, ...]
-
-
-Stacked: TypeAlias = tuple[Array, tuple[list[Array], Array, list[Array]]]
-"""The positions of some clients, and their arrays, lengths and counts as a kernel takes them."""
-
-Piece: TypeAlias = Batch | OneByOne
-"""The unit of work of one worker."""
-
-
-class PlannedPiece(NamedTuple):
-    """A piece, with the number of its window of clients, its number in that window, and whether it
-    is the last piece there."""
-
-    window: int
-    number: int
-    is_last: bool
-    piece: Piece
-
-
-def place(windows: Iterable[Iterable[Piece]]) -> Iterator[PlannedPiece]:
-    """Yield the pieces of windows, each of which has at least one.
-
-    A piece is yielded when it is known whether its window has another.
-    """
-    for window, pieces in enumerate(windows):
-        before: Piece | None = None
-        number = -1
-        for number, piece in enumerate(pieces):
-            if before is not None:
-                yield PlannedPiece(window, number - 1, False, before)
-            before = piece
-        if before is not None:
-            yield PlannedPiece(window, number, True, before)
 
 
 def _shared_equally(clients: int, most: int) -> int:
@@ -121,9 +86,9 @@ def _load_kernel(
 class Planner:
     """Plans the rounds of one process.
 
-    `decisions` are those so far and their reasons, in words.  `known` says whether each kind of
-    batch pays off, as measured in this run or before it.  `first_count` is the number of clients of
-    the first round.
+    `decisions` are those so far and their reasons, in words; `warnings` are those that a user is
+    told without asking.  `known` says whether each kind of batch pays off, as measured in this run
+    or before it.  `first_count` is the number of clients of the first round.
     """
 
     def __init__(self, steps: RoundSteps, batching: Batching) -> None:
@@ -142,7 +107,10 @@ class Planner:
         self._spent = 0.0
         self._done = 0
         self._patience = self._limits.patience
+        self.warnings: list[str] = []
         self._taken: dict[Kernel, list[tuple[Seconds, Seconds]]] = {}
+        self._compared: dict[Key, list[tuple[Seconds, Kernel]]] = {}
+        self._most_clients = sys.maxsize
         self._waiting: dict[Key, Seconds] = {}
         self._lock = threading.Lock()
         self._begin()
@@ -260,13 +228,36 @@ class Planner:
             taken.append((seconds / len(batch.clients), alone))
             if len(taken) != self._limits.trials:
                 return
+            key = next((key for key, own in self._kernels.items() if own is batch.kernel), None)
+            if key is None:
+                return
             together, alone = sorted(taken, key=_quotient)[self._limits.trials // 2]
-            times = f"{1e6 * together:.3g} µs in a batch, and {1e6 * alone:.3g} µs by itself"
+            where = f" on {batch.kernel.device}" if self._is_accelerated else ""
+            times = f"{1e6 * together:.3g} µs in a batch{where}, and {1e6 * alone:.3g} µs by itself"
             self.decisions.append(f"a client takes {times}")
-            key = next(key for key, kernel in self._kernels.items() if kernel is batch.kernel)
-            self.known[_kind(batch.kernel.mode, key)] = together < alone
+            measured = self._compared.setdefault(key, [])
+            measured.append((together, batch.kernel))
+            other = self._on_processor(key) if len(measured) == 1 else None
+            if other is not None:
+                self._kept = None
+                self._kernels[key] = other
+                return
+            together, kernel = min(measured, key=lambda pair: pair[0])
+            self._kernels[key] = kernel
+            self.known[_kind(kernel.mode, key)] = together < alone
         if together >= alone:
-            self.refuse(batch, "that takes less time")
+            self.refuse(dataclasses.replace(batch, kernel=kernel), "that takes less time")
+
+    def _on_processor(self, key: Key) -> Kernel | None:
+        """Return a kernel for the processor, where accelerators are used unless it is faster."""
+        if self._choice.device or not self._is_accelerated or self._graphs is None:
+            return None
+        mode = Mode.VECTOR if self._count_numbers() <= self._limits.most_numbers else Mode.LOOP
+        size = self._sizes_of(self.first_count, self._limits.shares)[mode]
+        try:
+            return _load_kernel(self._compiler, self._graphs, mode, key, size, PROCESSOR)
+        except CannotBatchError:
+            return None
 
     def pieces(self, cohort: Cohort, reads: ClientSource) -> Iterator[PlannedPiece]:
         """Yield the work of a round in pieces, in an order that depends only on its clients.
@@ -286,7 +277,7 @@ class Planner:
         for placed in place(self.window(reads, window, len(clients)) for window in windows):
             if keeps:
                 pieces.append(placed)
-                room -= _bytes_of(placed.piece)
+                room -= bytes_of(placed.piece)
                 if room < 0:
                     keeps, pieces = False, []
             yield placed
@@ -295,7 +286,7 @@ class Planner:
 
     def windows(self, clients: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Yield the clients of a round in windows, each of which is planned together."""
-        size = self._limits.shares * self._sizes_for(len(clients))[Mode.LOOP]
+        size = self._limits.window * self._sizes_for(len(clients))[Mode.LOOP]
         for start in range(0, len(clients), size):
             yield clients[start : start + size]
 
@@ -303,14 +294,17 @@ class Planner:
         """Return each mode's number of clients in a batch, set by the first round's `count`."""
         if not self._sizes:
             self.first_count = count
-            most = self._choice.size or self._limits.most_clients
-            equal_share = -(-count // self._limits.shares)
-            share = self._choice.size or max(self._limits.least_clients, equal_share)
-            count = max(1, count)
-            equal = -(-count // _shared_equally(count, most))
-            at_once = self._choice.size or equal
-            self._sizes = {Mode.VECTOR: min(at_once, count), Mode.LOOP: min(most, share, count)}
+            # An accelerator computes as many clients at once as fit into its memory.
+            shares = 1 if self._measures and self._is_accelerated else self._limits.shares
+            self._sizes = self._sizes_of(count, shares)
         return self._sizes
+
+    def _sizes_of(self, count: int, shares: int) -> dict[Mode, int]:
+        most = self._choice.size or self._limits.most_clients
+        share = self._choice.size or max(self._limits.least_clients, -(-count // shares))
+        count = max(1, count)
+        at_once = self._choice.size or -(-count // _shared_equally(count, most))
+        return {Mode.VECTOR: min(at_once, count), Mode.LOOP: min(most, share, count)}
 
     def window(self, source: ClientSource, clients: tuple[str, ...], count: int) -> Iterator[Piece]:
         """Yield the work of a window of clients in pieces; the round has `count` clients."""
@@ -339,7 +333,7 @@ class Planner:
         yield from self._shares([clients[at] for at in sorted(alone)])
 
     def _shares(self, clients: Sequence[str]) -> Iterator[OneByOne]:
-        share = max(1, -(-len(clients) // self._limits.shares))
+        share = max(1, -(-len(clients) // self._limits.shares_alone))
         for start in range(0, len(clients), share):
             yield OneByOne(tuple(clients[start : start + share]))
 
@@ -352,7 +346,7 @@ class Planner:
         is_ragged = mode is Mode.LOOP or len(groups) > self._limits.most_kernels // 2
         if is_ragged:
             self._make_room(groups)
-        lengths = [self._layout.lengths(_shapes(group)) for group in groups]
+        lengths = [self._layout.lengths(shapes_of(group)) for group in groups]
         rests = tuple(self._rests(order, lengths) for order in self._orders or () if is_ragged)
         for group in groups:
             key = self._ragged_key(group, rests) if is_ragged else self._equal_key(group)
@@ -370,26 +364,31 @@ class Planner:
             if key is None or kernel is None:
                 alone.extend(int(at) for group in together for at in group.positions)
             else:
-                kerneled.append((kernel, self._stacked(key, together)))
+                kerneled.append((kernel, stack(self._layout, key, together)))
         return kerneled
 
     def _is_vectorised(self, groups: Sequence[ClientGroup]) -> bool:
         """Return whether a round with these groups is vectorised."""
         if self._is_tiny is None and self._graphs is not None:
-            accumulator, *_, own = types_of(self._graphs)
-            numbers = (
-                math.prod(size or 1 for size in leaf.shape or ())
-                for leaf in leaves(accumulator) + leaves(own)
-                if isinstance(leaf, TensorType)
-            )
-            self._is_tiny = self._is_accelerated or sum(numbers) <= self._limits.most_numbers
+            few = self._count_numbers() <= self._limits.most_numbers
+            self._is_tiny = self._is_accelerated or few
         few = self._compiler.has_rests or len(groups) <= self._limits.most_kernels // 2
         return bool(self._is_tiny) and few
+
+    def _count_numbers(self) -> int:
+        """Return how many numbers a client gives, which is about the size of its model."""
+        assert self._graphs is not None
+        accumulator, *_, own = types_of(self._graphs)
+        return sum(
+            math.prod(size or 1 for size in leaf.shape or ())
+            for leaf in leaves(accumulator) + leaves(own)
+            if isinstance(leaf, TensorType)
+        )
 
     def _make_room(self, groups: Sequence[ClientGroup]) -> None:
         """Give the arrays of kernels room for the longest sequences of all groups, and find the
         orders in which sequences are read."""
-        lengths = [self._layout.lengths(_shapes(group)) for group in groups]
+        lengths = [self._layout.lengths(shapes_of(group)) for group in groups]
         for own in lengths:
             for at, length in enumerate(own):
                 most = max(length, self._most.get(at, 1))
@@ -399,7 +398,7 @@ class Planner:
             self._orders = self._find_orders(self._equal_key(groups[longest]))
 
     def _equal_key(self, group: ClientGroup) -> Key:
-        shapes = _shapes(group)
+        shapes = shapes_of(group)
         return Key(shapes, self._layout.lengths(shapes))
 
     def _ragged_key(self, group: ClientGroup, rests: tuple[tuple[int, ...], ...]) -> Key | None:
@@ -407,7 +406,7 @@ class Planner:
         or None if there is none."""
         if self._orders is None:
             return None
-        shapes = _shapes(group)
+        shapes = shapes_of(group)
         lengths = self._layout.lengths(shapes)
         runs = [order.runs(lengths[order.number]) for order in self._orders]
         if None in runs:
@@ -482,8 +481,7 @@ class Planner:
         if len(self._kernels) >= most:
             self._kernels[key] = None
             return None
-        room = max(1, sum(8 * math.prod(shape) for shape in key.shapes))
-        size = min(self._sizes[mode], max(1, self._limits.most_bytes // room))
+        size = min(self._sizes[mode], self._room(mode, key), self._most_clients)
         kernel = None
         try:
             kernel = self._load(mode, key, size)
@@ -497,29 +495,31 @@ class Planner:
         self._kernels[key] = kernel
         return kernel
 
-    def _stacked(self, key: Key, groups: Sequence[ClientGroup]) -> Stacked:
-        """Return the positions of the clients of some groups, and their arrays, lengths and counts
-        as a kernel takes them."""
-        positions = np.concatenate([group.positions for group in groups])
-        order = np.argsort(positions, kind="stable")
-        columns = [
-            np.concatenate([_fitted(group.columns[at], shape) for group in groups])[order]
-            if len(groups) > 1
-            else _fitted(groups[0].columns[at], shape)
-            for at, shape in enumerate(key.shapes)
-        ]
-        own_lengths = [self._layout.lengths(_shapes(group)) for group in groups]
-        times = [len(group.positions) for group in groups]
-        lengths = np.repeat(np.array(own_lengths, np.int64), times, axis=0)[order]
-        counts = [
-            np.repeat(
-                np.array([_counts(key, at, own[read.number]) for own in own_lengths], np.int64),
-                times,
-                axis=0,
-            )[order]
-            for at, read in enumerate(key.orders)
-        ]
-        return positions[order], (columns, lengths, counts)
+    def _room(self, mode: Mode, key: Key) -> int:
+        """Return how many clients of a key have room in a call."""
+        data = max(1, sum(8 * math.prod(shape) for shape in key.shapes))
+        if not self._is_accelerated:
+            return max(1, self._limits.most_bytes // data)
+        # Beside the data: weights, their changes, and what a step computes of them.
+        model = MODELS * 8 * self._count_numbers() if mode is Mode.VECTOR else 0
+        return max(1, self._compiler.memory(self._choice.device) // (data + model))
+
+    def run_out(self, batch: Batch) -> None:
+        """Use smaller batches, because the memory of the device is not enough for one."""
+        with self._lock:
+            self._kept = None
+            self._most_clients = min(self._most_clients, max(1, batch.kernel.size // 2))
+            keys = [key for key, own in self._kernels.items() if own is batch.kernel]
+            self._kernels = {key: own for key, own in self._kernels.items() if key not in keys}
+            warning = (
+                f"{batch.kernel.device} has too little memory for {batch.kernel.size} clients a "
+                f"call: from now on there are at most {self._most_clients}"
+            )
+            if keys:
+                self.decisions.append(warning)
+                self.warnings.append(warning)
+        if batch.kernel.size == 1:
+            self.refuse(batch, "the memory of the device is not enough for one client")
 
     def refuse(self, batch: Batch, reason: str) -> None:
         """Stop using the kernel of a batch.
@@ -555,40 +555,8 @@ def _refusal(mode: Mode, reason: str) -> str:
     return f"not {mode.value}: {reason}"
 
 
-def _counts(key: Key, at: int, length: int) -> list[int]:
-    """Return the counts of an order for a sequence of some length, as `Kernel.tensors` takes
-    them."""
-    order = key.orders[at]
-    if not key.rests or not key.rests[at]:
-        return order.counts(length)
-    (whole, _), *last = order.runs(length) or ((0, 0),)
-    return [whole, last[0][1] if last else 0]
-
-
-def _shapes(group: ClientGroup) -> tuple[tuple[int, ...], ...]:
-    """Return the shapes of the arrays of each client of a group."""
-    return tuple(column.shape[1:] for column in group.columns)
-
-
-def _fitted(column: Array, shape: tuple[int, ...]) -> Array:
-    """Return an array of clients padded with zeros to rows of this shape."""
-    if column.shape[1:] == shape:
-        return column
-    padded = np.zeros((len(column), *shape), column.dtype)
-    padded[:, : column.shape[1]] = column
-    return padded
-
-
 def _clients_in(groups: Sequence[ClientGroup]) -> int:
     return sum(len(group.positions) for group in groups)
-
-
-def _bytes_of(piece: Piece) -> int:
-    if isinstance(piece, OneByOne):
-        return 0
-    return sum(
-        np.dtype(tensor.dtype.name).itemsize * math.prod(tensor.shape) for tensor in piece.tensors
-    )
 
 
 def _quotient(pair: tuple[Seconds, Seconds]) -> float:

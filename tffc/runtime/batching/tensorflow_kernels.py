@@ -15,13 +15,16 @@ from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, Value
 from tffc.graphs.resources import ResourceNode
 from tffc.language.type_parts import leaves
 from tffc.language.values.resources import array_of
+from tffc.runtime.batching.choices import FAST, FULL
 from tffc.runtime.batching.devices import Devices
 from tffc.runtime.batching.kernels import (
     MOST_TOLD,
+    OUT_OF_MEMORY,
     BatchResult,
     Kernel,
     Key,
     Mode,
+    OutOfMemoryError,
     array_type,
     merged_pairwise,
 )
@@ -58,14 +61,15 @@ class TensorFlowKernel(Kernel):
         key: Key,
         size: int,
         device: str = "",
-        precision: str = "full",
+        precision: str = FULL,
     ) -> None:
         super().__init__(graphs, mode, key, size)
         self._tf = load_tensorflow()
         compute = self._vectorised if mode is Mode.VECTOR else self._looped
         self._devices = Devices([device]) if device else _all_devices(self._tf)
+        self.device = self._devices.first
         self._compiled: set[str] = set()
-        self._is_fast = precision == "fast"
+        self._is_fast = precision == FAST
         specs = [self._tf.TensorSpec(*argument) for argument in self.signature()]
         with self._tf.device(device or None), self._tf.init_scope(), _silent(self._tf):
             traced = self._tf.function(compute, jit_compile=True, autograph=False)
@@ -93,6 +97,8 @@ class TensorFlowKernel(Kernel):
                 self._compiled.add(device)
         except tf.errors.OpError as error:
             text = error.message.strip().partition("\n")[0]
+            if OUT_OF_MEMORY.search(text) or isinstance(error, tf.errors.ResourceExhaustedError):
+                raise OutOfMemoryError from None
             raise CannotBatchError(f"XLA cannot compile it: {text[:MOST_TOLD]}") from None
         return self._outcome(results, clients, compiles) if holds.numpy() else None
 

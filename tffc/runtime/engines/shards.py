@@ -14,10 +14,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tffc.backends.forms.steps import CannotBatchError, RoundSteps, TupleAggregation
-from tffc.runtime.batching.planner import Batch, OneByOne, Piece, Planner
+from tffc.runtime.batching.choices import AUTO, FULL
+from tffc.runtime.batching.kernels import OutOfMemoryError
+from tffc.runtime.batching.pieces import Batch, OneByOne, Piece
+from tffc.runtime.batching.planner import Planner
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.encoding import decode, encode, error_from_bytes, error_to_bytes
-from tffc.runtime.engines.engine import AUTO, FULL, Batching
+from tffc.runtime.engines.engine import Batching
 from tffc.runtime.engines.showing import client_code, showing, without_logs
 from tffc.runtime.engines.speed import ALONE, BATCHED, MERGE, READ, STACK, Stopwatch
 from tffc.support.errors import DataError, ExecutionError, TffcError
@@ -230,6 +233,9 @@ class ClientWork:
         try:
             with client_code():
                 computed = batch.kernel.compute(zero, self._sent, batch.tensors, len(batch.clients))
+        except OutOfMemoryError:
+            planner.run_out(batch)
+            return None
         except CannotBatchError as error:
             planner.refuse(batch, str(error))
             return None

@@ -43,6 +43,7 @@ from tffc.runtime.engines.kind import (
 )
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.engines.state import State
+from tffc.runtime.frameworks.jax.compiled import keep_compiled
 from tffc.support.errors import DataError, TffcError
 
 MOST_TRIED = 20
@@ -94,6 +95,7 @@ def run(
     _refuse_options_of_others(kind, workers, batches, is_buffered=buffering is not None)
     saving = OutputOptions(**options)
     share_cores(clients_per_round, workers, batches)
+    keep_compiled()
     opened: list[CheckedSource] = []
 
     def check_data(form: type[Form], type: Type) -> None:

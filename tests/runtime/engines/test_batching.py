@@ -343,6 +343,7 @@ def rounds(engine: LocalEngine, process: Process, count: int, spent: float = 0.0
     for _ in range(count):
         assert engine.run_round((), Cohort(source, source.clients)).output == 21
         found.append(engine.stopwatch.clients["computing in batches"])
+        engine.planner.wait()
     return found
 
 
@@ -365,6 +366,8 @@ def planned(process: Process, count: int, alone: float) -> tuple[Planner, list[i
     made = Planner(process.steps, Batching(None))
     made.measured_alone(3, 100.0)
     source = source_of(process, PAIRS_OF_INTEGERS)
+    list(made.pieces(Cohort(source, source.clients), source))
+    made.wait()
     found: list[int] = []
     for _ in range(count):
         pieces = [each.piece for each in made.pieces(Cohort(source, source.clients), source)]

@@ -12,6 +12,7 @@ import abc
 import dataclasses
 import enum
 import re
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -122,6 +123,33 @@ class DataLayout:
         """Return the length of each sequence of a client whose arrays have these shapes."""
         pairs = zip(self.leaves, self.places, strict=True)
         return tuple(shapes[at[0]][0] for leaf, at in pairs if isinstance(leaf, SequenceType))
+
+
+@dataclasses.dataclass(slots=True)
+class Usage:
+    """What a kernel has been used for: how long compiling took, with the first call if it cannot be
+    told apart; the other calls and their seconds; and the bytes to and from the device in all of
+    them, except for the clients' data."""
+
+    compiling: float = 0.0
+    calls: int = 0
+    seconds: float = 0.0
+    bytes: int = 0
+
+    def add(self, seconds: float, arrays: Sequence[Array]) -> None:
+        """Add a call, with the arrays that it took and gave."""
+        self.calls += 1
+        self.seconds += seconds
+        self.bytes += sum(np.asarray(array).nbytes for array in arrays)
+
+    def __str__(self) -> str:
+        text = f"compiled in {self.compiling:.2g} s"
+        if not self.calls:
+            return text
+        return (
+            f"{text}, {self.calls} calls of {1e3 * self.seconds / self.calls:.3g} ms, "
+            f"{self.bytes // self.calls:,} bytes to and from it a call"
+        )
 
 
 class OutOfMemoryError(Exception):
@@ -271,7 +299,18 @@ class Kernel(BatchedWork, abc.ABC):
     device: str
     """The name of the device that computes it, or of the first if there are several."""
 
-    @abc.abstractmethod
+    def __init__(self, graphs: ClientGraphs, mode: Mode, key: Key, size: int) -> None:
+        super().__init__(graphs, mode, key, size)
+        self.usage = Usage()
+
+    def prepare(self) -> None:
+        """Compile the function now, if that is possible before there are batches.
+
+        Raises:
+          CannotBatchError: XLA cannot compile the graphs.
+          OutOfMemoryError: there is too little memory.
+        """
+
     def compute(
         self, zero: Value, sent: Value, batch: Sequence[Tensor], clients: int
     ) -> BatchResult | None:
@@ -282,6 +321,28 @@ class Kernel(BatchedWork, abc.ABC):
         Raises:
           CannotBatchError: XLA cannot compile the graphs.
           OutOfMemoryError: there is too little memory.
+        """
+        compiles, fixed = self._compile_for(batch), self._flattened(zero, sent)
+        begun = time.perf_counter()
+        *results, holds = self._run(fixed, batch)
+        seconds = time.perf_counter() - begun
+        compiled = compiles or not self.usage.compiling
+        if self.usage.compiling:
+            self.usage.add(seconds, [*fixed, *results])
+        else:
+            self.usage.compiling = seconds  # the first call of a function compiles it
+        return self._outcome(results, clients, compiled) if holds else None
+
+    def _compile_for(self, batch: Sequence[Tensor]) -> bool:
+        """Compile the function for a batch, if that is possible apart from calling it; return
+        whether that had to be done, or awaited."""
+        return False
+
+    @abc.abstractmethod
+    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> Sequence[Array]:
+        """Return the results of a batch, and whether all checks hold; see `compute`.
+
+        `fixed` are the leaves of the accumulator and of what the server sends.
         """
 
     def tensors(

@@ -9,21 +9,34 @@ Batches depend only on the clients of a round and their data, not on the number 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from typing import TypeAlias, TypeVar
 
 from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, RoundSteps
 from tffc.graphs.node import all_nodes
 from tffc.language.type_parts import leaves
 from tffc.language.types import TensorType
 from tffc.linking.section import read_section
+from tffc.runtime.batching.background import in_background
 from tffc.runtime.batching.compilers import Compiler, check_device, compiler_of
-from tffc.runtime.batching.kernels import DataLayout, Kernel, Key, Mode, check_types, types_of
+from tffc.runtime.batching.kernels import (
+    DataLayout,
+    Kernel,
+    Key,
+    Mode,
+    OutOfMemoryError,
+    check_types,
+    types_of,
+)
+from tffc.runtime.batching.keys import KernelKeys
 from tffc.runtime.batching.pieces import (
     Batch,
     OneByOne,
@@ -32,7 +45,6 @@ from tffc.runtime.batching.pieces import (
     Stacked,
     bytes_of,
     place,
-    shapes_of,
     stack,
 )
 from tffc.runtime.data.groups import ClientGroup, GroupedSource, read_groups
@@ -58,6 +70,8 @@ CONVOLUTIONS = frozenset(
     ]
 )
 """Operations that XLA computes slower than TensorFlow on a processor."""
+
+T = TypeVar("T")
 
 PROCESSOR = "CPU:0"
 
@@ -113,8 +127,10 @@ class Planner:
         self._most_clients = sys.maxsize
         self._waiting: dict[Key, Seconds] = {}
         self._lock = threading.Lock()
-        self._begin()
         self._known_graphs: ClientGraphs | None = None
+        self._layout: DataLayout | None = None
+        self._kernels: dict[Key, Kernel | None] = {}
+        self._preparing: dict[Key, Future[Kernel]] = {}
         if batching.size == 1:
             self.decisions.append("one client a call, as was asked for")
             return
@@ -130,21 +146,26 @@ class Planner:
         except TffcError as error:
             self.give_up(error.message)
         self._known_graphs = self._graphs
+        self._begin()
 
     def reasons(self) -> list[str]:
-        """Return `decisions`, or why nothing has been decided yet."""
+        """Return `decisions` and how kernels were used, or why nothing has been decided yet."""
         if self.decisions or not self._measures:
-            return self.decisions
+            used = [kernel for kernel in self._kernels.values() if kernel is not None]
+            return [
+                *self.decisions,
+                *(f"{kernel.mode.value} on {kernel.device}: {kernel.usage}" for kernel in used),
+            ]
         least = f"{self._limits.patience:g} s after which compiling may pay"
         so_far = f"{self._spent:.2g} s of the {least}"
         return [f"one client a call so far: clients have taken {so_far}"]
 
     def _begin(self) -> None:
         """Reset all decisions about clients."""
-        self._kernels: dict[Key, Kernel | None] = {}
-        self._most: dict[int, int] = {}
+        self._kernels, self._preparing = {}, {}
         self._is_tiny: bool | None = None
-        self._orders: tuple[Order, ...] | None = None
+        layout = self._layout
+        self._keys = None if layout is None else KernelKeys(layout, self._compiler, self._limits)
 
     def forget(self) -> None:
         """Forget earlier decisions, so that later plans do not depend on them."""
@@ -341,31 +362,41 @@ class Planner:
         self, groups: Sequence[ClientGroup], alone: list[int]
     ) -> list[tuple[Kernel, Stacked]]:
         """Return the kernels with the clients that share each; add all other clients to `alone`."""
-        keyed: dict[Key | None, list[ClientGroup]] = {}
-        mode = Mode.VECTOR if self._is_vectorised(groups) else Mode.LOOP
-        is_ragged = mode is Mode.LOOP or len(groups) > self._limits.most_kernels // 2
-        if is_ragged:
-            self._make_room(groups)
-        lengths = [self._layout.lengths(shapes_of(group)) for group in groups]
-        rests = tuple(self._rests(order, lengths) for order in self._orders or () if is_ragged)
-        for group in groups:
-            key = self._ragged_key(group, rests) if is_ragged else self._equal_key(group)
-            keyed.setdefault(key, []).append(group)
-        by_size = sorted(keyed.items(), key=lambda pair: -_clients_in(pair[1]))
-        try:
-            kernels = [key and self._kernel(mode, key, _clients_in(same)) for key, same in by_size]
-        except CannotBatchError as error:
-            # Only vectorised kernels raise it.
-            self._is_tiny = False
-            self.decisions.append(_refusal(mode, str(error)))
-            return self._kerneled(groups, alone)
+        assert self._layout is not None, "the data of clients was checked"
         kerneled: list[tuple[Kernel, Stacked]] = []
-        for (key, together), kernel in zip(by_size, kernels, strict=True):
+        for key, together, kernel in self._assigned(groups):
             if key is None or kernel is None:
                 alone.extend(int(at) for group in together for at in group.positions)
             else:
                 kerneled.append((kernel, stack(self._layout, key, together)))
         return kerneled
+
+    def _assigned(
+        self, groups: Sequence[ClientGroup]
+    ) -> list[tuple[Key | None, list[ClientGroup], Kernel | None]]:
+        """Return the groups of each key, and the kernel that computes them, if one does."""
+        assert self._keys is not None, "keys are made for each layout"
+        mode = Mode.VECTOR if self._is_vectorised(groups) else Mode.LOOP
+        is_ragged = mode is Mode.LOOP or len(groups) > self._limits.most_kernels // 2
+        if is_ragged:
+            self._keys.make_room(groups, self._find_orders)
+        keyed = self._keys.of(groups, ragged=is_ragged)
+        by_size = sorted(keyed.items(), key=lambda pair: -_clients_in(pair[1]))
+        try:
+            return [
+                (key, same, key and self._kernel(mode, key, _clients_in(same)))
+                for key, same in by_size
+            ]
+        except CannotBatchError as error:
+            # Only vectorised kernels raise it.
+            self._is_tiny = False
+            self.decisions.append(_refusal(mode, str(error)))
+            return self._assigned(groups)
+
+    def kernels(self, groups: Sequence[ClientGroup], clients: int) -> list[Kernel]:
+        """Return the kernels for a round of so many clients in these groups."""
+        self._sizes_for(clients)
+        return [kernel for *_, kernel in self._assigned(groups) if kernel is not None]
 
     def _is_vectorised(self, groups: Sequence[ClientGroup]) -> bool:
         """Return whether a round with these groups is vectorised."""
@@ -384,54 +415,6 @@ class Planner:
             for leaf in leaves(accumulator) + leaves(own)
             if isinstance(leaf, TensorType)
         )
-
-    def _make_room(self, groups: Sequence[ClientGroup]) -> None:
-        """Give the arrays of kernels room for the longest sequences of all groups, and find the
-        orders in which sequences are read."""
-        lengths = [self._layout.lengths(shapes_of(group)) for group in groups]
-        for own in lengths:
-            for at, length in enumerate(own):
-                most = max(length, self._most.get(at, 1))
-                self._most[at] = 1 << (most - 1).bit_length()
-        if self._orders is None and groups:
-            longest = max(range(len(groups)), key=lambda at: sum(lengths[at]))
-            self._orders = self._find_orders(self._equal_key(groups[longest]))
-
-    def _equal_key(self, group: ClientGroup) -> Key:
-        shapes = shapes_of(group)
-        return Key(shapes, self._layout.lengths(shapes))
-
-    def _ragged_key(self, group: ClientGroup, rests: tuple[tuple[int, ...], ...]) -> Key | None:
-        """Return the key of a kernel for clients of different lengths, those of a group among them,
-        or None if there is none."""
-        if self._orders is None:
-            return None
-        shapes = shapes_of(group)
-        lengths = self._layout.lengths(shapes)
-        runs = [order.runs(lengths[order.number]) for order in self._orders]
-        if None in runs:
-            return None
-        sizes = tuple(
-            (order.size,) if rest else tuple(size for _, size in run or ())
-            for order, run, rest in zip(self._orders, runs, rests, strict=True)
-        )
-        padded = self._layout.padded(shapes, [self._most[at] for at in range(len(lengths))])
-        return Key(padded, lengths, self._orders, sizes, rests)
-
-    def _rests(self, order: Order, lengths: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-        """Return the sizes of last batches that one kernel computes for clients of some lengths, or
-        none if each needs a kernel of its own.
-
-        They depend on these clients alone, and few kernels are enough for all rounds: they are
-        either one size, or all that there may be.
-        """
-        if not self._compiler.has_rests:
-            return ()
-        possible = order.rests(self._most[order.number])
-        here = {order.rest(own[order.number]) for own in lengths} - {0}
-        if len(here) > 1:
-            return possible if len(possible) <= self._limits.most_rests else ()
-        return tuple(here)
 
     def _find_orders(self, key: Key) -> tuple[Order, ...] | None:
         """Return the orders in which clients' sequences are read, or None if the clients cannot be
@@ -467,12 +450,9 @@ class Planner:
                 raise CannotBatchError("that takes less time, as was measured before")
             self._kernels[key] = None
             return None
-        if self._measures and known is None:
-            seconds = self._spent / max(1, self._done)
-            self._waiting[key] = self._waiting.get(key, 0.0) + clients * seconds
-            if self._waiting[key] < self._patience:
-                self._is_settled = False
-                return None
+        if self._measures and known is None and not self._may_pay(key, clients):
+            self._is_settled = False
+            return None
         most = self._limits.most_kernels
         if len(self._kernels) == most:
             self.decisions.append(
@@ -481,10 +461,16 @@ class Planner:
         if len(self._kernels) >= most:
             self._kernels[key] = None
             return None
-        size = min(self._sizes[mode], self._room(mode, key), self._most_clients)
         kernel = None
+        size = self._size(mode, key)
         try:
-            kernel = self._load(mode, key, size)
+            if self._measures and known is None:
+                kernel = self._prepared(mode, key, size)
+                if kernel is None:
+                    self._is_settled = False
+                    return None
+            else:
+                kernel = self._load(mode, key, size)
             self.decisions.append(f"up to {size} clients a call, {_kind(mode, key)}")
             if known:
                 self._taken[kernel] = [(0.0, 0.0)] * self._limits.trials
@@ -494,6 +480,42 @@ class Planner:
             self.decisions.append(_refusal(mode, str(error)))
         self._kernels[key] = kernel
         return kernel
+
+    def _may_pay(self, key: Key, clients: int) -> bool:
+        """Return whether clients of a key have taken as long as compiling for them may take; in
+        this round there are `clients` more."""
+        seconds = self._spent / max(1, self._done)
+        self._waiting[key] = self._waiting.get(key, 0.0) + clients * seconds
+        return self._waiting[key] >= self._patience
+
+    def _prepared(self, mode: Mode, key: Key, size: int) -> Kernel | None:
+        """Return a kernel that was compiled in the background, or None if it is not ready yet.
+
+        Raises:
+          CannotBatchError: it cannot be compiled.
+        """
+        if key not in self._preparing:
+            prepare = functools.partial(self._prepare, mode, key, size)
+            self._preparing[key] = in_background(prepare)
+        compiling = self._preparing[key]
+        return compiling.result() if compiling.done() else None
+
+    def _prepare(self, mode: Mode, key: Key, size: int) -> Kernel:
+        """Return a kernel that is compiled, as far as it can be, while clients are computed."""
+        begun = time.perf_counter()
+        kernel = self._load(mode, key, size)
+        with contextlib.suppress(OutOfMemoryError):  # the first call will see it
+            kernel.prepare()
+        self.compiled(time.perf_counter() - begun)
+        return kernel
+
+    def wait(self) -> None:
+        """Wait until all kernels are compiled that are being compiled."""
+        wait(self._preparing.values())
+
+    def _size(self, mode: Mode, key: Key) -> int:
+        """Return the number of clients in the batches of a key."""
+        return min(self._sizes[mode], self._room(mode, key), self._most_clients)
 
     def _room(self, mode: Mode, key: Key) -> int:
         """Return how many clients of a key have room in a call."""
@@ -511,6 +533,7 @@ class Planner:
             self._most_clients = min(self._most_clients, max(1, batch.kernel.size // 2))
             keys = [key for key, own in self._kernels.items() if own is batch.kernel]
             self._kernels = {key: own for key, own in self._kernels.items() if key not in keys}
+            self._preparing = {}
             warning = (
                 f"{batch.kernel.device} has too little memory for {batch.kernel.size} clients a "
                 f"call: from now on there are at most {self._most_clients}"

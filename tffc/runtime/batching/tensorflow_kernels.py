@@ -20,7 +20,6 @@ from tffc.runtime.batching.devices import Devices
 from tffc.runtime.batching.kernels import (
     MOST_TOLD,
     OUT_OF_MEMORY,
-    BatchResult,
     Kernel,
     Key,
     Mode,
@@ -80,27 +79,23 @@ class TensorFlowKernel(Kernel):
         # Calling the traced function takes a millisecond longer, because it checks its arguments.
         self._compute = concrete.inference_fn.call_flat
 
-    def compute(
-        self, zero: Value, sent: Value, batch: Sequence[Tensor], clients: int
-    ) -> BatchResult | None:
-        """See `Kernel`."""
+    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> Sequence[Array]:
         tf = self._tf
-        fixed = self._flattened(zero, sent)
         try:
             with self._devices.least_busy() as device, tf.device(device):
-                compiles = device not in self._compiled
                 resources = (_resource(tf, resource, device) for resource in self._resources)
                 arguments = [*map(tf.constant, fixed), *batch, *resources]
+                compiles = device not in self._compiled
                 with self._compiling() if compiles else contextlib.nullcontext():
-                    *results, holds = self._compute(*arguments)
-                results = [tensor.numpy() for tensor in results]
+                    results = self._compute(*arguments)
+                arrays = [tensor.numpy() for tensor in results]
                 self._compiled.add(device)
+                return arrays
         except tf.errors.OpError as error:
             text = error.message.strip().partition("\n")[0]
             if OUT_OF_MEMORY.search(text) or isinstance(error, tf.errors.ResourceExhaustedError):
                 raise OutOfMemoryError from None
             raise CannotBatchError(f"XLA cannot compile it: {text[:MOST_TOLD]}") from None
-        return self._outcome(results, clients, compiles) if holds.numpy() else None
 
     @contextlib.contextmanager
     def _compiling(self) -> Generator[None]:

@@ -203,9 +203,9 @@ class PjrtKernel(Kernel):
     def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> Sequence[Array]:
         device = batch[0].device
         # Keys that nobody can know before, as for draws that are not in a batch.
-        keys = np.frombuffer(os.urandom(16 * self.size), np.uint64).reshape(self.size, 2)
+        keys = [os.urandom(16 * self.size)] if self._draws else []
         with self._refusals():
-            drawn = put([keys], device) if self._draws else []
+            drawn = put([np.frombuffer(key, np.uint64).reshape(-1, 2) for key in keys], device)
             resources = [_resource(resource, device) for resource in self._resources]
             outputs = self._executables[device](*put(fixed, device), *batch, *drawn, *resources)
             return self._jax.device_get(outputs)

@@ -63,10 +63,10 @@ def load_tensorflow() -> TensorFlow:
 
 def is_installed() -> bool:
     """Return whether TensorFlow is loaded, or is there to be loaded; this does not load it."""
-    modules: dict[str, object] = dict(sys.modules)
-    if "tensorflow" in modules:
+    if "tensorflow" in sys.modules:
         # Python's mark for a module that may not be imported is None.
-        return modules["tensorflow"] is not None
+        loaded: object = sys.modules["tensorflow"]
+        return loaded is not None
     return importlib.machinery.PathFinder.find_spec("tensorflow") is not None
 
 

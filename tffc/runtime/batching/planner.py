@@ -528,6 +528,9 @@ class Planner:
 
     def run_out(self, batch: Batch) -> None:
         """Use smaller batches, because the memory of the device is not enough for one."""
+        if batch.kernel.size == 1:
+            self.refuse(batch, "the memory of the device is not enough for one client")
+            return
         with self._lock:
             self._kept = None
             self._most_clients = min(self._most_clients, max(1, batch.kernel.size // 2))
@@ -541,8 +544,6 @@ class Planner:
             if keys:
                 self.decisions.append(warning)
                 self.warnings.append(warning)
-        if batch.kernel.size == 1:
-            self.refuse(batch, "the memory of the device is not enough for one client")
 
     def refuse(self, batch: Batch, reason: str) -> None:
         """Stop using the kernel of a batch.

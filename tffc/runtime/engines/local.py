@@ -286,6 +286,8 @@ class _Work:
 
     def skipped(self) -> tuple[str, ...]:
         """Return the clients that were left out."""
+        if not self._skipped:
+            return ()
         return tuple(client for client in self._cohort.clients if client in self._skipped)
 
     def _tell(self, clients: Sequence[str], outputs: Sequence[Any] | None) -> None:

@@ -316,6 +316,9 @@ def _refuse_options_of_others(
     engine: EngineKind, workers: int | None, batching: Batching, *, is_buffered: bool
 ) -> None:
     """Check that no option is given that is for another engine."""
+    if batching.size == 1:
+        alone = "each call computes one client: add --batching N"
+        refuse_without_effect(alone, "compiler", "precision")
     for ability, option in OPTION_OF.items():
         if ability is SIMULATED_TIME and not is_buffered:
             continue
@@ -328,8 +331,6 @@ def _refuse_options_of_others(
                 instead = f"; add {' or '.join(takers)}"
             refuse_without_effect(f"the engine {engine.name} {ability.lack}{instead}", option)
         elif ability is BATCHES and batching.size == 1:
-            instead = "clients are computed one a call: add --batching auto"
-            refuse_without_effect(instead, "compiler", "precision")
             if batching.device.startswith("CPU"):
                 refuse_without_effect("sections by themselves are computed there anyway", option)
 

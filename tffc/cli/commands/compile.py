@@ -118,7 +118,8 @@ def compile_command(
       # Test on generated data that the bundle computes what the program does.
       tffc compile round.pb --form mapreduce --out build/round --verify --force
       # Make ahead of time what runs 32 clients of up to 64 examples a call.
-      tffc compile round.pb --form mapreduce --out build/round --kernels 32x64 --force
+      tffc compile round.pb --form mapreduce --out build/round \\
+          --kernels 32x64 --force
     """
     _check_options(instrumentation := PassInstrumentation(**options), verify=verify)
     steps = instrumentation.part(read_pipeline(pipeline, passes) or default_pipeline())

@@ -33,6 +33,7 @@ from tffc.runtime.frameworks.tensorflow.load import (
     devices_for_calls,
     load_tensorflow,
 )
+from tffc.runtime.lowering.errors import NotLoweredError
 from tffc.runtime.lowering.retrace import Retrace
 from tffc.runtime.lowering.tensorflow_tracer import TensorFlowTracer
 from tffc.support.guards import Array
@@ -211,4 +212,6 @@ def _reason(error: Exception) -> str:
     """Return why tracing failed: the last line, because TensorFlow puts a stack trace before it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     last = lines[-1] if lines else type(error).__name__
-    return last.removeprefix(f"{CannotBatchError.__name__}: ")[:MOST_TOLD]
+    for refusal in (CannotBatchError, NotLoweredError):
+        last = last.removeprefix(f"{refusal.__name__}: ")
+    return last[:MOST_TOLD]

@@ -137,8 +137,10 @@ def find_devices(tf: TensorFlow) -> None:
 
 
 def _divide_processor(tf: TensorFlow) -> None:
+    if _processors == 1:
+        return
     config, (processor, *_) = tf.config, tf.config.list_physical_devices("CPU")
-    if _processors > 1 and config.get_logical_device_configuration(processor) is None:
+    if config.get_logical_device_configuration(processor) is None:
         parts = [config.LogicalDeviceConfiguration()] * _processors
         with contextlib.suppress(RuntimeError):  # TensorFlow has computed something already
             config.set_logical_device_configuration(processor, parts)

@@ -211,7 +211,7 @@ def test_what_is_shared_is_not_copied() -> None:
 @pytest.mark.parametrize(
     ("command", "own"),
     [
-        (["print"], {"commands.print", "options"}),
+        (["print"], {"collector", "commands.print", "options"}),
         (
             ["compile", "--form", "mapreduce", "--out", "bundle"],
             {

@@ -41,7 +41,7 @@ PEER = "what another process of the same run has written"
 MEMORY = "what the node remembers of a sum, which only its own process writes"
 PART = "a part of what a reader in another module reads"
 ELSEWHERE: Mapping[str, str] = {
-    "runtime/batching/retrace.py": OWN,
+    "runtime/lowering/tensorflow_tracer.py": OWN,
     "runtime/data/arrow_messages.py": PART,
     "deploy/beam/shipment.py": PEER,
     "runtime/engines/encoding.py": PEER,

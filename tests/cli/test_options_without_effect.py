@@ -41,6 +41,7 @@ REPLAY = "opt --reproduce x.txt"
 NO_CHECKS = "has no effect: a reproducer has its own checks, and is not written again"
 TRAINED = "export r.py:count --state s.npz --to"
 NO_ARGUMENT = "has no effect: the program takes no argument"
+ONE_A_CALL = "has no effect: each call computes one client: add --batching N"
 NO_TIMES = "'--timing-format' has no effect: add --time-passes"
 
 WithoutEffect = dict[str, str]
@@ -95,6 +96,7 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         "force": {f"{STOP} --force": f"'--force' {NO_BUNDLE}"},
         "form": ALWAYS,
         "initialize": {f"{STOP} --initialize i.pb": f"'--initialize' {NO_BUNDLE}"},
+        "kernels": {f"{STOP} --kernels 32": f"'--kernels' {NO_BUNDLE}"},
         "out": {
             f"{STOP} -o b": f"'--out' {NO_BUNDLE}",
             f"{STOP} -o b --force": "'--out' and '--force' have no effect: with --stop-after, no "
@@ -286,9 +288,11 @@ OPTIONS: dict[str, dict[str, WithoutEffect]] = {
         },
         "state_out": ALWAYS,
         "batching": ALWAYS,
+        "compiler": {f"{RUN} --compiler pjrt": f"'--compiler' {ONE_A_CALL}"},
+        "precision": {f"{RUN} --precision fast": f"'--precision' {ONE_A_CALL}"},
         "device": {
-            f"{RUN} --device GPU:0": "'--device' has no effect: only batches are computed there: "
-            "add --batching auto"
+            f"{RUN} --device CPU:0": "'--device' has no effect: sections by themselves are "
+            "computed there anyway"
         },
         "explain_speed": ALWAYS,
         "workers": {

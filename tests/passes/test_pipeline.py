@@ -11,6 +11,7 @@ from tffc.language import DType, Lambda, Node, Reference, StructNode, TensorType
 from tffc.language.invariants import CALL_DOMINANT, NO_SELECT, UNIQUE_NAMES
 from tffc.passes import PASSES, Pass, Pipeline, parse_passes, parse_pipeline
 from tffc.passes.pipeline import Finished, PassStep, observing
+from tffc.passes.pipeline_text import default_text
 from tffc.passes.table import default_pipeline
 from tffc.support.errors import PassError, PipelineError, VerificationError
 
@@ -90,6 +91,10 @@ def test_a_wrong_order_in_a_file_and_in_code() -> None:
     with pytest.raises(PipelineError) as caught:
         Pipeline("mine", (PassStep(TABLE["share-equal-calls"]),))
     assert caught.value.message.startswith("in the pipeline 'mine', share-equal-calls requires")
+
+
+def test_the_default_pipeline_is_the_one_that_is_shown() -> None:
+    assert parse_pipeline(default_text(), "default.yaml", PASSES) == default_pipeline()
 
 
 def test_the_default_pipeline_leads_to_what_forms_need() -> None:

@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection, Generator, Mapping
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle
-from tffc.backends.forms.kinds import form_for, load_form
-from tffc.backends.forms.queries import as_round, rank_as_round
 from tffc.graphs.proto.encoding import MAX_MESSAGE
 from tffc.language import wire
 from tffc.language.nodes import Node, NodeBase
@@ -22,7 +20,6 @@ from tffc.language.type_parts import local_type
 from tffc.language.types import FunctionType, StructType, Type
 from tffc.language.values.resources import RESOURCES, find_files
 from tffc.language.wire.resources import resources_of, sizes_of
-from tffc.runtime.effects.consent import read_kinds
 from tffc.support.errors import LanguageTypeError, LanguageValueError, LoadError, WireError
 from tffc.support.files.reading import read_named
 from tffc.support.guards import is_path
@@ -63,6 +60,8 @@ class Program:
 
     def as_round(self, form: str | None) -> Program:
         """Return the program as the round that it means; see `tffc.backends.forms.queries`."""
+        from tffc.backends.forms.queries import as_round  # which printing does without
+
         return dataclasses.replace(self, computation=as_round(self.computation, form))
 
     def data_type(self, form: str | None) -> Type:
@@ -71,6 +70,8 @@ class Program:
         Raises:
           FormError: it is not a round of the form, or of the form for its output if that is None.
         """
+        from tffc.backends.forms.kinds import form_for, load_form
+
         target = load_form(form or form_for(self.computation))
         target.check_signature(self.computation)
         type = self.computation.type
@@ -132,6 +133,8 @@ def round_of(source: Source, form: str | None = None) -> Program:
 
 def fits_round(form: str | None) -> Fits:
     """Return how well a computation fits as a round of the form, or of any form if it is None."""
+    from tffc.backends.forms.queries import rank_as_round
+
     return lambda candidate: rank_as_round(candidate.node, form)
 
 
@@ -336,6 +339,8 @@ class OpenedBundle(Bundle):
         Raises:
           LanguageValueError: `allow_effects` names an unknown kind.
         """
+        from tffc.runtime.effects.consent import read_kinds
+
         parts = {field.name: getattr(bundle, field.name) for field in dataclasses.fields(bundle)}
         parts |= {"origin": origin, "allow_effects": read_kinds(allow_effects)}
         return cls(**parts)

@@ -18,6 +18,7 @@ from tffc.backends.bundle.bundle import Bundle
 from tffc.deploy.engines import choose_engine
 from tffc.language.types import Type, to_type
 from tffc.language.values.concrete import to_python
+from tffc.runtime.batching.choices import AUTO, FULL
 from tffc.runtime.data.clients import Data, source_of
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.effects.consent import check_can_run, read_kinds
@@ -69,6 +70,8 @@ def run(
     workers: int | None = None,
     batching: str | int = OFF,
     device: str = "",
+    compiler: str = AUTO,
+    precision: str = FULL,
     clients_per_round: int | None = None,
     seed: int = 0,
     state: Any = None,
@@ -103,7 +106,8 @@ def run(
     `tff.simulation.datasets`, or a list with one value for each client.  `engine_options` are the
     engine's command-line options, split into words.  `batching` is how many clients are computed in
     one call: "off" for one, "auto" to decide by measuring, or a number.  `device` is the one that
-    TensorFlow computes batches on, such as "GPU:0".
+    computes batches, such as "GPU:0"; `compiler` ("pjrt" or "tensorflow") compiles them, and their
+    products have the `precision` "full", or "fast", such as TF32 on a GPU.
 
     Rounds continue from `state`, by default the initial one: a state in the program's own
     structures; a run or one of its rounds, whose numbers go on; or the path of a saved state or of
@@ -163,7 +167,7 @@ def run(
         engine,
         workers,
         engine_options,
-        Batching.parse(batching, device),
+        Batching.parse(batching, device, compiler, precision),
         shows_clients=show_clients,
         groups=_groups(process, groups, skip_bad_groups=skip_bad_groups),
         buffering=_buffering(buffer, in_flight, max_age),

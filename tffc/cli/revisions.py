@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
-import subprocess
 import sys
-import tarfile
-import tempfile
 from collections.abc import Generator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tffc.api import programs
 from tffc.api.programs import TEXTS, Program
 from tffc.language.values.resources import array_of
 from tffc.language.wire.resources import resources_of
 from tffc.support.errors import LoadError
+
+if TYPE_CHECKING:
+    import tarfile
 
 GIT = "git:"
 """The prefix of a revision in the history of a repository."""
@@ -88,6 +88,9 @@ def checked_out(revision: Revision) -> Generator[CheckedOut]:
     Raises:
       LoadError: git does not have it.
     """
+    import tarfile  # which most commands do without
+    import tempfile
+
     path, _, name = revision.source.partition(":")
     file = pathlib.Path(path).resolve()
     top = _git("the repository", file.parent, "rev-parse", "--show-toplevel")
@@ -128,6 +131,9 @@ def lines_at(revision: str, path: str) -> list[str]:
 
 def _traced(target: str, fits: str, tree: pathlib.Path) -> Program:
     """Trace a module of a tree in a separate process."""
+    import subprocess
+    import tempfile
+
     with tempfile.TemporaryDirectory() as scratch:
         # With -P, Python does not take a package `tffc` of the tree for this one.
         command = (sys.executable, "-P", "-m", "tffc.cli.traced_parts", target, fits, scratch)
@@ -162,6 +168,8 @@ def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
 
     Python before 3.11.4 cannot tell where links lead: there, none is unpacked.
     """
+    import tarfile
+
     if not hasattr(tarfile, "data_filter"):
         path = pathlib.PurePath(member.name)
         is_inside = not path.is_absolute() and ".." not in path.parts
@@ -174,6 +182,8 @@ def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
 
 def _git(what: str, folder: pathlib.Path, *args: str) -> bytes:
     """Return what git prints; errors say that `what` cannot be read."""
+    import subprocess
+
     try:
         return subprocess.run(
             ("git", "-C", str(folder), *args), capture_output=True, check=True

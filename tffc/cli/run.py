@@ -43,6 +43,7 @@ from tffc.runtime.engines.kind import (
 )
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.engines.state import State
+from tffc.runtime.frameworks.jax.compiled import keep_compiled
 from tffc.support.errors import DataError, TffcError
 
 MOST_TRIED = 20
@@ -73,6 +74,8 @@ def run(
     secure_sums: str,
     batching: str,
     device: str,
+    compiler: str,
+    precision: str,
     explain_speed: bool,
     evaluate: str | None,
     evaluate_data: str | None,
@@ -87,11 +90,12 @@ def run(
     buffering = _buffering(buffer, in_flight, max_age)
     if groups is None:
         refuse_without_effect("there are no groups: add --groups N", "skip_bad_groups")
-    batches = Batching.parse(batching, device)
+    batches = Batching.parse(batching, device, compiler, precision)
     kind = ENGINES[engine]
     _refuse_options_of_others(kind, workers, batches, is_buffered=buffering is not None)
     saving = OutputOptions(**options)
     share_cores(clients_per_round, workers, batches)
+    keep_compiled()
     opened: list[CheckedSource] = []
 
     def check_data(form: type[Form], type: Type) -> None:
@@ -177,7 +181,7 @@ def _run(
         # Its interruption may count as the failure of a client that is left out.
         check_uninterrupted()
         outputs.save(finished)
-        for line in finished.lost:
+        for line in (*finished.lost, *finished.warnings):
             say(line)
         if outputs.is_table:
             click.echo("\n".join(table.lines(finished)))
@@ -249,7 +253,9 @@ def _buffering(size: int | None, in_flight: int | None, max_age: int | None) -> 
     refuse_without_effect(
         "buffered rounds sample no clients: --in-flight says how many work", "clients_per_round"
     )
-    refuse_without_effect("buffered rounds compute one client a call", "batching", "device")
+    refuse_without_effect(
+        "buffered rounds compute one client a call", "batching", "device", "compiler", "precision"
+    )
     refuse_without_effect("buffered rounds merge single clients", "groups", "skip_bad_groups")
     refuse_without_effect("buffered rounds have no secure sums", "secure_sums")
     refuse_without_effect(
@@ -310,6 +316,9 @@ def _refuse_options_of_others(
     engine: EngineKind, workers: int | None, batching: Batching, *, is_buffered: bool
 ) -> None:
     """Check that no option is given that is for another engine."""
+    if batching.size == 1:
+        alone = "each call computes one client: add --batching N"
+        refuse_without_effect(alone, "compiler", "precision")
     for ability, option in OPTION_OF.items():
         if ability is SIMULATED_TIME and not is_buffered:
             continue
@@ -322,7 +331,8 @@ def _refuse_options_of_others(
                 instead = f"; add {' or '.join(takers)}"
             refuse_without_effect(f"the engine {engine.name} {ability.lack}{instead}", option)
         elif ability is BATCHES and batching.size == 1:
-            refuse_without_effect("only batches are computed there: add --batching auto", option)
+            if batching.device.startswith("CPU"):
+                refuse_without_effect("sections by themselves are computed there anyway", option)
 
 
 def _tell_shortened(table: RoundTable, folder: pathlib.Path | None, last: int) -> None:

@@ -119,7 +119,7 @@ class Library:
         This is Kosaraju's algorithm for strongly connected components.
         """
         called_first = inputs_first(roots, lambda name: reversed(self.calls_of(name)))
-        callers = self._callers(called_first)
+        callers = self.callers(called_first)
         groups: list[list[str]] = []
         taken: set[str] = set()
         for name in reversed(called_first):
@@ -132,10 +132,10 @@ class Library:
     def leading_to(self, roots: Iterable[str], has: Callable[[str], bool]) -> frozenset[str]:
         """Return those of the functions that `roots` need for which `has` is true, or which call
         such functions."""
-        needed = reached(roots, self.calls_of)
-        return frozenset(reached(filter(has, needed), self._callers(needed).__getitem__))
+        callers = self.callers(reached(roots, self.calls_of))
+        return frozenset(reached(filter(has, callers), callers.__getitem__))
 
-    def _callers(self, names: Iterable[str]) -> dict[str, list[str]]:
+    def callers(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Return the callers of each of these functions, which call no others."""
         callers: dict[str, list[str]] = {name: [] for name in names}
         for name in callers:
@@ -197,15 +197,20 @@ class LinkedLibrary:
         self._shared: dict[str, Function] = {}
         groups = library.groups(roots)
         names = list(itertools.chain(*groups))
+        callers = library.callers(names)
+
+        def leading_to(has: Callable[[str], bool]) -> frozenset[str]:
+            return frozenset(reached(filter(has, names), callers.__getitem__))
+
         # A function that calls one with state has to be copied with it.
-        self.stateful = library.leading_to(
-            names, lambda name: any(map(has_named_state, library.nodes(name).values()))
+        self.stateful = leading_to(
+            lambda name: any(map(has_named_state, library.nodes(name).values()))
         )
-        keeping = library.leading_to(names, library.keeps_state)
+        keeping = leading_to(library.keeps_state)
         self.copied = self.stateful | keeping
-        self._remembering = library.leading_to(names, library.remembers)
-        self.varying = library.leading_to(names, library.varies)
-        self.ordered = library.leading_to(names, library.is_ordered)
+        self._remembering = leading_to(library.remembers)
+        self.varying = leading_to(library.varies)
+        self.ordered = leading_to(library.is_ordered)
         self._numbers = {name: number for number, name in enumerate(names) if name in keeping}
         self._own = [group for group in groups if not self.copied.isdisjoint(group)]
         for group in groups:

@@ -61,7 +61,8 @@ def bound_names(
                     uses = names.join(uses, binding.value)
         else:
             for child in node.children():
-                uses = names.join(uses, child)
+                if id(child) in names.known:
+                    uses = names.join(uses, child)
             if isinstance(node, Lambda) and node.parameter_name is not None:
                 assert node.parameter_type is not None
                 used = uses.pop(node.parameter_name, set())

@@ -11,7 +11,6 @@ elements and nowhere else; there is no limit on the width of a line.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import operator
 import warnings
@@ -274,6 +273,8 @@ def mismatch(
     if one == two:
         one, two = repr(first), repr(second)
     elif MESSAGE_WIDTH < max(len(one), len(two)) <= MAX_TEXT:
+        import difflib  # which few messages need
+
         texts = first.formatted_representation(), second.formatted_representation()
         old, new = (text.splitlines() for text in texts)
         if as_of_tff:

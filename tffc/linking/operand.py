@@ -84,6 +84,8 @@ def rebuild(
 ) -> Any:
     """Return `root` rebuilt: `leaf` is called for its leaves, in order, and `struct` for the
     rebuilt elements of each struct."""
+    if elements_of(root) is None:
+        return leaf(root)
     parts: list[Any] = []
     stack = [(root, False)]
     while stack:

@@ -33,7 +33,7 @@ SPACE = re.compile(r"\s*")
 NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 
-DEFAULT = pathlib.Path(__file__).with_name("pipelines") / "default.yaml"
+DEFAULT_FILE = pathlib.Path(__file__).with_name("pipelines") / "default.yaml"
 """The file of the default pipeline."""
 
 
@@ -48,7 +48,7 @@ class Entry:
 
 def default_text() -> str:
     """Return the text of the default pipeline."""
-    return DEFAULT.read_text(encoding="utf-8")
+    return DEFAULT_FILE.read_text(encoding="utf-8")
 
 
 @reader("a list of passes", PipelineError)

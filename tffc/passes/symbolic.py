@@ -139,11 +139,11 @@ class Evaluator:
         before = self.calls
         match node:
             case Call():
-                value = yield self._call(node, frame, hint)
+                value = yield from self._call(node, frame, hint)
             case StructNode():
-                value = yield self._struct(node, frame, hint.inner())
+                value = yield from self._struct(node, frame, hint.inner())
             case Block():
-                value = yield self._block(node, frame, hint)
+                value = yield from self._block(node, frame, hint)
         return self.keep(node, frame, before, value)
 
     def _struct(self, node: StructNode, frame: Frame, hint: Hint) -> Task[Any]:

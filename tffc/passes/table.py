@@ -21,8 +21,8 @@ from tffc.passes.drop_identity_maps import drop_identity_maps
 from tffc.passes.drop_unused_bindings import drop_unused_bindings
 from tffc.passes.lower_select import lower_select
 from tffc.passes.normalize_all_equal import normalize_all_equal
-from tffc.passes.pipeline import GIVEN, Pass, Pipeline
-from tffc.passes.pipeline_text import DEFAULT, default_text, parse_pipeline
+from tffc.passes.pipeline import GIVEN, Pass, PassStep, Pipeline
+from tffc.passes.pipeline_text import parse_pipeline
 from tffc.passes.plugins import with_plugins
 from tffc.passes.share_equal_calls import share_equal_calls
 from tffc.passes.strip_containers import strip_containers
@@ -83,10 +83,14 @@ def all_passes() -> dict[str, Pass]:
     return with_plugins(PASSES)
 
 
+DEFAULT = ("drop-identity-maps", "call-dominant", "lower-select")
+"""The passes of `pipelines/default.yaml`, which is shown to users: compiling loads no YAML."""
+
+
 @functools.cache
 def default_pipeline() -> Pipeline:
     """Return the pipeline that compiling to a form runs unless another is given."""
-    return parse_pipeline(default_text(), DEFAULT.name, PASSES)
+    return Pipeline("default", tuple(PassStep(PASSES[name]) for name in DEFAULT))
 
 
 @reader("a pipeline", PipelineError)

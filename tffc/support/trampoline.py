@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import GeneratorType
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -22,16 +22,18 @@ def run(task: Task[T] | T) -> T:
     """
     if not isinstance(task, GeneratorType):
         return cast("T", task)
-    stack: list[Any] = [task]
+    waiting: list[Callable[[Any], Any]] = []
+    send: Callable[[Any], Any] = cast("Task[Any]", task).send
     result: Any = None
-    while stack:
+    while True:
         try:
-            result = stack[-1].send(result)
+            result = send(result)
         except StopIteration as finished:
-            stack.pop()
             result = finished.value
+            if not waiting:
+                return result
+            send = waiting.pop()
         else:
             if isinstance(result, GeneratorType):
-                stack.append(result)
-                result = None
-    return result
+                waiting.append(send)
+                send, result = cast("Task[Any]", result).send, None

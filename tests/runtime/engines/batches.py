@@ -15,7 +15,6 @@ from tests.runtime.engines.sources import Values
 from tffc.language.type_parts import leaves
 from tffc.language.types import SequenceType, Type
 from tffc.language.values.concrete import flatten, to_value
-from tffc.runtime.batching import compilers
 from tffc.runtime.batching.limits import Limits
 from tffc.runtime.engines.engine import Batching, Cohort
 from tffc.runtime.engines.local import LocalEngine
@@ -26,13 +25,6 @@ LOOPED = Limits(most_numbers=0)
 
 BOTH = pytest.mark.parametrize("limits", [Limits(), LOOPED], ids=["vectorised", "looped"])
 """Small models are vectorised over clients, or computed in a loop like larger ones."""
-
-
-@pytest.fixture(params=[compilers.PJRT, compilers.TENSORFLOW], autouse=True)
-def compiler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What compiles batches: each compiler in turn."""
-    monkeypatch.setattr(compilers, "preferred", lambda: request.param)
-    return request.param
 
 
 def round_of(work: Callable[..., Any], data: Any, form: str = "mapreduce") -> Process:

@@ -27,10 +27,12 @@ from tests.runtime.engines.batches import (
 )
 from tests.runtime.engines.sources import OneIsBad, Values
 from tffc.language.values.concrete import to_value
-from tffc.runtime.batching import compilers, kernels, pjrt_kernels, tensorflow_kernels
+from tffc.runtime.batching import kernels, pjrt_kernels, tensorflow_kernels
+from tffc.runtime.batching.choices import PJRT, TENSORFLOW
 from tffc.runtime.batching.devices import Devices
 from tffc.runtime.batching.limits import Limits
-from tffc.runtime.batching.planner import Batch, Planner
+from tffc.runtime.batching.pieces import Batch
+from tffc.runtime.batching.planner import Planner
 from tffc.runtime.data.location import open_data
 from tffc.runtime.data.read_once import ReadOnce
 from tffc.runtime.engines.engine import Batching, Cohort
@@ -39,7 +41,7 @@ from tffc.runtime.engines.process import Process
 from tffc.runtime.lowering import retrace, sequences
 from tffc.support.errors import DataError, ExecutionError, LanguageValueError
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("compiler")]
 
 INTS = tff.SequenceType(np.int64)
 PAIRS = tff.SequenceType([("y", tff.TensorType(np.int64, [2])), ("x", np.int64)])
@@ -296,7 +298,7 @@ def test_what_cannot_be_in_a_batch_is_computed_alone(work: Any, reason: str) -> 
 def test_tensorflow_draws_for_one_client_a_call(work: Any, reason: str, compiler: str) -> None:
     process = round_of(work, INTS)
     found = Outcome(process, source_of(process, [[1, 2], [3, 4]]))
-    if compiler == compilers.TENSORFLOW:
+    if compiler == TENSORFLOW:
         assert (found.together, reason in found.decisions[-1]) == (0, True)
     else:
         assert found.together == 2
@@ -341,6 +343,7 @@ def rounds(engine: LocalEngine, process: Process, count: int, spent: float = 0.0
     for _ in range(count):
         assert engine.run_round((), Cohort(source, source.clients)).output == 21
         found.append(engine.stopwatch.clients["computing in batches"])
+        engine.planner.wait()
     return found
 
 
@@ -363,6 +366,8 @@ def planned(process: Process, count: int, alone: float) -> tuple[Planner, list[i
     made = Planner(process.steps, Batching(None))
     made.measured_alone(3, 100.0)
     source = source_of(process, PAIRS_OF_INTEGERS)
+    list(made.pieces(Cohort(source, source.clients), source))
+    made.wait()
     found: list[int] = []
     for _ in range(count):
         pieces = [each.piece for each in made.pieces(Cohort(source, source.clients), source)]
@@ -501,7 +506,7 @@ for device in ("cpu:1", "gpu"):
 @pytest.mark.parametrize("framework", ["TensorFlow", "JAX"])
 def test_batches_are_computed_where_they_are_asked_for(framework: str, compiler: str) -> None:
     """A second processor of the framework stands for a GPU."""
-    if (framework == "JAX") != (compiler == compilers.PJRT):
+    if (framework == "JAX") != (compiler == PJRT):
         pytest.skip("the other compiler's")
     environment = {**ENVIRONMENT, "TF_CPP_MIN_LOG_LEVEL": "0", "TFFC_DEBUG": "1"}
     ran = run_python("-c", ON_DEVICES.format(compiler=compiler), env=environment)

@@ -29,7 +29,7 @@ from tffc.assurance.golden.printing import Recipe, print_program
 from tffc.assurance.proof.prove import Answer, prove
 from tffc.language.values.resources import array_of
 from tffc.language.wire.resources import resources_of
-from tffc.runtime.batching import kernels
+from tffc.runtime.batching import tensorflow_kernels
 from tffc.runtime.frameworks.tensorflow.load import load_tensorflow
 from tffc.support.errors import DataError
 
@@ -64,19 +64,21 @@ def test_forms_are_proved_and_have_each_array_once(form: str, train: Any) -> Non
 def test_large_arrays_are_used_in_batches_where_they_are() -> None:
     array = np.arange(2**19, dtype=np.float32).reshape(2, -1)
     (node,) = resources_of([tff.resource(array).node])
-    tensor = kernels._resource(load_tensorflow(), node, "CPU:0")
+    tensor = tensorflow_kernels._resource(load_tensorflow(), node, "CPU:0")
     np.testing.assert_array_equal(tensor.numpy(), array)
     assert np.shares_memory(np.asarray(memoryview(tensor)), array_of(node))
-    assert kernels._resource(load_tensorflow(), node, "CPU:0") is tensor
+    assert tensorflow_kernels._resource(load_tensorflow(), node, "CPU:0") is tensor
 
 
-def test_batches_read_large_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "LEAST_SHARED", 1)
+@pytest.mark.parametrize("compiler", ["pjrt", "tensorflow"])
+def test_batches_read_large_arrays(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensorflow_kernels, "LEAST_SHARED", 1)
     values = {**VALUES, "bias": VALUES["bias"] + 2}
     expected, found = (
         results(
             tff.compile(frozen_round("mapreduce", in_tensorflow(frozen(values))), form="mapreduce"),
             batching=3,
+            compiler=compiler,
         )
         for frozen in (constants, resource)
     )

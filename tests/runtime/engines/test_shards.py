@@ -8,7 +8,7 @@ import pytest
 from tests.runtime.engines.programs import bounded, process_of
 from tests.runtime.engines.sources import Values
 from tffc.backends.forms.steps import TupleAggregation
-from tffc.runtime.batching.planner import OneByOne
+from tffc.runtime.batching.pieces import OneByOne
 from tffc.runtime.engines.shards import ClientWork, run_shards
 
 

@@ -21,6 +21,7 @@ import hashlib
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from tffc.backends.bundle.manifest import (
     Manifest,
@@ -29,9 +30,6 @@ from tffc.backends.bundle.manifest import (
     decode_manifest,
     resource_path,
 )
-from tffc.backends.forms.discount import check_discount
-from tffc.backends.forms.form import Form
-from tffc.backends.forms.kinds import assemble
 from tffc.graphs.proto.encoding import MAX_MESSAGE
 from tffc.language import wire
 from tffc.language.nodes import Compiled, Node
@@ -45,6 +43,9 @@ from tffc.support.files import atomic
 from tffc.support.files.reading import read_regular
 from tffc.support.near import near_file
 from tffc.support.printable import printable
+
+if TYPE_CHECKING:
+    from tffc.backends.forms.form import Form
 
 MANIFEST = "manifest.json"
 
@@ -83,6 +84,8 @@ class Bundle:
         Raises:
           FormError: they are not the components of the form, or do not fit each other.
         """
+        from tffc.backends.forms.kinds import assemble  # which many commands do without
+
         return assemble(self.form, self.computation.type, self.components)
 
     def run_by_rounds(self) -> dict[str, Node]:
@@ -309,6 +312,8 @@ def _assembled(path: pathlib.Path, manifest: Manifest, contents: Mapping[str, by
     initialize = _section(path, "initialize", initialize)
     discount = _section(path, "discount", programs.get("discount"))
     if discount is not None:
+        from tffc.backends.forms.discount import check_discount
+
         check_discount(discount)
     bundle = Bundle(
         form=manifest.form,

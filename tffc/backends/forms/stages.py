@@ -31,7 +31,6 @@ from tffc.language.nodes import (
     StructNode,
     kind_of,
 )
-from tffc.language.traverse import walk
 from tffc.language.type_parts import distinct_leaves, local_type
 from tffc.language.types import SERVER, FederatedType, FunctionType, Placement, StructType, Type
 from tffc.support.errors import FormError, Span, excerpt
@@ -146,22 +145,23 @@ class StagedRound:
         it is used whole.
         """
         uses: dict[Use, None] = {}
-
-        def inside(part: Node) -> tuple[Node, ...]:
-            match part:
-                case Selection(Reference(name), index) if name == self.parameter:
-                    uses[STATE if index == 0 else DATA] = None
-                    return ()
-                case Reference(name) if name == self.parameter:
-                    uses[STATE] = uses[DATA] = None
-                case Reference(name) if name in self.calls:
-                    uses[name] = None
-                case _:
-                    pass
-            return part.children()
-
-        for _ in walk(node, inside):
-            pass  # `inside` notes the uses
+        seen: set[int] = set()
+        stack = [node]
+        while stack:
+            part = stack.pop()
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            source = part.source if isinstance(part, Selection) else part
+            if not isinstance(source, Reference):
+                stack.extend(reversed(part.children()))
+            elif source.name != self.parameter:
+                if source.name in self.calls:
+                    uses[source.name] = None
+            elif isinstance(part, Selection):
+                uses[STATE if part.index == 0 else DATA] = None
+            else:
+                uses[STATE] = uses[DATA] = None
         return tuple(uses)
 
     def available(self, use: Use | None) -> Stage:

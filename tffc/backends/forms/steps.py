@@ -143,7 +143,8 @@ class BatchSteps:
           ExecutionError: a value is beyond the bounds of a secure sum.
         """
         plain = iter(accumulator)
-        contributed = zip(*contributions, strict=True)
+        secure = [each for each in self._aggregations if each.secure_sum(carried) is not None]
+        contributed = zip(*contributions, strict=True) if secure else iter(())
         totals: list[Value] = []
         for aggregation, total in zip(self._aggregations, before, strict=True):
             sum = aggregation.secure_sum(carried)

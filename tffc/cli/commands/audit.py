@@ -17,6 +17,7 @@ from tffc.assurance.audit.report import Report, Verdict, judged
 from tffc.assurance.audit.text import violation_text
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.backends.forms.kinds import form_for
+from tffc.cli.collector import collector_paused
 from tffc.cli.completion import complete_program
 from tffc.cli.options import (
     form_option,
@@ -110,6 +111,7 @@ def audit_command(
     _tell(report)
 
 
+@collector_paused()
 def _audited(source: str, form: str | None) -> Report:
     """Return the report of a program, or of a bundle after an attempt to prove it."""
     if not os.path.isdir(source):

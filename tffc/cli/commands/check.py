@@ -7,6 +7,7 @@ import click
 from tffc.backends import compile_form
 from tffc.backends.compiler import has_discount
 from tffc.backends.forms.discount import check_discountable
+from tffc.cli.collector import collector_paused
 from tffc.cli.completion import complete_program
 from tffc.cli.consent import tell_effects
 from tffc.cli.flags import facts_of, place_of
@@ -50,6 +51,7 @@ def check_command(
     show_repeatedly(source, watch, lambda: _check(source, form, allow_impure_duplicates, as_json))
 
 
+@collector_paused()
 def _check(source: str, form: str, allow_impure_duplicates: bool, as_json: bool) -> None:
     read = read_round(source, form)
     program = read.computation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -36,6 +36,9 @@ from tffc.runtime.effects.consent import check_can_run
 from tffc.support.errors import OversizeError
 from tffc.support.files.inputs import check_no_input
 from tffc.support.printable import counted
+
+if TYPE_CHECKING:
+    from tffc.api.kernels import BatchShape
 
 
 @click.command("compile")
@@ -72,6 +75,12 @@ from tffc.support.printable import counted
     help="Write the bundle only if it is proved to compute what the program does, as with `tffc "
     "prove`, and record the proof in it.",
 )
+@click.option(
+    "--kernels",
+    metavar="CLIENTSxELEMENTS",
+    help="Also make what runs batches of so many clients, with sequences of up to so many "
+    "elements, and keep it in tffc's cache; see docs/running.md.",
+)
 @consent_option("With --verify, as for tffc verify.")
 @click.option("--force", is_flag=True, help="Replace an existing bundle.")
 @instrumentation_options(verify_each=False)
@@ -87,6 +96,7 @@ def compile_command(
     allow_impure_duplicates: bool,
     verify: bool,
     prove: bool,
+    kernels: str | None,
     allow_effects: frozenset[str],
     force: bool,
     **options: Any,
@@ -107,6 +117,9 @@ def compile_command(
           --print-after change --verify-each
       # Test on generated data that the bundle computes what the program does.
       tffc compile round.pb --form mapreduce --out build/round --verify --force
+      # Make ahead of time what runs 32 clients of up to 64 examples a call.
+      tffc compile round.pb --form mapreduce --out build/round \\
+          --kernels 32x64 --force
     """
     _check_options(instrumentation := PassInstrumentation(**options), verify=verify)
     steps = instrumentation.part(read_pipeline(pipeline, passes) or default_pipeline())
@@ -116,6 +129,7 @@ def compile_command(
     if out is None:
         raise click.UsageError("Missing option '-o' / '--out'.")
     check_target(out, replace=force)
+    shape = _shape(kernels)
     with collector_paused():
         program = read_round(source, form)
     if program.allow_effects is not None:
@@ -154,16 +168,41 @@ def compile_command(
         bundle = proved(bundle, program)
     with collector_paused():
         _write(bundle, out, steps, replace=force)
+    if shape is not None:
+        _make_kernels(bundle, shape)
     proof = ", proved" if bundle.prover is not None else ""
     say(f"wrote {out}: {form}, {counted(len(bundle.components), 'component')}{proof}")
     tell_effects(bundle.run_by_rounds())
 
 
+def _shape(kernels: str | None) -> BatchShape | None:
+    """Return the shape of batches that kernels are to be made for, if any are."""
+    if kernels is None:
+        return None
+    # It loads what runs rounds.
+    from tffc.api.kernels import BatchShape
+
+    return BatchShape.parse(kernels)
+
+
+def _make_kernels(bundle: Bundle, shape: BatchShape) -> None:
+    from tffc.api.kernels import make_kernels
+    from tffc.runtime.batching.kernel_cache import cache_folder
+
+    step("making kernels")
+    kernels = make_kernels(bundle, shape)
+    say(f"made {counted(len(kernels), 'kernel')}, in {cache_folder()}")
+    for kernel in kernels:
+        say(f"  up to {kernel.size} clients a call, {kernel.mode.value}: {kernel.key}")
+
+
 def _check_options(instrumentation: PassInstrumentation, *, verify: bool) -> None:
     """Refuse options without effect."""
     if instrumentation.stop_after is not None:
-        names = ("out", "force", "initialize", "verify", "prove", "allow_impure_duplicates")
-        refuse_without_effect("with --stop-after, no bundle is written", *names)
+        names = ("out", "force", "initialize", "verify", "prove", "kernels")
+        refuse_without_effect(
+            "with --stop-after, no bundle is written", *names, "allow_impure_duplicates"
+        )
     if not verify:
         refuse_without_effect("without --verify, nothing is run", "allow_effects")
 

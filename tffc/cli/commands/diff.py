@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tffc.assurance.diff.programs import ProgramDifference, differences
+from tffc.cli.collector import collector_paused
 from tffc.cli.completion import complete_program
 from tffc.cli.options import (
     form_option,
@@ -62,6 +63,7 @@ COLORS = {"-": RED, "+": GREEN}
 )
 @size_option
 @tff_source_option
+@collector_paused()
 def diff_command(
     first: str,
     second: str,
@@ -123,11 +125,6 @@ def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
 
     The round of a bundle is its program only if its components are proved to compute it.
     """
-    # Imported late: programs need neither.
-    from tffc.backends.bundle.bundle import read_bundle
-    from tffc.backends.forms.queries import as_round
-    from tffc.cli.proving import round_of_bundle
-
     are_bundles = [pathlib.Path(source).is_dir() for source in (first, second)]
     for source, is_bundle in zip((first, second), are_bundles, strict=True):
         if not all(are_bundles) and is_bundle:
@@ -135,8 +132,14 @@ def _comparable(first: str, second: str) -> Iterator[dict[str, Node]]:
             continue
         parts = read_parts(source)
         if is_bundle:
+            # Imported late: programs need neither the prover nor audits.
+            from tffc.backends.bundle.bundle import read_bundle
+            from tffc.cli.proving import round_of_bundle
+
             round_of_bundle(source, read_bundle(pathlib.Path(source)))
         elif any(are_bundles):
+            from tffc.backends.forms.queries import as_round
+
             parts = {"computation": as_round(parts.get("next") or parts["computation"])}
         yield parts
 

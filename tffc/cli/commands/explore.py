@@ -16,6 +16,7 @@ from tffc.assurance.audit.report import Report, judged, source_name
 from tffc.backends.bundle.bundle import read_bundle
 from tffc.backends.forms.kinds import form_for
 from tffc.cli.breaking import unproved
+from tffc.cli.collector import collector_paused
 from tffc.cli.completion import complete_program
 from tffc.cli.options import (
     form_option,
@@ -154,6 +155,7 @@ class _Asked:
         return Older(program, self.since, functools.partial(lines_at, revision), more=more)
 
 
+@collector_paused()
 def _describe(asked: _Asked) -> Description:
     source = asked.source
     if os.path.isdir(source):

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tffc.api.programs import TEXTS, sections_beside
+from tffc.cli.collector import collector_paused
 from tffc.cli.completion import complete_program
 from tffc.cli.options import (
     instrumentation_options,
@@ -49,6 +50,7 @@ from tffc.passes.table import all_passes
 @instrumentation_options(verify_each=True)
 @size_option
 @tff_source_option
+@collector_paused()
 def opt_command(
     source: str | None,
     pipeline: pathlib.Path | None,

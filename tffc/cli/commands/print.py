@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tffc.cli.collector import collector_paused
 from tffc.cli.completion import complete_program
 from tffc.cli.options import (
     path_option,
@@ -60,6 +61,7 @@ def print_command(
     show_repeatedly(source, watch, lambda: _print(source, style, sections))
 
 
+@collector_paused()
 def _print(source: str, style: Style, sections: pathlib.Path | None) -> None:
     from tffc.api.texts import text_of
     from tffc.cli.consent import tell_effects

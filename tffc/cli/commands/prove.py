@@ -14,6 +14,7 @@ from tffc.assurance.proof.prove import VERSION, Proof, refusal
 from tffc.backends.bundle.bundle import Bundle, read_bundle
 from tffc.backends.compiler import has_discount
 from tffc.backends.forms.kinds import assemble
+from tffc.cli.collector import collector_paused
 from tffc.cli.completion import complete_program
 from tffc.cli.flags import help_of, place_of
 from tffc.cli.options import (
@@ -33,6 +34,7 @@ from tffc.cli.sources import read_round
 @json_option
 @size_option
 @tff_source_option
+@collector_paused()
 def prove_command(sources: tuple[str, ...], as_json: bool) -> None:
     """Prove that a bundle computes what a program does, for all arguments.
 

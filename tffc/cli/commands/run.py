@@ -15,6 +15,7 @@ from tffc.cli.options import (
 )
 from tffc.cli.usage import Choice, Member
 from tffc.deploy.engines import ENGINES
+from tffc.runtime.batching.choices import COMPILERS, PRECISIONS
 from tffc.runtime.tracking.table import TRACKERS
 
 
@@ -105,7 +106,21 @@ from tffc.runtime.tracking.table import TRACKERS
     "--device",
     metavar="NAME",
     default="",
-    help="The device that computes batches, such as GPU:0; TensorFlow's choice by default.",
+    help="The device that computes batches, such as gpu or GPU:1; by default, the fastest.",
+)
+@click.option(
+    "--compiler",
+    type=Choice(COMPILERS),
+    default="auto",
+    show_default=True,
+    help="What compiles batches: PJRT, which needs tffc[xla], or TensorFlow's XLA.",
+)
+@click.option(
+    "--precision",
+    type=Choice(PRECISIONS),
+    default="full",
+    show_default=True,
+    help="The precision of products in batches: full, or as a device is fastest, such as TF32.",
 )
 @click.option(
     "--explain-speed",

@@ -28,7 +28,7 @@ from tffc.deploy.flower.tasks import UNFORESEEN, WORK, Memory, refusal, reply_to
 from tffc.language import wire
 from tffc.language.types import Type
 from tffc.language.values.conformity import conforms
-from tffc.runtime.batching.planner import OneByOne
+from tffc.runtime.batching.pieces import OneByOne
 from tffc.runtime.data.location import open_source
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.client_states import SourceWithStates

@@ -220,12 +220,16 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
     at, end = place.start, place.end
     while at < end:
         begin = at
-        tag, at = (data[at], at + 1) if data[at] < 0x80 else read_varint(data, at, place)
+        tag = data[at]
+        if tag < 0x80:
+            at += 1
+        else:
+            tag, at = read_varint(data, at, place)
         field = fields.get(tag)
         if field is None:
             at = _skip_unknown(data, begin, place, fields)
             continue
-        name, kind = field.name, field.kind
+        name, kind, _, _, _ = field
         if kind is INTEGER:
             value, at = read_varint(data, at, place)
         elif kind is INTEGERS:
@@ -234,16 +238,17 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
         else:
             # Most contents are short: their length is one byte.
             start = at + 1
-            if at < end and data[at] < 0x80 and start + data[at] <= end:
-                at = start + data[at]
+            length = data[at] if at < end else 0x80
+            if length < 0x80 and start + length <= end:
+                at = start + length
             else:
                 start, at = read_length(data, at, place)
-            if kind is MESSAGES:
+            if kind is MESSAGE:
+                value = Place(start, at, place, name)
+            elif kind is MESSAGES:
                 group = values.setdefault(name, [])
                 group.append(Place(start, at, place, f"{name}[{len(group)}]"))
                 continue
-            if kind is MESSAGE:
-                value = Place(start, at, place, name)
             elif kind is BYTES:
                 value = data[start:at]
             else:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, assert_never
+from types import GeneratorType
+from typing import Any, ClassVar, assert_never, cast
 
 from tffc.graphs.proto.computation import described
 from tffc.graphs.proto.encoding import Content, Place, joined, read_message, signed, size_of
@@ -44,6 +45,7 @@ from tffc.support.errors import (
 from tffc.support.trampoline import Task, run
 
 COMPUTATION = "tffc.v0.Computation"
+REFERENCE = "tffc.v0.Reference"
 
 SHARED = frozenset({"tensorflow", "xla", "intrinsic"})
 """The kinds of nodes that programs repeat: equal ones are read once and become one node."""
@@ -77,20 +79,26 @@ class _ProgramReader(TypeReader):
         del fields["type"]
         kind, inner = only(fields, place, "a computation")
         key = short_key(self.data[place.start : place.end]) if kind in SHARED else b""
-        known = self._shared.get(key)
-        return self._read(kind, inner, type_place, place, key) if known is None else known
+        known = self._shared.get(key) if key else None
+        if known is not None:
+            return known
+        declared = self.type(type_place)
+        if kind == "reference" and isinstance(declared, Type):  # as a third of all nodes are
+            return _reference(read_message(self.data, inner, described(REFERENCE).schema), declared)
+        return self._read(kind, inner, declared, place, key)
 
     def _read(
-        self, kind: str, place: Place, type_place: Place, whole: Place, key: bytes
+        self, kind: str, place: Place, type: Task[Type] | Type, whole: Place, key: bytes
     ) -> Task[Node]:
-        declared = self.type(type_place)
-        if not isinstance(declared, Type):
-            declared = yield declared
+        declared = type if isinstance(type, Type) else (yield type)
         if kind == "lambda" and not isinstance(declared, FunctionType):
             place.refuse("E216", f"a lambda cannot have the type `{declared}`")
         if kind == "literal" and not isinstance(declared, TensorType):
             place.refuse("E216", f"a constant cannot have the type `{declared}`")
-        content = yield self.message(place, described(COMPUTATION).fields[kind].message)
+        content = self.message(place, described(COMPUTATION).fields[kind].message)
+        if isinstance(content, GeneratorType):
+            # It yields the tasks inside it, so Python's stack stays flat.
+            content = yield from cast("Task[Any]", content)
         try:
             node = self._made(kind, content, declared, place)
         except (LanguageTypeError, LanguageValueError) as error:
@@ -125,7 +133,7 @@ class _ProgramReader(TypeReader):
                 )
                 return Block(tuple(Binding(*pair) for pair in pairs), fields["result"])
             case "reference":
-                return Reference(fields.get("name", ""), declared)
+                return _reference(fields, declared)
             case "intrinsic":
                 return Intrinsic(fields.get("uri", ""), declared)
             case "placement":
@@ -145,6 +153,10 @@ class _ProgramReader(TypeReader):
         XLA: lambda self, place: read_xla(self.data, place),
         ARRAY: lambda self, place: read_array(self.data, place),
     }
+
+
+def _reference(fields: dict[str, Any], declared: Type) -> Reference:
+    return Reference(fields.get("name", ""), declared)
 
 
 def _struct(elements: Sequence[dict[str, Any]], declared: Type) -> StructNode:

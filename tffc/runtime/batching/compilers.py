@@ -10,18 +10,14 @@ import importlib.util
 from typing import ClassVar, Protocol
 
 from tffc.backends.forms.steps import ClientGraphs
+from tffc.runtime.batching.choices import AUTO, COMPILERS, FULL, PJRT, PRECISIONS, TENSORFLOW
 from tffc.runtime.batching.kernels import Kernel, Key, Mode
 from tffc.runtime.lowering.sequences import Order
 from tffc.support.errors import ExecutionError, LanguageValueError
 
-AUTO, PJRT, TENSORFLOW = "auto", "pjrt", "tensorflow"
-COMPILERS = (AUTO, PJRT, TENSORFLOW)
-
-
-FULL, FAST = "full", "fast"
-PRECISIONS = (FULL, FAST)
-"""How products of matrices and convolutions are computed: in the precision of their types, or in
-the device's own, such as TF32 on a GPU, which keeps ten bits of a factor."""
+UNKNOWN = 2**32
+"""The memory of an accelerator that does not tell how much it has; if that is too much, batches are
+made smaller."""
 
 
 class Compiler(Protocol):
@@ -34,6 +30,11 @@ class Compiler(Protocol):
 
     def devices(self) -> list[str]:
         """Return the names of all devices, the preferred ones first."""
+        ...
+
+    def memory(self, device: str) -> int:
+        """Return how many bytes the batches of an accelerator may take: half of its memory, so that
+        two runs fit; of the first one if none is named."""
         ...
 
     def orders(self, graphs: ClientGraphs, key: Key) -> tuple[Order, ...]:
@@ -73,6 +74,12 @@ class Pjrt:
 
         return PjrtKernel(graphs, mode, key, size, device, self.precision)
 
+    def memory(self, device: str) -> int:
+        """See `Compiler`."""
+        from tffc.runtime.frameworks.jax.devices import memory_of
+
+        return (memory_of(device) or UNKNOWN) // 2
+
     def orders(self, graphs: ClientGraphs, key: Key) -> tuple[Order, ...]:
         """See `Compiler`."""
         from tffc.runtime.batching.pjrt_kernels import orders_of
@@ -99,6 +106,10 @@ class TensorFlowXla:
         from tffc.runtime.batching.tensorflow_kernels import TensorFlowKernel
 
         return TensorFlowKernel(graphs, mode, key, size, device, self.precision)
+
+    def memory(self, device: str) -> int:
+        """See `Compiler`; TensorFlow does not tell it."""
+        return UNKNOWN // 2
 
     def orders(self, graphs: ClientGraphs, key: Key) -> tuple[Order, ...]:
         """See `Compiler`."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 import abc
 import dataclasses
 import enum
+import re
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -30,6 +32,9 @@ from tffc.runtime.lowering.retrace import Dataset, Retrace, draws
 from tffc.runtime.lowering.sequences import Order, Rests, Rows
 from tffc.runtime.lowering.tracer import Tensor
 from tffc.support.guards import Array, ElementType
+
+OUT_OF_MEMORY = re.compile("RESOURCE_EXHAUSTED|out of memory", re.IGNORECASE)
+"""What the frameworks say where there is too little memory."""
 
 MOST_TOLD = 200
 """The number of characters after which the reasons of frameworks are cut off."""
@@ -120,6 +125,37 @@ class DataLayout:
         return tuple(shapes[at[0]][0] for leaf, at in pairs if isinstance(leaf, SequenceType))
 
 
+@dataclasses.dataclass(slots=True)
+class Usage:
+    """What a kernel has been used for: how long compiling took, with the first call if it cannot be
+    told apart; the other calls and their seconds; and the bytes to and from the device in all of
+    them, except for the clients' data."""
+
+    compiling: float = 0.0
+    calls: int = 0
+    seconds: float = 0.0
+    bytes: int = 0
+
+    def add(self, seconds: float, arrays: Sequence[Array]) -> None:
+        """Add a call, with the arrays that it took and gave."""
+        self.calls += 1
+        self.seconds += seconds
+        self.bytes += sum(np.asarray(array).nbytes for array in arrays)
+
+    def __str__(self) -> str:
+        text = f"compiled in {self.compiling:.2g} s"
+        if not self.calls:
+            return text
+        return (
+            f"{text}, {self.calls} calls of {1e3 * self.seconds / self.calls:.3g} ms, "
+            f"{self.bytes // self.calls:,} bytes to and from it a call"
+        )
+
+
+class OutOfMemoryError(Exception):
+    """A batch does not fit into the memory of its device."""
+
+
 class BatchResult(NamedTuple):
     """The result of a batch: the accumulator of its clients, each client's own values, and whether
     the kernel had to be compiled for it."""
@@ -133,7 +169,7 @@ ArrayType: TypeAlias = tuple[tuple[int, ...], ElementType]
 """The shape and the element type of an array."""
 
 
-class Arguments(NamedTuple):
+class KernelArguments(NamedTuple):
     """The arguments of a kernel: the accumulator of no clients, the values sent by the server, the
     number of clients, the clients' arrays, lengths and counts, the keys that they draw under, if
     they draw, and the resources."""
@@ -165,7 +201,7 @@ class BatchedWork:
         self._resources = resources_of([graphs.take, graphs.merge])
 
     def signature(self) -> list[ArrayType]:
-        """Return the shapes and element types of the arguments, in the order of `Arguments`."""
+        """Return the types of the arguments, in the order of `KernelArguments`."""
         rows = self.size
         fixed = [
             array_type(leaf) for type in (self._types[0], self._types[2]) for leaf in leaves(type)
@@ -189,7 +225,7 @@ class BatchedWork:
             len(runs) + bool(sizes) for runs, sizes in zip(self.key.sizes or (), rests, strict=True)
         ]
 
-    def _arguments(self, tensors: Sequence[Tensor]) -> Arguments:
+    def _arguments(self, tensors: Sequence[Tensor]) -> KernelArguments:
         first = len(leaves(self._types[0]))
         second = first + len(leaves(self._types[2]))
         rest = list(tensors)
@@ -197,7 +233,9 @@ class BatchedWork:
         resources = dict(zip(self._resources, rest[last:], strict=True))
         keys = rest[last - 1] if self._draws else None
         batch = rest[second + 1 : last - self._draws]
-        return Arguments(rest[:first], rest[first:second], rest[second], batch, keys, resources)
+        return KernelArguments(
+            rest[:first], rest[first:second], rest[second], batch, keys, resources
+        )
 
     def _take(
         self,
@@ -258,7 +296,21 @@ class Kernel(BatchedWork, abc.ABC):
       CannotBatchError: the graphs cannot be compiled for batches.
     """
 
-    @abc.abstractmethod
+    device: str
+    """The name of the device that computes it, or of the first if there are several."""
+
+    def __init__(self, graphs: ClientGraphs, mode: Mode, key: Key, size: int) -> None:
+        super().__init__(graphs, mode, key, size)
+        self.usage = Usage()
+
+    def prepare(self) -> None:
+        """Compile the function now, if that is possible before there are batches.
+
+        Raises:
+          CannotBatchError: XLA cannot compile the graphs.
+          OutOfMemoryError: there is too little memory.
+        """
+
     def compute(
         self, zero: Value, sent: Value, batch: Sequence[Tensor], clients: int
     ) -> BatchResult | None:
@@ -268,6 +320,29 @@ class Kernel(BatchedWork, abc.ABC):
 
         Raises:
           CannotBatchError: XLA cannot compile the graphs.
+          OutOfMemoryError: there is too little memory.
+        """
+        compiles, fixed = self._compile_for(batch), self._flattened(zero, sent)
+        begun = time.perf_counter()
+        *results, holds = self._run(fixed, batch)
+        seconds = time.perf_counter() - begun
+        compiled = compiles or not self.usage.compiling
+        if self.usage.compiling:
+            self.usage.add(seconds, [*fixed, *results])
+        else:
+            self.usage.compiling = seconds  # the first call of a function compiles it
+        return self._outcome(results, clients, compiled) if holds else None
+
+    def _compile_for(self, batch: Sequence[Tensor]) -> bool:
+        """Compile the function for a batch, if that is possible apart from calling it; return
+        whether that had to be done, or awaited."""
+        return False
+
+    @abc.abstractmethod
+    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> Sequence[Array]:
+        """Return the results of a batch, and whether all checks hold; see `compute`.
+
+        `fixed` are the leaves of the accumulator and of what the server sends.
         """
 
     def tensors(

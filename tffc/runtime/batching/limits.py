@@ -17,8 +17,14 @@ class Limits:
     """The number of calls of a kernel that are measured before it is used for good, not counting
     those that compile it."""
 
-    shares: int = 8
+    shares: int = 32
     """The least number of batches that a round is divided into, so that many cores have work."""
+
+    shares_alone: int = 32
+    """The same for clients that are computed one by one."""
+
+    window: int = 8
+    """How many batches are planned together."""
 
     least_clients: int = 16
     """`shares` does not make batches smaller than this, because then the call itself would take as

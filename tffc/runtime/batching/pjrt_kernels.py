@@ -7,6 +7,7 @@ import functools
 import itertools
 import os
 import threading
+import time
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeAlias
 
@@ -16,18 +17,20 @@ from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, Value
 from tffc.graphs.resources import ResourceNode
 from tffc.language.type_parts import leaves
 from tffc.language.values.resources import array_of
+from tffc.runtime.batching.choices import FULL
 from tffc.runtime.batching.kernel_cache import digest_of, keep_kernel, load_kernel
 from tffc.runtime.batching.kernels import (
     MOST_TOLD,
+    OUT_OF_MEMORY,
     BatchedWork,
-    BatchResult,
     Kernel,
     Key,
     Mode,
+    OutOfMemoryError,
     array_type,
     merged_pairwise,
 )
-from tffc.runtime.frameworks.jax.devices import Device, devices_of, put
+from tffc.runtime.frameworks.jax.devices import Device, device_name, devices_of, put
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.lowering.jax_tracer import JaxTracer
 from tffc.runtime.lowering.retrace import Retrace
@@ -149,14 +152,16 @@ class PjrtKernel(Kernel):
         key: Key,
         size: int,
         device: str = "",
-        precision: str = "full",
+        precision: str = FULL,
     ) -> None:
         super().__init__(graphs, mode, key, size)
         self._jax = load_jax()
-        self._devices = itertools.cycle(devices_of(device))
+        devices = devices_of(device)
+        self._first, self.device = devices[0], device_name(devices[0])
+        self._devices = itertools.cycle(devices)
         self._executables: dict[Device, Executable] = {}
         self._work = JaxWork(graphs, mode, key, size)
-        self._precision = "highest" if precision == "full" else None
+        self._precision = "highest" if precision == FULL else None
         parts = (graphs.take.payload, graphs.merge.payload, repr(self.signature()).encode())
         how = (self._jax.__version__, mode.name, repr(key), str(size), precision)
         self._digest = digest_of([*parts, *(text.encode() for text in how)])
@@ -176,36 +181,46 @@ class PjrtKernel(Kernel):
         keep_kernel(self._digest, bytes(exported.serialize()))
         return exported
 
-    def compute(
-        self, zero: Value, sent: Value, batch: Sequence[Tensor], clients: int
-    ) -> BatchResult | None:
+    def prepare(self) -> None:
         """See `Kernel`."""
-        jax, device = self._jax, batch[0].device
-        try:
-            with jax.enable_x64(True):
-                executable, compiles = self._compiled(device)
-                fixed = put(self._flattened(zero, sent), device)
-                # Keys that nobody can know before, as for draws that are not in a batch.
-                keys = np.frombuffer(os.urandom(16 * self.size), np.uint64).reshape(self.size, 2)
-                drawn = put([keys], device) if self._draws else []
-                resources = [_resource(resource, device) for resource in self._resources]
-                *results, holds = jax.device_get(executable(*fixed, *batch, *drawn, *resources))
-        except jax.errors.JaxRuntimeError as error:
-            text = str(error).partition("\n")[0]
-            raise CannotBatchError(f"XLA cannot run it: {text[:MOST_TOLD]}") from None
-        return self._outcome(results, clients, compiles) if holds else None
+        self._compile(self._first)
 
-    def _compiled(self, device: Device) -> tuple[Executable, bool]:
-        """Return the function for a device, and whether it has been compiled for this call."""
+    def _compile_for(self, batch: Sequence[Tensor]) -> bool:
+        return self._compile(batch[0].device)
+
+    def _compile(self, device: Device) -> bool:
+        """Compile the function for a device, once; return whether it was not compiled before."""
         if device in self._executables:
-            return self._executables[device], False
-        with _compiling:
-            if device in self._executables:
-                return self._executables[device], False
-            function = self._jax.jit(self._exported.call, keep_unused=True)
-            with self._jax.enable_x64(True), self._jax.default_device(device):
+            return False
+        with _compiling, self._refusals(), self._jax.default_device(device):
+            if device not in self._executables:
+                begun = time.perf_counter()
+                function = self._jax.jit(self._exported.call, keep_unused=True)
                 self._executables[device] = function.lower(*self._work.specs()).compile()
-            return self._executables[device], True
+                self.usage.compiling += time.perf_counter() - begun
+        return True
+
+    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> Sequence[Array]:
+        device = batch[0].device
+        # Keys that nobody can know before, as for draws that are not in a batch.
+        keys = [os.urandom(16 * self.size)] if self._draws else []
+        with self._refusals():
+            drawn = put([np.frombuffer(key, np.uint64).reshape(-1, 2) for key in keys], device)
+            resources = [_resource(resource, device) for resource in self._resources]
+            outputs = self._executables[device](*put(fixed, device), *batch, *drawn, *resources)
+            return self._jax.device_get(outputs)
+
+    @contextlib.contextmanager
+    def _refusals(self) -> Generator[None]:
+        """Raise what `Kernel` says for JAX's errors; numbers have 64 bits meanwhile."""
+        try:
+            with self._jax.enable_x64(True):
+                yield
+        except self._jax.errors.JaxRuntimeError as error:
+            text = str(error).partition("\n")[0]
+            if OUT_OF_MEMORY.search(text):
+                raise OutOfMemoryError from None
+            raise CannotBatchError(f"XLA cannot run it: {text[:MOST_TOLD]}") from None
 
     def _upload(self, arrays: Sequence[Array]) -> list[Tensor]:
         return put(arrays, next(self._devices))

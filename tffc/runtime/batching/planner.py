@@ -9,31 +9,51 @@ Batches depend only on the clients of a round and their data, not on the number 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
+import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
-
-import numpy as np
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from typing import TypeAlias, TypeVar
 
 from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, RoundSteps
 from tffc.graphs.node import all_nodes
 from tffc.language.type_parts import leaves
 from tffc.language.types import TensorType
 from tffc.linking.section import read_section
+from tffc.runtime.batching.background import in_background
 from tffc.runtime.batching.compilers import Compiler, check_device, compiler_of
-from tffc.runtime.batching.kernels import DataLayout, Kernel, Key, Mode, check_types, types_of
+from tffc.runtime.batching.kernels import (
+    DataLayout,
+    Kernel,
+    Key,
+    Mode,
+    OutOfMemoryError,
+    check_types,
+    types_of,
+)
+from tffc.runtime.batching.keys import KernelKeys
+from tffc.runtime.batching.pieces import (
+    Batch,
+    OneByOne,
+    Piece,
+    PlannedPiece,
+    Stacked,
+    bytes_of,
+    place,
+    stack,
+)
 from tffc.runtime.data.groups import ClientGroup, GroupedSource, read_groups
 from tffc.runtime.data.read_once import ReadOnce
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.engine import Batching, Cohort
 from tffc.runtime.frameworks.tensorflow.load import is_installed
 from tffc.runtime.lowering.sequences import Order
-from tffc.runtime.lowering.tracer import Tensor
 from tffc.support.errors import TffcError
-from tffc.support.guards import Array
 
 CONVOLUTIONS = frozenset(
     [
@@ -51,56 +71,15 @@ CONVOLUTIONS = frozenset(
 )
 """Operations that XLA computes slower than TensorFlow on a processor."""
 
+T = TypeVar("T")
+
+PROCESSOR = "CPU:0"
+
+MODELS = 8
+"""How many times the memory of its model the work of a client takes, where clients are vectorised:
+weights, gradients, momentum and their sums."""
+
 Seconds: TypeAlias = float
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Batch:
-    """Clients that are computed together, by a kernel that has their data as tensors."""
-
-    clients: tuple[str, ...]
-    kernel: Kernel
-    tensors: list[Tensor]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class OneByOne:
-    """Clients that are computed one after another."""
-
-    clients: tuple[str, ...]
-
-
-Stacked: TypeAlias = tuple[Array, tuple[list[Array], Array, list[Array]]]
-"""The positions of some clients, and their arrays, lengths and counts as a kernel takes them."""
-
-Piece: TypeAlias = Batch | OneByOne
-"""The unit of work of one worker."""
-
-
-class PlannedPiece(NamedTuple):
-    """A piece, with the number of its window of clients, its number in that window, and whether it
-    is the last piece there."""
-
-    window: int
-    number: int
-    is_last: bool
-    piece: Piece
-
-
-def place(windows: Iterable[Iterable[Piece]]) -> Iterator[PlannedPiece]:
-    """Yield the pieces of windows, each of which has at least one.
-
-    A piece is yielded when it is known whether its window has another.
-    """
-    for window, pieces in enumerate(windows):
-        before: Piece | None = None
-        number = -1
-        for number, piece in enumerate(pieces):
-            if before is not None:
-                yield PlannedPiece(window, number - 1, False, before)
-            before = piece
-        if before is not None:
-            yield PlannedPiece(window, number, True, before)
 
 
 def _shared_equally(clients: int, most: int) -> int:
@@ -121,9 +100,9 @@ def _load_kernel(
 class Planner:
     """Plans the rounds of one process.
 
-    `decisions` are those so far and their reasons, in words.  `known` says whether each kind of
-    batch pays off, as measured in this run or before it.  `first_count` is the number of clients of
-    the first round.
+    `decisions` are those so far and their reasons, in words; `warnings` are those that a user is
+    told without asking.  `known` says whether each kind of batch pays off, as measured in this run
+    or before it.  `first_count` is the number of clients of the first round.
     """
 
     def __init__(self, steps: RoundSteps, batching: Batching) -> None:
@@ -142,11 +121,16 @@ class Planner:
         self._spent = 0.0
         self._done = 0
         self._patience = self._limits.patience
+        self.warnings: list[str] = []
         self._taken: dict[Kernel, list[tuple[Seconds, Seconds]]] = {}
+        self._compared: dict[Key, list[tuple[Seconds, Kernel]]] = {}
+        self._most_clients = sys.maxsize
         self._waiting: dict[Key, Seconds] = {}
         self._lock = threading.Lock()
-        self._begin()
         self._known_graphs: ClientGraphs | None = None
+        self._layout: DataLayout | None = None
+        self._kernels: dict[Key, Kernel | None] = {}
+        self._preparing: dict[Key, Future[Kernel]] = {}
         if batching.size == 1:
             self.decisions.append("one client a call, as was asked for")
             return
@@ -162,21 +146,26 @@ class Planner:
         except TffcError as error:
             self.give_up(error.message)
         self._known_graphs = self._graphs
+        self._begin()
 
     def reasons(self) -> list[str]:
-        """Return `decisions`, or why nothing has been decided yet."""
+        """Return `decisions` and how kernels were used, or why nothing has been decided yet."""
         if self.decisions or not self._measures:
-            return self.decisions
+            used = [kernel for kernel in self._kernels.values() if kernel is not None]
+            return [
+                *self.decisions,
+                *(f"{kernel.mode.value} on {kernel.device}: {kernel.usage}" for kernel in used),
+            ]
         least = f"{self._limits.patience:g} s after which compiling may pay"
         so_far = f"{self._spent:.2g} s of the {least}"
         return [f"one client a call so far: clients have taken {so_far}"]
 
     def _begin(self) -> None:
         """Reset all decisions about clients."""
-        self._kernels: dict[Key, Kernel | None] = {}
-        self._most: dict[int, int] = {}
+        self._kernels, self._preparing = {}, {}
         self._is_tiny: bool | None = None
-        self._orders: tuple[Order, ...] | None = None
+        layout = self._layout
+        self._keys = None if layout is None else KernelKeys(layout, self._compiler, self._limits)
 
     def forget(self) -> None:
         """Forget earlier decisions, so that later plans do not depend on them."""
@@ -260,13 +249,36 @@ class Planner:
             taken.append((seconds / len(batch.clients), alone))
             if len(taken) != self._limits.trials:
                 return
+            key = next((key for key, own in self._kernels.items() if own is batch.kernel), None)
+            if key is None:
+                return
             together, alone = sorted(taken, key=_quotient)[self._limits.trials // 2]
-            times = f"{1e6 * together:.3g} µs in a batch, and {1e6 * alone:.3g} µs by itself"
+            where = f" on {batch.kernel.device}" if self._is_accelerated else ""
+            times = f"{1e6 * together:.3g} µs in a batch{where}, and {1e6 * alone:.3g} µs by itself"
             self.decisions.append(f"a client takes {times}")
-            key = next(key for key, kernel in self._kernels.items() if kernel is batch.kernel)
-            self.known[_kind(batch.kernel.mode, key)] = together < alone
+            measured = self._compared.setdefault(key, [])
+            measured.append((together, batch.kernel))
+            other = self._on_processor(key) if len(measured) == 1 else None
+            if other is not None:
+                self._kept = None
+                self._kernels[key] = other
+                return
+            together, kernel = min(measured, key=lambda pair: pair[0])
+            self._kernels[key] = kernel
+            self.known[_kind(kernel.mode, key)] = together < alone
         if together >= alone:
-            self.refuse(batch, "that takes less time")
+            self.refuse(dataclasses.replace(batch, kernel=kernel), "that takes less time")
+
+    def _on_processor(self, key: Key) -> Kernel | None:
+        """Return a kernel for the processor, where accelerators are used unless it is faster."""
+        if self._choice.device or not self._is_accelerated or self._graphs is None:
+            return None
+        mode = Mode.VECTOR if self._count_numbers() <= self._limits.most_numbers else Mode.LOOP
+        size = self._sizes_of(self.first_count, self._limits.shares)[mode]
+        try:
+            return _load_kernel(self._compiler, self._graphs, mode, key, size, PROCESSOR)
+        except CannotBatchError:
+            return None
 
     def pieces(self, cohort: Cohort, reads: ClientSource) -> Iterator[PlannedPiece]:
         """Yield the work of a round in pieces, in an order that depends only on its clients.
@@ -286,7 +298,7 @@ class Planner:
         for placed in place(self.window(reads, window, len(clients)) for window in windows):
             if keeps:
                 pieces.append(placed)
-                room -= _bytes_of(placed.piece)
+                room -= bytes_of(placed.piece)
                 if room < 0:
                     keeps, pieces = False, []
             yield placed
@@ -295,7 +307,7 @@ class Planner:
 
     def windows(self, clients: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Yield the clients of a round in windows, each of which is planned together."""
-        size = self._limits.shares * self._sizes_for(len(clients))[Mode.LOOP]
+        size = self._limits.window * self._sizes_for(len(clients))[Mode.LOOP]
         for start in range(0, len(clients), size):
             yield clients[start : start + size]
 
@@ -303,14 +315,17 @@ class Planner:
         """Return each mode's number of clients in a batch, set by the first round's `count`."""
         if not self._sizes:
             self.first_count = count
-            most = self._choice.size or self._limits.most_clients
-            equal_share = -(-count // self._limits.shares)
-            share = self._choice.size or max(self._limits.least_clients, equal_share)
-            count = max(1, count)
-            equal = -(-count // _shared_equally(count, most))
-            at_once = self._choice.size or equal
-            self._sizes = {Mode.VECTOR: min(at_once, count), Mode.LOOP: min(most, share, count)}
+            # An accelerator computes as many clients at once as fit into its memory.
+            shares = 1 if self._measures and self._is_accelerated else self._limits.shares
+            self._sizes = self._sizes_of(count, shares)
         return self._sizes
+
+    def _sizes_of(self, count: int, shares: int) -> dict[Mode, int]:
+        most = self._choice.size or self._limits.most_clients
+        share = self._choice.size or max(self._limits.least_clients, -(-count // shares))
+        count = max(1, count)
+        at_once = self._choice.size or -(-count // _shared_equally(count, most))
+        return {Mode.VECTOR: min(at_once, count), Mode.LOOP: min(most, share, count)}
 
     def window(self, source: ClientSource, clients: tuple[str, ...], count: int) -> Iterator[Piece]:
         """Yield the work of a window of clients in pieces; the round has `count` clients."""
@@ -339,7 +354,7 @@ class Planner:
         yield from self._shares([clients[at] for at in sorted(alone)])
 
     def _shares(self, clients: Sequence[str]) -> Iterator[OneByOne]:
-        share = max(1, -(-len(clients) // self._limits.shares))
+        share = max(1, -(-len(clients) // self._limits.shares_alone))
         for start in range(0, len(clients), share):
             yield OneByOne(tuple(clients[start : start + share]))
 
@@ -347,92 +362,59 @@ class Planner:
         self, groups: Sequence[ClientGroup], alone: list[int]
     ) -> list[tuple[Kernel, Stacked]]:
         """Return the kernels with the clients that share each; add all other clients to `alone`."""
-        keyed: dict[Key | None, list[ClientGroup]] = {}
+        assert self._layout is not None, "the data of clients was checked"
+        kerneled: list[tuple[Kernel, Stacked]] = []
+        for key, together, kernel in self._assigned(groups):
+            if key is None or kernel is None:
+                alone.extend(int(at) for group in together for at in group.positions)
+            else:
+                kerneled.append((kernel, stack(self._layout, key, together)))
+        return kerneled
+
+    def _assigned(
+        self, groups: Sequence[ClientGroup]
+    ) -> list[tuple[Key | None, list[ClientGroup], Kernel | None]]:
+        """Return the groups of each key, and the kernel that computes them, if one does."""
+        assert self._keys is not None, "keys are made for each layout"
         mode = Mode.VECTOR if self._is_vectorised(groups) else Mode.LOOP
         is_ragged = mode is Mode.LOOP or len(groups) > self._limits.most_kernels // 2
         if is_ragged:
-            self._make_room(groups)
-        lengths = [self._layout.lengths(_shapes(group)) for group in groups]
-        rests = tuple(self._rests(order, lengths) for order in self._orders or () if is_ragged)
-        for group in groups:
-            key = self._ragged_key(group, rests) if is_ragged else self._equal_key(group)
-            keyed.setdefault(key, []).append(group)
+            self._keys.make_room(groups, self._find_orders)
+        keyed = self._keys.of(groups, ragged=is_ragged)
         by_size = sorted(keyed.items(), key=lambda pair: -_clients_in(pair[1]))
         try:
-            kernels = [key and self._kernel(mode, key, _clients_in(same)) for key, same in by_size]
+            return [
+                (key, same, key and self._kernel(mode, key, _clients_in(same)))
+                for key, same in by_size
+            ]
         except CannotBatchError as error:
             # Only vectorised kernels raise it.
             self._is_tiny = False
             self.decisions.append(_refusal(mode, str(error)))
-            return self._kerneled(groups, alone)
-        kerneled: list[tuple[Kernel, Stacked]] = []
-        for (key, together), kernel in zip(by_size, kernels, strict=True):
-            if key is None or kernel is None:
-                alone.extend(int(at) for group in together for at in group.positions)
-            else:
-                kerneled.append((kernel, self._stacked(key, together)))
-        return kerneled
+            return self._assigned(groups)
+
+    def kernels(self, groups: Sequence[ClientGroup], clients: int) -> list[Kernel]:
+        """Return the kernels for a round of so many clients in these groups."""
+        self._sizes_for(clients)
+        return [kernel for *_, kernel in self._assigned(groups) if kernel is not None]
 
     def _is_vectorised(self, groups: Sequence[ClientGroup]) -> bool:
         """Return whether a round with these groups is vectorised."""
         if self._is_tiny is None and self._graphs is not None:
-            accumulator, *_, own = types_of(self._graphs)
-            numbers = (
-                math.prod(size or 1 for size in leaf.shape or ())
-                for leaf in leaves(accumulator) + leaves(own)
-                if isinstance(leaf, TensorType)
-            )
-            self._is_tiny = self._is_accelerated or sum(numbers) <= self._limits.most_numbers
+            few = self._count_numbers() <= self._limits.most_numbers
+            self._is_tiny = self._is_accelerated or few
         few = self._compiler.has_rests or len(groups) <= self._limits.most_kernels // 2
         return bool(self._is_tiny) and few
 
-    def _make_room(self, groups: Sequence[ClientGroup]) -> None:
-        """Give the arrays of kernels room for the longest sequences of all groups, and find the
-        orders in which sequences are read."""
-        lengths = [self._layout.lengths(_shapes(group)) for group in groups]
-        for own in lengths:
-            for at, length in enumerate(own):
-                most = max(length, self._most.get(at, 1))
-                self._most[at] = 1 << (most - 1).bit_length()
-        if self._orders is None and groups:
-            longest = max(range(len(groups)), key=lambda at: sum(lengths[at]))
-            self._orders = self._find_orders(self._equal_key(groups[longest]))
-
-    def _equal_key(self, group: ClientGroup) -> Key:
-        shapes = _shapes(group)
-        return Key(shapes, self._layout.lengths(shapes))
-
-    def _ragged_key(self, group: ClientGroup, rests: tuple[tuple[int, ...], ...]) -> Key | None:
-        """Return the key of a kernel for clients of different lengths, those of a group among them,
-        or None if there is none."""
-        if self._orders is None:
-            return None
-        shapes = _shapes(group)
-        lengths = self._layout.lengths(shapes)
-        runs = [order.runs(lengths[order.number]) for order in self._orders]
-        if None in runs:
-            return None
-        sizes = tuple(
-            (order.size,) if rest else tuple(size for _, size in run or ())
-            for order, run, rest in zip(self._orders, runs, rests, strict=True)
+    def _count_numbers(self) -> int:
+        """Return how many numbers a client gives, which is about the size of its model."""
+        assert self._graphs is not None
+        accumulator, *_, own = types_of(self._graphs)
+        return sum(
+            math.prod(size or 1 for size in leaf.shape or ())
+            for leaf in leaves(accumulator) + leaves(own)
+            if isinstance(leaf, TensorType)
         )
-        padded = self._layout.padded(shapes, [self._most[at] for at in range(len(lengths))])
-        return Key(padded, lengths, self._orders, sizes, rests)
-
-    def _rests(self, order: Order, lengths: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-        """Return the sizes of last batches that one kernel computes for clients of some lengths, or
-        none if each needs a kernel of its own.
-
-        They depend on these clients alone, and few kernels are enough for all rounds: they are
-        either one size, or all that there may be.
-        """
-        if not self._compiler.has_rests:
-            return ()
-        possible = order.rests(self._most[order.number])
-        here = {order.rest(own[order.number]) for own in lengths} - {0}
-        if len(here) > 1:
-            return possible if len(possible) <= self._limits.most_rests else ()
-        return tuple(here)
 
     def _find_orders(self, key: Key) -> tuple[Order, ...] | None:
         """Return the orders in which clients' sequences are read, or None if the clients cannot be
@@ -468,12 +450,9 @@ class Planner:
                 raise CannotBatchError("that takes less time, as was measured before")
             self._kernels[key] = None
             return None
-        if self._measures and known is None:
-            seconds = self._spent / max(1, self._done)
-            self._waiting[key] = self._waiting.get(key, 0.0) + clients * seconds
-            if self._waiting[key] < self._patience:
-                self._is_settled = False
-                return None
+        if self._measures and known is None and not self._may_pay(key, clients):
+            self._is_settled = False
+            return None
         most = self._limits.most_kernels
         if len(self._kernels) == most:
             self.decisions.append(
@@ -482,11 +461,16 @@ class Planner:
         if len(self._kernels) >= most:
             self._kernels[key] = None
             return None
-        room = max(1, sum(8 * math.prod(shape) for shape in key.shapes))
-        size = min(self._sizes[mode], max(1, self._limits.most_bytes // room))
         kernel = None
+        size = self._size(mode, key)
         try:
-            kernel = self._load(mode, key, size)
+            if self._measures and known is None:
+                kernel = self._prepared(mode, key, size)
+                if kernel is None:
+                    self._is_settled = False
+                    return None
+            else:
+                kernel = self._load(mode, key, size)
             self.decisions.append(f"up to {size} clients a call, {_kind(mode, key)}")
             if known:
                 self._taken[kernel] = [(0.0, 0.0)] * self._limits.trials
@@ -497,29 +481,69 @@ class Planner:
         self._kernels[key] = kernel
         return kernel
 
-    def _stacked(self, key: Key, groups: Sequence[ClientGroup]) -> Stacked:
-        """Return the positions of the clients of some groups, and their arrays, lengths and counts
-        as a kernel takes them."""
-        positions = np.concatenate([group.positions for group in groups])
-        order = np.argsort(positions, kind="stable")
-        columns = [
-            np.concatenate([_fitted(group.columns[at], shape) for group in groups])[order]
-            if len(groups) > 1
-            else _fitted(groups[0].columns[at], shape)
-            for at, shape in enumerate(key.shapes)
-        ]
-        own_lengths = [self._layout.lengths(_shapes(group)) for group in groups]
-        times = [len(group.positions) for group in groups]
-        lengths = np.repeat(np.array(own_lengths, np.int64), times, axis=0)[order]
-        counts = [
-            np.repeat(
-                np.array([_counts(key, at, own[read.number]) for own in own_lengths], np.int64),
-                times,
-                axis=0,
-            )[order]
-            for at, read in enumerate(key.orders)
-        ]
-        return positions[order], (columns, lengths, counts)
+    def _may_pay(self, key: Key, clients: int) -> bool:
+        """Return whether clients of a key have taken as long as compiling for them may take; in
+        this round there are `clients` more."""
+        seconds = self._spent / max(1, self._done)
+        self._waiting[key] = self._waiting.get(key, 0.0) + clients * seconds
+        return self._waiting[key] >= self._patience
+
+    def _prepared(self, mode: Mode, key: Key, size: int) -> Kernel | None:
+        """Return a kernel that was compiled in the background, or None if it is not ready yet.
+
+        Raises:
+          CannotBatchError: it cannot be compiled.
+        """
+        if key not in self._preparing:
+            prepare = functools.partial(self._prepare, mode, key, size)
+            self._preparing[key] = in_background(prepare)
+        compiling = self._preparing[key]
+        return compiling.result() if compiling.done() else None
+
+    def _prepare(self, mode: Mode, key: Key, size: int) -> Kernel:
+        """Return a kernel that is compiled, as far as it can be, while clients are computed."""
+        begun = time.perf_counter()
+        kernel = self._load(mode, key, size)
+        with contextlib.suppress(OutOfMemoryError):  # the first call will see it
+            kernel.prepare()
+        self.compiled(time.perf_counter() - begun)
+        return kernel
+
+    def wait(self) -> None:
+        """Wait until all kernels are compiled that are being compiled."""
+        wait(self._preparing.values())
+
+    def _size(self, mode: Mode, key: Key) -> int:
+        """Return the number of clients in the batches of a key."""
+        return min(self._sizes[mode], self._room(mode, key), self._most_clients)
+
+    def _room(self, mode: Mode, key: Key) -> int:
+        """Return how many clients of a key have room in a call."""
+        data = max(1, sum(8 * math.prod(shape) for shape in key.shapes))
+        if not self._is_accelerated:
+            return max(1, self._limits.most_bytes // data)
+        # Beside the data: weights, their changes, and what a step computes of them.
+        model = MODELS * 8 * self._count_numbers() if mode is Mode.VECTOR else 0
+        return max(1, self._compiler.memory(self._choice.device) // (data + model))
+
+    def run_out(self, batch: Batch) -> None:
+        """Use smaller batches, because the memory of the device is not enough for one."""
+        if batch.kernel.size == 1:
+            self.refuse(batch, "the memory of the device is not enough for one client")
+            return
+        with self._lock:
+            self._kept = None
+            self._most_clients = min(self._most_clients, max(1, batch.kernel.size // 2))
+            keys = [key for key, own in self._kernels.items() if own is batch.kernel]
+            self._kernels = {key: own for key, own in self._kernels.items() if key not in keys}
+            self._preparing = {}
+            warning = (
+                f"{batch.kernel.device} has too little memory for {batch.kernel.size} clients a "
+                f"call: from now on there are at most {self._most_clients}"
+            )
+            if keys:
+                self.decisions.append(warning)
+                self.warnings.append(warning)
 
     def refuse(self, batch: Batch, reason: str) -> None:
         """Stop using the kernel of a batch.
@@ -555,40 +579,8 @@ def _refusal(mode: Mode, reason: str) -> str:
     return f"not {mode.value}: {reason}"
 
 
-def _counts(key: Key, at: int, length: int) -> list[int]:
-    """Return the counts of an order for a sequence of some length, as `Kernel.tensors` takes
-    them."""
-    order = key.orders[at]
-    if not key.rests or not key.rests[at]:
-        return order.counts(length)
-    (whole, _), *last = order.runs(length) or ((0, 0),)
-    return [whole, last[0][1] if last else 0]
-
-
-def _shapes(group: ClientGroup) -> tuple[tuple[int, ...], ...]:
-    """Return the shapes of the arrays of each client of a group."""
-    return tuple(column.shape[1:] for column in group.columns)
-
-
-def _fitted(column: Array, shape: tuple[int, ...]) -> Array:
-    """Return an array of clients padded with zeros to rows of this shape."""
-    if column.shape[1:] == shape:
-        return column
-    padded = np.zeros((len(column), *shape), column.dtype)
-    padded[:, : column.shape[1]] = column
-    return padded
-
-
 def _clients_in(groups: Sequence[ClientGroup]) -> int:
     return sum(len(group.positions) for group in groups)
-
-
-def _bytes_of(piece: Piece) -> int:
-    if isinstance(piece, OneByOne):
-        return 0
-    return sum(
-        np.dtype(tensor.dtype.name).itemsize * math.prod(tensor.shape) for tensor in piece.tensors
-    )
 
 
 def _quotient(pair: tuple[Seconds, Seconds]) -> float:

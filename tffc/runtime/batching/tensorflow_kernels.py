@@ -15,13 +15,15 @@ from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, Value
 from tffc.graphs.resources import ResourceNode
 from tffc.language.type_parts import leaves
 from tffc.language.values.resources import array_of
+from tffc.runtime.batching.choices import FAST, FULL
 from tffc.runtime.batching.devices import Devices
 from tffc.runtime.batching.kernels import (
     MOST_TOLD,
-    BatchResult,
+    OUT_OF_MEMORY,
     Kernel,
     Key,
     Mode,
+    OutOfMemoryError,
     array_type,
     merged_pairwise,
 )
@@ -31,6 +33,7 @@ from tffc.runtime.frameworks.tensorflow.load import (
     devices_for_calls,
     load_tensorflow,
 )
+from tffc.runtime.lowering.errors import NotLoweredError
 from tffc.runtime.lowering.retrace import Retrace
 from tffc.runtime.lowering.tensorflow_tracer import TensorFlowTracer
 from tffc.support.guards import Array
@@ -58,14 +61,15 @@ class TensorFlowKernel(Kernel):
         key: Key,
         size: int,
         device: str = "",
-        precision: str = "full",
+        precision: str = FULL,
     ) -> None:
         super().__init__(graphs, mode, key, size)
         self._tf = load_tensorflow()
         compute = self._vectorised if mode is Mode.VECTOR else self._looped
         self._devices = Devices([device]) if device else _all_devices(self._tf)
+        self.device = self._devices.first
         self._compiled: set[str] = set()
-        self._is_fast = precision == "fast"
+        self._is_fast = precision == FAST
         specs = [self._tf.TensorSpec(*argument) for argument in self.signature()]
         with self._tf.device(device or None), self._tf.init_scope(), _silent(self._tf):
             traced = self._tf.function(compute, jit_compile=True, autograph=False)
@@ -76,25 +80,23 @@ class TensorFlowKernel(Kernel):
         # Calling the traced function takes a millisecond longer, because it checks its arguments.
         self._compute = concrete.inference_fn.call_flat
 
-    def compute(
-        self, zero: Value, sent: Value, batch: Sequence[Tensor], clients: int
-    ) -> BatchResult | None:
-        """See `Kernel`."""
+    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> Sequence[Array]:
         tf = self._tf
-        fixed = self._flattened(zero, sent)
         try:
             with self._devices.least_busy() as device, tf.device(device):
-                compiles = device not in self._compiled
                 resources = (_resource(tf, resource, device) for resource in self._resources)
                 arguments = [*map(tf.constant, fixed), *batch, *resources]
+                compiles = device not in self._compiled
                 with self._compiling() if compiles else contextlib.nullcontext():
-                    *results, holds = self._compute(*arguments)
-                results = [tensor.numpy() for tensor in results]
+                    results = self._compute(*arguments)
+                arrays = [tensor.numpy() for tensor in results]
                 self._compiled.add(device)
+                return arrays
         except tf.errors.OpError as error:
             text = error.message.strip().partition("\n")[0]
+            if OUT_OF_MEMORY.search(text) or isinstance(error, tf.errors.ResourceExhaustedError):
+                raise OutOfMemoryError from None
             raise CannotBatchError(f"XLA cannot compile it: {text[:MOST_TOLD]}") from None
-        return self._outcome(results, clients, compiles) if holds.numpy() else None
 
     @contextlib.contextmanager
     def _compiling(self) -> Generator[None]:
@@ -210,4 +212,6 @@ def _reason(error: Exception) -> str:
     """Return why tracing failed: the last line, because TensorFlow puts a stack trace before it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     last = lines[-1] if lines else type(error).__name__
-    return last.removeprefix(f"{CannotBatchError.__name__}: ")[:MOST_TOLD]
+    for refusal in (CannotBatchError, NotLoweredError):
+        last = last.removeprefix(f"{refusal.__name__}: ")
+    return last[:MOST_TOLD]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tffc.backends.forms.steps import RoundSteps, Value
-from tffc.runtime.batching.planner import OneByOne
+from tffc.runtime.batching.pieces import OneByOne
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.groups import group_result
 from tffc.runtime.engines.shards import ClientWork

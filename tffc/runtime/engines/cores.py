@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from tffc.runtime.engines.engine import ONE_A_CALL, Batching, processor_count
-from tffc.runtime.frameworks.tensorflow.load import use_processors, use_threads
+from tffc.runtime.frameworks.tensorflow.load import (
+    use_accelerators,
+    use_processors,
+    use_threads,
+)
 
 
 def share_cores(
@@ -14,10 +18,13 @@ def share_cores(
     Only the first call with a number counts, and it must precede any computation.  With as many
     clients as cores, each operation runs in one thread: the clients keep the cores busy, and small
     operations are not worth dividing between threads.  If clients are computed in batches, each
-    worker, by default one for each core, gets a virtual CPU device of TensorFlow.
+    worker, by default one for each core, gets a virtual CPU device of TensorFlow.  If they are not,
+    but an accelerator is named, single clients may be computed there.
     """
     cores = processor_count()
     if clients is not None:
         use_threads(max(1, cores // max(1, clients)))
-    if batching != ONE_A_CALL:
+    if batching.size == 1 and batching.device and not batching.device.startswith("CPU"):
+        use_accelerators()
+    if batching.size != ONE_A_CALL.size:
         use_processors(workers or cores)

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tffc.runtime.batching.choices import AUTO, FULL
 from tffc.runtime.batching.limits import Limits
 from tffc.runtime.data.source import ClientSource, Progress, no_progress
 from tffc.support.errors import ExecutionError, LanguageValueError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tffc.backends.forms.steps import RoundSteps
     from tffc.runtime.engines.process import Process
 
-OFF, AUTO, FULL = "off", "auto", "full"
+OFF = "off"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class RoundResult:
 
     If the engine knows them, `parts` has the seconds that its workers spent in each part of the
     round, and `known` its measurements about batches so far.  `lost` tells of each group of clients
-    that failed and was left out.
+    that failed and was left out, `warnings` of what else the user should know.
     """
 
     state: Any
@@ -137,6 +138,7 @@ class RoundResult:
     parts: Mapping[str, float] = dataclasses.field(default_factory=dict[str, float])
     known: Mapping[str, bool] = dataclasses.field(default_factory=dict[str, bool])
     lost: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class Engine(Protocol):

@@ -24,7 +24,8 @@ from typing import Any, TypeVar
 
 from tffc.backends.forms.buffered import BufferedSteps
 from tffc.backends.forms.steps import TupleAggregation
-from tffc.runtime.batching.planner import OneByOne, PlannedPiece, Planner, place
+from tffc.runtime.batching.pieces import OneByOne, PlannedPiece, place
+from tffc.runtime.batching.planner import Planner
 from tffc.runtime.data.groups import GroupedSource
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.contributions import Contributor
@@ -122,7 +123,11 @@ class LocalEngine:
         self.stopwatch.add(ROUND, time.perf_counter() - begun, len(cohort.clients))
         parts = self.stopwatch.since(before)
         known = dict(self.planner.known)
-        return RoundResult(new_state, output, work.skipped(), self.workers, parts, known)
+        warnings = tuple(self.planner.warnings)
+        self.planner.warnings.clear()
+        return RoundResult(
+            new_state, output, work.skipped(), self.workers, parts, known, warnings=warnings
+        )
 
     def arrivals(
         self, steps: BufferedSteps, cohort: Cohort, delays: Delays | None, seed: int
@@ -281,6 +286,8 @@ class _Work:
 
     def skipped(self) -> tuple[str, ...]:
         """Return the clients that were left out."""
+        if not self._skipped:
+            return ()
         return tuple(client for client in self._cohort.clients if client in self._skipped)
 
     def _tell(self, clients: Sequence[str], outputs: Sequence[Any] | None) -> None:

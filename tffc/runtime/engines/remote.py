@@ -59,4 +59,5 @@ class RemoteEngine(abc.ABC):
         if not self._planner.makes_batches or self._batching.size is None:
             return None, []
         windows = list(self._planner.windows(clients))
-        return Batches(self._batching.size, self._planner.first_count), windows
+        how = self._batching.compiler, self._batching.precision
+        return Batches(self._batching.size, self._planner.first_count, *how), windows

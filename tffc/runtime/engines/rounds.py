@@ -49,7 +49,7 @@ class Round:
     server output, the result of an evaluation if there was one, the time that was spent, the states
     of all clients after the round, if they keep any, and a line for each group of clients that was
     left out.  `simulated` are the seconds that it took by a model of delays; `contributions` tells
-    of those that a buffered round has merged.
+    of those that a buffered round has merged; `warnings` are what the user should know.
     """
 
     number: int
@@ -63,6 +63,7 @@ class Round:
     lost: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     contributions: Contributions | None = None
     simulated: float | None = None
+    warnings: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -156,6 +157,7 @@ def run_rounds(
             spent,
             client_states,
             outcome.lost,
+            warnings=outcome.warnings,
             simulated=delays and delays.of_round(sampling.seed, number, names),
         )
 

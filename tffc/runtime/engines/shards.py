@@ -14,7 +14,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from tffc.backends.forms.steps import CannotBatchError, RoundSteps, TupleAggregation
-from tffc.runtime.batching.planner import Batch, OneByOne, Piece, Planner
+from tffc.runtime.batching.choices import AUTO, FULL
+from tffc.runtime.batching.kernels import OutOfMemoryError
+from tffc.runtime.batching.pieces import Batch, OneByOne, Piece
+from tffc.runtime.batching.planner import Planner
 from tffc.runtime.data.source import ClientSource
 from tffc.runtime.engines.encoding import decode, encode, error_from_bytes, error_to_bytes
 from tffc.runtime.engines.engine import Batching
@@ -87,10 +90,13 @@ class ShardResult(NamedTuple):
 
 
 class Batches(NamedTuple):
-    """The number of clients that one call computes, and that of the clients in the first round."""
+    """The number of clients that one call computes, and that of the clients in the first round;
+    what compiles calls, and in which precision."""
 
     size: int
     clients: int
+    compiler: str = AUTO
+    precision: str = FULL
 
 
 class WindowPlanner:
@@ -100,7 +106,12 @@ class WindowPlanner:
     """
 
     def __init__(self, steps: RoundSteps, batches: Batches | None) -> None:
-        self.planner = Planner(steps, Batching(batches.size)) if batches else None
+        self.planner = None
+        if batches:
+            batching = Batching(
+                batches.size, compiler=batches.compiler, precision=batches.precision
+            )
+            self.planner = Planner(steps, batching)
         self._batches = batches
         self._decisions: dict[str, None] = {}
         self._known = 0
@@ -222,6 +233,9 @@ class ClientWork:
         try:
             with client_code():
                 computed = batch.kernel.compute(zero, self._sent, batch.tensors, len(batch.clients))
+        except OutOfMemoryError:
+            planner.run_out(batch)
+            return None
         except CannotBatchError as error:
             planner.refuse(batch, str(error))
             return None

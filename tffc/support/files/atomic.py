@@ -14,7 +14,6 @@ import hashlib
 import os
 import pathlib
 import re
-import shutil
 from collections.abc import Callable, Generator, Mapping
 from typing import BinaryIO, TypeAlias
 
@@ -137,6 +136,8 @@ def recover(path: pathlib.Path) -> None:
 def remove(path: pathlib.Path) -> None:
     """Remove a file, or a folder and its content; of a link, only the link."""
     if path.is_dir() and not path.is_symlink():
+        import shutil  # which takes a while to load
+
         shutil.rmtree(path)
     else:
         path.unlink()
@@ -191,6 +192,8 @@ def _target(path: pathlib.Path) -> pathlib.Path:
 
 def _stage(path: pathlib.Path, files: Mapping[str, Content], undo: contextlib.ExitStack) -> None:
     """Write the files to a new folder beside `path`."""
+    import shutil
+
     temporary = _beside(path, "new")
     _clear(temporary)
     undo.callback(shutil.rmtree, temporary, ignore_errors=True)

@@ -10,7 +10,6 @@ import jax
 import numpy as np
 import pytest
 import tensorflow as tf
-from tffc.runtime.batching.operations import DRAWN, PLAIN
 
 from tests.processes import ROOT
 from tests.runtime.lowering.operations import (
@@ -19,11 +18,13 @@ from tests.runtime.lowering.operations import (
     test_networks,
     test_places,
     test_shapes,
+    test_signals,
 )
 from tests.runtime.lowering.operations.samples import Trial, computing, floats, ints, sample
 from tffc.language.dtypes import DType
 from tffc.runtime.lowering.operations.definition import NotLoweredError
 from tffc.runtime.lowering.operations.table import OPERATIONS
+from tffc.runtime.lowering.tensorflow_operations import DRAWN, PLAIN
 
 LEFT_OUT = {
     "StatelessTruncatedNormalV2": "how often it draws again depends on the last digits of sines",
@@ -39,7 +40,14 @@ def test_every_operation_of_batches_is_here_or_left_out_for_a_reason() -> None:
 
 
 def test_every_operation_is_compared_with_tensorflow() -> None:
-    modules = (test_draws, test_elementwise, test_networks, test_places, test_shapes)
+    modules = (
+        test_draws,
+        test_elementwise,
+        test_networks,
+        test_places,
+        test_shapes,
+        test_signals,
+    )
     compared = {name for module in modules for name in module.SAMPLES}
     assert {*OPERATIONS} - compared == COMPARED
 

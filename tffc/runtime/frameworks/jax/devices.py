@@ -32,6 +32,12 @@ def devices_of(name: str) -> list[Device]:
     return [local_devices()[name]] if name else load_jax().local_devices()
 
 
+def memory_of(name: str) -> int | None:
+    """Return the bytes of memory of the first device of `devices_of`; None if it does not tell."""
+    statistics = devices_of(name)[0].memory_stats() or {}
+    return statistics.get("bytes_limit")
+
+
 def put(arrays: Iterable[Any], device: Device) -> list[Any]:
     """Return arrays on a device; 64-bit numbers stay so."""
     jax = load_jax()

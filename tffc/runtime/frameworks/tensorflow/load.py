@@ -16,6 +16,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from tffc.runtime.frameworks.accelerators import share_accelerators
 from tffc.runtime.frameworks.tensorflow.deferred import deferring
 from tffc.runtime.frameworks.tensorflow.quiet import keep_quiet, may_speak, quiet
 from tffc.support.errors import ExecutionError
@@ -62,10 +63,10 @@ def load_tensorflow() -> TensorFlow:
 
 def is_installed() -> bool:
     """Return whether TensorFlow is loaded, or is there to be loaded; this does not load it."""
-    modules: dict[str, object] = dict(sys.modules)
-    if "tensorflow" in modules:
+    if "tensorflow" in sys.modules:
         # Python's mark for a module that may not be imported is None.
-        return modules["tensorflow"] is not None
+        loaded: object = sys.modules["tensorflow"]
+        return loaded is not None
     return importlib.machinery.PathFinder.find_spec("tensorflow") is not None
 
 
@@ -92,6 +93,20 @@ def use_threads(count: int) -> None:
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(count))
 
 
+def use_accelerators() -> None:
+    """Let sections that run by themselves use accelerators, which is slower for small ones."""
+    global _uses_accelerators
+    _uses_accelerators = True
+
+
+def uses_accelerators() -> bool:
+    """Return whether sections that run by themselves may use accelerators."""
+    return _uses_accelerators
+
+
+_uses_accelerators = False
+
+
 def use_processors(count: int) -> None:
     """Make TensorFlow divide the processor into this many devices, `CPU:0`, `CPU:1` and so on, each
     with threads of its own.
@@ -114,8 +129,7 @@ def find_devices(tf: TensorFlow) -> None:
 
     Must be called before anything runs: a TensorFlow that the user imported would log otherwise.
     """
-    # Otherwise one process takes all memory of an accelerator.
-    os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+    share_accelerators()
     with quiet():
         _divide_processor(tf)
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -123,8 +137,10 @@ def find_devices(tf: TensorFlow) -> None:
 
 
 def _divide_processor(tf: TensorFlow) -> None:
+    if _processors == 1:
+        return
     config, (processor, *_) = tf.config, tf.config.list_physical_devices("CPU")
-    if _processors > 1 and config.get_logical_device_configuration(processor) is None:
+    if config.get_logical_device_configuration(processor) is None:
         parts = [config.LogicalDeviceConfiguration()] * _processors
         with contextlib.suppress(RuntimeError):  # TensorFlow has computed something already
             config.set_logical_device_configuration(processor, parts)
@@ -166,6 +182,7 @@ def quiet_import() -> None:
     lets it log.
     """
     keep_quiet()
+    share_accelerators()
     loaded = "tensorflow" in sys.modules
     installed = any(isinstance(finder, _QuietFinder) for finder in sys.meta_path)
     if not loaded and not installed and not may_speak():
@@ -234,6 +251,8 @@ class _QuietLoader(Loader):
         with quiet(), deferring():
             load_libraries()
             self.loader.exec_module(module)
+            # The user's module may compute something, and from then on it is too late.
+            _divide_processor(module)
 
 
 def tensor_name(edge: str) -> str:

@@ -40,6 +40,7 @@ from tffc.runtime.frameworks.tensorflow.load import (
     TensorFlow,
     find_devices,
     load_tensorflow,
+    uses_accelerators,
 )
 from tffc.runtime.frameworks.tensorflow.quiet import quiet_if_loud
 from tffc.runtime.frameworks.tensorflow.session_state import remembers, waits
@@ -186,6 +187,9 @@ class TensorFlowRunner:
         # that waits there for another would wait for ever.
         threads = 0 if self._waits else -1
         config = v1.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=threads)
+        if not uses_accelerators():
+            # Each operation is a launch and a wait there, which takes longer than small ones do.
+            config.device_count["GPU"] = 0
         # The graph runs as it was traced: optimizing it costs more than it saves in a simulation.
         # Function calls are inlined all the same, because each would run as a graph of its own.
         config.graph_options.rewrite_options.disable_meta_optimizer = True

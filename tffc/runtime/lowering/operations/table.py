@@ -11,6 +11,7 @@ from tffc.runtime.lowering.operations import (
     linear,
     neural,
     reductions,
+    signals,
     windows,
 )
 from tffc.runtime.lowering.operations.definition import Operation
@@ -19,6 +20,7 @@ OPERATIONS: dict[str, Operation] = {
     **elementwise.OPERATIONS,
     **activations.OPERATIONS,
     **reductions.OPERATIONS,
+    **signals.OPERATIONS,
     **arrays.OPERATIONS,
     **indexing.OPERATIONS,
     **linear.OPERATIONS,

@@ -1,0 +1,361 @@
+"""Where batches are computed, by what, and in which precision; no test needs a GPU."""
+
+from __future__ import annotations
+
+import pathlib
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tffc as tff
+from tests.processes import ENVIRONMENT, run_python
+from tests.refusals import refusal
+from tests.runtime.engines.batches import Outcome, descending, numbers_to, round_of, source_of
+from tffc.runtime.batching import compilers, kernel_cache, pjrt_kernels
+from tffc.runtime.batching.choices import PJRT, TENSORFLOW
+from tffc.runtime.batching.kernels import Kernel, OutOfMemoryError
+from tffc.runtime.batching.limits import Limits
+from tffc.runtime.batching.pieces import Batch
+from tffc.runtime.batching.pjrt_kernels import JaxWork, PjrtKernel
+from tffc.runtime.batching.planner import Planner
+from tffc.runtime.engines.engine import Batching, Cohort
+from tffc.runtime.engines.local import LocalEngine
+from tffc.runtime.engines.process import Process
+from tffc.runtime.frameworks.tensorflow import runner
+from tffc.support.errors import LanguageValueError
+
+COMPUTING = """\
+import os
+
+import numpy as np
+import tensorflow as tf
+import tffc as tff
+
+total = tf.reduce_sum(tf.data.Dataset.range(3).reduce(np.int64(0), lambda s, x: s + x))
+print(os.environ["TF_FORCE_GPU_ALLOW_GROWTH"], os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"])
+print(len(tf.config.list_logical_devices("CPU")))
+
+
+@tff.tf_computation(np.int64)
+def square(x):
+    return x * x
+
+
+@tff.federated_computation(tff.types.at_server(()), tff.types.at_clients(np.int64))
+def count(state, data):
+    return state, tff.federated_sum(tff.federated_map(square, data))
+"""
+
+
+@pytest.mark.slow
+def test_a_module_that_computes_shares_accelerators_and_has_all_processors(
+    tmp_path: pathlib.Path,
+) -> None:
+    (tmp_path / "count.py").write_text(COMPUTING)
+    data = tmp_path / "data"
+    data.mkdir()
+    for number in range(4):
+        np.savez(data / f"{number}.npz", np.int64(number))
+    command = "run count.py:count --data data --rounds 1 --batching 2 --workers 2"
+    environment = {
+        name: value
+        for name, value in ENVIRONMENT.items()
+        if name not in ("TF_FORCE_GPU_ALLOW_GROWTH", "XLA_PYTHON_CLIENT_PREALLOCATE")
+    }
+    ran = run_python("-m", "tffc", *command.split(), cwd=tmp_path, env=environment)
+    # What a module prints while it is imported is talk.
+    assert ran.stderr.splitlines()[:2] == ["true false", "2"]
+    assert ran.stdout.split()[-1] == "14"
+
+
+def session_devices(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """How many devices of each kind a session of a section may use, as far as it is limited."""
+    configs: list[Any] = []
+    real = tf.compat.v1.Session
+
+    def session(**options: Any) -> Any:
+        configs.append(options.get("config"))
+        return real(**options)
+
+    section = tff.tf_computation(np.int32)(lambda x: x + 1).node
+    with monkeypatch.context() as patch:
+        patch.setattr(tf.compat.v1, "Session", session)
+        assert runner.TensorFlowRunner(section)(np.int32(2)) == 3
+    (config,) = filter(None, configs)
+    return dict(config.device_count)
+
+
+def test_sections_by_themselves_stay_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert session_devices(monkeypatch) == {"GPU": 0}
+    monkeypatch.setattr(runner, "uses_accelerators", lambda: True)
+    assert session_devices(monkeypatch) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("gpu", "GPU:0"), ("gpu:1", "GPU:1"), ("CPU", "CPU:0"), ("", "")]
+)
+def test_a_device_without_a_number_is_the_first(text: str, name: str) -> None:
+    assert Batching.parse("auto", text).device == name
+
+
+@pytest.mark.parametrize(("compiler", "precision"), [("mlir", "full"), ("auto", "low")])
+def test_what_is_no_choice(compiler: str, precision: str) -> None:
+    process = round_of(lambda x: x * 2, np.int32)
+    batching = Batching.parse(2, "", compiler, precision)
+    text = refusal(LanguageValueError, Planner, process.steps, batching)
+    assert "there is no " in text
+    assert "[E706]" in text
+
+
+@pytest.fixture
+def squares() -> Process:
+    return round_of(lambda x: tf.reduce_sum(tf.square(x)), np.int64)
+
+
+def test_smaller_batches_are_tried_where_memory_is_short(
+    squares: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Kernel.compute
+
+    def compute(self: Kernel, *arguments: Any) -> Any:
+        if self.size > 2:
+            raise OutOfMemoryError
+        return real(self, *arguments)
+
+    monkeypatch.setattr(Kernel, "compute", compute)
+    source = source_of(squares, range(8))
+    engine = LocalEngine(squares, 1, Batching(8, compiler=PJRT))
+    cohort = Cohort(source, source.clients)
+    results = [engine.run_round((), cohort) for _ in range(3)]
+    assert [result.output for result in results] == [140] * 3
+    warning = "CPU:0 has too little memory for {} clients a call: from now on there are at most {}"
+    assert [result.warnings for result in results] == [
+        (warning.format(8, 4),),
+        (warning.format(4, 2),),
+        (),
+    ]
+    assert engine.stopwatch.clients["computing in batches"] == 8
+
+
+def test_memory_that_is_not_enough_for_one_client(
+    squares: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compute(self: Kernel, *arguments: Any) -> Any:
+        raise OutOfMemoryError
+
+    monkeypatch.setattr(Kernel, "compute", compute)
+    found = Outcome(squares, source_of(squares, range(3)), 1 + 1)
+    again = Outcome(squares, source_of(squares, range(3)), 2, limits=Limits(most_bytes=8))
+    assert (found.output, again.output) == ([5], [5])
+    assert "the memory of the device is not enough for one client" in again.decisions[-1]
+
+
+def compared(squares: Process, times: list[float], monkeypatch: pytest.MonkeyPatch) -> Planner:
+    """A planner after it has measured a batch on an accelerator, and perhaps on the processor, with
+    so many seconds each; one client by itself takes one."""
+    monkeypatch.setattr(Planner, "_is_accelerated", property(lambda self: True))
+    planner = Planner(squares.steps, Batching(None, compiler=PJRT))
+    planner.measured_alone(3, 100.0)
+    source = source_of(squares, range(4))
+    cohort = Cohort(source, source.clients)
+    list(planner.pieces(cohort, source))
+    planner.wait()
+    for seconds in times:
+        for _ in range(Limits().trials):
+            batches = [placed.piece for placed in planner.pieces(cohort, source)]
+            for batch in batches:
+                if isinstance(batch, Batch):
+                    planner.measured(batch, seconds * len(batch.clients), lambda: 1.0)
+    return planner
+
+
+@pytest.mark.parametrize(
+    ("times", "pays", "kernel"),
+    [([0.1, 0.5], True, 0), ([0.5, 0.1], True, 1), ([5.0, 4.0], False, None)],
+)
+def test_an_accelerator_is_compared_with_the_processor(
+    squares: Process,
+    times: list[float],
+    pays: bool,
+    kernel: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    planner = compared(squares, times, monkeypatch)
+    assert list(planner.known.values())[:1] == [pays]
+    lines = [line for line in planner.decisions if "by itself" in line]
+    assert len(lines) == 2
+    if kernel is not None:
+        (used,) = planner.kernels([], 4) or planner._kernels.values()
+        measured = next(iter(planner._compared.values()))
+        assert used is measured[kernel][1]
+
+
+IN_TURN = """
+import jax
+jax.config.update("jax_num_cpu_devices", 3)
+import numpy as np
+import tensorflow as tf
+from tests.runtime.engines.batches import descending, numbers_to, source_of
+from tffc.runtime.engines.engine import Batching, Cohort
+from tffc.runtime.engines.local import LocalEngine
+
+process = descending(700)
+source = source_of(process, [numbers_to(3, n) for n in (4, 6, 3, 8, 5, 7, 4, 4)])
+cohort = Cohort(source, source.clients)
+for workers in (1, 3):
+    engine = LocalEngine(process, workers, Batching(2, compiler="pjrt"))
+    result = engine.run_round((), cohort)
+    pieces = [placed.piece for placed in engine.planner.pieces(cohort, source)]
+    print(sorted(piece.tensors[0].device.id for piece in pieces))
+    print(np.asarray(result.output[0]).tobytes().hex())
+"""
+
+
+@pytest.mark.slow
+def test_batches_take_all_devices_in_turn() -> None:
+    ran = run_python("-c", IN_TURN)
+    devices, one, others, three = ran.stdout.splitlines()[-4:]
+    assert sorted(set(eval(devices))) == sorted(set(eval(others))) == [0, 1, 2]
+    assert one == three, "the number of workers changes nothing"
+
+
+def test_one_kernel_is_compiled_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    running: list[int] = [0]
+    most: list[int] = [0]
+    real = JaxWork.specs
+
+    def specs(self: JaxWork) -> Any:
+        running[0] += 1
+        most[0] = max(most[0], running[0])
+        time.sleep(0.05)
+        running[0] -= 1
+        return real(self)
+
+    kernels = [_kernel(descending(3 + number)) for number in range(3)]
+    monkeypatch.setattr(JaxWork, "specs", specs)
+    threads = [threading.Thread(target=kernel.prepare) for kernel in kernels]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]
+
+
+def _kernel(process: Process, precision: str = "full") -> PjrtKernel:
+    planner = Planner(process.steps, Batching(2, compiler=PJRT, precision=precision))
+    source = source_of(process, [numbers_to(3, 4)] * 2)
+    (placed,) = planner.pieces(Cohort(source, source.clients), source)
+    assert isinstance(placed.piece, Batch)
+    assert isinstance(placed.piece.kernel, PjrtKernel)
+    return placed.piece.kernel
+
+
+def product(x: Any) -> Any:
+    matrix = tf.reshape(x, [2, 2])
+    return tf.matmul(matrix, matrix)
+
+
+@pytest.mark.parametrize(("precision", "highest"), [("full", True), ("fast", False)])
+def test_the_precision_of_products(precision: str, highest: bool) -> None:
+    process = round_of(product, tff.TensorType(np.float32, [4]))
+    planner = Planner(process.steps, Batching(2, compiler=PJRT, precision=precision))
+    source = source_of(process, [np.ones(4, np.float32)] * 2)
+    (placed,) = planner.pieces(Cohort(source, source.clients), source)
+    assert isinstance(placed.piece, Batch)
+    assert isinstance(placed.piece.kernel, PjrtKernel)
+    assert ("HIGHEST" in str(placed.piece.kernel._exported.mlir_module())) == highest
+
+
+def test_tensorflow_compiles_in_the_precision_and_leaves_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options = tf.config.experimental
+    monkeypatch.setattr(compilers, "preferred", lambda: TENSORFLOW)
+    settings: list[bool] = []
+    real = options.enable_tensor_float_32_execution
+    monkeypatch.setattr(
+        options,
+        "enable_tensor_float_32_execution",
+        lambda enabled: (settings.append(enabled), real(enabled)),
+    )
+    process = round_of(product, tff.TensorType(np.float32, [4]))
+    Outcome(process, source_of(process, [np.ones(4, np.float32)] * 2), 2)
+    assert settings == [False, True]
+
+
+def test_kernels_are_kept_between_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = descending(4)
+    kept = _kernel(process)
+    monkeypatch.setattr(PjrtKernel, "_export", lambda self: pytest.fail("it is made again"))
+    again = PjrtKernel(*_made_from(process), kept.mode, kept.key, kept.size)
+    assert str(again._exported.mlir_module()) == str(kept._exported.mlir_module())
+
+
+def _made_from(process: Process) -> tuple[Any]:
+    assert process.steps.batches is not None
+    return (process.steps.batches.graphs(),)
+
+
+def test_a_damaged_kernel_is_made_again() -> None:
+    process = descending(5)
+    kept = _kernel(process)
+    path = kernel_cache.cache_folder() / kept._digest
+    content = path.read_bytes()
+    path.write_bytes(content[:-9] + b"x" + content[-8:])
+    assert kernel_cache.load_kernel(kept._digest) is None
+    PjrtKernel(*_made_from(process), kept.mode, kept.key, kept.size)
+    assert kernel_cache.load_kernel(kept._digest) is not None
+
+
+def test_a_folder_that_others_can_write_to_is_not_used() -> None:
+    assert kernel_cache.keep_kernel("0" * 64, b"module")
+    assert kernel_cache.load_kernel("0" * 64) == b"module"
+    folder = kernel_cache.cache_folder()
+    folder.chmod(0o777)
+    try:
+        assert kernel_cache.load_kernel("0" * 64) is None
+        assert not kernel_cache.keep_kernel("1" * 64, b"module")
+    finally:
+        folder.chmod(0o700)
+
+
+def test_another_program_precision_or_shape_is_another_kernel() -> None:
+    digests = {
+        _kernel(descending(4))._digest,
+        _kernel(descending(6))._digest,
+        _kernel(descending(4), "fast")._digest,
+    }
+    assert len(digests) == 3
+
+
+def test_rounds_go_on_while_kernels_compile(
+    squares: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, end = threading.Event(), threading.Event()
+    real = PjrtKernel.prepare
+
+    def prepare(self: PjrtKernel) -> None:
+        begun.set()
+        assert end.wait(60)
+        real(self)
+
+    monkeypatch.setattr(pjrt_kernels.PjrtKernel, "prepare", prepare)
+    engine = LocalEngine(squares, 1, Batching(None, compiler=PJRT))
+    engine.planner.measured_alone(3, 100.0)
+    source = source_of(squares, range(4))
+    cohort = Cohort(source, source.clients)
+    assert engine.run_round((), cohort).output == 14
+    assert begun.wait(60)
+    assert engine.run_round((), cohort).output == 14
+    assert engine.stopwatch.clients["computing in batches"] == 0
+    end.set()
+    engine.planner.wait()
+    assert engine.run_round((), cohort).output == 14
+    assert engine.stopwatch.clients["computing in batches"] == 4
+    line = engine.explain_speed()[-1]
+    assert line.startswith("batching: vectorised over the clients of a batch on CPU:0: compiled in")
+    assert " ms, " in line

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import tffc as tff
 from tests.runtime.engines.batches import BOTH, check_same, round_of
-from tffc.runtime.batching import compilers
+from tffc.runtime.batching import compilers, planner
 from tffc.runtime.batching.limits import Limits
 from tffc.runtime.lowering.retrace import Retrace
 
@@ -25,7 +25,8 @@ Step = Callable[[list[Any], Any, Any], Any]
 
 @pytest.fixture(autouse=True)
 def by_pjrt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only JAX masks batches."""
+    """Compute batches with JAX, which alone masks them, also those of images."""
+    monkeypatch.setattr(planner, "CONVOLUTIONS", frozenset())
     monkeypatch.setattr(compilers, "preferred", lambda: compilers.PJRT)
 
 
@@ -64,7 +65,7 @@ def descent(loss: Callable[..., Any]) -> Step:
         with tf.GradientTape() as tape:
             tape.watch(weights)
             value = loss(labels, images, *weights)
-        slopes = tape.gradient(value, weights, unconnected_gradients="zero")
+        slopes = tape.gradient(value, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         return [w - 0.1 * slope for w, slope in zip(weights, slopes, strict=True)]
 
     return step
@@ -196,3 +197,12 @@ def test_a_check_that_fails_is_the_clients_own(masked: list[bool]) -> None:
 
     check_same(round_of(work, ROWS), clients())
     assert all(masked)
+
+
+@BOTH
+def test_rows_are_not_filled_up_to_a_much_larger_batch(limits: Limits, masked: list[bool]) -> None:
+    def work(data: Any) -> Any:
+        return data.batch(64).reduce(0.0, lambda state, row: state + tf.reduce_mean(row[1]) + 3)
+
+    check_same(round_of(work, ROWS), clients(), limits=limits)
+    assert not masked

@@ -110,7 +110,9 @@ def gradient(loss: Work) -> Work:
         with tf.GradientTape() as tape:
             tape.watch([weights, filters, x, images])
             value = loss(x, labels, images, weights, filters)
-        found = tape.gradient(value, [weights, filters, x, images], unconnected_gradients="zero")
+        found = tape.gradient(
+            value, [weights, filters, x, images], unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
         return [value, *map(tf.convert_to_tensor, found)]
 
     return work
@@ -194,7 +196,7 @@ RULES: dict[str, Work] = {
     ],
     "repeated": lambda x, y, i: [
         tf.tile(x, [1, 2]),
-        tf.tile([[1.0, 2.0]], [rows_in(x), 1]),
+        tf.tile(tf.constant([[1.0, 2.0]]), [rows_in(x), 1]),
         tf.broadcast_to([1, 2], [rows_in(x), 2]),
     ],
     "numbered": lambda x, y, i: [tf.range(rows_in(x)) * 2, tf.reduce_sum(tf.range(rows_in(x)))],

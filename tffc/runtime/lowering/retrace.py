@@ -34,6 +34,10 @@ UNROLLED = 4
 """The most elements of a sequence of known length that are computed without a loop."""
 
 
+MOST_FILLED = 2
+"""How many times as large as the largest last batch a batch may be for all to be masked."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Dataset:
     """Rows in an order, with the functions applied to them: each as its node and other inputs."""
@@ -370,7 +374,7 @@ class Retrace:
         """Return the states after all elements of a dataset."""
         rows, order = data.rows, data.order
         rests = rows.rests(order)
-        if rests is not None:
+        if rests is not None and order.size <= MOST_FILLED * max(rests.sizes):
             states_after = self._tried(lambda: self._masked(data, states, rests, step))
             if states_after is not None:
                 return states_after
@@ -427,7 +431,10 @@ class Retrace:
     ) -> list[Tensor]:
         """Return the states after all batches, of which the last may be smaller.
 
-        All are computed by one loop, whose step masks the rows that a batch does not have.
+        All are computed by one loop, whose step masks the rows that a batch does not have.  Its
+        code is compiled once instead of once for each size.  Where clients are vectorised, each is
+        as fast as its number of batches allows, while branches are all computed.  Masks cost little
+        in whole batches: they stand only where rows are summed.
         """
         rows, order, outer = data.rows, data.order, self._tracer
         self.orders[order] = None

@@ -22,6 +22,9 @@ SHAPED = shapes.SHAPED | indices.SHAPED | {name for name in networks.RULES if "S
 SHAPED |= {"Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput", "AvgPoolGrad"}
 """Operations whose rules take sizes as they are; others take numbers instead."""
 
+MOST_ROWS = 1024
+"""The most rows of a batch that is masked: what their number decides is computed for each."""
+
 MOST_IN_TABLE = 1 << 16
 """The most numbers of a value that is computed for each number of rows before anything runs."""
 
@@ -30,9 +33,14 @@ class MaskedTracer:
     """See `Tracer`: its tensors are also padded ones and sizes.
 
     It computes with another tracer.  `count` is the number of real rows, from 1 to `size`.
+
+    Raises:
+      NotLoweredError: there are more than `MOST_ROWS`, or only one.
     """
 
     def __init__(self, tracer: Tracer, size: int, count: Tensor) -> None:
+        if not 1 < size <= MOST_ROWS:
+            raise NotLoweredError(f"batches of {size} rows are not masked")
         self._inner = tracer
         self._masks = Masks(tracer, size, count)
         self.draws, self.selects = tracer.draws, tracer.selects

@@ -66,7 +66,9 @@ def descent(loss: Callable[..., Any]) -> Step:
             tape.watch(weights)
             value = loss(labels, images, *weights)
         slopes = tape.gradient(value, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        return [w - 0.1 * slope for w, slope in zip(weights, slopes, strict=True)]
+        return [
+            w - 0.1 * tf.convert_to_tensor(slope) for w, slope in zip(weights, slopes, strict=True)
+        ]
 
     return step
 

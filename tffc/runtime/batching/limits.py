@@ -45,7 +45,8 @@ class Limits:
     that, is not installed."""
 
     most_rests: int = 32
-    """The most sizes of last batches that one kernel computes: it has compiled code for each."""
+    """The most sizes of last batches that one kernel computes: it has compiled code for each
+    where it cannot mask them."""
 
     most_stored: int = 2**28
     """If all clients take part in a round, its batches are stored for the next, up to so many

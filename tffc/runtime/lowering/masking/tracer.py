@@ -68,7 +68,8 @@ class MaskedTracer:
             return self._inner.apply(node, inputs)
         try:
             return self._applied(node, inputs)
-        except (TypeError, ValueError, IndexError) as error:
+        # An operand that a rule takes to be padded, but is not, has no axis.
+        except (AttributeError, TypeError, ValueError, IndexError) as error:
             text = str(error).partition("\n")[0]
             raise NotLoweredError(f"{node.op} of a padded batch cannot be made: {text}") from None
 

@@ -248,17 +248,7 @@ class LocalWriter:
 
     def local(self, value: Node, depth: int) -> Node:
         """An expression over `value`: arithmetic, structs, selections, lets and calls."""
-        kinds = ["same", "pair", "let", "call", "captured", "shadowed"]
-        if is_numeric(value.type):
-            kinds += ["binary", "binary"]
-        if isinstance(value.type, StructType) and len(value.type):
-            kinds += ["select", "select"]
-        if isinstance(value.type, SequenceType):
-            kinds += ["sequence"] * 4
-        if self.noisy and has_noise(value.type):
-            kinds += ["noise"] * 4
-        if self.keyed and is_seed(value.type):
-            kinds += ["keyed"] * 6
+        kinds = self._kinds(value.type)
         kind = "same" if depth == 0 else self.draw(st.sampled_from(kinds))
         match kind:
             case "binary":
@@ -289,6 +279,16 @@ class LocalWriter:
                 section = keyed_section(self.draw(st.sampled_from(KEYED)), value.type)
                 return self.local(Call(section, value), depth - 1)
         return value
+
+    def _kinds(self, type_: Type) -> list[str]:
+        """What an expression over a value of a type can be, some of it more often."""
+        kinds = ["same", "pair", "let", "call", "captured", "shadowed"]
+        kinds += ["binary"] * 2 if is_numeric(type_) else []
+        kinds += ["select"] * 2 if isinstance(type_, StructType) and len(type_) else []
+        kinds += ["sequence"] * 4 if isinstance(type_, SequenceType) else []
+        kinds += ["noise"] * 4 if self.noisy and has_noise(type_) else []
+        kinds += ["keyed"] * 6 if self.keyed and is_seed(type_) else []
+        return kinds
 
     def noise(self, value: Node) -> Node:
         """The value with one of few kinds of noise, so that equal sections stand in many places."""

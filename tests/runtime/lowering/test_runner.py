@@ -84,9 +84,10 @@ KINDS: dict[str, tuple[Callable[..., Any], Any, list[Any]]] = {
     ),
     "scanned and mapped sequences": (
         lambda data: (
-            data.skip(1).batch(2, drop_remainder=True).map(lambda x: x + 1).reduce(
-                0, lambda s, x: s * 5 + x[0] - x[1]
-            )
+            data.skip(1)
+            .batch(2, drop_remainder=True)
+            .map(lambda x: x + 1)
+            .reduce(0, lambda s, x: s * 5 + x[0] - x[1])
         ),
         (INTS,),
         [[], [1], [1, 2, 4], [9, 8, 7, 6, 5, 4, 3]],
@@ -149,10 +150,10 @@ def test_reads_resources() -> None:
 
 def refused(section: Compiled, argument: Any = None) -> ExecutionError:
     assert isinstance(section.type, FunctionType)
+    assert section.type.parameter is not None
+    value = to_value(argument, section.type.parameter)
     with pytest.raises(ExecutionError) as caught:
-        runner = LoweredRunner(section)
-        assert section.type.parameter is not None
-        runner(to_value(argument, section.type.parameter))
+        LoweredRunner(section)(value)
     return caught.value
 
 
@@ -232,7 +233,8 @@ FAILING: dict[str, tuple[Callable[..., Any], Any, Any, Any]] = {
         lambda data: data.reduce(
             np.float32(0),
             lambda s, x: (
-                s + tf.nn.sparse_softmax_cross_entropy_with_logits([x], tf.constant([[0.5, 0.5]]))[0]
+                s
+                + tf.nn.sparse_softmax_cross_entropy_with_logits([x], tf.constant([[0.5, 0.5]]))[0]
             ),
         ),
         INTS,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from tffc.graphs.proto import AttrValue
 from tffc.language import (
     Binding,
     Block,
@@ -97,6 +98,71 @@ def _filled(builder: GraphBuilder, type_: Type, number: int) -> Operand:
     return builder.filled(type_, number)
 
 
+KEYED = ("uniform", "normal", "integers", "fresh")
+"""Draws under a value as the seed, by `keyed_section`; the last ones are without a seed."""
+
+LARGEST = 10**6
+"""The largest number of a seed."""
+
+_SEED, _LONG = TensorType(DType.INT32, (2,)), TensorType(DType.UINT64, (1,))
+
+
+@functools.cache
+def keyed_section(kind: str, type_: TensorType) -> Compiled:
+    """The section `(T -> T)` that adds to a number or two a draw with these as the seed.
+
+    It is a half or a whole number, so that every order of summation gives the same.  What is drawn
+    without a seed is rounded to 0.
+    """
+    builder = GraphBuilder()
+    value = builder.parameter(type_)
+    assert isinstance(value, Tensor)
+    counts = [builder.constant(to_array(np.int32(each))) for each in (1, 0, -3, 4)]
+    algorithm, _, least, end = (each for each in counts if isinstance(each, Tensor))
+    shape = builder.constant(to_array(np.asarray(type_.shape, np.int32)))
+    assert isinstance(shape, Tensor)
+    whole = {"dtype": type_attribute(INT), "Tshape": type_attribute(INT)}
+    real = {"dtype": type_attribute(FLOAT), "Tshape": type_attribute(INT)}
+    key = [shape, *_key(builder, value), algorithm]
+    floats = TensorType(DType.FLOAT32, type_.shape)
+    integers = TensorType(DType.INT32, type_.shape)
+    match kind:
+        case "integers":
+            inputs = [*key, least, end]
+            drawn = builder.add("StatelessRandomUniformIntV2", inputs, whole, [integers])[0]
+        case "fresh":
+            anew = {"T": type_attribute(INT), "dtype": type_attribute(FLOAT)}
+            (uniform,) = builder.add("RandomUniform", [shape], anew, [floats])
+            drawn = builder.add_typed("Floor", [uniform])
+        case _:
+            op = f"StatelessRandom{kind.capitalize()}V2"
+            (drawn,) = builder.add(op, key, real, [floats])
+            drawn = builder.add_typed("Mul", [drawn, builder.filled(floats, 4)])
+            drawn = builder.add_typed("Mul", [builder.add_typed("Floor", [drawn]), _half(builder)])
+    added = GraphArithmetic(builder).cast(drawn, type_.element_type)
+    return builder.finish(GraphArithmetic(builder).plus(value, added), type_)
+
+
+def _half(builder: GraphBuilder) -> Tensor:
+    return builder.filled(FLOAT, 0.5)
+
+
+def _key(builder: GraphBuilder, value: Tensor) -> list[Tensor]:
+    """The key and the counter of draws with one or two numbers as the seed."""
+    arithmetic = GraphArithmetic(builder)
+    # A cast of what an integer cannot hold is undefined.
+    least, most = (builder.filled(value.type, number) for number in (-LARGEST, LARGEST))
+    within = arithmetic.maximum(arithmetic.minimum(value, most), least)
+    seed = arithmetic.cast(within, DType.INT32)
+    assert isinstance(seed, Tensor)
+    if not value.type.shape:
+        attributes = {"N": AttrValue(i=2), "T": type_attribute(INT), "axis": AttrValue(i=0)}
+        (seed,) = builder.add("Pack", [seed, seed], attributes, [_SEED])
+    types = [_LONG, TensorType(DType.UINT64, (2,))]
+    attributes = {"Tseed": type_attribute(INT)}
+    return builder.add("StatelessRandomGetKeyCounter", [seed], attributes, types)
+
+
 @functools.cache
 def constant_section(value: int, type_: TensorType) -> Compiled:
     """The section `( -> T)` of a constant."""
@@ -123,11 +189,15 @@ class Known:
 
 
 class LocalWriter:
-    """Writes expressions without a placement, over what is in scope; if `noisy`, with noise."""
+    """Writes expressions without a placement, over what is in scope; if `noisy`, with noise, and if
+    `keyed`, with draws that values are the seeds of."""
 
-    def __init__(self, draw: Callable[[st.SearchStrategy], Any], noisy: bool = False) -> None:
+    def __init__(
+        self, draw: Callable[[st.SearchStrategy], Any], noisy: bool = False, keyed: bool = False
+    ) -> None:
         self.draw = draw
         self.noisy = noisy
+        self.keyed = keyed
         self.known: list[Known] = []
 
     def name(self) -> str:
@@ -178,15 +248,7 @@ class LocalWriter:
 
     def local(self, value: Node, depth: int) -> Node:
         """An expression over `value`: arithmetic, structs, selections, lets and calls."""
-        kinds = ["same", "pair", "let", "call", "captured", "shadowed"]
-        if is_numeric(value.type):
-            kinds += ["binary", "binary"]
-        if isinstance(value.type, StructType) and len(value.type):
-            kinds += ["select", "select"]
-        if isinstance(value.type, SequenceType):
-            kinds += ["sequence"] * 4
-        if self.noisy and has_noise(value.type):
-            kinds += ["noise"] * 4
+        kinds = self._kinds(value.type)
         kind = "same" if depth == 0 else self.draw(st.sampled_from(kinds))
         match kind:
             case "binary":
@@ -212,7 +274,21 @@ class LocalWriter:
                 return self.local(self._over_sequence(value), depth - 1)
             case "noise":
                 return self.local(self.noise(value), depth - 1)
+            case "keyed":
+                assert isinstance(value.type, TensorType)
+                section = keyed_section(self.draw(st.sampled_from(KEYED)), value.type)
+                return self.local(Call(section, value), depth - 1)
         return value
+
+    def _kinds(self, type_: Type) -> list[str]:
+        """What an expression over a value of a type can be, some of it more often."""
+        kinds = ["same", "pair", "let", "call", "captured", "shadowed"]
+        kinds += ["binary"] * 2 if is_numeric(type_) else []
+        kinds += ["select"] * 2 if isinstance(type_, StructType) and len(type_) else []
+        kinds += ["sequence"] * 4 if isinstance(type_, SequenceType) else []
+        kinds += ["noise"] * 4 if self.noisy and has_noise(type_) else []
+        kinds += ["keyed"] * 6 if self.keyed and is_seed(type_) else []
+        return kinds
 
     def noise(self, value: Node) -> Node:
         """The value with one of few kinds of noise, so that equal sections stand in many places."""
@@ -327,6 +403,11 @@ def is_numeric(type_: Type) -> bool:
     if isinstance(type_, StructType):
         return all(map(is_numeric, type_))
     return isinstance(type_, TensorType) and type_ not in (STRING, PARTIAL)
+
+
+def is_seed(type_: Type) -> bool:
+    """Whether values of the type are one number or two."""
+    return type_ in (INT, FLOAT, VECTOR, KEYS)
 
 
 def is_average(type_: Type) -> bool:

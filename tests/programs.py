@@ -6,7 +6,7 @@ functions through other functions, captures, and uses few names, so that binders
 Numbers stay small and fractions are halves, so that every order of summation gives the same.
 
 Noisy rounds draw random numbers wherever code runs, also in their own aggregations, and their
-values round.
+values round.  Keyed rounds draw with values as seeds, so that each draw is the same on every path.
 """
 
 from __future__ import annotations
@@ -103,9 +103,13 @@ class Writer(LocalWriter):
     """Writes one program: what is in scope, and the bindings so far."""
 
     def __init__(
-        self, draw: Callable[[st.SearchStrategy], Any], secure: bool, noisy: bool = False
+        self,
+        draw: Callable[[st.SearchStrategy], Any],
+        secure: bool,
+        noisy: bool = False,
+        keyed: bool = False,
     ) -> None:
-        super().__init__(draw, noisy)
+        super().__init__(draw, noisy, keyed)
         self.secure = secure
         self.bindings: list[Binding] = []
 
@@ -405,11 +409,13 @@ def rounds(
     secure: bool = False,
     noisy: bool = False,
     numbers: bool = False,
+    keyed: bool = False,
     max_steps: int = 10,
 ) -> Node:
-    """Closed programs of one round; with `numbers`, of numbers and clients' sequences of them."""
+    """Closed programs of one round; with `numbers`, of numbers and clients' sequences of them; with
+    `keyed`, drawing with values as seeds."""
     state, data = draw(parameter_types(noisy, numbers))
-    writer, argument = begun(draw, state, data, secure, max_steps, noisy)
+    writer, argument = begun(draw, state, data, secure, max_steps, noisy, keyed)
     at_the_server = writer.all_placed(SERVER)
     states = [node for node in at_the_server if node.type == at_server(state)]
     if not states:
@@ -423,14 +429,19 @@ def rounds(
 
 @st.composite
 def broadcast_rounds(
-    draw: Any, *, noisy: bool = False, numbers: bool = False, max_steps: int = 10
+    draw: Any,
+    *,
+    noisy: bool = False,
+    numbers: bool = False,
+    keyed: bool = False,
+    max_steps: int = 10,
 ) -> Node:
     """Closed programs `(<S@SERVER,{D}@CLIENTS> -> {Y}@CLIENTS)`.
 
     Aggregates in them lead nowhere.
     """
     state, data = draw(parameter_types(noisy, numbers))
-    writer, argument = begun(draw, state, data, False, max_steps, noisy)
+    writer, argument = begun(draw, state, data, False, max_steps, noisy, keyed)
     held = writer.all_placed(CLIENTS)
     if not held:
         # Every value at the clients is hidden by another of its name.
@@ -450,10 +461,16 @@ def parameter_types(noisy: bool, numbers: bool) -> st.SearchStrategy[tuple[Type,
 
 
 def begun(
-    draw: Any, state: Type, data: Type, secure: bool, max_steps: int, noisy: bool = False
+    draw: Any,
+    state: Type,
+    data: Type,
+    secure: bool,
+    max_steps: int,
+    noisy: bool = False,
+    keyed: bool = False,
 ) -> tuple[Writer, Reference]:
     """The bindings of a program of a state and clients' data, and its parameter."""
-    writer = Writer(draw, secure, noisy)
+    writer = Writer(draw, secure, noisy, keyed)
     parameter = draw(st.sampled_from(("p",) * 20 + NAMES))
     argument = Reference(parameter, StructType([("s", at_server(state)), ("d", at_clients(data))]))
     writer.known += [Known(Selection(argument, 0)), Known(Selection(argument, 1))]

@@ -30,12 +30,13 @@ def differences(case: Case, form: str, make: MakeEngine) -> list[str]:
     assert isinstance(program.type, FunctionType)
     for index, one in enumerate(recorded.rounds):
         state, clients = arguments(program.type, one)
-        result = _run(engine, state, clients)
-        found += recorded.compare_result(index, to_python(result, _result_type(engine, program)))
+        result = run_round(engine, state, clients)
+        found += recorded.compare_result(index, to_python(result, result_type(engine, program)))
     return found
 
 
-def _run(engine: Engine, state: Any, clients: list[Any]) -> Any:
+def run_round(engine: Engine, state: Any, clients: list[Any]) -> Any:
+    """Return the new state and the output, or what each client is left with."""
     source = Values(clients)
     delivered: dict[str, Any] = {}
     outcome = engine.run_round(state, Cohort(source, source.clients, deliver=delivered.__setitem__))
@@ -44,7 +45,8 @@ def _run(engine: Engine, state: Any, clients: list[Any]) -> Any:
     return [delivered[client] for client in source.clients]
 
 
-def _result_type(engine: Engine, program: Any) -> Any:
+def result_type(engine: Engine, program: Any) -> Any:
+    """Return the type of what `run_round` returns."""
     result = program.type.result
     if engine.process.client_output_type is not None:
         return SequenceType(local_type(result))

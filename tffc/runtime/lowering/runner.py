@@ -60,7 +60,8 @@ class LoweredRunner:
                 for columns, value in zip(self._layouts, values, strict=True)
             ]
         except DataError as error:
-            raise _needs_tensorflow(error.message) from None
+            # It names no file that holds the value.
+            raise _needs_tensorflow(error.message.removeprefix(": ")) from None
         keys = [np.frombuffer(os.urandom(16), np.uint64)] if self._draws else []
         resources = [array_of(resource) for resource in self._resources]
         try:

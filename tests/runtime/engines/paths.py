@@ -18,7 +18,6 @@ import pytest
 from tests.corpus.cases import Case, cases, recordings
 from tests.runtime.engines.batches import LOOPED
 from tests.runtime.engines.recorded import arguments, result_type, run_round
-from tests.runtime.engines.sources import Values
 from tests.runtime.interpreter.rounds import as_recorded, by_position
 from tffc.backends.compiler import compile_bundle
 from tffc.backends.forms.kinds import FORMS

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.backends.test_equivalence import (
     assert_same,
     assert_same_at_clients,
     compiled,
-    parameter_of,
     result_of,
     with_inputs,
 )

@@ -37,7 +37,7 @@ def slice_of(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
     return [Padded(output, x.axis, x.unit)], check
 
 
-class Part(NamedTuple):
+class RowPart(NamedTuple):
     """One dimension of a StridedSlice: its place in the node's inputs, the axis of the whole
     tensor, and that of the slice; -1 where there is none."""
 
@@ -46,7 +46,7 @@ class Part(NamedTuple):
     sliced: int
 
 
-def _parts(node: NodeView, count: int, ndim: int) -> Iterator[Part]:
+def _parts(node: NodeView, count: int, ndim: int) -> Iterator[RowPart]:
     """Yield the parts of a StridedSlice with `count` dimensions of a tensor with `ndim`; those that
     an ellipsis stands for have the place -1."""
 
@@ -59,25 +59,25 @@ def _parts(node: NodeView, count: int, ndim: int) -> Iterator[Part]:
     for place in range(count):
         if masked("ellipsis", place):
             for _ in range(spread):
-                yield Part(-1, axis, sliced)
+                yield RowPart(-1, axis, sliced)
                 axis, sliced = axis + 1, sliced + 1
             spread = 0
         elif masked("new_axis", place):
-            yield Part(place, -1, sliced)
+            yield RowPart(place, -1, sliced)
             sliced += 1
         elif masked("shrink_axis", place):
-            yield Part(place, axis, -1)
+            yield RowPart(place, axis, -1)
             axis += 1
         else:
-            yield Part(place, axis, sliced)
+            yield RowPart(place, axis, sliced)
             axis, sliced = axis + 1, sliced + 1
     for _ in range(spread):
-        yield Part(-1, axis, sliced)
+        yield RowPart(-1, axis, sliced)
         axis, sliced = axis + 1, sliced + 1
 
 
 def _check_whole(
-    masks: Masks, node: NodeView, bounds: Sequence[Any], part: Part, unit: int
+    masks: Masks, node: NodeView, bounds: Sequence[Any], part: RowPart, unit: int
 ) -> None:
     """Check that a part is all rows.
 

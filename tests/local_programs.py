@@ -150,6 +150,7 @@ def _half(builder: GraphBuilder) -> Tensor:
 def _key(builder: GraphBuilder, value: Tensor) -> list[Tensor]:
     """The key and the counter of draws with one or two numbers as the seed."""
     arithmetic = GraphArithmetic(builder)
+    assert isinstance(value.type, TensorType)
     # A cast of what an integer cannot hold is undefined.
     least, most = (builder.filled(value.type, number) for number in (-LARGEST, LARGEST))
     within = arithmetic.maximum(arithmetic.minimum(value, most), least)

@@ -54,21 +54,22 @@ def by_data(seed: Any, data: Any) -> Any:
     """Draws under seeds of data, one after another."""
 
     def step(state: Any, element: Any) -> Any:
-        number = tf.random.stateless_uniform([], [state, element], 0, 2**30, tf.int32)
+        seed = tf.stack([state, element])
+        number: Any = tf.random.stateless_uniform([], seed, 0, 2**30, tf.int32)
         return number % 1000 + element
 
     last = data.reduce(tf.constant(5), step)
     return draws(tf.stack([last, last + 1]))
 
 
+FOLD_IN: Any = getattr(tf.random, "experimental").stateless_fold_in  # noqa: B009
+
 STATELESS: dict[str, Callable[[Any, Any], Any]] = {
     "data": by_data,
     "broadcast": lambda seed, data: (data.reduce(0, lambda s, x: s + x), draws(seed)),
     "both": lambda seed, data: draws(seed + data.reduce(0, lambda s, x: s + x)),
     "constant": lambda seed, data: (data.reduce(0, lambda s, x: s + x), draws([3, 4])),
-    "folded": lambda seed, data: draws(
-        tf.random.experimental.stateless_fold_in(seed, data.reduce(0, lambda s, x: s + x))
-    ),
+    "folded": lambda seed, data: draws(FOLD_IN(seed, data.reduce(0, lambda s, x: s + x))),
 }
 UNKNOWN = "it has the operation StatelessRandomGetKeyCounter, of a seed that is not known"
 CLIENTS = [[1, 2, 3], [4, 5, 6], [7, 8], [], [1, 2, 3], [9, 10, 11, 12, 13, 14]]
@@ -164,7 +165,7 @@ def check_independent(samples: list[Any]) -> None:
     """Check that any two samples, of clients, rounds, steps and kinds, correlate by chance only,
     and so do the numbers of one sample with those after them."""
     rows = np.concatenate([np.reshape(each, (-1, COUNT)) for each in samples]).astype(np.float64)
-    correlations = np.corrcoef(rows)
+    correlations = np.atleast_2d(np.corrcoef(rows))
     np.fill_diagonal(correlations, 0)
     assert np.abs(correlations).max() * np.sqrt(COUNT) < SIGMAS
     centred = rows - rows.mean(axis=1, keepdims=True)

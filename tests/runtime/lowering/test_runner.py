@@ -31,7 +31,7 @@ def section_of(work: Callable[..., Any], *types: Any) -> Compiled:
 
 def trained(data: Any) -> Any:
     """Variables, a loop of Python, an If and an order of their own."""
-    weights, steps = tf.Variable(tf.ones([3])), tf.Variable(0)
+    weights, steps = tf.Variable(tf.ones([3])), tf.Variable(tf.constant(0))
 
     @tf.function
     def train(batches: Any) -> Any:

@@ -355,7 +355,7 @@ class Kernel(BatchedWork, abc.ABC):
         size of the last batch if it is one of several.
         """
         padded = [padded_to(np.asarray(array), self.size) for array in (*columns, lengths, *counts)]
-        return self._upload([np.int32(clients), *padded])
+        return self._upload([np.array(clients, np.int32), *padded])
 
     @abc.abstractmethod
     def _upload(self, arrays: Sequence[Array]) -> list[Tensor]:

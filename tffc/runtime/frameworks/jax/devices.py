@@ -34,8 +34,8 @@ def devices_of(name: str) -> list[Device]:
 
 def memory_of(name: str) -> int | None:
     """Return the bytes of memory of the first device of `devices_of`; None if it does not tell."""
-    statistics = devices_of(name)[0].memory_stats() or {}
-    return statistics.get("bytes_limit")
+    statistics: dict[str, int] | None = devices_of(name)[0].memory_stats()
+    return statistics.get("bytes_limit") if statistics else None
 
 
 def put(arrays: Iterable[Any], device: Device) -> list[Any]:

@@ -65,8 +65,7 @@ def is_installed() -> bool:
     """Return whether TensorFlow is loaded, or is there to be loaded; this does not load it."""
     if "tensorflow" in sys.modules:
         # Python's mark for a module that may not be imported is None.
-        loaded: object = sys.modules["tensorflow"]
-        return loaded is not None
+        return sys.modules.get("tensorflow") is not None
     return importlib.machinery.PathFinder.find_spec("tensorflow") is not None
 
 

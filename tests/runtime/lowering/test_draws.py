@@ -75,6 +75,7 @@ UNKNOWN = "it has the operation StatelessRandomGetKeyCounter, of a seed that is 
 CLIENTS = [[1, 2, 3], [4, 5, 6], [7, 8], [], [1, 2, 3], [9, 10, 11, 12, 13, 14]]
 
 
+@pytest.mark.slow
 @BY_PATH
 @pytest.mark.parametrize("seeds", STATELESS)
 def test_draws_under_a_seed_are_equal(seeds: str, path: str) -> None:

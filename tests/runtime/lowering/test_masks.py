@@ -405,6 +405,7 @@ def step_of(place: int, x: Any, labels: Any) -> Any:
     return ways[place](x)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=12, deadline=None)
 def test_programs(data: st.DataObject) -> None:

@@ -44,6 +44,7 @@ from tffc.runtime.engines.kind import (
 from tffc.runtime.engines.rounds import Sampling
 from tffc.runtime.engines.state import State
 from tffc.runtime.frameworks.jax.compiled import keep_compiled
+from tffc.runtime.frameworks.tensorflow.load import is_installed
 from tffc.support.errors import DataError, TffcError
 
 MOST_TRIED = 20
@@ -95,7 +96,8 @@ def run(
     _refuse_options_of_others(kind, workers, batches, is_buffered=buffering is not None)
     saving = OutputOptions(**options)
     share_cores(clients_per_round, workers, batches)
-    keep_compiled()
+    if batches.size != 1 or not is_installed():
+        keep_compiled()
     opened: list[CheckedSource] = []
 
     def check_data(form: type[Form], type: Type) -> None:

@@ -17,7 +17,6 @@ import hashlib
 import os
 import pathlib
 import re
-import shutil
 from collections.abc import Callable, Mapping
 
 from tffc.api.compiling import compiled
@@ -37,7 +36,7 @@ from tffc.runtime.effects.consent import check_can_run
 from tffc.runtime.engines.process import Process, check_beginning, data_type_of_bundle
 from tffc.support.errors import BundleError, ConsentError, TffcError
 from tffc.support.files import atomic
-from tffc.support.files.private import cache_base, is_private, is_private_inside
+from tffc.support.files.private import cache_base, is_private, is_private_inside, remove_oldest
 from tffc.support.version import VERSION
 
 KEPT = 50
@@ -175,7 +174,7 @@ def _compiled(program: Program, form: str) -> Bundle:
             if os.path.lexists(path):
                 atomic.remove(path)
             write_bundle(bundle, path, replace=True)
-            _remove_oldest(path.parent)
+            remove_oldest(path.parent, NAME, KEPT)
     except (BundleError, OSError):
         # The cache only saves time; the round can do without it.
         pass
@@ -205,16 +204,3 @@ def _digest(program: Program, form: str) -> str:
     for part in program.parts().values():
         found.update(hashlib.sha256(wire.to_bytes(part)).digest())
     return found.hexdigest()
-
-
-def _remove_oldest(folder: pathlib.Path) -> None:
-    """Remove the bundles that were used longest ago, and what killed processes left."""
-    times: dict[pathlib.Path, int] = {}
-    for path in folder.iterdir():
-        # Another process may remove it right now.
-        if NAME.fullmatch(path.name) and not path.is_symlink():
-            with contextlib.suppress(OSError):
-                times[path] = path.stat().st_mtime_ns
-    for path in sorted(times, key=times.__getitem__, reverse=True)[KEPT:]:
-        shutil.rmtree(path, ignore_errors=True)
-    atomic.remove_abandoned(folder)

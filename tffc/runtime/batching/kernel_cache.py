@@ -8,7 +8,6 @@ JAX.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import pathlib
@@ -17,7 +16,7 @@ from collections.abc import Iterable
 
 from tffc.runtime import lowering
 from tffc.support.files import atomic
-from tffc.support.files.private import cache_base, is_private, is_private_inside
+from tffc.support.files.private import cache_base, is_private, is_private_inside, remove_oldest
 from tffc.support.version import VERSION
 
 MOST_FILES = 200
@@ -69,7 +68,7 @@ def keep_kernel(digest: str, module: bytes) -> bool:
         if not is_private(folder):
             return False
         atomic.replace_file(folder / digest, content, is_shared=True)
-        _remove_oldest(folder)
+        remove_oldest(folder, NAME, MOST_FILES)
     except OSError:
         return False
     return True
@@ -78,14 +77,3 @@ def keep_kernel(digest: str, module: bytes) -> bool:
 def cache_folder() -> pathlib.Path:
     """Return the folder of kept kernels; without a home folder, a path that cannot exist."""
     return cache_base() / "kernels"
-
-
-def _remove_oldest(folder: pathlib.Path) -> None:
-    times: dict[pathlib.Path, int] = {}
-    for path in folder.iterdir():
-        # Another process may remove it right now.
-        if NAME.fullmatch(path.name) and not path.is_symlink():
-            with contextlib.suppress(OSError):
-                times[path] = path.stat().st_mtime_ns
-    for path in sorted(times, key=times.__getitem__, reverse=True)[MOST_FILES:]:
-        path.unlink(missing_ok=True)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
+import re
+import shutil
 import stat
+
+from tffc.support.files import atomic
 
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ADMINISTRATOR = 0
@@ -46,6 +51,27 @@ def is_private_inside(path: pathlib.Path) -> bool:
         # Nobody else can reach it.
         return True
     return all(_is_only_ours(each.lstat()) for each in (path, *path.rglob("*")))
+
+
+def remove_oldest(folder: pathlib.Path, name: re.Pattern[str], most: int) -> None:
+    """Remove all but `most` files and folders of a cache, those that were used last, and what
+    killed processes left.  Only what has such a name is ever removed.
+
+    Raises:
+      OSError: the folder cannot be read.
+    """
+    times: dict[pathlib.Path, int] = {}
+    for path in folder.iterdir():
+        # Another process may remove it right now.
+        if name.fullmatch(path.name) and not path.is_symlink():
+            with contextlib.suppress(OSError):
+                times[path] = path.stat().st_mtime_ns
+    for path in sorted(times, key=times.__getitem__, reverse=True)[most:]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    atomic.remove_abandoned(folder)
 
 
 def _is_only_ours(status: os.stat_result) -> bool:

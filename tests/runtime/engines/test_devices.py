@@ -17,7 +17,7 @@ from tests.refusals import refusal
 from tests.runtime.engines.batches import Outcome, descending, numbers_to, round_of, source_of
 from tffc.runtime.batching import compilers, kernel_cache, pjrt_kernels
 from tffc.runtime.batching.choices import PJRT, TENSORFLOW
-from tffc.runtime.batching.kernels import Kernel, OutOfMemoryError
+from tffc.runtime.batching.kernels import Kernel, Mode, OutOfMemoryError
 from tffc.runtime.batching.limits import Limits
 from tffc.runtime.batching.pieces import Batch
 from tffc.runtime.batching.pjrt_kernels import JaxWork, PjrtKernel
@@ -285,6 +285,30 @@ def test_tensorflow_compiles_in_the_precision_and_leaves_its_own(
     process = round_of(product, tff.TensorType(np.float32, [4]))
     Outcome(process, source_of(process, [np.ones(4, np.float32)] * 2), 2)
     assert settings == [False, True]
+
+
+def test_clients_that_are_done_keep_no_loop_going() -> None:
+    """Vectorised, the loop inside would be computed for them too, and never end."""
+
+    def work(data: Any) -> Any:
+        batches = data.batch(2)
+        left = batches.reduce(0, lambda count, x: count + 1)
+
+        def step(state: Any, x: Any) -> Any:
+            to, total = state
+            (number,) = tf.while_loop(lambda k: k != to, lambda k: [k + 1], [tf.constant(1)])
+            return to - 1, total + number
+
+        return batches.reduce((left, tf.constant(0)), step)[1]
+
+    process = round_of(work, tff.SequenceType(np.float32))
+    source = source_of(process, [numbers_to(3, count) for count in (1, 3, 4, 6, 7, 8, 9, 11)])
+    planner = Planner(process.steps, Batching(8, compiler=PJRT))
+    # Planned alone: if it were wrong, it would run for ever.
+    pieces = [placed.piece for placed in planner.pieces(Cohort(source, source.clients), source)]
+    modes = {piece.kernel.mode for piece in pieces if isinstance(piece, Batch)}
+    assert modes == {Mode.LOOP}
+    assert Outcome(process, source, 8).output == Outcome(process, source, 1).output
 
 
 def test_kernels_are_kept_between_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from tffc.graphs.body import Body, Edge, graph_edge
 from tffc.graphs.functions import Library
 from tffc.graphs.node import NodeView, all_nodes, inputs_first
 from tffc.graphs.operations.datasets import APPLYING, ARRANGED, BATCHED, UNCHANGED
+from tffc.graphs.operations.effects import MODULE
 from tffc.graphs.order import Accesses
 from tffc.graphs.proto import FunctionDefLibrary
 from tffc.graphs.resources import ResourceNode, is_resource, resource_of
@@ -164,6 +165,8 @@ class Retrace:
             return [self._resources[resource_of(node)]]
         if node.op in self._special:
             return self._special[node.op](self, node, inputs)
+        if node.op == MODULE and self._branches:
+            raise NotLoweredError("a module, which may have loops, in a branch or a loop")
         if any(isinstance(value, (Dataset, Variable)) for value in inputs):
             raise NotLoweredError(f"it has the operation {node.op} of a dataset or a variable")
         tensors = [self._tensor(value) for value in inputs]
@@ -290,12 +293,20 @@ class Retrace:
         start: Sequence[Tensor],
         again: Callable[[Sequence[Tensor]], Tensor],
         step: Callable[[Sequence[Tensor]], list[Tensor]],
+        *,
+        even: bool = False,
     ) -> list[Tensor]:
-        """Return the final values of the loop's tensors."""
+        """Return the final values of the loop's tensors; with `even`, all clients of a batch take
+        as many steps.
+
+        Where clients are vectorised, a step is computed for all of them as long as one goes on.
+        """
         tracer, names = self._tracer, list(self._variables)
         before = self._variables, self._checks
         if self._branches:
-            raise NotLoweredError("a loop in a branch, which might not end in the other case")
+            raise NotLoweredError(
+                "a loop in a branch or a loop, which might not end for clients not in it"
+            )
         if tracer.holds_lists(start):
             raise NotLoweredError("a loop has a list of tensors")
 
@@ -308,7 +319,11 @@ class Retrace:
         def body(*values: Tensor) -> list[Tensor]:
             self._variables = dict(zip(names, values[len(start) : -1], strict=True))
             self._checks = [values[-1]]
-            return [*step(values[: len(start)]), *self._leave(names)]
+            is_shared = self._tracer.selects and not even
+            self._branches += is_shared
+            after = [*step(values[: len(start)]), *self._leave(names)]
+            self._branches -= is_shared
+            return after
 
         first = (*start, *(self._variables[name] for name in names), np.True_)
         outputs = tracer.loop(condition, body, first)
@@ -403,7 +418,8 @@ class Retrace:
                 element = elements.take(values[0], size)
                 return [values[0] + 1, *step(values[1:], element)]
 
-            _, *states = self._loop([begin, *states], again, body)
+            even = isinstance(count, int)
+            _, *states = self._loop([begin, *states], again, body, even=even)
             first = first + count if isinstance(first + count, int) else end
         return states if rests is None else self._rest(states, rests, first, elements, step)
 

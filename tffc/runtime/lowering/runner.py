@@ -29,7 +29,7 @@ from tffc.support.errors import DataError, ExecutionError
 
 
 class LoweredRunner:
-    """A section that is traced and compiled anew for each shapes of its arguments.
+    """A section that is traced and compiled anew for arguments of other shapes.
 
     It runs on the processor.
     """

@@ -27,6 +27,7 @@ from tffc.language.values.concrete import layout
 from tffc.language.wire.resources import resources_of
 from tffc.linking.operand import in_component_order
 from tffc.linking.section import read_section
+from tffc.runtime.batching.choices import FULL
 from tffc.runtime.frameworks.tensorflow.datasets import components
 from tffc.runtime.lowering.retrace import Dataset, Retrace, draws
 from tffc.runtime.lowering.sequences import Order, Rests, Rows
@@ -292,6 +293,9 @@ class BatchedWork:
 class Kernel(BatchedWork, abc.ABC):
     """A compiled function of batches of at most `size` clients; see `compute`.
 
+    `device` is a name such as `GPU:0`, or empty for all preferred ones, and `precision` one of
+    `PRECISIONS`.
+
     Raises:
       CannotBatchError: the graphs cannot be compiled for batches.
     """
@@ -299,9 +303,22 @@ class Kernel(BatchedWork, abc.ABC):
     device: str
     """The name of the device that computes it, or of the first if there are several."""
 
-    def __init__(self, graphs: ClientGraphs, mode: Mode, key: Key, size: int) -> None:
+    def __init__(
+        self,
+        graphs: ClientGraphs,
+        mode: Mode,
+        key: Key,
+        size: int,
+        device: str = "",
+        precision: str = FULL,
+    ) -> None:
         super().__init__(graphs, mode, key, size)
         self.usage = Usage()
+        self._trace(graphs, device, precision)
+
+    @abc.abstractmethod
+    def _trace(self, graphs: ClientGraphs, device: str, precision: str) -> None:
+        """Trace the work, and set `device`."""
 
     def prepare(self) -> None:
         """Compile the function now, if that is possible before there are batches.

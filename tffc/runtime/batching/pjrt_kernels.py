@@ -142,28 +142,18 @@ def refusing() -> Generator[None]:
 
 
 class PjrtKernel(Kernel):
-    """See `Kernel`; `device` is a name such as `GPU:0`, or empty for all preferred ones, which take
-    batches in turn."""
+    """See `Kernel`; several devices take batches in turn."""
 
-    def __init__(
-        self,
-        graphs: ClientGraphs,
-        mode: Mode,
-        key: Key,
-        size: int,
-        device: str = "",
-        precision: str = FULL,
-    ) -> None:
-        super().__init__(graphs, mode, key, size)
+    def _trace(self, graphs: ClientGraphs, device: str, precision: str) -> None:
         self._jax = load_jax()
         devices = devices_of(device)
         self._first, self.device = devices[0], device_name(devices[0])
         self._devices = itertools.cycle(devices)
         self._executables: dict[Device, Executable] = {}
-        self._work = JaxWork(graphs, mode, key, size)
+        self._work = JaxWork(graphs, self.mode, self.key, self.size)
         self._precision = "highest" if precision == FULL else None
         parts = (graphs.take.payload, graphs.merge.payload, repr(self.signature()).encode())
-        how = (self._jax.__version__, mode.name, repr(key), str(size), precision)
+        how = (self._jax.__version__, self.mode.name, repr(self.key), str(self.size), precision)
         self._digest = digest_of([*parts, *(text.encode() for text in how)])
         self._exported = self._kept() or self._export()
 

@@ -15,13 +15,12 @@ from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, Value
 from tffc.graphs.resources import ResourceNode
 from tffc.language.type_parts import leaves
 from tffc.language.values.resources import array_of
-from tffc.runtime.batching.choices import FAST, FULL
+from tffc.runtime.batching.choices import FAST
 from tffc.runtime.batching.devices import Devices
 from tffc.runtime.batching.kernels import (
     MOST_TOLD,
     OUT_OF_MEMORY,
     Kernel,
-    Key,
     Mode,
     OutOfMemoryError,
     array_type,
@@ -52,20 +51,11 @@ def _all_devices(tf: TensorFlow) -> Devices:
 
 
 class TensorFlowKernel(Kernel):
-    """See `Kernel`; `device` is a name such as `GPU:0`, or empty for the least busy one."""
+    """See `Kernel`; of several devices, the least busy one computes a batch."""
 
-    def __init__(
-        self,
-        graphs: ClientGraphs,
-        mode: Mode,
-        key: Key,
-        size: int,
-        device: str = "",
-        precision: str = FULL,
-    ) -> None:
-        super().__init__(graphs, mode, key, size)
+    def _trace(self, graphs: ClientGraphs, device: str, precision: str) -> None:
         self._tf = load_tensorflow()
-        compute = self._vectorised if mode is Mode.VECTOR else self._looped
+        compute = self._vectorised if self.mode is Mode.VECTOR else self._looped
         self._devices = Devices([device]) if device else _all_devices(self._tf)
         self.device = self._devices.first
         self._compiled: set[str] = set()

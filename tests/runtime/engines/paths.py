@@ -1,26 +1,19 @@
-"""The paths by which engines compute a round, beside the interpreter.
-
-    python -m tests.runtime.engines.paths [CASE...]
-
-prints what each path refuses of the recorded computations, and why.
-"""
+"""The paths by which engines compute a round, beside the interpreter."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from tests.corpus.cases import Case, cases, recordings
+from tests.corpus.cases import Case, recordings
 from tests.runtime.engines.batches import LOOPED
 from tests.runtime.engines.recorded import arguments, result_type, run_round
 from tests.runtime.interpreter.rounds import as_recorded, by_position
 from tffc.backends.compiler import compile_bundle
-from tffc.backends.forms.kinds import FORMS
 from tffc.language import FunctionType, Node
 from tffc.language.values.concrete import to_python
 from tffc.runtime.batching.choices import PJRT, TENSORFLOW
@@ -30,7 +23,7 @@ from tffc.runtime.engines.engine import ONE_A_CALL, Batching
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.interpreter import interpreter
-from tffc.support.errors import ExecutionError, FormError
+from tffc.support.errors import ExecutionError
 
 SIZE = 3
 
@@ -121,7 +114,7 @@ def differences(case: Case, form: str, path: str) -> list[str]:
     recorded = case.rounds()
     type = program.type
     assert isinstance(type, FunctionType)
-    found: list[str] = []
+    told: list[str] = []
     for number, (one, expected) in enumerate(zip(recorded.rounds, _expected(case), strict=True)):
         state, clients = arguments(type, one)
         result = to_python(rounds.run(state, clients), result_type(rounds.engine, program))
@@ -134,8 +127,8 @@ def differences(case: Case, form: str, path: str) -> list[str]:
             recorded.unstable,
             recorded.row_sets,
         )
-        found += [f"round {number}: {line}" for line in lines]
-    return found
+        told += [f"round {number}: {line}" for line in lines]
+    return told
 
 
 def _expected(case: Case) -> list[Any]:
@@ -149,23 +142,3 @@ def _expected(case: Case) -> list[Any]:
         )
         for one in recorded.rounds
     ]
-
-
-def main(names: list[str]) -> None:
-    """Print what each path refuses, and what differs."""
-    for case in cases():
-        if not case.has("io.json") or (names and str(case) not in names):
-            continue
-        for form in FORMS:
-            for path in PATHS:
-                try:
-                    found = differences(case, form, path)
-                except FormError:
-                    break
-                except RefusedError as error:
-                    found = [f"refused: {error}"]
-                print(case, form, path, found or "same", sep=" | ", flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

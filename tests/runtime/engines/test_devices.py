@@ -148,9 +148,9 @@ def test_memory_that_is_not_enough_for_one_client(
         raise OutOfMemoryError
 
     monkeypatch.setattr(Kernel, "compute", compute)
-    found = Outcome(squares, source_of(squares, range(3)), 1 + 1)
+    outcome = Outcome(squares, source_of(squares, range(3)), 1 + 1)
     again = Outcome(squares, source_of(squares, range(3)), 2, limits=Limits(most_bytes=8))
-    assert (found.output, again.output) == ([5], [5])
+    assert (outcome.output, again.output) == ([5], [5])
     assert "the memory of the device is not enough for one client" in again.decisions[-1]
 
 
@@ -313,26 +313,26 @@ def test_clients_that_are_done_keep_no_loop_going() -> None:
 
 def test_kernels_are_kept_between_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     process = descending(4)
-    kept = _kernel(process)
+    first = _kernel(process)
     monkeypatch.setattr(PjrtKernel, "_export", lambda self: pytest.fail("it is made again"))
-    again = PjrtKernel(*_made_from(process), kept.mode, kept.key, kept.size)
-    assert str(again._exported.mlir_module()) == str(kept._exported.mlir_module())
+    again = PjrtKernel(*_graphs_of(process), first.mode, first.key, first.size)
+    assert str(again._exported.mlir_module()) == str(first._exported.mlir_module())
 
 
-def _made_from(process: Process) -> tuple[Any]:
+def _graphs_of(process: Process) -> tuple[Any]:
     assert process.steps.batches is not None
     return (process.steps.batches.graphs(),)
 
 
 def test_a_damaged_kernel_is_made_again() -> None:
     process = descending(5)
-    kept = _kernel(process)
-    path = kernel_cache.cache_folder() / kept._digest
+    first = _kernel(process)
+    path = kernel_cache.cache_folder() / first._digest
     content = path.read_bytes()
     path.write_bytes(content[:-9] + b"x" + content[-8:])
-    assert kernel_cache.load_kernel(kept._digest) is None
-    PjrtKernel(*_made_from(process), kept.mode, kept.key, kept.size)
-    assert kernel_cache.load_kernel(kept._digest) is not None
+    assert kernel_cache.load_kernel(first._digest) is None
+    PjrtKernel(*_graphs_of(process), first.mode, first.key, first.size)
+    assert kernel_cache.load_kernel(first._digest) is not None
 
 
 def test_a_folder_that_others_can_write_to_is_not_used() -> None:

@@ -15,13 +15,16 @@ from tests.backends.test_equivalence import (
     result_of,
     with_inputs,
 )
+from tests.corpus.cases import MISSING, Case, cases
 from tests.programs import broadcast_rounds, rounds
-from tests.runtime.engines.paths import PATHS, RefusedError, Rounds
+from tests.runtime.engines.paths import PATHS, RefusedError, Rounds, differences
 from tffc.backends.bundle.bundle import Bundle
+from tffc.backends.forms.kinds import FORMS
 from tffc.language import Node
 from tffc.language.values.concrete import to_python, to_value
 from tffc.runtime.engines.process import Process
 from tffc.runtime.interpreter.interpreter import run
+from tffc.support.errors import FormError
 
 AGGREGATING = ("mapreduce", "distribute-aggregate", "mergeable")
 
@@ -48,13 +51,13 @@ def check_generated(case: tuple[Node, Any, list[Any]], form: str) -> None:
     held = [to_value(value, process.data_type) for value in clients]
     for path in PATHS:
         try:
-            found = Rounds(path, process).run(placed, held)
+            result = Rounds(path, process).run(placed, held)
         except RefusedError:
             continue
         if form == "broadcast":
-            assert_same_at_clients(program, found, expected)
+            assert_same_at_clients(program, result, expected)
         else:
-            assert_same(result_of(program), to_python(found, result_of(program)), expected)
+            assert_same(result_of(program), to_python(result, result_of(program)), expected)
 
 
 @settings(max_examples=3)
@@ -75,3 +78,30 @@ def test_more_generated(case: Any) -> None:
 @given(GENERATED)
 def test_many_generated(case: Any) -> None:
     check_generated(*case)
+
+
+FEW = ("agg_sum", "custom_aggregate", "tf_stateless_random", "two_sequences_per_client")
+
+
+@pytest.mark.skipif(not cases(), reason=MISSING)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case, id=str(case), marks=pytest.mark.slow if str(case) in FEW else pytest.mark.long
+        )
+        for case in cases()
+        if case.has("io.json")
+    ],
+)
+def test_recorded(case: Case) -> None:
+    """Each path that computes a recorded round gives what the interpreter gives; one client a call
+    computes all of them."""
+    for form in FORMS:
+        for path in PATHS:
+            try:
+                assert differences(case, form, path) == [], (form, path)
+            except FormError:
+                break
+            except RefusedError:
+                assert path != "alone"

@@ -88,9 +88,9 @@ def test_draws_under_a_seed_are_equal(seeds: str, path: str) -> None:
         with pytest.raises(RefusedError, match=UNKNOWN):
             Rounds(path, process).run(seed, clients)
         return
-    found = Rounds(path, process).run(seed, clients)
+    rounds = Rounds(path, process).run(seed, clients)
     assert process.client_output_type is not None
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(rounds, expected, strict=True):
         ones = tf.nest.flatten(to_python(one, process.client_output_type))
         others = tf.nest.flatten(other)
         assert len(ones) == len(others) >= 4
@@ -136,24 +136,24 @@ def test_other_draws_are_those_of_the_interpreter_in_distribution(drawing: Any, 
     expected = interpreter.run(drawing.node, (seed, clients))
     held = [to_value(each, process.data_type) for each in clients]
     engine = Rounds(path, process)
-    found = [*engine.run(seed, held), *engine.run(seed, held)]
+    rounds = [*engine.run(seed, held), *engine.run(seed, held)]
     # As a later run does, which takes the kernel that this one has kept.
     planner._load_kernel.cache_clear()
-    found += Rounds(path, process).run(seed, held)
-    uniform, normal, integers, kept = (
-        np.stack([np.asarray(each[kind]) for each in found]) for kind in range(4)
+    rounds += Rounds(path, process).run(seed, held)
+    uniform, normal, integers, dropped = (
+        np.stack([np.asarray(each[kind]) for each in rounds]) for kind in range(4)
     )
     check_distributions([uniform, normal, integers], expected)
-    check_independent([uniform, normal, integers, kept])
+    check_independent([uniform, normal, integers, dropped])
     check_none_again(uniform.reshape(-1, COUNT))
     check_none_again(normal.reshape(-1, COUNT))
-    assert set(np.unique(kept)) == {0, np.float32(1 / 0.75)}
-    assert abs((kept > 0).mean() - 0.75) < SIGMAS * np.sqrt(0.75 * 0.25 / kept.size)
+    assert set(np.unique(dropped)) == {0, np.float32(1 / 0.75)}
+    assert abs((dropped > 0).mean() - 0.75) < SIGMAS * np.sqrt(0.75 * 0.25 / dropped.size)
 
 
-def check_distributions(found: list[Any], expected: Any) -> None:
+def check_distributions(rounds: list[Any], expected: Any) -> None:
     """Check that samples can be of the distributions of those that are expected."""
-    for kind, sample in enumerate(found):
+    for kind, sample in enumerate(rounds):
         others = np.stack([np.asarray(each[kind]) for each in expected])
         assert sample.dtype == others.dtype
         # Each row of each client, over all rounds, beside the interpreter's.

@@ -110,10 +110,10 @@ def gradient(loss: Work) -> Work:
         with tf.GradientTape() as tape:
             tape.watch([weights, filters, x, images])
             value = loss(x, labels, images, weights, filters)
-        found = tape.gradient(
+        slope = tape.gradient(
             value, [weights, filters, x, images], unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
-        return [value, *map(tf.convert_to_tensor, found)]
+        return [value, *map(tf.convert_to_tensor, slope)]
 
     return work
 

@@ -126,10 +126,10 @@ def test_gives_what_tensorflow_gives(kind: str) -> None:
         value = None
         if section.type.parameter is not None:
             value = to_value(argument, section.type.parameter)
-        found, expected = (
+        result, expected = (
             flatten(runner(value), section.type.result) for runner in (lowered, plain)
         )
-        for one, other in zip(found, expected, strict=True):
+        for one, other in zip(result, expected, strict=True):
             assert np.asarray(one).dtype == np.asarray(other).dtype
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=0)
 
@@ -144,8 +144,8 @@ def test_draws_anew_in_each_call() -> None:
 def test_reads_resources() -> None:
     held = tff.resource({"a": np.array([1, 2, 3], np.float32)})
     section = section_of(lambda x: held()["a"] * x, VECTOR)
-    (found,) = flatten(LoweredRunner(section)(np.array([1, 10, 100], np.float32)), VECTOR)
-    assert found.tolist() == [1, 20, 300]
+    (result,) = flatten(LoweredRunner(section)(np.array([1, 10, 100], np.float32)), VECTOR)
+    assert result.tolist() == [1, 20, 300]
 
 
 def refused(section: Compiled, argument: Any = None) -> ExecutionError:
@@ -262,10 +262,10 @@ def test_tells_of_checks_that_fail(kind: str) -> None:
     assert isinstance(section.type, FunctionType)
     assert section.type.parameter is not None
     runner = LoweredRunner(section)
-    found, expected = (
+    result, expected = (
         each(to_value(good, section.type.parameter)) for each in (runner, TensorFlowRunner(section))
     )
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
     for each in (TensorFlowRunner(section), runner):
         with pytest.raises(ExecutionError) as caught:
             each(to_value(bad, section.type.parameter))

@@ -18,7 +18,7 @@ sequences; None if they cannot be computed in batches."""
 
 
 class KernelKeys:
-    """The keys of the kernels of one program; `orders` are those that have been found."""
+    """The keys of the kernels of one program; `orders` are those in which sequences are read."""
 
     def __init__(self, layout: DataLayout, compiler: Compiler, limits: Limits) -> None:
         self.orders: tuple[Order, ...] | None = None

@@ -155,9 +155,9 @@ class PjrtKernel(Kernel):
         parts = (graphs.take.payload, graphs.merge.payload, repr(self.signature()).encode())
         how = (self._jax.__version__, self.mode.name, repr(self.key), str(self.size), precision)
         self._digest = digest_of([*parts, *(text.encode() for text in how)])
-        self._exported = self._kept() or self._export()
+        self._exported = self._stored() or self._export()
 
-    def _kept(self) -> Any:
+    def _stored(self) -> Any:
         """Return the function as an earlier run has kept it, or None."""
         module = load_kernel(self._digest)
         return None if module is None else self._jax.export.deserialize(bytearray(module))

@@ -271,3 +271,22 @@ def test_tells_of_checks_that_fail(kind: str) -> None:
             each(to_value(bad, section.type.parameter))
     assert caught.value.code == "E722"
     assert caught.value.message.startswith("a check does not hold in a computation: an index or")
+
+
+@pytest.mark.parametrize(
+    ("work", "type", "reason"),
+    [
+        (lambda d: d.reduce(0, lambda s, x: s + 1), tff.SequenceType(np.str_), "gives strings"),
+        (
+            lambda d: d.reduce(0, lambda s, e: s + e["x"]),
+            tff.SequenceType([("text", np.str_), ("x", np.int32)]),
+            "gives strings",
+        ),
+        (lambda x: x + tf.strings.length("text"), np.int32, "the operation StringLength"),
+    ],
+)
+def test_strings_anywhere_need_tensorflow(work: Any, type: Any, reason: str) -> None:
+    with pytest.raises(ExecutionError) as caught:
+        LoweredRunner(section_of(work, type))(np.int32(1))
+    assert caught.value.code == "E701"
+    assert reason in caught.value.notes[0]

@@ -57,6 +57,8 @@ class JaxTracer:
         if node.op not in self._operations:
             raise NotLoweredError(f"it has the operation {node.op}")
         inputs = [self._array(tensor) for tensor in inputs]
+        if any(tensor.dtype == object for tensor in inputs):
+            raise NotLoweredError(f"it has the operation {node.op} of strings")
         try:
             outputs = self._operations[node.op](node, inputs)
             check = self._checks[node.op](node, inputs) if node.op in self._checks else None

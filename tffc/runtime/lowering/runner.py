@@ -20,6 +20,7 @@ from tffc.linking.section import read_section
 from tffc.runtime.data.arrays import ArrayLayout, stackable_layout
 from tffc.runtime.frameworks.jax.devices import devices_of, put
 from tffc.runtime.frameworks.jax.hlo import load_jax
+from tffc.runtime.frameworks.tensorflow.datasets import components
 from tffc.runtime.lowering.errors import NotLoweredError
 from tffc.runtime.lowering.jax_tracer import JaxTracer
 from tffc.runtime.lowering.retrace import Dataset, Retrace, Value, draws
@@ -47,8 +48,10 @@ class LoweredRunner:
         self._device = devices_of("CPU:0")[0]
         self._compute = self._jax.jit(self._traced)
         for leaf in (*self._leaves, *leaves(self._type.result)):
-            if isinstance(leaf, TensorType) and leaf.element_type is DType.STRING:
-                raise _needs_tensorflow("it takes or gives strings")
+            parts = components(leaf) if isinstance(leaf, SequenceType) else [leaf]
+            for part in parts:
+                if isinstance(part, TensorType) and part.element_type is DType.STRING:
+                    raise _needs_tensorflow("it takes or gives strings")
         if any(isinstance(leaf, SequenceType) for leaf in leaves(self._type.result)):
             raise _needs_tensorflow("it gives a sequence")
 

@@ -73,7 +73,7 @@ def test_questions_that_types_answered() -> None:
             with pytest.warns(DeprecationWarning, match=rf"{question}\(\) is now isinstance"):
                 found = getattr(type, question)()
             assert found == (type in holds or (question == "is_struct" and type is unnamed))
-    with pytest.raises(AttributeError, match="a TensorType has no attribute 'is_round'"):
+    with pytest.raises(AttributeError, match="'TensorType' object has no attribute 'is_round'"):
         types[0].is_round()
 
 

@@ -46,16 +46,31 @@ PIECES = operator.methodcaller("pieces")
 PYTHON_PIECES = operator.methodcaller("python_pieces")
 
 
-FORMER_QUESTIONS = {
-    "is_federated": "FederatedType",
-    "is_function": "FunctionType",
-    "is_placement": "PlacementType",
-    "is_sequence": "SequenceType",
-    "is_struct": "StructType",
-    "is_struct_with_python": "StructWithPythonType",
-    "is_tensor": "TensorType",
-}
-"""Methods of types in releases of TFF before 0.60, and the class that each tests for."""
+class FormerQuestion:
+    """A method of types in releases of TFF before 0.60, which tells whether a type is of a class.
+
+    In a struct, an element of the same name comes first.  These are descriptors, because a
+    `__getattr__` makes Python look up all attributes of types slowly.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self._name = name
+
+    def __get__(self, asked: Type | None, owner: Any) -> Any:
+        if asked is None:
+            return self
+        element = asked.element_named(self._name)
+        if element is not None:
+            return element
+        warnings.warn(
+            f"{self._name}() is now isinstance(..., tff.{self._kind})",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return lambda: any(base.__name__ == self._kind for base in type(asked).__mro__)
 
 
 class Interning(type):
@@ -94,15 +109,17 @@ class Type(Term, metaclass=Interning):
     is_abstract: bool
     _flag: ClassVar[str] = ""  # the flag that is set for every type of the class
 
-    def __getattr__(self, name: str) -> Any:
-        """Return a method of former releases, which tells whether the type is of a class."""
-        kind = FORMER_QUESTIONS.get(name)
-        if kind is None:
-            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
-        warnings.warn(
-            f"{name}() is now isinstance(..., tff.{kind})", DeprecationWarning, stacklevel=2
-        )
-        return lambda: any(base.__name__ == kind for base in type(self).__mro__)
+    is_federated = FormerQuestion("FederatedType")
+    is_function = FormerQuestion("FunctionType")
+    is_placement = FormerQuestion("PlacementType")
+    is_sequence = FormerQuestion("SequenceType")
+    is_struct = FormerQuestion("StructType")
+    is_struct_with_python = FormerQuestion("StructWithPythonType")
+    is_tensor = FormerQuestion("TensorType")
+
+    def element_named(self, name: str) -> Type | None:
+        """Return the element of a struct of this name, or None."""
+        return None
 
     def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
         """Return the pieces of the text, the types inside among them; `spell` writes names."""

@@ -40,7 +40,7 @@ from tffc.language.placement import SERVER as SERVER
 from tffc.language.placement import Placement as Placement
 from tffc.language.shapes import Shape, is_shape_like, shape_is_assignable, to_shape
 from tffc.language.traverse import find, rewrite
-from tffc.language.type_base import FORMER_QUESTIONS, Interning, Type
+from tffc.language.type_base import Interning, Type
 from tffc.support.errors import LanguageTypeError, LanguageValueError
 from tffc.support.printable import printable
 from tffc.support.trampoline import Task, run
@@ -185,10 +185,9 @@ class StructType(Elements[Type], Type):
     def __bool__(self) -> bool:
         return True
 
-    def _named(self, name: str) -> Type:
-        if name in FORMER_QUESTIONS and name not in self.names:
-            return Type.__getattr__(self, name)
-        return super(StructType, self)._named(name)  # the class is made again for its slots
+    def element_named(self, name: str) -> Type | None:
+        index = self.index_of(name)
+        return None if index is None else self.types[index]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)

@@ -116,6 +116,7 @@ class ScopeNode:
 
     def __init__(self, message: NodeDef) -> None:
         self.message = message
+        self._attributes: list[_Attribute] | None = None
         self.data: list[tuple[str, str]] = []
         self.waits: list[str] = []
         for edge in message.input:
@@ -124,14 +125,16 @@ class ScopeNode:
             else:
                 self.data.append(_source(edge))
 
-    @functools.cached_property
+    @property
     def attributes(self) -> list[_Attribute]:
         """The attributes that matter, sorted by name."""
-        attributes: list[_Attribute] = []
-        for name, value in lasting_attributes(self.message.attr):
-            parts = None if _is_varied(name, value) else list(_value_parts(value, str))
-            attributes.append(_Attribute(name, value, parts))
-        return attributes
+        # Not a cached property, whose lock takes longer than most nodes.
+        if self._attributes is None:
+            self._attributes = []
+            for name, value in lasting_attributes(self.message.attr):
+                parts = None if _is_varied(name, value) else list(_value_parts(value, str))
+                self._attributes.append(_Attribute(name, value, parts))
+        return self._attributes
 
     def parts(
         self, function: Callable[[str], str], resource: Callable[[bytes], Iterable[object]]

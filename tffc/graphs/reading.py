@@ -121,16 +121,19 @@ class _Scope:
         before: dict[str, list[str]] = {}
         is_sorted = True  # each node comes after its inputs, as in most graphs
         for name, node in self.nodes.items():
-            edges = list(node.input)
-            for edge in edges:
+            starts: list[str] = []
+            count = 0
+            for edge in node.input:
                 if not self.has(edge):
                     raise self.missing(f"node {name!r} has the input {edge!r}")
-            starts = [start for start in map(source, edges) if start in self.nodes]
+                count += not edge.startswith("^")
+                if (start := source(edge)) in self.nodes:
+                    starts.append(start)
             if node.op in LOOP_STARTS:
                 starts = [start for start in starts if self.nodes[start].op not in LOOP_ENDS]
-            is_sorted = is_sorted and all(start in before for start in starts)
+            is_sorted = is_sorted and all(map(before.__contains__, starts))
             before[name] = starts
-            self._check_count(node, sum(not edge.startswith("^") for edge in edges))
+            self._check_count(node, count)
             if is_resource(node):
                 if not self.has_resources:
                     raise refuse_in_function(node, self.notes)
@@ -148,7 +151,8 @@ class _Scope:
 
     def has_output(self, node: NodeDef, edge: str) -> bool:
         """Return whether a node has the output of an edge `node` or `node:number`."""
-        port, count = port_of(edge), self._counts[node.name]
+        port = port_of(edge) if ":" in edge else 0
+        count = self._counts[node.name]
         return port is not None and (count is None or port < count)
 
     def missing(self, what: str) -> GraphError:

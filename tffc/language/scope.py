@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tffc.language.nodes import Block, Lambda, Node, Reference
-from tffc.language.traverse import postorder
+from tffc.language.traverse import CHILDREN, postorder
 from tffc.language.types import Type
 
 Uses = dict[str, set[Type]]
@@ -48,10 +48,11 @@ def bound_names(
     nodes = tuple(postorder(root))
     names = _Names(nodes)
     for node in nodes:
-        uses: Uses = {}
         if isinstance(node, Reference):
-            uses = {node.name: {node.type}}
-        elif isinstance(node, Block):
+            names.known[id(node)] = {node.name: {node.type}}
+            continue
+        uses: Uses = {}
+        if isinstance(node, Block):
             uses = names.join(uses, node.result)
             for local in reversed(range(len(node.locals))):
                 binding = node.locals[local]
@@ -61,8 +62,7 @@ def bound_names(
                     uses = names.join(uses, binding.value)
         else:
             for child in node.children():
-                if id(child) in names.known:
-                    uses = names.join(uses, child)
+                uses = names.join(uses, child)
             if isinstance(node, Lambda) and node.parameter_name is not None:
                 assert node.parameter_type is not None
                 used = uses.pop(node.parameter_name, set())
@@ -77,23 +77,26 @@ class _Names:
     """The free names of nodes; `known` has them until all parents of a node have been visited."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
-        children = itertools.chain.from_iterable(node.children() for node in nodes)
+        children = itertools.chain.from_iterable(map(CHILDREN, nodes))
         self._takers = Counter(map(id, children))
         self.known: dict[int, Uses] = {}
 
     def join(self, uses: Uses, node: Node) -> Uses:
         """Return the union of `uses`, which must not be used any more, and the free names of
         `node`, for one of its parents."""
-        more = self.known.get(id(node))
+        key = id(node)
+        more = self.known.get(key)
         if more is None:
             return uses
         # The last parent takes over the set and changes it.  Earlier parents need a copy, because
         # the names that they bind must stay free for the others.
-        if self._takers[id(node)] == 1:
-            del self.known[id(node)]
+        if self._takers[key] == 1:
+            del self.known[key]
         else:
-            self._takers[id(node)] -= 1
+            self._takers[key] -= 1
             more = {name: set(types) for name, types in more.items()}
+        if not uses:
+            return more
         # Merging the smaller set into the larger one moves a name only into a set at least twice as
         # large, so at most as often as the logarithm of the program's size.
         if len(uses) < len(more):

@@ -83,8 +83,10 @@ def written_size(root: T, known: dict[int, int], own: Callable[[T], int]) -> int
     measured twice; the caller keeps the terms alive.
     """
     for term in postorder(root, known):
-        inside = sum(known[id(child)] for child in term.children())
-        known[id(term)] = counted(own(term) + inside)
+        size = own(term)
+        for child in term.children():
+            size += known[id(child)]
+        known[id(term)] = counted(size)
     return known[id(root)]
 
 

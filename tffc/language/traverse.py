@@ -29,11 +29,11 @@ def walk(
     stack: list[Any] = [root]
     while stack:
         term = stack.pop()
-        if id(term) in seen:
+        if (key := id(term)) in seen:
             continue
-        seen.add(id(term))
+        seen.add(key)
         yield term
-        stack.extend(reversed(inside(term)))
+        stack += inside(term)[::-1]
 
 
 def postorder(root: T, known: Container[int] = ()) -> Iterator[T]:
@@ -47,14 +47,14 @@ def postorder(root: T, known: Container[int] = ()) -> Iterator[T]:
         term = stack.pop()
         if term is None:  # the term below it comes after its children
             yield stack.pop()
-        elif id(term) not in seen and id(term) not in known:
-            seen.add(id(term))
+        elif (key := id(term)) not in seen and key not in known:
+            seen.add(key)
             children = term.children()
             if not children:
                 yield term
                 continue
             stack += (term, None)
-            stack.extend(reversed(children))
+            stack += children[::-1]
 
 
 def rewrite(root: T, rule: Callable[[T], T | None]) -> T:

@@ -21,6 +21,7 @@ a long walk has the calls counted, and continues only if there are not too many.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import GeneratorType
 from typing import Any
 
 from tffc.language.alpha import Names
@@ -141,7 +142,8 @@ class _Normalizer(Evaluator):
     def _reify_pack(self, value: Pack) -> Task[Any]:
         nodes: list[Node] = []
         for inner in value.values:
-            nodes.append((yield self.reify(inner)))
+            node = self.reify(inner)
+            nodes.append((yield node) if isinstance(node, GeneratorType) else node)
         made = StructNode.of_type(tuple(nodes), value.type)
         if not value.has_closure:
             # A lambda is made again for each use, so that every binder keeps a name of its own.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from types import GeneratorType
 from typing import Any, TypeAlias
 
 from tffc.language.environment import Environment
@@ -149,8 +150,9 @@ class Evaluator:
     def _struct(self, node: StructNode, frame: Frame, hint: Hint) -> Task[Any]:
         values: list[Value] = []
         self.steps.taken += len(node.values)
-        for value in node.values:
-            values.append((yield self.evaluate(value, frame, hint)))
+        for inner in node.values:
+            value = self.evaluate(inner, frame, hint)
+            values.append((yield value) if isinstance(value, GeneratorType) else value)
         return self.pack(tuple(values), node.type)
 
     def pack(self, values: tuple[Value, ...], struct: StructType) -> Pack:
@@ -167,7 +169,9 @@ class Evaluator:
         while isinstance(source, Selection):
             indices.append(source.index)
             source = source.source
-        value = yield self.evaluate(source, frame, hint)
+        value = self.evaluate(source, frame, hint)
+        if isinstance(value, GeneratorType):
+            value = yield value
         for index in reversed(indices):
             value = self.element(value, index)
         return value
@@ -196,10 +200,14 @@ class Evaluator:
 
     def _call(self, node: Call, frame: Frame, hint: Hint) -> Task[Any]:
         inner = hint.inner()
-        function = yield self.evaluate(node.function, frame, inner)
+        function = self.evaluate(node.function, frame, inner)
+        if isinstance(function, GeneratorType):
+            function = yield function
         argument = None
         if node.argument is not None:
-            argument = yield self.evaluate(node.argument, frame, inner)
+            argument = self.evaluate(node.argument, frame, inner)
+            if isinstance(argument, GeneratorType):
+                argument = yield argument
         if isinstance(function, SymbolicClosure):
             return (yield self.apply(function, argument, hint))
         return (yield self.emit(function, argument, hint))

@@ -117,6 +117,11 @@ class Bundle:
 
     def encode(self) -> dict[str, bytes]:
         """Return the files of the bundle by their paths in its folder, without resources."""
+        manifest, files = self.contents()
+        return {MANIFEST: manifest.encode(), **files}
+
+    def contents(self) -> tuple[Manifest, dict[str, bytes]]:
+        """Return the manifest, and the other files without resources."""
         files: dict[str, bytes] = {}
         for stem, program in self.programs().items():
             files[f"{stem}.pb"] = wire.to_bytes(program)
@@ -126,8 +131,7 @@ class Bundle:
         if self.prover is not None:
             proved = {path: digest for path, digest in hashes.items() if path.endswith(".pb")}
             proof = ProofRecord(prover=self.prover, files=proved)
-        manifest = dataclasses.replace(self.manifest(), files=hashes, proof=proof)
-        return {MANIFEST: manifest.encode(), **files}
+        return dataclasses.replace(self.manifest(), files=hashes, proof=proof), files
 
     def resource_files(self) -> dict[str, memoryview]:
         """Return the bytes of the resources by the paths of their files.
@@ -185,10 +189,10 @@ def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -
     """
     atomic.recover(path)
     check_target(path, replace=replace)
-    resources = {resource_path(digest): writer_of(digest) for digest in bundle.resources()}
-    files = {**bundle.encode(), **resources}
+    manifest, files = bundle.contents()
+    resources = {resource_path(digest): writer_of(digest) for digest in manifest.resources}
     try:
-        atomic.write_folder(path, files)
+        atomic.write_folder(path, {MANIFEST: manifest.encode(), **files, **resources})
     except OSError as error:
         raise BundleError(
             "E600",

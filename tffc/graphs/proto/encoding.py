@@ -33,12 +33,14 @@ FIXED_SIZES = {FIXED32: 4, FIXED64: 8}
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Place:
-    """A range of bytes in the input, which is the field `step` of the message at `parent`."""
+    """A range of bytes in the input, which is the field `step` of the message at `parent`, or the
+    value at `index` of that field."""
 
     start: int
     end: int
     parent: Place | None = None
     step: str = ""
+    index: int | None = None
 
     def path(self) -> str:
         """Return the names of the fields that lead here from the outermost message."""
@@ -46,7 +48,7 @@ class Place:
         place: Place | None = self
         while place is not None:
             if place.step:
-                steps.append(place.step)
+                steps.append(place.step if place.index is None else f"{place.step}[{place.index}]")
             place = place.parent
         return ".".join(reversed(steps))
 
@@ -247,7 +249,7 @@ def read_message(data: bytes, place: Place, fields: Schema) -> dict[str, Any]:
                 value = Place(start, at, place, name)
             elif kind is MESSAGES:
                 group = values.setdefault(name, [])
-                group.append(Place(start, at, place, f"{name}[{len(group)}]"))
+                group.append(Place(start, at, place, name, len(group)))
                 continue
             elif kind is BYTES:
                 value = data[start:at]

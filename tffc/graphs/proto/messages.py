@@ -22,7 +22,6 @@ from tffc.graphs.proto.encoding import (
     length_tag,
     packed_field,
     read_message,
-    size_of,
     string_field,
 )
 from tffc.support.trampoline import Task
@@ -135,16 +134,19 @@ def message_content(name: str, values: Mapping[str, Any], known: Contents) -> by
         _, kind, number, inner, in_oneof = fields[field]
         if value is None or not (value or in_oneof or kind is MESSAGE):
             continue
-        if kind in WRITERS:
-            pieces.append(WRITERS[kind](number, value))
-            size += len(pieces[-1])
+        writer = WRITERS.get(kind)
+        if writer is not None:
+            written = writer(number, value)
+            pieces.append(written)
+            size += len(written)
             continue
         parts: Iterable[Any] = value if kind is MESSAGES else (value,)
         for part in parts:
-            content: Any = known.get(id(part), part)
             if isinstance(part, dict):
-                content = message_content(inner, cast("dict[str, Any]", part), known)
-            length = size_of(content)
+                content: Any = message_content(inner, cast("dict[str, Any]", part), known)
+            else:
+                content = known.get(id(part), part)
+            length = len(content) if isinstance(content, bytes) else content.size
             tag = length_tag(number, length)
             pieces += (tag, content)
             size += len(tag) + length

@@ -23,15 +23,19 @@ class Mark(enum.Enum):
     DEDENT = -2
 
 
+SHOWN = (str, Mark)
+"""The classes of what is shown as it is."""
+
+
 def expanded(pieces: Iterable[Any], expand: Callable[[Any], Sequence[Any]]) -> Iterator[str | Mark]:
     """Yield text and marks; `expand` gives the pieces of anything else."""
     stack = list(pieces)[::-1]
     while stack:
         item = stack.pop()
-        if isinstance(item, str | Mark):
+        if isinstance(item, SHOWN):
             yield item
         else:
-            stack.extend(reversed(expand(item)))
+            stack += expand(item)[::-1]
 
 
 def listed(

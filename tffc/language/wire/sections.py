@@ -119,7 +119,7 @@ class _BindingReader(FieldReader):
 
     def __init__(self, data: bytes, name: str, url: str) -> None:
         super().__init__(data)
-        self._name = name
+        self._binding_name = f"{name}.Binding"
         self._url = url
 
     def _any(self, place: Place) -> Task[bytes]:
@@ -129,11 +129,11 @@ class _BindingReader(FieldReader):
             place.refuse("E228", f"expected a message of type {self._url!r}, found {url!r}")
         return fields.get("value", b"")
 
-    def _binding(self, place: Place) -> Task[SectionBinding]:
-        kind, inner, message = self.variant(place, f"{self._name}.Binding", "a binding")
-        fields = yield self.fields(inner, message)
+    def _binding(self, place: Place) -> Task[SectionBinding] | SectionBinding:
+        kind, inner, message = self.variant(place, self._binding_name, "a binding")
         if kind == "struct":
-            return StructBinding(tuple(fields.get("element", ())))
+            return self._struct(inner, message)
+        fields: Any = self.fields(inner, message)
         if kind == "sequence":
             if "variant_tensor_name" not in fields:
                 inner.refuse("E228", "a sequence is not bound to a variant tensor")
@@ -141,6 +141,10 @@ class _BindingReader(FieldReader):
         (name,) = described(message).fields
         value: Any = required(fields, name, inner)
         return TensorBinding(value if isinstance(value, str) else signed(value, 32))
+
+    def _struct(self, place: Place, message: str) -> Task[SectionBinding]:
+        fields = yield self.fields(place, message)
+        return StructBinding(tuple(fields.get("element", ())))
 
     readers: ClassVar = {ANY: _any, f"{TENSORFLOW}.Binding": _binding, f"{XLA}.Binding": _binding}
 

@@ -15,7 +15,6 @@ from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle
 from tffc.graphs.proto.encoding import MAX_MESSAGE
 from tffc.language import wire
 from tffc.language.nodes import Node, NodeBase
-from tffc.language.notation import SectionFolder, parse
 from tffc.language.type_parts import local_type
 from tffc.language.types import FunctionType, StructType, Type
 from tffc.language.values.resources import RESOURCES, find_files
@@ -223,6 +222,8 @@ def read_typed(path: str, sections: pathlib.Path | None = None) -> Node:
       LoadError: the file cannot be read.
       NotationError: it holds no program, or a section is missing.
     """
+    from tffc.language.notation import SectionFolder, parse  # which messages do without
+
     text = read_content(path, MAX_TEXT_BYTES).decode("utf-8", errors="replace")
     known = sections or sections_beside(pathlib.Path(path))
     program = parse(text, SectionFolder(known), file=path)

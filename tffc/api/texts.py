@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from tffc.api.boundary import public
 from tffc.api.programs import Source, parts_of
 from tffc.backends.bundle.bundle import Bundle, listing
+from tffc.language import notation
 from tffc.language.nodes import Node
-from tffc.language.notation import compact, formatted, structural, typed
 from tffc.support.errors import LanguageValueError
 from tffc.support.near import nearest
 
 Style: TypeAlias = Literal["compact", "formatted", "structural", "typed"]
 """How a program is written: on one line, on several, as a drawing of its tree, or with types."""
 
-STYLES: dict[Style, Callable[[Node], str]] = {
-    "compact": compact,
-    "formatted": formatted,
-    "structural": structural,
-    "typed": typed,
-}
+STYLES: tuple[Style, ...] = get_args(Style)
 
 
 @public
@@ -42,7 +37,8 @@ def text(source: Source | Bundle, style: Style = "formatted") -> str:
 
 def text_of(parts: Mapping[str, Node], style: Style) -> str:
     """Return the text of programs; each of several stands below a line with its name and type."""
+    show: Callable[[Node], str] = getattr(notation, style)  # loads no other style
     if len(parts) == 1:
         (program,) = parts.values()
-        return STYLES[style](program)
-    return listing(parts, STYLES[style]).removesuffix("\n")
+        return show(program)
+    return listing(parts, show).removesuffix("\n")

@@ -13,12 +13,10 @@ import click
 from tffc.api.programs import sections_beside
 from tffc.cli.options import refuse_without_effect
 from tffc.cli.output import say
-from tffc.cli.reproducer import Reproducer
 from tffc.cli.timings import Timings
+from tffc.language import notation
 from tffc.language.nodes import Node
-from tffc.language.notation import formatted, typed, write_sections
 from tffc.passes import Pipeline
-from tffc.passes.instruments import verify_roundtrip, verify_step
 from tffc.passes.pipeline import Finished, Observer
 from tffc.support.errors import LoadError, PipelineError, TffcError
 from tffc.support.files.atomic import replace_file, write_file
@@ -77,6 +75,8 @@ class PassInstrumentation:
         observers: list[Observer] = [timings] if self.time_passes else []
         if self.print_after or self.print_dir is not None:
             observers.append(self._print)
+        if self.verify_each or self.verify_roundtrip:
+            from tffc.passes.instruments import verify_roundtrip, verify_step
         if self.verify_each:
             observers.append(verify_step)
         if self.verify_roundtrip:
@@ -101,16 +101,16 @@ class PassInstrumentation:
             self._write(f"{finished.position:02}-{name}", finished.after)
         else:
             say(f"; after {name}, step {finished.position}")
-            click.echo(formatted(finished.after), err=True)
+            click.echo(notation.formatted(finished.after), err=True)
 
     def _write(self, name: str, program: Node) -> None:
         assert self.print_dir is not None
         path = self.print_dir / f"{name}.sexpr"
         try:
             self.print_dir.mkdir(parents=True, exist_ok=True)
-            write_sections(program, sections_beside(path))
+            notation.write_sections(program, sections_beside(path))
             check_no_input(path)
-            replace_file(path, (typed(program) + "\n").encode(), is_shared=True)
+            replace_file(path, (notation.typed(program) + "\n").encode(), is_shared=True)
         except OSError as error:
             raise LoadError(
                 "E386",
@@ -122,6 +122,8 @@ class PassInstrumentation:
         """Write the reproducer; if that fails, the failure of the pass is still reported."""
         if self.is_replay:
             return
+        from tffc.cli.reproducer import Reproducer  # which few runs need
+
         failure = f"{type(error).__name__}: {error}"
         if isinstance(error, TffcError):
             failure = f"{error.code}: {error.message}"

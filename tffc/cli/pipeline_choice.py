@@ -10,7 +10,7 @@ import click
 from tffc.language.invariants import CLOSED, INVARIANTS
 from tffc.language.nodes import Node
 from tffc.language.verify import holding, verify
-from tffc.passes import Pipeline, parse_passes, table
+from tffc.passes import Pipeline, table
 from tffc.passes.pipeline import GIVEN
 
 
@@ -54,5 +54,7 @@ def _read(file: pathlib.Path | None, text: str | None, given: tuple[str, ...]) -
     if file is not None and text is not None:
         raise click.UsageError("--pipeline and --passes exclude each other")
     if text is not None:
+        from tffc.passes.pipeline_text import parse_passes
+
         return parse_passes(text, table.all_passes(), given, "--passes")
     return None if file is None else table.read_pipeline(file, given)

@@ -27,7 +27,6 @@ from tffc.cli.revisions import (
 from tffc.cli.streams import read_stdin
 from tffc.graphs.proto.encoding import MAX_MESSAGE
 from tffc.language.nodes import Node
-from tffc.language.notation import SectionFolder, parse
 
 STDIN = "-"
 
@@ -151,6 +150,8 @@ def read_typed(source: str, sections: pathlib.Path | None = None) -> Node:
     """
     if source != STDIN:
         return programs.read_typed(source, sections)
+    from tffc.language.notation import SectionFolder, parse  # which messages do without
+
     known = None if sections is None else SectionFolder(sections)
     return parse(read_text(source), known, file="stdin")
 

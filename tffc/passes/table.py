@@ -22,7 +22,6 @@ from tffc.passes.drop_unused_bindings import drop_unused_bindings
 from tffc.passes.lower_select import lower_select
 from tffc.passes.normalize_all_equal import normalize_all_equal
 from tffc.passes.pipeline import GIVEN, Pass, PassStep, Pipeline
-from tffc.passes.pipeline_text import parse_pipeline
 from tffc.passes.plugins import with_plugins
 from tffc.passes.share_equal_calls import share_equal_calls
 from tffc.passes.strip_containers import strip_containers
@@ -100,7 +99,9 @@ def read_pipeline(path: pathlib.Path, given: tuple[str, ...] = GIVEN) -> Pipelin
     Raises:
       PipelineError: the file cannot be read, or what it says is not a pipeline.
     """
-    from tffc.support.files.yaml_file import MAX_BYTES  # loads PyYAML, which only a file needs
+    # They and PyYAML, which they load, are needed by files alone.
+    from tffc.passes.pipeline_text import parse_pipeline
+    from tffc.support.files.yaml_file import MAX_BYTES
 
     try:
         content = read_named(path, MAX_BYTES).decode(errors="replace")

@@ -87,6 +87,45 @@ def test_stays_light(folder: pathlib.Path, code: str, also_absent: tuple[str, ..
     assert loaded(folder, code) & {*HEAVY, *also_absent} == set()
 
 
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        (
+            command("print", "x.pb"),
+            {
+                "tffc.language.notation.parser",
+                "tffc.language.notation.structural_text",
+                "tffc.language.notation.typed_text",
+                "tffc.linking",
+                "tffc.passes",
+                "tffc.runtime.effects.accesses",
+            },
+        ),
+        (
+            command("diff", "x.pb", "x.pb"),
+            {"tffc.assurance.diff.sections", "tffc.linking", "tffc.passes.table"},
+        ),
+        (
+            command("check", "x.pb", "--form", "mapreduce"),
+            {"tffc.language.notation.parser", "tffc.runtime.effects.accesses"},
+        ),
+        (
+            command("compile", "x.pb", "--form", "mapreduce", "--out", "out"),
+            {
+                "tffc.cli.reproducer",
+                "tffc.language.notation.parser",
+                "tffc.passes.instruments",
+                "tffc.passes.pipeline_text",
+                "tffc.runtime.effects.accesses",
+            },
+        ),
+    ],
+)
+def test_loads_only_what_it_uses(folder: pathlib.Path, code: str, absent: set[str]) -> None:
+    """Commands do without the modules of tffc that few programs or options need."""
+    assert loaded_modules(folder, code) & absent == set()
+
+
 def test_help_is_quick(tmp_path: pathlib.Path) -> None:
     """The help of no command loads NumPy or a framework."""
     every = "; ".join(f"help_of({name!r})" for name in COMMANDS)

@@ -11,7 +11,6 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from tffc.assurance.diff.alignment import aligned
-from tffc.assurance.diff.sections import section_points
 from tffc.language.alpha import Names, canonical, rename_binders
 from tffc.language.fingerprint import fingerprint
 from tffc.language.lines import walk_with_lines
@@ -19,7 +18,6 @@ from tffc.language.nodes import Block, Compiled, Lambda, Node, Reference
 from tffc.language.notation import compact
 from tffc.language.notation.labels import section_label
 from tffc.language.traverse import rewrite, walk
-from tffc.linking.inspect import inspect
 from tffc.passes.strip_containers import strip_containers
 from tffc.support.errors import Span
 from tffc.support.printable import printable
@@ -199,6 +197,8 @@ def called_at(place: Span) -> str:
 
 
 def _section_change(before: Compiled, after: Compiled) -> str:
+    from tffc.linking.inspect import inspect  # which equal programs do without
+
     old, new = inspect(before).operations, inspect(after).operations
     parts = [] if before.type == after.type else [f"of type {before.type}, now {after.type}"]
     for operation in sorted({*old, *new}):
@@ -212,6 +212,8 @@ def _points(before: Compiled, after: Compiled, place: Span | None) -> Iterator[s
     """Yield the place where a section is called, and its differences."""
     if place is not None:
         yield f"called at {called_at(place)}"
+    from tffc.assurance.diff.sections import section_points
+
     points = list(section_points(before, after))
     if not points and before.type == after.type:
         points = ["its argument or its result has other tensors of the graph"]

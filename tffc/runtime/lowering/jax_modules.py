@@ -9,15 +9,21 @@ from collections.abc import Sequence
 from tffc.graphs.node import NodeView
 from tffc.language.dtypes import BY_NUMBER
 from tffc.runtime.lowering.errors import NotLoweredError
+from tffc.runtime.lowering.modules.evaluation import call_translated
 from tffc.runtime.lowering.operations.definition import Array, jax, jnp
 
 
-def call_module(node: NodeView, inputs: Sequence[Array]) -> Sequence[Array]:
-    """Return the results of an XlaCallModule; where JAX vectorises the call, one client's module
-    runs after the other.
+def call_module(
+    node: NodeView, inputs: Sequence[Array], *, selects: bool, is_shared: bool
+) -> Sequence[Array]:
+    """Return the results of an XlaCallModule.
+
+    A module that cannot be translated is called as it is: where JAX vectorises the call, one
+    client's module runs after the other.  `selects` and `is_shared` are as in `call_translated`.
 
     Raises:
-      NotLoweredError: the module is of any shape, or calls functions of a graph.
+      NotLoweredError: the module is of any shape, or calls functions of a graph, or it is shared
+        and might not end.
     """
     attributes = node.attr
     if attributes["dim_args_spec"].list.s or attributes["function_list"].list.func:
@@ -27,9 +33,28 @@ def call_module(node: NodeView, inputs: Sequence[Array]) -> Sequence[Array]:
         jax.ShapeDtypeStruct([each.size for each in shape.dim], BY_NUMBER[number].dtype)
         for number, shape in types
     )
+    module = attributes["module"].s
+    try:
+        return call_translated(module, inputs, outputs, selects=selects, is_shared=is_shared)
+    except NotLoweredError:
+        if is_shared:
+            raise
+    return called(module, inputs, outputs)
+
+
+def called(module: bytes, inputs: Sequence[Array], outputs: Sequence[Array]) -> list[Array]:
+    """Return the results, arrays like `outputs`, of a module that is called as it is.
+
+    Raises:
+      NotLoweredError: it takes or gives other arrays.
+    """
     arguments = [jnp.asarray(value) for value in inputs]
     taken = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in arguments)
-    return list(_function(attributes["module"].s, taken, outputs)(*arguments))
+    try:
+        return list(_function(module, taken, tuple(outputs))(*arguments))
+    except (TypeError, ValueError) as error:
+        text = str(error).partition("\n")[0]
+        raise NotLoweredError(f"a module cannot be called: {text}") from None
 
 
 @functools.lru_cache(maxsize=256)

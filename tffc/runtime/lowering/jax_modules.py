@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 
 from tffc.graphs.node import NodeView
@@ -14,16 +13,17 @@ from tffc.runtime.lowering.operations.definition import Array, jax, jnp
 
 
 def call_module(
-    node: NodeView, inputs: Sequence[Array], *, selects: bool, is_shared: bool
+    node: NodeView, inputs: Sequence[Array], *, selects: bool, is_shared: bool, is_portable: bool
 ) -> Sequence[Array]:
     """Return the results of an XlaCallModule.
 
-    A module that cannot be translated is called as it is: where JAX vectorises the call, one
-    client's module runs after the other.  `selects` and `is_shared` are as in `call_translated`.
+    A module that cannot be translated is called as it is, unless what JAX traces `is_portable`: JAX
+    calls such a module only in code for one platform.  `selects` and `is_shared` are as in
+    `call_translated`.
 
     Raises:
-      NotLoweredError: the module is of any shape, or calls functions of a graph, or it is shared
-        and might not end.
+      NotLoweredError: the module is of any shape, or calls functions of a graph, or can neither be
+        translated nor called.
     """
     attributes = node.attr
     if attributes["dim_args_spec"].list.s or attributes["function_list"].list.func:
@@ -37,7 +37,7 @@ def call_module(
     try:
         return call_translated(module, inputs, outputs, selects=selects, is_shared=is_shared)
     except NotLoweredError:
-        if is_shared:
+        if is_portable:
             raise
     return called(module, inputs, outputs)
 
@@ -49,17 +49,6 @@ def called(module: bytes, inputs: Sequence[Array], outputs: Sequence[Array]) -> 
       NotLoweredError: it takes or gives other arrays.
     """
     arguments = [jnp.asarray(value) for value in inputs]
-    taken = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in arguments)
-    try:
-        return list(_function(module, taken, tuple(outputs))(*arguments))
-    except (TypeError, ValueError) as error:
-        text = str(error).partition("\n")[0]
-        raise NotLoweredError(f"a module cannot be called: {text}") from None
-
-
-@functools.lru_cache(maxsize=256)
-def _function(module: bytes, taken: tuple[Array, ...], outputs: tuple[Array, ...]) -> Array:
-    """Return the function of a module, which takes and returns arrays of these types."""
 
     def like(*arguments: Array) -> tuple[Array, ...]:
         return tuple(jnp.zeros(each.shape, each.dtype) for each in outputs)
@@ -71,20 +60,11 @@ def _function(module: bytes, taken: tuple[Array, ...], outputs: tuple[Array, ...
         platforms=["cpu"],
         disabled_checks=[jax.export.DisabledSafetyCheck.platform()],
     )
-    with jax.enable_x64(True):
-        exported = export(*taken)
-    # JAX offers no other way to call a module that it has not traced.
-    exported = dataclasses.replace(exported, mlir_module_serialized=module)
-    call = jax.custom_batching.custom_vmap(lambda *arguments: tuple(exported.call(*arguments)))
-
-    @call.def_vmap
-    def rule(axis_size: int, batched: Sequence[bool], *arguments: Array) -> Array:
-        def one(own: Sequence[Array]) -> tuple[Array, ...]:
-            rest = iter(own)
-            return call(*(next(rest) if is_own else value for is_own, value in both))
-
-        both = list(zip(batched, arguments, strict=True))
-        results = jax.lax.map(one, [value for is_own, value in both if is_own])
-        return results, tuple(True for _ in results)
-
-    return call
+    try:
+        exported = export(*(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in arguments))
+        # JAX offers no other way to call a module that it has not traced.
+        exported = dataclasses.replace(exported, mlir_module_serialized=module)
+        return list(exported.call(*arguments))
+    except (TypeError, ValueError) as error:
+        text = str(error).partition("\n")[0]
+        raise NotLoweredError(f"a module cannot be called: {text}") from None

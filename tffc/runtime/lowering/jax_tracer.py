@@ -18,12 +18,16 @@ from tffc.support.guards import Array
 
 
 class JaxTracer:
-    """See `Tracer`."""
+    """See `Tracer`.
+
+    With `is_portable`, what it traces is compiled for several platforms.
+    """
 
     draws = True
 
-    def __init__(self, *, selects: bool = False) -> None:
+    def __init__(self, *, selects: bool = False, is_portable: bool = True) -> None:
         self.selects = selects
+        self._is_portable = is_portable
         self._jax = load_jax()
         # They import JAX.
         from tffc.runtime.lowering.jax_checks import CHECKS
@@ -74,7 +78,13 @@ class JaxTracer:
     ) -> Sequence[Tensor]:
         """See `Tracer`."""
         arrays = [self._array(tensor) for tensor in inputs]
-        return self._call(node, arrays, selects=self.selects, is_shared=is_shared)
+        return self._call(
+            node,
+            arrays,
+            selects=self.selects,
+            is_shared=is_shared,
+            is_portable=self._is_portable,
+        )
 
     def draw(self, node: NodeView, inputs: Sequence[Tensor], key: Tensor, count: Tensor) -> Tensor:
         """See `Tracer`."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from tests.runtime.lowering.modules.samples import Sample
 from tests.runtime.lowering.modules.texts import Text
+from tffc.runtime.batching.pjrt_kernels import PLATFORMS
 from tffc.runtime.frameworks.jax.hlo import portable_artifact
 from tffc.runtime.lowering.jax_modules import called
 from tffc.runtime.lowering.modules.evaluation import call_translated
@@ -59,6 +60,14 @@ def computed(function: Callable[..., Any], arguments: Sequence[Any]) -> list[np.
     """Return the arrays that a function gives where JAX compiles it."""
     with jax.enable_x64(True):
         return [np.asarray(each) for each in jax.jit(function)(*arguments)]
+
+
+def computed_in_kernel(function: Callable[..., Any], arguments: Sequence[Any]) -> list[np.ndarray]:
+    """Return the same where JAX first lowers the function for all platforms of kernels."""
+    with jax.enable_x64(True):
+        export = jax.export.export(jax.jit(function), platforms=PLATFORMS)
+        exported = export(*(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in arguments))
+    return computed(exported.call, arguments)
 
 
 def assert_close(one: np.ndarray, other: np.ndarray) -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.runtime.lowering.modules.comparison import (
     assert_close,
     computed,
+    computed_in_kernel,
     module_of,
     module_of_text,
 )
@@ -38,7 +39,7 @@ def test_computes_the_same_for_several_clients_at_once(name: str) -> None:
     sample = SAMPLES[name]
     module, clients = module_of(sample), of_clients(sample)
     stacked = [np.stack(each) for each in zip(*clients, strict=True)]
-    together = computed(jax.vmap(module.translated(selects=True)), stacked)
+    together = computed_in_kernel(jax.vmap(module.translated(selects=True)), stacked)
     alone = [computed(module.called(), client) for client in clients]
     for number, each in enumerate(together):
         for client, results in enumerate(alone):

@@ -144,7 +144,8 @@ class _FunctionReader:
 
 def _fields(kind: Any, attribute: Any) -> Any:
     """Return the fields of an attribute of StableHLO, or its value if that is all it has."""
-    names = [name for name in dir(kind) if isinstance(getattr(kind, name), property)]
+    own: Mapping[str, Any] = kind.__dict__
+    names = [name for name, field in own.items() if isinstance(field, property)]
     values = {name: _field(getattr(attribute, name)) for name in names}
     return values.get("value", values)
 

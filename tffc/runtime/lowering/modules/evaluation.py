@@ -63,7 +63,7 @@ def call_translated(
     try:
         evaluation = _Evaluation(_functions(artifact), selects=selects)
         results = evaluation.call("main", arguments, Nesting(0, is_shared))
-    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+    except (AssertionError, KeyError, RuntimeError, TypeError, ValueError) as error:
         text = str(error).partition("\n")[0]
         raise NotLoweredError(f"a module cannot be translated: {text}") from None
     if list(map(_type, results)) != list(map(_type, outputs)):

@@ -17,8 +17,8 @@ from tests.runtime.lowering.modules.comparison import (
 )
 from tests.runtime.lowering.modules.samples import SAMPLES, Sample
 from tests.runtime.lowering.modules.texts import TEXTS
-from tffc.runtime.frameworks.jax.stablehlo import Region, functions_of
 from tffc.runtime.lowering.modules.evaluation import OPERATIONS
+from tffc.runtime.lowering.modules.stablehlo import Region, functions_of
 
 
 @pytest.mark.slow

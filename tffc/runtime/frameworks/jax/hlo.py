@@ -3,7 +3,7 @@
 JAX's public API covers only modules that JAX traced itself.  Its `Lowered.compiler_ir("hlo")` drops
 the tuple around a single result, which the wire format requires, and keeps source locations; and
 nothing public runs an HloModuleProto.  This module therefore uses internals of jaxlib 0.10; in tffc
-only `stablehlo.py` does so too.
+only `lowering/modules/stablehlo.py` does so too.
 """
 
 from __future__ import annotations

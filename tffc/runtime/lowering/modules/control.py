@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tffc.runtime.frameworks.jax.stablehlo import ModuleOperation
 from tffc.runtime.lowering.modules.definition import Computation, OperationCall, Translation
+from tffc.runtime.lowering.modules.stablehlo import ModuleOperation
 from tffc.runtime.lowering.operations.definition import Array, jax, jnp, lax
 
 

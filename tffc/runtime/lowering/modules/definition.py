@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tffc.runtime.frameworks.jax.stablehlo import ModuleOperation
 from tffc.runtime.lowering.errors import NotLoweredError
+from tffc.runtime.lowering.modules.stablehlo import ModuleOperation
 from tffc.runtime.lowering.operations.definition import Array
 
 Computation: TypeAlias = Callable[..., list[Array]]

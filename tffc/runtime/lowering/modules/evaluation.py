@@ -6,10 +6,10 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tffc.runtime.frameworks.jax.stablehlo import ArrayType, ModuleOperation, Region, functions_of
 from tffc.runtime.lowering.errors import NotLoweredError
 from tffc.runtime.lowering.modules import arrays, control, elementwise, sums
 from tffc.runtime.lowering.modules.definition import Computation, OperationCall, Translation
+from tffc.runtime.lowering.modules.stablehlo import ArrayType, ModuleOperation, Region, functions_of
 from tffc.runtime.lowering.operations.definition import Array
 
 OPERATIONS: dict[str, Translation] = {

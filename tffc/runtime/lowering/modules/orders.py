@@ -11,8 +11,8 @@ import functools
 import numpy as np
 
 from tffc.runtime.frameworks.jax.hlo import portable_artifact
-from tffc.runtime.frameworks.jax.stablehlo import ArrayType, Region, functions_of
 from tffc.runtime.lowering.modules.definition import OperationCall
+from tffc.runtime.lowering.modules.stablehlo import ArrayType, Region, functions_of
 from tffc.runtime.lowering.operations.definition import jax, lax
 
 

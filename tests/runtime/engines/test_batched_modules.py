@@ -165,7 +165,8 @@ def test_clients_train_models_of_pytorch_at_once(name: str) -> None:
 
     each = trainer(zoo.MODELS[name])
     parameter = each.compiled.type_signature.parameter
-    trained, averaged, batch = parameter
+    assert isinstance(parameter, tff.StructType)
+    trained, averaged, batch = (parameter[place] for place in range(3))
 
     @tff.federated_computation((trained, averaged), batch)
     def step(weights: Any, batch: Any) -> Any:

@@ -1,6 +1,7 @@
 """StableHLO modules as plain data, read from portable artifacts.
 
-Only here and in `frameworks/jax/hlo.py` are the bindings of jaxlib used, which are not part of JAX's public API.
+Only here and in `frameworks/jax/hlo.py` are the bindings of jaxlib used, which are not part of
+JAX's public API.
 """
 
 from __future__ import annotations

@@ -29,8 +29,13 @@ ROUNDED = {"resnet_18": 2e-6}
 QUICK = ("mlp", "transposed", "attention")
 
 NAMES = [
-    pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
-    for name in (*zoo.MODELS, *zoo.HUGGING_FACE)
+    pytest.param(
+        name,
+        marks=()
+        if name in QUICK
+        else [pytest.mark.slow, *([pytest.mark.long] if place % 2 else [])],
+    )
+    for place, name in enumerate((*zoo.MODELS, *zoo.HUGGING_FACE))
 ]
 
 

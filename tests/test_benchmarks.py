@@ -49,6 +49,7 @@ def test_the_page_has_medians_spread_ratios_and_growth(tmp_path: pathlib.Path) -
     assert (tmp_path / "performance" / "mapreduce.svg").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not counts_instructions(), reason="valgrind counts the instructions")
 def test_the_instructions_of_a_command_are_counted() -> None:
     assert python("pass").instructions() < python("import click").instructions()
@@ -111,6 +112,7 @@ def test_the_page_keeps_one_section_about_rounds(tmp_path: pathlib.Path) -> None
     assert "| jax, scan | 510 ms (510–510) | 40 ms (40–40) | 2 | 1e-08 |" in text
 
 
+@pytest.mark.slow
 @pytest.mark.tensorflow
 def test_sides_compute_the_same_rounds(tmp_path: pathlib.Path) -> None:
     from benchmarks.rounds import numpy_side, tffc_side

@@ -78,6 +78,7 @@ def test_a_round_reports_losses_and_metrics_before_each_step() -> None:
     np.testing.assert_allclose(run.output["accuracy"], right, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_fedprox() -> None:
     module, model = plain()
     run = rounds(algorithms.fedprox(model, 0.1, 0.5, **STEPS), count=2)
@@ -88,6 +89,7 @@ def test_fedprox() -> None:
     eager.check(model.weights_of(run), weights)
 
 
+@pytest.mark.slow
 def test_adam_at_the_server_and_momentum_at_the_clients() -> None:
     module, model = plain()
     training = algorithms.federated_averaging(
@@ -247,6 +249,7 @@ def work_of(model: Model) -> Any:
     )
 
 
+@pytest.mark.slow
 def test_draws_follow_from_a_seed_of_the_client_and_the_number_of_the_step() -> None:
     module = dropout()
     assert module.training
@@ -277,6 +280,7 @@ def test_draws_follow_from_a_seed_of_the_client_and_the_number_of_the_step() -> 
     assert seeds[0] != seeds[1]
 
 
+@pytest.mark.slow
 def test_an_evaluation_draws_nothing() -> None:
     model = model_of(dropout())
     training = algorithms.federated_averaging(model, 0.1)
@@ -314,7 +318,10 @@ def test_running_means_are_averaged_over_full_batches() -> None:
     assert run.output["examples"] == sum(size // 3 * 3 for size in SIZES)
 
 
-@pytest.mark.parametrize("rule", ["averaged", "local", "frozen"])
+@pytest.mark.parametrize(
+    "rule",
+    ["local", *(pytest.param(rule, marks=pytest.mark.slow) for rule in ("averaged", "frozen"))],
+)
 def test_buffers_follow_their_rules(rule: Any) -> None:
     module = eager.images(torch.nn.BatchNorm2d(4))
     model = model_of(module, IMAGES, buffers={"*running*": rule}, **BATCH_NORM)

@@ -88,6 +88,7 @@ for array in results(pathlib.Path(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_another_process_runs_it(bundle: Bundle, tmp_path: pathlib.Path) -> None:
     write_bundle(bundle, tmp_path / "b")
     found = run_python("-c", RUN, str(tmp_path / "b"), cwd=ROOT).stdout.split()

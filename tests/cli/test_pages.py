@@ -26,6 +26,7 @@ from tests.cli.pages import (
 )
 from tests.deploy.test_beam import needs_beam
 from tests.deploy.test_ray import needs_ray
+from tests.large import LARGE
 from tests.shell import Shell
 from tests.tff.wheel import needs_wheel
 from tffc.cli.application import application
@@ -42,6 +43,11 @@ RAY_WARNS = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::Futur
 UPDATE = "write it again: python -m tests.cli.pages"
 
 
+def is_large(name: str) -> bool:
+    """Return whether a page is that of a large example."""
+    return pathlib.PurePath(name).stem in LARGE
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
@@ -50,7 +56,10 @@ UPDATE = "write it again: python -m tests.cli.pages"
         *(pytest.param(name, marks=needs_beam) for name in BEAM_PAGES),
         *(pytest.param(name, marks=(needs_ray, RAY_WARNS)) for name in RAY_PAGES),
         *(pytest.param(name, marks=needs_jax) for name in JAX_PAGES),
-        *(pytest.param(name, marks=needs_torch) for name in TORCH_PAGES),
+        *(
+            pytest.param(name, marks=[needs_torch, *([pytest.mark.long] if is_large(name) else [])])
+            for name in TORCH_PAGES
+        ),
         *(pytest.param(name, marks=needs_wheel) for name in TFF_PAGES),
     ],
 )

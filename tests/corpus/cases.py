@@ -11,9 +11,12 @@ import functools
 import importlib.util
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import pytest
 
 from tffc.language import Node
 from tffc.language.wire import from_bytes
@@ -70,3 +73,14 @@ def cases() -> list[Case]:
     if ROOT is None:
         return []
     return [Case(path.parent) for path in sorted(Path(ROOT).glob("*/comp.pb"))]
+
+
+def each_case(chosen: Sequence[Case]) -> pytest.MarkDecorator:
+    """Run a test with each case: with every fourth, from the first, in the quick tests."""
+    return pytest.mark.parametrize(
+        "case",
+        [
+            pytest.param(case, id=str(case), marks=[pytest.mark.slow] if place % 4 else [])
+            for place, case in enumerate(chosen)
+        ],
+    )

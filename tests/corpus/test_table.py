@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.corpus.cases import MISSING, Case, cases
+from tests.corpus.cases import MISSING, Case, cases, each_case
 from tests.corpus.table import main, verdict
 from tffc.backends import compile_initialize
 
@@ -29,7 +29,7 @@ OWN_LIMITS = {
 """Rounds that TFF refuses for what it lacks, not for what is wrong with them, by its forms."""
 
 
-@pytest.mark.parametrize("case", cases(), ids=str)
+@each_case(cases())
 def test_row(case: Case) -> None:
     row = {form: verdict(case, form).split()[0] for form in OWN_LIMITS}
     assert row == {form: wanted(case, form) for form in OWN_LIMITS}

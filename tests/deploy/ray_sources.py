@@ -49,3 +49,14 @@ class Waits(Values):
         while client == self.waiting and not self.file.exists():
             time.sleep(0.01)
         return super().read(client)
+
+
+@dataclasses.dataclass(frozen=True)
+class Places(Values):
+    """Clients that leave a file, with the GPUs that the process which reads them may use."""
+
+    folder: pathlib.Path
+
+    def read(self, client: str) -> Any:
+        (self.folder / client).write_text(os.environ.get("CUDA_VISIBLE_DEVICES", "none"))
+        return super().read(client)

@@ -19,6 +19,7 @@ import tffc as tff
 from tests.explorer import programs
 from tests.explorer.conftest import LATE, ROUND, Describe
 from tests.explorer.pages import ROOT
+from tests.large import each_example
 from tests.programs import broadcast_rounds, rounds
 from tffc.assurance.audit.audit import Audit, audit
 from tffc.assurance.audit.breaking import changes
@@ -365,7 +366,7 @@ GOLDEN = yaml.safe_load((ROOT / "golden" / "golden.yaml").read_text())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, entry in GOLDEN.items() if "forms" in entry])
+@each_example("name", [name for name, entry in GOLDEN.items() if "forms" in entry])
 def test_every_example_is_described(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     for form in GOLDEN[name]["forms"]:

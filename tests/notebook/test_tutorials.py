@@ -25,7 +25,13 @@ def test_a_notebook_has_the_cells_of_its_text(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name == "torch_model" else [])
+        for name in names()
+    ],
+)
 def test_cells_show_what_they_showed(name: str) -> None:
     assert shown(executed(name)) == shown(committed(name))
 

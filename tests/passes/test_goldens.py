@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import pathlib
 
 import pytest
 
+from tests.large import each_example
 from tests.processes import ROOT
 from tffc.assurance.golden.examples import Example, read_examples
 from tffc.assurance.golden.printing import Recipe, print_program
@@ -42,13 +44,13 @@ def check_no_change(program: Node) -> None:
         assert idle.function(program) == program, idle.name
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+@each_example("example", EXAMPLES, operator.attrgetter("name"))
 def test_programs_of_the_examples(example: Example) -> None:
     check_no_change(load(str(ROOT / example.target)).computation.node)
 
 
-@pytest.mark.parametrize(
-    "example", [each for each in EXAMPLES if each.recipe.forms], ids=lambda example: example.name
+@each_example(
+    "example", [each for each in EXAMPLES if each.recipe.forms], operator.attrgetter("name")
 )
 def test_golden_files(example: Example, tmp_path: pathlib.Path) -> None:
     loaded = load(str(ROOT / example.target))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.assurance.audit.test_flows import PLACES
-from tests.corpus.cases import MISSING, Case, cases
+from tests.corpus.cases import MISSING, Case, cases, each_case
 from tests.corpus.table import at_each, unplaced
 from tffc.assurance.audit.audit import audit
 from tffc.backends import compile_form
@@ -21,7 +21,7 @@ CASES = cases()
 pytestmark = pytest.mark.skipif(not CASES, reason=MISSING)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each_case(CASES)
 def test_sizes_of_channels(case: Case) -> None:
     try:
         made = compile_form(case.program(), "mapreduce")

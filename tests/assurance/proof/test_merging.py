@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import tffc as tff
 from tests.backends.test_mergeable import reduced
-from tests.corpus.cases import MISSING, Case, cases
+from tests.corpus.cases import MISSING, Case, cases, each_case
 from tests.corpus.table import agrees
 from tffc.assurance.proof.prove import Answer, Proof, prove
 from tffc.backends import compile_form
@@ -170,7 +170,7 @@ def test_what_is_done_once_in_each_group() -> None:
 
 
 @pytest.mark.skipif(not cases(), reason=MISSING)
-@pytest.mark.parametrize("case", cases(), ids=str)
+@each_case(cases())
 def test_recorded_computations(case: Case) -> None:
     """Whatever compiles to MapReduceForm does to MergeableForm, is proved, and gives the recorded
     results in every grouping of the clients."""

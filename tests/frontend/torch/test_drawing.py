@@ -46,7 +46,12 @@ MODULES = {
 }
 """The modules that messages name."""
 
-EVERY = [pytest.param(name, marks=pytest.mark.slow) for name in (*KEYED, "BERT")]
+EVERY = [
+    pytest.param(name, marks=[pytest.mark.slow, *([pytest.mark.long] if place % 2 else [])])
+    for place, name in enumerate((*KEYED, "BERT"))
+]
+"""Every other one takes its turn at night."""
+
 OWN_ERROR = "checkpoint under a gradient"
 """What PyTorch itself cannot do."""
 

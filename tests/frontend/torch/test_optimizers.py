@@ -74,7 +74,13 @@ def arrays(memory: Any) -> Any:
 
 
 # In float32, the steps of torch.optim itself are up to 1.3e-6 from those in float64.
-@pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 2e-6), (torch.float64, 1e-12)])
+@pytest.mark.parametrize(
+    ("dtype", "bound"),
+    [
+        (torch.float32, 2e-6),
+        pytest.param(torch.float64, 1e-12, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("case", SETTINGS)
 def test_steps(case: str, dtype: torch.dtype, bound: float) -> None:
     name, own, settings = SETTINGS[case]

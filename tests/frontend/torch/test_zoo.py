@@ -26,11 +26,16 @@ BOUND = 1e-6
 ROUNDED = {"resnet_18": 2e-6}
 """Other bounds, of rounds: each way to train the deepest model is up to 7e-7 from it in float64."""
 
-QUICK = ("mlp", "transposed", "gru", "attention", "language_model", "next_word")
+QUICK = ("mlp", "transposed", "attention")
 
 NAMES = [
-    pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
-    for name in (*zoo.MODELS, *zoo.HUGGING_FACE)
+    pytest.param(
+        name,
+        marks=()
+        if name in QUICK
+        else [pytest.mark.slow, *([pytest.mark.long] if place % 2 else [])],
+    )
+    for place, name in enumerate((*zoo.MODELS, *zoo.HUGGING_FACE))
 ]
 
 

@@ -26,6 +26,15 @@ LOOPED = Limits(most_numbers=0)
 BOTH = pytest.mark.parametrize("limits", [Limits(), LOOPED], ids=["vectorised", "looped"])
 """Small models are vectorised over clients, or computed in a loop like larger ones."""
 
+BOTH_SLOWLY = pytest.mark.parametrize(
+    "limits",
+    [
+        pytest.param(Limits(), id="vectorised"),
+        pytest.param(LOOPED, id="looped", marks=pytest.mark.slow),
+    ],
+)
+"""The same, with loops in the slow tests."""
+
 
 def round_of(work: Callable[..., Any], data: Any, form: str = "mapreduce") -> Process:
     """A round that sums what each client makes of its data; or leaves it with the client."""

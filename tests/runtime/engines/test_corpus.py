@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from tests.corpus.cases import MISSING, Case, cases
+from tests.corpus.cases import MISSING, Case, cases, each_case
 from tests.runtime.engines.recorded import differences
 from tffc.backends.forms.kinds import FORMS
 from tffc.deploy.engines import ENGINES, make_engine
@@ -41,7 +41,7 @@ def on_engines(kinds: Iterable[EngineKind]) -> pytest.MarkDecorator:
 
 
 @on_engines(ENGINES.values())
-@pytest.mark.parametrize("case", [c for c in cases() if c.has("io.json")], ids=str)
+@each_case([c for c in cases() if c.has("io.json")])
 def test_recorded_results(case: Case, engine: str) -> None:
     found: dict[str, list[str]] = {}
     for form in FORMS:
@@ -91,12 +91,8 @@ in all rounds."""
 
 FEW = (
     "agg_sum",
-    "custom_aggregate",
-    "da_temperature",
     "kmeans",
     "mr_mnist",
-    "secure_sum_struct",
-    "tf_variables",
     "two_sequences_per_client",
 )
 

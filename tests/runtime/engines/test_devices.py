@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import threading
 import time
 from typing import Any
@@ -15,6 +16,7 @@ import tffc as tff
 from tests.processes import ENVIRONMENT, run_python
 from tests.refusals import refusal
 from tests.runtime.engines.batches import Outcome, descending, numbers_to, round_of, source_of
+from tests.runtime.engines.programs import process_of
 from tffc.runtime.batching import compilers, kernel_cache, pjrt_kernels
 from tffc.runtime.batching.choices import PJRT, TENSORFLOW
 from tffc.runtime.batching.kernels import Kernel, Mode, OutOfMemoryError
@@ -383,3 +385,29 @@ def test_rounds_go_on_while_kernels_compile(
     line = engine.explain_speed()[-1]
     assert line.startswith("batching: vectorised over the clients of a batch on CPU:0: compiled in")
     assert " ms, " in line
+
+
+def test_what_the_server_sends_goes_to_a_device_once_a_round() -> None:
+    weights = np.zeros(10_000, np.float32)
+    type_ = tff.TensorType(np.float32, weights.shape)
+    work = tff.tf_computation(type_, np.float32)(lambda w, x: tf.reduce_sum(w) + x)
+    apply = tff.tf_computation(type_, np.float32)(lambda w, total: w + total)
+
+    @tff.federated_computation(tff.types.at_server(type_), tff.types.at_clients(np.float32))
+    def each_round(w: Any, data: Any) -> Any:
+        sent = tff.federated_broadcast(w)
+        total = tff.federated_sum(tff.federated_map(work, (sent, data)))
+        return tff.federated_map(apply, (w, total)), total
+
+    process = process_of(each_round)
+    engine = LocalEngine(process, 1, Batching(2, compiler=PJRT))
+    source = source_of(process, [np.float32(number) for number in range(6)])
+    for expected in (15.0, 15.0 + 6 * 15.0 * len(weights)):
+        outcome = engine.run_round(weights, Cohort(source, source.clients))
+        assert outcome.output == expected
+        weights = outcome.state
+    (line,) = (line for line in engine.explain_speed() if "bytes to and from" in line)
+    calls, moved = re.findall(r", ([\d,]+) (?:calls|bytes)", line)
+    assert calls == "6"
+    # Two rounds send 40,000 bytes each, and each of six calls returns a number.
+    assert 2 * 40_000 <= int(calls) * int(moved.replace(",", "")) < 2 * 40_000 + 1_000

@@ -42,7 +42,10 @@ def bundle_of(form: str, train: Any, frozen: Any) -> tff.CompiledBundle:
     return tff.compile(frozen_round(form, train(frozen())), form=form)
 
 
-@BY_FORM
+@pytest.mark.parametrize(
+    "form",
+    [pytest.param(form, marks=[] if form == "mapreduce" else [pytest.mark.slow]) for form in FORMS],
+)
 @BY_FRAMEWORK
 def test_rounds_are_those_of_constants(form: str, train: Any) -> None:
     expected = results(bundle_of(form, train, constants))
@@ -99,6 +102,7 @@ def test_a_run_does_not_go_on_with_other_weights(tmp_path: pathlib.Path) -> None
         list(tff.run(other, data, 3, out=folder, resume=True))
 
 
+@pytest.mark.slow
 def test_weights_that_are_damaged_are_refused_as_they_are_loaded(tmp_path: pathlib.Path) -> None:
     values = {**VALUES, "base": VALUES["base"] * 3}
     made = tff.compile(frozen_round("mapreduce", in_tensorflow(resource(values))), form="mapreduce")

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import tffc as tff
-from tests.runtime.engines.batches import BOTH, check_same, round_of
+from tests.runtime.engines.batches import BOTH, BOTH_SLOWLY, check_same, round_of
 from tffc.runtime.batching import compilers, planner
 from tffc.runtime.batching.limits import Limits
 from tffc.runtime.lowering.retrace import Retrace
@@ -136,7 +136,7 @@ ARRANGED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", STEPS)
-@BOTH
+@BOTH_SLOWLY
 def test_last_batches_are_masked(name: str, limits: Limits, masked: list[bool]) -> None:
     check_same(training(STEPS[name]), clients(), limits=limits)
     assert masked
@@ -144,7 +144,7 @@ def test_last_batches_are_masked(name: str, limits: Limits, masked: list[bool]) 
 
 
 @pytest.mark.parametrize("name", ARRANGED)
-@BOTH
+@BOTH_SLOWLY
 def test_rows_in_any_order(name: str, limits: Limits, masked: list[bool]) -> None:
     process = training(STEPS["dense"], ARRANGED[name])
     check_same(process, clients(), limits=limits)

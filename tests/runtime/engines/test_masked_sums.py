@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tffc as tff
-from tests.corpus.cases import MISSING, Case, cases
+from tests.corpus.cases import MISSING, Case, cases, each_case
 from tests.runtime.engines.recorded import differences
 from tffc.backends.compiler import compile_bundle
 from tffc.backends.forms.kinds import FORMS
@@ -188,7 +188,7 @@ def test_engines_that_cannot_mask_say_so() -> None:
 
 
 @pytest.mark.skipif(not cases(), reason=MISSING)
-@pytest.mark.parametrize("case", [c for c in cases() if c.has("io.json")], ids=str)
+@each_case([c for c in cases() if c.has("io.json")])
 def test_recorded_results(case: Case) -> None:
     make = functools.partial(LocalEngine, masks_sums=True)
     for form in FORMS if has_secure_sum(case) else ():

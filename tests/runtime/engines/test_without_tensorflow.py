@@ -56,7 +56,14 @@ def arrays(path: pathlib.Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["mapreduce", "distribute-aggregate", "mergeable"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "mapreduce",
+        pytest.param("distribute-aggregate", marks=pytest.mark.long),
+        pytest.param("mergeable", marks=pytest.mark.long),
+    ],
+)
 def test_the_digits_are_learned_alike(
     form: str, bundle: Callable[..., pathlib.Path], tmp_path: pathlib.Path
 ) -> None:

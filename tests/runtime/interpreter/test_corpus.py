@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.corpus.cases import MISSING, Case, cases
+from tests.corpus.cases import MISSING, Case, cases, each_case
 from tests.runtime.interpreter.rounds import run_case
 from tffc.runtime.interpreter import interpreter
 from tffc.support.errors import TffcError
@@ -15,7 +15,7 @@ UNLOADED = ("negproto_garbage_graph", "negproto_missing_result_tensor", "neg_dat
 """Programs that are well formed apart from what only running them brings to light."""
 
 
-@pytest.mark.parametrize("case", [c for c in cases() if c.has("io.json")], ids=str)
+@each_case([c for c in cases() if c.has("io.json")])
 def test_recorded_rounds(case: Case) -> None:
     assert run_case(case) == []
 

@@ -130,18 +130,18 @@ class DataLayout:
 class Usage:
     """What a kernel has been used for: how long compiling took, with the first call if it cannot be
     told apart; the other calls and their seconds; and the bytes to and from the device in all of
-    them, except for the clients' data."""
+    them, except for the clients' data and keys."""
 
     compiling: float = 0.0
     calls: int = 0
     seconds: float = 0.0
     bytes: int = 0
 
-    def add(self, seconds: float, arrays: Sequence[Array]) -> None:
-        """Add a call, with the arrays that it took and gave."""
+    def add(self, seconds: float, moved: int, results: Sequence[Array]) -> None:
+        """Add a call, with the bytes that were taken to the device for it, and its results."""
         self.calls += 1
         self.seconds += seconds
-        self.bytes += sum(np.asarray(array).nbytes for array in arrays)
+        self.bytes += moved + sum(np.asarray(array).nbytes for array in results)
 
     def __str__(self) -> str:
         text = f"compiled in {self.compiling:.2g} s"
@@ -341,11 +341,11 @@ class Kernel(BatchedWork, abc.ABC):
         """
         compiles, fixed = self._compile_for(batch), self._flattened(zero, sent)
         begun = time.perf_counter()
-        *results, holds = self._run(fixed, batch)
+        (*results, holds), moved = self._run(fixed, batch)
         seconds = time.perf_counter() - begun
         compiled = compiles or not self.usage.compiling
         if self.usage.compiling:
-            self.usage.add(seconds, [*fixed, *results])
+            self.usage.add(seconds, moved, results)
         else:
             self.usage.compiling = seconds  # the first call of a function compiles it
         return self._outcome(results, clients, compiled) if holds else None
@@ -356,8 +356,9 @@ class Kernel(BatchedWork, abc.ABC):
         return False
 
     @abc.abstractmethod
-    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> Sequence[Array]:
-        """Return the results of a batch, and whether all checks hold; see `compute`.
+    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> tuple[Sequence[Array], int]:
+        """Return the results of a batch with whether all checks hold, see `compute`, and how many
+        bytes were taken to the device for it.
 
         `fixed` are the leaves of the accumulator and of what the server sends.
         """

@@ -30,7 +30,7 @@ from tffc.runtime.batching.kernels import (
     array_type,
     merged_pairwise,
 )
-from tffc.runtime.frameworks.jax.devices import Device, device_name, devices_of, put
+from tffc.runtime.frameworks.jax.devices import Device, ResidentValues, device_name, devices_of, put
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.lowering.jax_tracer import JaxTracer
 from tffc.runtime.lowering.retrace import Retrace
@@ -150,6 +150,7 @@ class PjrtKernel(Kernel):
         self._first, self.device = devices[0], device_name(devices[0])
         self._devices = itertools.cycle(devices)
         self._executables: dict[Device, Executable] = {}
+        self._sent = ResidentValues()
         self._work = JaxWork(graphs, self.mode, self.key, self.size)
         self._precision = "highest" if precision == FULL else None
         parts = (graphs.take.payload, graphs.merge.payload, repr(self.signature()).encode())
@@ -190,15 +191,16 @@ class PjrtKernel(Kernel):
                 self.usage.compiling += time.perf_counter() - begun
         return True
 
-    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> Sequence[Array]:
+    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> tuple[Sequence[Array], int]:
         device = batch[0].device
         # Keys that nobody can know before, as for draws that are not in a batch.
         keys = [os.urandom(16 * self.size)] if self._draws else []
         with self._refusals():
             drawn = put([np.frombuffer(key, np.uint64).reshape(-1, 2) for key in keys], device)
             resources = [_resource(resource, device) for resource in self._resources]
-            outputs = self._executables[device](*put(fixed, device), *batch, *drawn, *resources)
-            return self._jax.device_get(outputs)
+            sent, moved = self._sent.put(fixed, device)
+            outputs = self._executables[device](*sent, *batch, *drawn, *resources)
+            return self._jax.device_get(outputs), moved
 
     @contextlib.contextmanager
     def _refusals(self) -> Generator[None]:

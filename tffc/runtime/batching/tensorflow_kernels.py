@@ -70,7 +70,7 @@ class TensorFlowKernel(Kernel):
         # Calling the traced function takes a millisecond longer, because it checks its arguments.
         self._compute = concrete.inference_fn.call_flat
 
-    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> Sequence[Array]:
+    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> tuple[Sequence[Array], int]:
         tf = self._tf
         try:
             with self._devices.least_busy() as device, tf.device(device):
@@ -81,7 +81,7 @@ class TensorFlowKernel(Kernel):
                     results = self._compute(*arguments)
                 arrays = [tensor.numpy() for tensor in results]
                 self._compiled.add(device)
-                return arrays
+                return arrays, sum(np.asarray(value).nbytes for value in fixed)
         except tf.errors.OpError as error:
             text = error.message.strip().partition("\n")[0]
             if OUT_OF_MEMORY.search(text) or isinstance(error, tf.errors.ResourceExhaustedError):

@@ -231,7 +231,7 @@ class ClientWork:
         zero = steps.graph_accumulator(self.zero, self._carried)
         begun = time.perf_counter()
         try:
-            with client_code():
+            with client_code(), self._stopwatch.occupying():
                 computed = batch.kernel.compute(zero, self._sent, batch.tensors, len(batch.clients))
         except OutOfMemoryError:
             planner.run_out(batch)

@@ -32,6 +32,9 @@ class Stopwatch:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
         self.clients: dict[str, int] = defaultdict(int)
+        self.occupied = 0.0
+        """The seconds in which at least one batch was being computed."""
+        self._calls, self._occupied_since = 0, 0.0
         self._lock = threading.Lock()
 
     def add(self, part: str, seconds: float, clients: int = 0) -> None:
@@ -48,6 +51,21 @@ class Stopwatch:
             yield
         finally:
             self.add(part, time.perf_counter() - begun, clients)
+
+    @contextlib.contextmanager
+    def occupying(self) -> Generator[None]:
+        """Measure how long devices compute a batch, or take its data to and fro, in the block."""
+        with self._lock:
+            if not self._calls:
+                self._occupied_since = time.perf_counter()
+            self._calls += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calls -= 1
+                if not self._calls:
+                    self.occupied += time.perf_counter() - self._occupied_since
 
     def measured(self, part: str, items: Iterable[T]) -> Iterator[T]:
         """Yield items, and add the seconds that it takes to get them to a part."""
@@ -91,6 +109,10 @@ class Stopwatch:
         if driver is not None:
             lines.append("time of the driver beside them")
             lines += driver._lines(rounds, whole, (SERVER, MERGE, WAIT, OTHER))
+        if whole and self.occupied and driver is None:
+            lines.append(
+                f"  devices were busy with batches for {self.occupied / whole:.0%} of the time"
+            )
         if whole:
             lines.append(f"  {(driver or self).clients[ROUND] / whole:.3g} clients a second")
         return lines

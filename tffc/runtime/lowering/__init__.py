@@ -4,6 +4,7 @@
     sequences            reading clients' sequences from arrays by index arithmetic
     tracer               what tracing needs of a framework
     jax_tracer           tracing with JAX: `operations`, `jax_checks` of their inputs, `jax_modules`
+    modules              StableHLO modules in JAX, operation by operation
     tensorflow_tracer    tracing with TensorFlow, as far as `tensorflow_operations` allows
     operations           TensorFlow's operations in JAX
     masking              steps on batches of which only the first rows count

@@ -14,7 +14,14 @@ import numpy as np
 
 from tffc.graphs.node import NodeView
 from tffc.language.dtypes import BY_NUMBER
-from tffc.runtime.lowering.operations.definition import Array, floating, is_known, jnp
+from tffc.runtime.lowering.operations.definition import (
+    Array,
+    floating,
+    is_known,
+    library,
+    numbers,
+)
+from tffc.runtime.lowering.operations.indexing import slice_parts
 
 Check: TypeAlias = Callable[[NodeView, Sequence[Array]], Array]
 """A function of a node and its inputs; it returns None if its inputs are always accepted."""
@@ -65,9 +72,9 @@ def _segments(node: NodeView, inputs: Sequence[Array]) -> Array:
 
 
 def _not_nan(node: NodeView, inputs: Sequence[Array]) -> Array:
-    numbers = [each for each in inputs if floating(each.dtype) and not is_known(each)]
-    holds = [~jnp.isnan(each).any() for each in numbers]
-    return jnp.stack(holds).all() if holds else None
+    numbers = [each for each in inputs if floating(each.dtype)]
+    holds = [~library(each).isnan(each).any() for each in numbers]
+    return library(*holds).stack(holds).all() if holds else None
 
 
 def _in_range(node: NodeView, inputs: Sequence[Array]) -> Array:
@@ -76,8 +83,50 @@ def _in_range(node: NodeView, inputs: Sequence[Array]) -> Array:
     if not floating(inputs[0].dtype) or not _integer(wanted):
         return None
     limits = np.iinfo(wanted)
-    least, end = float(limits.min), float(limits.max)
+    least, end = float(limits.min), float(limits.max) + 1
     return ((inputs[0] >= least) & (inputs[0] < end)).all()
+
+
+def _slice(node: NodeView, inputs: Sequence[Array]) -> Array:
+    x, begin, size = inputs
+    ends = np.array(x.shape)
+    sizes = np.where(np.asarray(size) == -1, ends - begin, size) if is_known(begin) else size
+    return ((begin >= 0) & (sizes >= 0) & (begin + sizes <= ends)).all()
+
+
+def _strided(shape: Sequence[int], node: NodeView, begin: Array) -> Array:
+    """Check that single places are in range; the bounds of others may be anything."""
+    parts = slice_parts(node, begin.shape[0], len(shape))
+    holds = [
+        (begin[part.place] >= -shape[part.axis]) & (begin[part.place] < shape[part.axis])
+        for part in parts
+        if part.place >= 0 and part.axis >= 0 and part.sliced < 0
+    ]
+    return library(begin).stack(holds).all() if holds else None
+
+
+def _strided_slice(node: NodeView, inputs: Sequence[Array]) -> Array:
+    return _strided(inputs[0].shape, node, inputs[1])
+
+
+def _strided_slice_grad(node: NodeView, inputs: Sequence[Array]) -> Array:
+    return _strided(numbers(node, inputs[0], "a shape that is"), node, inputs[1])
+
+
+def _permutation(node: NodeView, inputs: Sequence[Array]) -> Array:
+    (x,) = inputs
+    return (library(x).sort(x) == np.arange(x.shape[0])).all()
+
+
+def _diagonals(node: NodeView, inputs: Sequence[Array]) -> Array:
+    x, lower, upper = inputs
+    rows, columns = x.shape[-2:]
+    return (lower <= rows) & (upper <= columns)
+
+
+def _bounds(node: NodeView, inputs: Sequence[Array]) -> Array:
+    *_, least, end = inputs
+    return least < end
 
 
 CHECKS: dict[str, Check] = {
@@ -89,8 +138,14 @@ CHECKS: dict[str, Check] = {
     **dict.fromkeys(["Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod"], _divisor),
     **dict.fromkeys(["Gather", "GatherV2"], _indices),
     "GatherNd": _places(0, 1),
+    "InvertPermutation": _permutation,
+    "MatrixBandPart": _diagonals,
     "Pow": _exponent,
     "ScatterNd": _places(-1, 0),
+    "Slice": _slice,
+    **dict.fromkeys(["StatelessRandomUniformInt", "StatelessRandomUniformIntV2"], _bounds),
+    "StridedSlice": _strided_slice,
+    "StridedSliceGrad": _strided_slice_grad,
     **dict.fromkeys(["TensorScatterAdd", "TensorScatterSub", "TensorScatterUpdate"], _places(0, 1)),
     "SparseSoftmaxCrossEntropyWithLogits": _labels,
     "UnsortedSegmentSum": _segments,

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from tffc.graphs.node import NodeView
-from tffc.graphs.operations.effects import MODULE
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.lowering.errors import NotLoweredError
 from tffc.runtime.lowering.tracer import Tensor, Tracer
@@ -19,12 +18,16 @@ from tffc.support.guards import Array
 
 
 class JaxTracer:
-    """See `Tracer`."""
+    """See `Tracer`.
+
+    With `is_portable`, what it traces is compiled for several platforms.
+    """
 
     draws = True
 
-    def __init__(self, *, selects: bool = False) -> None:
+    def __init__(self, *, selects: bool = False, is_portable: bool = True) -> None:
         self.selects = selects
+        self._is_portable = is_portable
         self._jax = load_jax()
         # They import JAX.
         from tffc.runtime.lowering.jax_checks import CHECKS
@@ -32,7 +35,7 @@ class JaxTracer:
         from tffc.runtime.lowering.operations import draws
         from tffc.runtime.lowering.operations.table import OPERATIONS
 
-        self._operations = {**OPERATIONS, MODULE: call_module}
+        self._operations, self._call = OPERATIONS, call_module
         self._checks, self._draw = CHECKS, draws.draw
 
     def known(self, tensor: Tensor) -> Array | None:
@@ -69,6 +72,19 @@ class JaxTracer:
 
     def _array(self, tensor: Tensor) -> Any:
         return tensor if isinstance(tensor, self._jax.Array) else np.asarray(tensor)
+
+    def call(
+        self, node: NodeView, inputs: Sequence[Tensor], *, is_shared: bool
+    ) -> Sequence[Tensor]:
+        """See `Tracer`."""
+        arrays = [self._array(tensor) for tensor in inputs]
+        return self._call(
+            node,
+            arrays,
+            selects=self.selects,
+            is_shared=is_shared,
+            is_portable=self._is_portable,
+        )
 
     def draw(self, node: NodeView, inputs: Sequence[Tensor], key: Tensor, count: Tensor) -> Tensor:
         """See `Tracer`."""

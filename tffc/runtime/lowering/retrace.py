@@ -165,8 +165,6 @@ class Retrace:
             return [self._resources[resource_of(node)]]
         if node.op in self._special:
             return self._special[node.op](self, node, inputs)
-        if node.op == MODULE and self._branches:
-            raise NotLoweredError("a module, which may have loops, in a branch or a loop")
         if any(isinstance(value, (Dataset, Variable)) for value in inputs):
             raise NotLoweredError(f"it has the operation {node.op} of a dataset or a variable")
         tensors = [self._tensor(value) for value in inputs]
@@ -204,6 +202,10 @@ class Retrace:
         return int(number)
 
     # Calls and branches.
+
+    def _module(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
+        tensors = [self._tensor(value) for value in inputs]
+        return self._tracer.call(node, tensors, is_shared=self._branches > 0)
 
     def _call_node(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
         return self._call(node.attr["f"].func.name, inputs)
@@ -559,6 +561,7 @@ class Retrace:
         **dict.fromkeys(APPLYING, _applied),
         **dict.fromkeys([*UNCHANGED, "IdentityN", "NoOp"], _pass_on),
         BATCHED: _batched,
+        MODULE: _module,
         "ReduceDataset": _reduce,
         "VarHandleOp": _variable,
         "ReadVariableOp": _read,

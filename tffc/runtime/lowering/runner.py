@@ -89,7 +89,7 @@ class LoweredRunner:
     ) -> list[Tensor]:
         jax = self._jax
         by_node = dict(zip(self._resources, resources, strict=True))
-        retrace = Retrace(JaxTracer(), by_node, key=keys[0] if keys else None)
+        retrace = Retrace(JaxTracer(is_portable=False), by_node, key=keys[0] if keys else None)
         arguments: list[Value] = []
         for number, (leaf, columns) in enumerate(zip(self._leaves, arrays, strict=True)):
             if not isinstance(leaf, SequenceType):

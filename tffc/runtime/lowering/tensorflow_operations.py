@@ -95,8 +95,8 @@ def _in_range(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tenso
     wanted = tf.as_dtype(node.attr["DstT"].type)
     if not inputs[0].dtype.is_floating or not wanted.is_integer:
         return None
-    least, most = float(wanted.min), float(wanted.max)
-    return tf.reduce_all((inputs[0] >= least) & (inputs[0] < most))
+    least, end = float(wanted.min), float(wanted.max) + 1
+    return tf.reduce_all((inputs[0] >= least) & (inputs[0] < end))
 
 
 CHECKS: dict[str, Check] = {

@@ -84,6 +84,15 @@ class TensorFlowTracer:
             raise NotLoweredError(f"{node.op} cannot be made: {text}") from None
         return operation.outputs
 
+    def call(
+        self, node: NodeView, inputs: Sequence[Tensor], *, is_shared: bool
+    ) -> Sequence[Tensor]:
+        """See `Tracer`."""
+        if is_shared:
+            raise NotLoweredError("a module, which may have loops, in a branch or a loop")
+        outputs, _ = self.apply(node, inputs)
+        return outputs
+
     def draw(self, node: NodeView, inputs: Sequence[Tensor], key: Tensor, count: Tensor) -> Tensor:
         """See `Tracer`."""
         raise NotLoweredError(f"it has the operation {node.op}")

@@ -48,6 +48,17 @@ class Tracer(Protocol):
         inputs and computes what XLA does: None if that is always so."""
         ...
 
+    def call(
+        self, node: NodeView, inputs: Sequence[Tensor], *, is_shared: bool
+    ) -> Sequence[Tensor]:
+        """Return the outputs of a node that runs a module of StableHLO; with `is_shared`, it is
+        computed also for clients that are not in the branch or loop where it stands.
+
+        Raises:
+          NotLoweredError: it might not end for those.
+        """
+        ...
+
     def draw(self, node: NodeView, inputs: Sequence[Tensor], key: Tensor, count: Tensor) -> Tensor:
         """Return what a random operation of any seed draws: the draw `count` under a key of two
         64-bit numbers."""

@@ -58,6 +58,7 @@ class Sample:
     attributes: dict[str, Any]
     tolerance: float = 0.0
     known: frozenset[str] = frozenset()
+    traced: frozenset[str] = frozenset()
     outputs: int | None = None
     """How many outputs are compared: what is left is TensorFlow's own affair."""
 
@@ -66,6 +67,7 @@ def sample(
     *inputs: Any,
     tolerance: float = 0.0,
     known: str = "",
+    traced: str = "",
     outputs: int | None = None,
     **attributes: Any,
 ) -> Sample:
@@ -74,7 +76,8 @@ def sample(
         [np.asarray(item) for item in value] if isinstance(value, list) else np.asarray(value)
         for value in inputs
     )
-    return Sample(arrays, attributes, tolerance, frozenset(known.split()), outputs)
+    names = frozenset(known.split()), frozenset(traced.split())
+    return Sample(arrays, attributes, tolerance, *names, outputs)
 
 
 class Trial:
@@ -102,7 +105,7 @@ class Trial:
         return (RENAMED | {"t": "x", "e": "y"} if self.op == "Select" else RENAMED).get(name, name)
 
     def _add(self, name: str, array: np.ndarray) -> None:
-        fixed = {*DECIDING, *self.sample.known}
+        fixed = {*DECIDING, *self.sample.known} - self.sample.traced
         if self.op in ("Range", "DynamicStitch"):
             fixed |= {"start", "indices"}
         self.arrays.append(array)
@@ -134,15 +137,17 @@ class Trial:
         """The inputs that JAX traces."""
         return [array for array, varies in zip(arrays, self.varies, strict=True) if varies]
 
+    def all_of(self, varying: Sequence[Any]) -> list[Any]:
+        """All inputs, of those that JAX traces."""
+        rest = iter(varying)
+        return [
+            next(rest) if varies else array
+            for array, varies in zip(self.arrays, self.varies, strict=True)
+        ]
+
     def traced(self, varying: Sequence[Any]) -> Sequence[Any]:
         """What is computed from these and from what is known."""
-        rest = iter(varying)
-        return self.computed(
-            [
-                next(rest) if varies else array
-                for array, varies in zip(self.arrays, self.varies, strict=True)
-            ]
-        )
+        return self.computed(self.all_of(varying))
 
 
 COMPILED = 1

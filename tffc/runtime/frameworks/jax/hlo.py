@@ -2,8 +2,8 @@
 
 JAX's public API covers only modules that JAX traced itself.  Its `Lowered.compiler_ir("hlo")` drops
 the tuple around a single result, which the wire format requires, and keeps source locations; and
-nothing public runs an HloModuleProto.  This module therefore uses internals of jaxlib 0.10; nothing
-else in tffc does.
+nothing public runs an HloModuleProto.  This module therefore uses internals of jaxlib 0.10; in tffc
+only `lowering/modules/stablehlo.py` does so too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,6 +131,17 @@ def _artifact_as_module(jaxlib: Any, stablehlo: bytes) -> Any:
             return jaxlib.mlir.deserialize_portable_artifact(stablehlo)
         except mlir.MLIRError as error:
             raise ValueError(str(error)) from None
+
+
+@contextlib.contextmanager
+def bindings() -> Generator[Callable[[bytes], Any]]:
+    """Yield a function that returns the module of MLIR in a portable artifact, and lets jaxlib's
+    bindings read it.
+
+    The function raises a ValueError if the bytes are none.
+    """
+    with _internals(load_jax()) as jaxlib:
+        yield lambda artifact: _artifact_as_module(jaxlib, artifact)
 
 
 class LoadedModule:

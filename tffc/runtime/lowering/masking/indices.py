@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tffc.runtime.lowering.masking.values import (
     same_way,
 )
 from tffc.runtime.lowering.operations.definition import Array, integer, is_known, jnp
+from tffc.runtime.lowering.operations.indexing import SlicePart, slice_parts
 
 RULES: dict[str, Rule] = {}
 rule = rules(RULES)
@@ -37,47 +38,8 @@ def slice_of(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
     return [Padded(output, x.axis, x.unit)], check
 
 
-class RowPart(NamedTuple):
-    """One dimension of a StridedSlice: its place in the node's inputs, the axis of the whole
-    tensor, and that of the slice; -1 where there is none."""
-
-    place: int
-    axis: int
-    sliced: int
-
-
-def _parts(node: NodeView, count: int, ndim: int) -> Iterator[RowPart]:
-    """Yield the parts of a StridedSlice with `count` dimensions of a tensor with `ndim`; those that
-    an ellipsis stands for have the place -1."""
-
-    def masked(name: str, place: int) -> bool:
-        return bool(integer(node, f"{name}_mask") >> place & 1)
-
-    added = sum(masked("new_axis", place) or masked("ellipsis", place) for place in range(count))
-    spread = ndim - (count - added)
-    axis = sliced = 0
-    for place in range(count):
-        if masked("ellipsis", place):
-            for _ in range(spread):
-                yield RowPart(-1, axis, sliced)
-                axis, sliced = axis + 1, sliced + 1
-            spread = 0
-        elif masked("new_axis", place):
-            yield RowPart(place, -1, sliced)
-            sliced += 1
-        elif masked("shrink_axis", place):
-            yield RowPart(place, axis, -1)
-            axis += 1
-        else:
-            yield RowPart(place, axis, sliced)
-            axis, sliced = axis + 1, sliced + 1
-    for _ in range(spread):
-        yield RowPart(-1, axis, sliced)
-        axis, sliced = axis + 1, sliced + 1
-
-
 def _check_whole(
-    masks: Masks, node: NodeView, bounds: Sequence[Any], part: RowPart, unit: int
+    masks: Masks, node: NodeView, bounds: Sequence[Any], part: SlicePart, unit: int
 ) -> None:
     """Check that a part is all rows.
 
@@ -106,7 +68,7 @@ def strided_slice(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcom
     x, *bounds = inputs
     if not isinstance(x, Padded):
         raise refused(node, "with bounds that depend on the number of rows")
-    parts = _parts(node, len(bounds[2]), x.array.ndim)
+    parts = slice_parts(node, len(bounds[2]), x.array.ndim)
     (part,) = [part for part in parts if part.axis == x.axis]
     _check_whole(masks, node, bounds, part, x.unit)
     (output,), check = masks.compute(node, [x.array, *map(masks.full, bounds)])
@@ -117,7 +79,7 @@ def strided_slice(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcom
 def strided_slice_grad(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
     shape, *bounds, gradient = inputs
     sizes, axis, unit = masks.layout(node, shape)
-    (part,) = [p for p in _parts(node, len(bounds[2]), len(sizes)) if p.axis == axis] or [None]
+    (part,) = [p for p in slice_parts(node, len(bounds[2]), len(sizes)) if p.axis == axis] or [None]
     if part is None or not isinstance(gradient, Padded):
         raise refused(node, "of a fixed number of rows")
     if (part.sliced, unit) != (gradient.axis, gradient.unit):

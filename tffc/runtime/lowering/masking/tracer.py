@@ -121,6 +121,14 @@ class MaskedTracer:
         known = self._inner.known(check)
         return known is not None and bool(known)
 
+    def call(
+        self, node: NodeView, inputs: Sequence[Tensor], *, is_shared: bool
+    ) -> Sequence[Tensor]:
+        """See `Tracer`."""
+        if any(isinstance(value, Padded) for value in inputs):
+            raise NotLoweredError(f"it has the operation {node.op} of a padded batch")
+        return self._inner.call(node, self._plain(inputs), is_shared=is_shared)
+
     def draw(self, node: NodeView, inputs: Sequence[Tensor], key: Tensor, count: Tensor) -> Tensor:
         """See `Tracer`."""
         shape, *bounds = inputs

@@ -257,4 +257,6 @@ def draw(node: NodeView, inputs: Sequence[Array], key: Array, counter: Array) ->
     TensorFlow draws all of them from numbers of equal likelihood.
     """
     shape, *bounds = inputs
+    if bounds and not (all(map(is_known, bounds)) and bounds[0] < bounds[1]):
+        raise NotLoweredError(f"{node.op} of bounds that may be empty")
     return UNSEEDED[node.op](node, shape, key, counter, GENERATOR, *bounds)

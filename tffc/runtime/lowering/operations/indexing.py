@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,6 +46,45 @@ def slice_of(node: NodeView, x: Array, begin: Array, size: Array) -> Array:
     if -1 in sizes:
         raise NotLoweredError("Slice of all that follows a place known only when it runs")
     return lax.dynamic_slice(x, [begin[axis] for axis in range(x.ndim)], sizes)
+
+
+class SlicePart(NamedTuple):
+    """One dimension of a StridedSlice: its place in the node's inputs, the axis of the whole
+    tensor, and that of the slice; -1 where there is none."""
+
+    place: int
+    axis: int
+    sliced: int
+
+
+def slice_parts(node: NodeView, count: int, ndim: int) -> Iterator[SlicePart]:
+    """Yield the parts of a StridedSlice with `count` dimensions of a tensor with `ndim`; those that
+    an ellipsis stands for have the place -1."""
+
+    def masked(name: str, place: int) -> bool:
+        return bool(integer(node, f"{name}_mask") >> place & 1)
+
+    added = sum(masked("new_axis", place) or masked("ellipsis", place) for place in range(count))
+    spread = ndim - (count - added)
+    axis = sliced = 0
+    for place in range(count):
+        if masked("ellipsis", place):
+            for _ in range(spread):
+                yield SlicePart(-1, axis, sliced)
+                axis, sliced = axis + 1, sliced + 1
+            spread = 0
+        elif masked("new_axis", place):
+            yield SlicePart(place, -1, sliced)
+            sliced += 1
+        elif masked("shrink_axis", place):
+            yield SlicePart(place, axis, -1)
+            axis += 1
+        else:
+            yield SlicePart(place, axis, sliced)
+            axis, sliced = axis + 1, sliced + 1
+    for _ in range(spread):
+        yield SlicePart(-1, axis, sliced)
+        axis, sliced = axis + 1, sliced + 1
 
 
 class _Bounds:

@@ -75,11 +75,13 @@ class PassInstrumentation:
         observers: list[Observer] = [timings] if self.time_passes else []
         if self.print_after or self.print_dir is not None:
             observers.append(self._print)
-        if self.verify_each or self.verify_roundtrip:
-            from tffc.passes.instruments import verify_roundtrip, verify_step
         if self.verify_each:
+            from tffc.passes.instruments import verify_step
+
             observers.append(verify_step)
         if self.verify_roundtrip:
+            from tffc.passes.instruments import verify_roundtrip
+
             verify_roundtrip(program)
             observers.append(lambda finished: verify_roundtrip(finished.after))
         if self.print_dir is not None:

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from tffc.graphs.canonical import canonical_graph, positions
+from tffc.graphs.canonical import canonical_graph
 from tffc.graphs.node import hash_of
 from tffc.graphs.proto.encoding import Place, without_fields
 from tffc.graphs.reading import read_graph
@@ -76,11 +76,11 @@ def _canonical(section: Section) -> bytes:
 
 def _canonical_tensorflow(section: TensorFlowSection) -> bytes:
     graph = read_graph(section.graph_def)
-    parameters = leaf_names(section.parameter)
-    first = positions(parameters)
-    parameter = _structure(section.parameter, lambda name: str(first[name]))
-    result = _structure(section.result, lambda _: "")
-    body = canonical_graph(graph, list(first), leaf_names(section.result), section.initialize_op)
+    first: dict[str, int] = {}
+    results: list[str] = []
+    parameter = _structure(section.parameter, lambda name: str(first.setdefault(name, len(first))))
+    result = _structure(section.result, lambda name: results.append(name) or "")
+    body = canonical_graph(graph, list(first), results, section.initialize_op)
     return f"{parameter}->{result}|".encode() + body
 
 

@@ -142,7 +142,7 @@ class _Normalizer(Evaluator):
     def _reify_pack(self, value: Pack) -> Task[Any]:
         nodes: list[Node] = []
         for inner in value.values:
-            node = self.reify(inner)
+            node: Any = self.reify(inner)
             nodes.append((yield node) if isinstance(node, GeneratorType) else node)
         made = StructNode.of_type(tuple(nodes), value.type)
         if not value.has_closure:

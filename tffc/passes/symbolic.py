@@ -151,7 +151,7 @@ class Evaluator:
         values: list[Value] = []
         self.steps.taken += len(node.values)
         for inner in node.values:
-            value = self.evaluate(inner, frame, hint)
+            value: Any = self.evaluate(inner, frame, hint)
             values.append((yield value) if isinstance(value, GeneratorType) else value)
         return self.pack(tuple(values), node.type)
 
@@ -169,7 +169,7 @@ class Evaluator:
         while isinstance(source, Selection):
             indices.append(source.index)
             source = source.source
-        value = self.evaluate(source, frame, hint)
+        value: Any = self.evaluate(source, frame, hint)
         if isinstance(value, GeneratorType):
             value = yield value
         for index in reversed(indices):
@@ -200,10 +200,10 @@ class Evaluator:
 
     def _call(self, node: Call, frame: Frame, hint: Hint) -> Task[Any]:
         inner = hint.inner()
-        function = self.evaluate(node.function, frame, inner)
+        function: Any = self.evaluate(node.function, frame, inner)
         if isinstance(function, GeneratorType):
             function = yield function
-        argument = None
+        argument: Any = None
         if node.argument is not None:
             argument = self.evaluate(node.argument, frame, inner)
             if isinstance(argument, GeneratorType):

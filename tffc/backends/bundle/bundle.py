@@ -373,11 +373,16 @@ def _prover(manifest: Manifest) -> int | None:
 def _check_makes_state(path: pathlib.Path, type: Type, round: Type) -> None:
     """Check that a program of a type computes a state that the round takes."""
     expected = "a function without parameter"
-    is_right = isinstance(type, FunctionType) and type.parameter is None
-    if is_right and isinstance(round, FunctionType) and isinstance(round.parameter, StructType):
+    first = type.result if isinstance(type, FunctionType) and type.parameter is None else None
+    is_right = first is not None
+    if (
+        first is not None
+        and isinstance(round, FunctionType)
+        and isinstance(round.parameter, StructType)
+    ):
         for state in round.parameter.types[:1]:
             expected = f"`{FunctionType(None, local_type(state))}`"
-            is_right = local_type(state).is_assignable_from(local_type(type.result))
+            is_right = local_type(state).is_assignable_from(local_type(first))
     if not is_right:
         raise BundleError(
             "E606",

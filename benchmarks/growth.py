@@ -37,7 +37,7 @@ from tffc.support.errors import OversizeError
 
 FIRST = 1024
 RUNS, MOST_RUNS = 3, 9
-LIMIT = 2.2
+LIMIT = 2.1
 PLUS = "generic_plus:(<int32,int32> -> int32)"
 
 ROUND = """\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import pathlib
 import tempfile
@@ -110,6 +111,9 @@ def main(
     An interpreter for each side stands in the environment, as TFFC_JAX_PYTHON and so on; one that
     does not is made if there is a folder for it, or left out.
     """
+    if not device:
+        # It needs matplotlib, which is missed before anything is measured.
+        importlib.import_module("benchmarks.rounds.page")
     ways = device_table.WAYS if device else WAYS
     wanted = {name: each for name, each in environments(device or ANY).items() if name in ways}
     interpreters, missing = open_sides(wanted, make)
@@ -127,7 +131,7 @@ def main(
         Console().print(device_table.table_of(device, comparison.rows))
         Console().print(comparison.versions)
         return
-    from benchmarks.rounds.page import write_page  # which needs matplotlib, as the table does not
+    from benchmarks.rounds.page import write_page
 
     page = write_page(comparison.rows, comparison.versions, runs, output)
     click.echo(os.path.relpath(page))

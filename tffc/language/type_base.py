@@ -117,6 +117,14 @@ class Type(Term, metaclass=Interning):
     is_struct_with_python = FormerQuestion("StructWithPythonType")
     is_tensor = FormerQuestion("TensorType")
 
+    def __dir__(self) -> list[str]:
+        """Return the names of attributes, without those of former releases."""
+        return [
+            name
+            for name in super().__dir__()
+            if not isinstance(getattr(Type, name, None), FormerQuestion)
+        ]
+
     def element_named(self, name: str) -> Type | None:
         """Return the element of a struct of this name, or None."""
         return None

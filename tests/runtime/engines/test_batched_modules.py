@@ -13,7 +13,14 @@ import pytest
 from jax import lax
 
 import tffc as tff
-from tests.runtime.engines.batches import Outcome, check_same, process_of, source_of
+from tests.runtime.engines.batches import (
+    LOOPED,
+    Outcome,
+    assert_alike,
+    check_same,
+    process_of,
+    source_of,
+)
 from tffc.language.values.concrete import to_value
 from tffc.runtime.batching import compilers
 from tffc.runtime.batching.choices import PJRT
@@ -190,3 +197,41 @@ def test_clients_train_models_of_pytorch_at_once(name: str) -> None:
     assert found.together == len(values)
     for one, other in zip(found.output, alone.output, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+FOUR = tff.TensorType(np.float32, [4])
+
+
+@tff.jax_computation((), FOUR)
+def extremes(state: Any, x: Any) -> Any:
+    return {
+        "greatest": jnp.max(x),
+        "least": jnp.min(x),
+        "of two": jnp.maximum(x, 2),
+        "running": lax.cummax(x),
+        "slope": jax.grad(lambda x: jnp.max(x))(x),
+    }
+
+
+@pytest.mark.parametrize("limits", [TOGETHER, LOOPED], ids=["vectorised", "looped"])
+def test_extremes_keep_what_is_not_a_number(limits: Limits) -> None:
+    values = [np.array([np.nan, 1, 2, 3], np.float32), np.array([1, 2, 3, 4], np.float32)]
+    found = check_same(round_in_jax(extremes, FOUR), values, limits=limits)
+    assert np.isnan(found.output[0])
+
+
+@tff.jax_computation((), [tff.TensorType(np.float32, [300]), np.uint8])
+def written(state: Any, pair: Any) -> Any:
+    x, place = pair
+    dimensions = lax.ScatterDimensionNumbers((), (0,), (0,))
+    return lax.scatter_add(x, place[None], jnp.float32(1), dimensions)
+
+
+def test_indices_of_a_type_that_is_too_small_are_those_of_one_by_one() -> None:
+    process = round_in_jax(written, [tff.TensorType(np.float32, [300]), np.uint8])
+    values = [(np.zeros(300, np.float32), np.uint8(place)) for place in (100, 251)]
+    source = source_of(process, values)
+    alone, found = Outcome(process, source, 1), Outcome(process, source)
+    assert_alike(process, found, alone)
+    assert found.together == 0
+    assert "indices of type uint8" in found.decisions[-1]

@@ -387,13 +387,14 @@ def test_rounds_go_on_while_kernels_compile(
     assert " ms, " in line
 
 
-def test_what_the_server_sends_goes_to_a_device_once_a_round() -> None:
-    weights = np.zeros(10_000, np.float32)
-    type_ = tff.TensorType(np.float32, weights.shape)
-    work = tff.tf_computation(type_, np.float32)(lambda w, x: tf.reduce_sum(w) + x)
-    apply = tff.tf_computation(type_, np.float32)(lambda w, total: w + total)
+WEIGHTS = tff.TensorType(np.float32, [10_000])
 
-    @tff.federated_computation(tff.types.at_server(type_), tff.types.at_clients(np.float32))
+
+def test_what_the_server_sends_goes_to_a_device_once_a_round() -> None:
+    work = tff.tf_computation(WEIGHTS, np.float32)(lambda w, x: tf.reduce_sum(w) + x)
+    apply = tff.tf_computation(WEIGHTS, np.float32)(lambda w, total: w + total)
+
+    @tff.federated_computation(tff.types.at_server(WEIGHTS), tff.types.at_clients(np.float32))
     def each_round(w: Any, data: Any) -> Any:
         sent = tff.federated_broadcast(w)
         total = tff.federated_sum(tff.federated_map(work, (sent, data)))
@@ -402,6 +403,7 @@ def test_what_the_server_sends_goes_to_a_device_once_a_round() -> None:
     process = process_of(each_round)
     engine = LocalEngine(process, 1, Batching(2, compiler=PJRT))
     source = source_of(process, [np.float32(number) for number in range(6)])
+    weights = np.zeros(10_000, np.float32)
     for expected in (15.0, 15.0 + 6 * 15.0 * len(weights)):
         outcome = engine.run_round(weights, Cohort(source, source.clients))
         assert outcome.output == expected
@@ -411,3 +413,21 @@ def test_what_the_server_sends_goes_to_a_device_once_a_round() -> None:
     assert calls == "6"
     # Two rounds send 40,000 bytes each, and each of six calls returns a number.
     assert 2 * 40_000 <= int(calls) * int(moved.replace(",", "")) < 2 * 40_000 + 1_000
+
+
+def test_a_state_that_is_written_to_between_rounds_is_sent_again() -> None:
+    work = tff.tf_computation(WEIGHTS, np.float32)(lambda w, x: tf.reduce_sum(w) * x)
+
+    @tff.federated_computation(tff.types.at_server(WEIGHTS), tff.types.at_clients(np.float32))
+    def each_round(w: Any, data: Any) -> Any:
+        sent = tff.federated_broadcast(w)
+        return w, tff.federated_sum(tff.federated_map(work, (sent, data)))
+
+    process = process_of(each_round, "distribute-aggregate")
+    engine = LocalEngine(process, 1, Batching(2, compiler=PJRT))
+    source = source_of(process, [np.float32(1)] * 4)
+    weights = np.ones(WEIGHTS.shape, np.float32)
+    for factor in (1.0, 2.0, 4.0):
+        outcome = engine.run_round(weights, Cohort(source, source.clients))
+        assert outcome.output == 4 * factor * weights.size
+        weights *= 2

@@ -14,7 +14,7 @@ import enum
 import re
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -155,6 +155,18 @@ class Usage:
 
 class OutOfMemoryError(Exception):
     """A batch does not fit into the memory of its device."""
+
+
+class RoundValues:
+    """What all batches of a round take: the accumulator of no clients, and what the server sends.
+
+    Nobody writes to them during the round, so a kernel keeps here what it put on a device.
+    """
+
+    def __init__(self, zero: Value, sent: Value) -> None:
+        self.zero, self.sent = zero, sent
+        self.tensors: dict[tuple[Kernel, Any], list[Tensor]] = {}
+        """The leaves as tensors, by kernel and device."""
 
 
 class BatchResult(NamedTuple):
@@ -329,19 +341,19 @@ class Kernel(BatchedWork, abc.ABC):
         """
 
     def compute(
-        self, zero: Value, sent: Value, batch: Sequence[Tensor], clients: int
+        self, values: RoundValues, batch: Sequence[Tensor], clients: int
     ) -> BatchResult | None:
         """Return the result of a batch, or None if a check does not hold.
 
-        `zero` is the accumulator of no clients, and `batch` the tensors that `tensors` returned.
+        `batch` has the tensors that `tensors` returned.
 
         Raises:
           CannotBatchError: XLA cannot compile the graphs.
           OutOfMemoryError: there is too little memory.
         """
-        compiles, fixed = self._compile_for(batch), self._flattened(zero, sent)
+        compiles = self._compile_for(batch)
         begun = time.perf_counter()
-        (*results, holds), moved = self._run(fixed, batch)
+        (*results, holds), moved = self._run(values, batch)
         seconds = time.perf_counter() - begun
         compiled = compiles or not self.usage.compiling
         if self.usage.compiling:
@@ -356,12 +368,9 @@ class Kernel(BatchedWork, abc.ABC):
         return False
 
     @abc.abstractmethod
-    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> tuple[Sequence[Array], int]:
+    def _run(self, values: RoundValues, batch: Sequence[Tensor]) -> tuple[Sequence[Array], int]:
         """Return the results of a batch with whether all checks hold, see `compute`, and how many
-        bytes were taken to the device for it.
-
-        `fixed` are the leaves of the accumulator and of what the server sends.
-        """
+        bytes of the round's values were taken to the device for it."""
 
     def tensors(
         self, columns: Sequence[Array], lengths: Array, counts: Sequence[Array], clients: int
@@ -391,10 +400,10 @@ class Kernel(BatchedWork, abc.ABC):
             apart = [layout(own).unflatten(iter(()))] * clients
         return BatchResult(total, apart, compiled)
 
-    def _flattened(self, zero: Value, sent: Value) -> list[Value]:
+    def _flattened(self, values: RoundValues) -> list[Value]:
         """Return the leaves of the accumulator of no clients, and of what the server sends."""
         accumulator, _, context, _ = self._types
-        return [*layout(accumulator).flatten(zero), *layout(context).flatten(sent)]
+        return [*layout(accumulator).flatten(values.zero), *layout(context).flatten(values.sent)]
 
 
 def merged_pairwise(

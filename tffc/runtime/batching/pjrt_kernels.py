@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, Value
+from tffc.backends.forms.steps import CannotBatchError, ClientGraphs
 from tffc.graphs.resources import ResourceNode
 from tffc.language.type_parts import leaves
 from tffc.language.values.resources import array_of
@@ -27,10 +27,11 @@ from tffc.runtime.batching.kernels import (
     Key,
     Mode,
     OutOfMemoryError,
+    RoundValues,
     array_type,
     merged_pairwise,
 )
-from tffc.runtime.frameworks.jax.devices import Device, ResidentValues, device_name, devices_of, put
+from tffc.runtime.frameworks.jax.devices import Device, device_name, devices_of, put
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.lowering.jax_tracer import JaxTracer
 from tffc.runtime.lowering.retrace import Retrace
@@ -150,7 +151,6 @@ class PjrtKernel(Kernel):
         self._first, self.device = devices[0], device_name(devices[0])
         self._devices = itertools.cycle(devices)
         self._executables: dict[Device, Executable] = {}
-        self._sent = ResidentValues()
         self._work = JaxWork(graphs, self.mode, self.key, self.size)
         self._precision = "highest" if precision == FULL else None
         parts = (graphs.take.payload, graphs.merge.payload, repr(self.signature()).encode())
@@ -191,15 +191,19 @@ class PjrtKernel(Kernel):
                 self.usage.compiling += time.perf_counter() - begun
         return True
 
-    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> tuple[Sequence[Array], int]:
+    def _run(self, values: RoundValues, batch: Sequence[Tensor]) -> tuple[Sequence[Array], int]:
         device = batch[0].device
         # Keys that nobody can know before, as for draws that are not in a batch.
         keys = [os.urandom(16 * self.size)] if self._draws else []
         with self._refusals():
             drawn = put([np.frombuffer(key, np.uint64).reshape(-1, 2) for key in keys], device)
             resources = [_resource(resource, device) for resource in self._resources]
-            sent, moved = self._sent.put(fixed, device)
-            outputs = self._executables[device](*sent, *batch, *drawn, *resources)
+            place, moved = (self, device), 0
+            if place not in values.tensors:
+                values.tensors[place] = put(self._flattened(values), device)
+                moved = sum(tensor.nbytes for tensor in values.tensors[place])
+            fixed = values.tensors[place]
+            outputs = self._executables[device](*fixed, *batch, *drawn, *resources)
             return self._jax.device_get(outputs), moved
 
     @contextlib.contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 
 import numpy as np
 
-from tffc.backends.forms.steps import CannotBatchError, ClientGraphs, Value
+from tffc.backends.forms.steps import CannotBatchError, ClientGraphs
 from tffc.graphs.resources import ResourceNode
 from tffc.language.type_parts import leaves
 from tffc.language.values.resources import array_of
@@ -23,6 +23,7 @@ from tffc.runtime.batching.kernels import (
     Kernel,
     Mode,
     OutOfMemoryError,
+    RoundValues,
     array_type,
     merged_pairwise,
 )
@@ -70,8 +71,8 @@ class TensorFlowKernel(Kernel):
         # Calling the traced function takes a millisecond longer, because it checks its arguments.
         self._compute = concrete.inference_fn.call_flat
 
-    def _run(self, fixed: Sequence[Value], batch: Sequence[Tensor]) -> tuple[Sequence[Array], int]:
-        tf = self._tf
+    def _run(self, values: RoundValues, batch: Sequence[Tensor]) -> tuple[Sequence[Array], int]:
+        tf, fixed = self._tf, self._flattened(values)
         try:
             with self._devices.least_busy() as device, tf.device(device):
                 resources = (_resource(tf, resource, device) for resource in self._resources)

@@ -6,6 +6,7 @@ error of tffc is returned as a result too, because repeating the shard would not
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 
 from tffc.backends.forms.steps import CannotBatchError, RoundSteps, TupleAggregation
 from tffc.runtime.batching.choices import AUTO, FULL
-from tffc.runtime.batching.kernels import OutOfMemoryError
+from tffc.runtime.batching.kernels import OutOfMemoryError, RoundValues
 from tffc.runtime.batching.pieces import Batch, OneByOne, Piece
 from tffc.runtime.batching.planner import Planner
 from tffc.runtime.data.source import ClientSource
@@ -167,6 +168,12 @@ class ClientWork:
             self.zero = TupleAggregation(steps.aggregations).zero(carried)
         self.merge = merging(steps, carried, self._stopwatch, shows=shows)
 
+    @functools.cached_property
+    def _values(self) -> RoundValues:
+        batches = self._steps.batches
+        assert batches is not None, "there are batches where they can be computed"
+        return RoundValues(batches.graph_accumulator(self.zero, self._carried), self._sent)
+
     def run(self, piece: Piece, tell: Tell, goes_on: Callable[[], bool] = lambda: True) -> Any:
         """Return the accumulators of a piece; None if all clients are left out or the round does
         not aggregate.
@@ -228,11 +235,10 @@ class ClientWork:
         steps, planner = self._steps.batches, self._planner
         assert steps is not None, "there are batches where they can be computed"
         assert planner is not None, "a planner made the batch"
-        zero = steps.graph_accumulator(self.zero, self._carried)
         begun = time.perf_counter()
         try:
             with client_code(), self._stopwatch.occupying():
-                computed = batch.kernel.compute(zero, self._sent, batch.tensors, len(batch.clients))
+                computed = batch.kernel.compute(self._values, batch.tensors, len(batch.clients))
         except OutOfMemoryError:
             planner.run_out(batch)
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -43,25 +43,3 @@ def put(arrays: Iterable[Any], device: Device) -> list[Any]:
     jax = load_jax()
     with jax.enable_x64(True):
         return jax.device_put([np.asarray(array) for array in arrays], device)
-
-
-class ResidentValues:
-    """Values that stay on devices while the same objects are asked for again, as in the calls of a
-    round; nobody writes to them meanwhile.  Thread-safe."""
-
-    def __init__(self) -> None:
-        self._there: dict[Device, list[tuple[Any, Any]]] = {}
-
-    def put(self, values: Sequence[Any], device: Device) -> tuple[list[Any], int]:
-        """Return values on a device, and how many bytes were taken there.
-
-        Those that are not among the values of the last call do not stay.
-        """
-        tensors = {id(value): tensor for value, tensor in self._there.get(device, ())}
-        missing = [value for value in values if id(value) not in tensors]
-        uploaded = put(missing, device)
-        tensors.update(zip(map(id, missing), uploaded, strict=True))
-        there = [tensors[id(value)] for value in values]
-        # The values are referred to, so that no other object has their identity.
-        self._there[device] = list(zip(values, there, strict=True))
-        return there, sum(tensor.nbytes for tensor in uploaded)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tffc.runtime.frameworks.accelerators import share_accelerators
+from tffc.runtime.frameworks.environment import prepare_environment
 from tffc.support.errors import ExecutionError, MissingExtraError, Span
 
 
@@ -26,7 +26,7 @@ def load_jax() -> Any:
     Raises:
       MissingExtraError: it is not installed.
     """
-    share_accelerators()
+    prepare_environment()
     try:
         return importlib.import_module("jax")
     except ImportError as error:

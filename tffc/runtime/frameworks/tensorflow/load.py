@@ -16,7 +16,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from tffc.runtime.frameworks.accelerators import share_accelerators
+from tffc.runtime.frameworks.environment import prepare_environment
 from tffc.runtime.frameworks.tensorflow.deferred import deferring
 from tffc.runtime.frameworks.tensorflow.quiet import keep_quiet, may_speak, quiet
 from tffc.support.errors import ExecutionError
@@ -128,7 +128,7 @@ def find_devices(tf: TensorFlow) -> None:
 
     Must be called before anything runs: a TensorFlow that the user imported would log otherwise.
     """
-    share_accelerators()
+    prepare_environment()
     with quiet():
         _divide_processor(tf)
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -181,7 +181,7 @@ def quiet_import() -> None:
     lets it log.
     """
     keep_quiet()
-    share_accelerators()
+    prepare_environment()
     loaded = "tensorflow" in sys.modules
     installed = any(isinstance(finder, _QuietFinder) for finder in sys.meta_path)
     if not loaded and not installed and not may_speak():

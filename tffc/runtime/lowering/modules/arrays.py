@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tffc.runtime.lowering.modules.definition import OperationCall, Translation, combining
 from tffc.runtime.lowering.modules.orders import number_of_keys
 from tffc.runtime.lowering.operations.definition import Array, jnp, lax
@@ -83,6 +85,9 @@ def _scatter_function(call: OperationCall) -> Any:
 
 
 def _scatter(call: OperationCall, array: Array, indices: Array, updates: Array) -> Array:
+    if np.iinfo(indices.dtype).max < max(array.shape, default=0):
+        # XLA compares indices with sizes in the type of the indices, JAX for several clients not.
+        raise call.refusal(f"has indices of type {indices.dtype} into more elements than it has")
     numbers = call["scatter_dimension_numbers"]
     dimensions = lax.ScatterDimensionNumbers(
         update_window_dims=numbers["update_window_dims"],

@@ -46,6 +46,7 @@ def test_it_is_the_form_of_what_returns_three_values() -> None:
 
 
 def test_the_form_is_verified_and_proved() -> None:
+    assert isinstance(ROUND.type, FunctionType)
     report = validate(
         ROUND, list(cases(ROUND.type.parameter, 20, 1)), default_pipeline(), "client-state"
     )

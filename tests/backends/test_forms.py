@@ -220,4 +220,6 @@ def test_a_round_of_a_deep_output_is_written_again() -> None:
     output = "<" * 3000 + total + ">" * 3000
     program = parse(f"(round: <int32@SERVER,{{int32}}@CLIENTS> -> <round[0],{output}>)")
     written = compile_form(program, "mapreduce").decompile()
+    assert isinstance(written.type, FunctionType)
+    assert isinstance(program.type, FunctionType)
     assert written.type.result == program.type.result

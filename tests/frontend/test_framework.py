@@ -54,6 +54,7 @@ def test_the_type_of_tensors() -> None:
     )
     found = framework.type_from_tensors(values)
     assert str(found) == "<a=float32[1],b=<int32,float64[2,3]>>"
+    assert isinstance(found, tff.StructWithPythonType)
     assert found.container is collections.OrderedDict
     assert framework.type_to_tf_tensor_specs(found)["a"] == tf.TensorSpec([1], tf.float32)
     with pytest.raises(TypeError, match="no type in the language"):

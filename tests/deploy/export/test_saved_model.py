@@ -259,6 +259,7 @@ def test_a_trained_model(tmp_path: pathlib.Path, training: pathlib.Path) -> None
     assert isinstance(prepare, Compiled)
     broadcast = run_section(prepare, state)
     # Made by TensorFlow, whose stubs do not say what.
+    assert isinstance(prepare.type, FunctionType)
     assert sent == prepare.type.result
     argument = (source.read(source.clients[0]), broadcast)
     for _ in range(2):

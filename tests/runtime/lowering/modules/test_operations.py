@@ -20,9 +20,17 @@ from tests.runtime.lowering.modules.texts import TEXTS
 from tffc.runtime.lowering.modules.evaluation import OPERATIONS
 from tffc.runtime.lowering.modules.stablehlo import Region, functions_of
 
+EACH = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow, *([pytest.mark.long] if place % 3 else [])])
+        for place, name in enumerate(SAMPLES)
+    ],
+)
+"""Every third sample by day, the others at night."""
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SAMPLES)
+
+@EACH
 def test_computes_the_same_bits(name: str) -> None:
     sample = SAMPLES[name]
     module = module_of(sample)
@@ -33,8 +41,7 @@ def test_computes_the_same_bits(name: str) -> None:
         assert one.tobytes() == other.tobytes()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SAMPLES)
+@EACH
 def test_computes_the_same_for_several_clients_at_once(name: str) -> None:
     sample = SAMPLES[name]
     module, clients = module_of(sample), of_clients(sample)

@@ -220,7 +220,6 @@ def test_what_is_shared_is_not_copied() -> None:
                 "options",
                 "pass_instrumentation",
                 "pipeline_choice",
-                "reproducer",
                 "timings",
             },
         ),

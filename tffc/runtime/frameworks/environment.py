@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-FAST_MIN_MAX = "--xla_cpu_enable_fast_min_max"
+FAST_MIN_MAX = "xla_cpu_enable_fast_min_max"
 """XLA's setting that loses a NaN in minima and maxima on processors; JAX sets it to false for what
 it compiles itself."""
 
@@ -20,4 +20,4 @@ def prepare_environment() -> None:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     flags = os.environ.get("XLA_FLAGS", "")
     if FAST_MIN_MAX not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {FAST_MIN_MAX}=false".lstrip()
+        os.environ["XLA_FLAGS"] = f"{flags} --{FAST_MIN_MAX}=false".lstrip()

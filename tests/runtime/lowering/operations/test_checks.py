@@ -39,8 +39,16 @@ TWO_OF_ROOTS = ["ReciprocalGrad", "RsqrtGrad", "SqrtGrad"]
 WRITTEN = ["TensorScatterAdd", "TensorScatterSub", "TensorScatterUpdate"]
 OF_TWO = ["Maximum", "Minimum", *TWO_OF_NUMBERS, *TWO_OF_ROOTS]
 MOVING: dict[str, Any] = {"traced": "begin"}
-FIRST, SECOND = ({**MOVING, "shrink_axis_mask": mask} for mask in (1, 2))
+FIRST: dict[str, Any] = {**MOVING, "shrink_axis_mask": 1}
 EVERY_ROW = np.int32(-1)
+
+
+def column(place: int, **masks: Any) -> Sample:
+    """Return a slice that takes a single place of the second of its dimensions."""
+    return sample(
+        MATRIX, ints(0, place), ints(0, 0), ints(1, 1), shrink_axis_mask=2, **MOVING, **masks
+    )
+
 
 ACCEPTED: dict[str, list[Sample]] = {
     **{op: [sample(ROW, np.int32(0))] for op in ["ArgMax", "ArgMin"]},
@@ -76,15 +84,7 @@ ACCEPTED: dict[str, list[Sample]] = {
         sample(ROW, ints(-4), ints(0), ints(1), **FIRST),
         sample(ROW, ints(3), ints(0), ints(1), **FIRST),
         sample(ROW, ints(-9), ints(9), ints(1)),
-        sample(
-            MATRIX,
-            ints(0, 1),
-            ints(0, 0),
-            ints(1, 1),
-            shrink_axis_mask=2,
-            **MOVING,
-            ellipsis_mask=1,
-        ),
+        column(1, ellipsis_mask=1),
     ],
     "StridedSliceGrad": [sample(ints(4), ints(3), ints(0), ints(1), np.float32(2), **FIRST)],
     "UnsortedSegmentSum": [sample(ROW, ints(0, 1, -1, 0), np.int32(2))],
@@ -128,24 +128,8 @@ REFUSED: dict[str, list[Sample]] = {
     "StridedSlice": [
         sample(ROW, ints(4), ints(0), ints(1), **FIRST),
         sample(ROW, ints(-5), ints(0), ints(1), **FIRST),
-        sample(
-            MATRIX,
-            ints(0, 2),
-            ints(0, 0),
-            ints(1, 1),
-            shrink_axis_mask=2,
-            **MOVING,
-            ellipsis_mask=1,
-        ),
-        sample(
-            MATRIX,
-            ints(0, 2),
-            ints(0, 0),
-            ints(1, 1),
-            shrink_axis_mask=2,
-            **MOVING,
-            new_axis_mask=1,
-        ),
+        column(2, ellipsis_mask=1),
+        column(2, new_axis_mask=1),
     ],
     "StridedSliceGrad": [sample(ints(4), ints(4), ints(0), ints(1), np.float32(2), **FIRST)],
     "UnsortedSegmentSum": [sample(ROW, ints(0, 1, 2, 0), np.int32(2))],

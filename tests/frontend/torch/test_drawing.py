@@ -69,9 +69,11 @@ def unkeyed(name: str) -> Any:
 
 
 def keyed_function(name: str) -> Any:
+    function = drawing(name)  # Making the model draws, which is refused within a trace.
+
     def keyed(x: Any, seed: Any, step: Any) -> Any:
         with tff.torch.draws(seed, step):
-            return drawing(name)(x)
+            return function(x)
 
     return keyed
 

@@ -384,6 +384,13 @@ def test_batches_are_used_where_they_take_less_time(summing: Process) -> None:
     assert "by itself" in made.decisions[-1]
 
 
+@pytest.mark.parametrize(("numbers", "sizes"), [(512, [500, 500]), (0, [256, 256, 256, 232])])
+def test_windows_hold_full_batches(summing: Process, numbers: int, sizes: list[int]) -> None:
+    limits = Limits(most_clients=300, most_numbers=numbers)  # 4 vectors of 250, 32 loops of 32
+    planner = Planner(summing.steps, Batching(None, limits=limits))
+    assert [len(window) for window in planner.windows(tuple(map(str, range(1000))))] == sizes
+
+
 def test_why_nothing_is_decided_yet_is_told(every_order: Process) -> None:
     source = source_of(every_order, [pairs(7)] * 3)
     engine = LocalEngine(every_order, 1, Batching(None))

@@ -12,6 +12,7 @@ import abc
 import dataclasses
 import enum
 import re
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -166,7 +167,8 @@ class RoundValues:
     def __init__(self, zero: Value, sent: Value) -> None:
         self.zero, self.sent = zero, sent
         self.tensors: dict[tuple[Kernel, Any], list[Tensor]] = {}
-        """The leaves as tensors, by kernel and device."""
+        """The leaves as tensors, by kernel and device; changed by the holder of `lock`."""
+        self.lock = threading.Lock()
 
 
 class BatchResult(NamedTuple):

@@ -31,7 +31,14 @@ from tffc.runtime.batching.kernels import (
     array_type,
     merged_pairwise,
 )
-from tffc.runtime.frameworks.jax.devices import Device, device_name, devices_of, put
+from tffc.runtime.frameworks.jax.devices import (
+    Device,
+    device_name,
+    devices_of,
+    fetch,
+    put,
+    send,
+)
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.lowering.jax_tracer import JaxTracer
 from tffc.runtime.lowering.retrace import Retrace
@@ -196,15 +203,20 @@ class PjrtKernel(Kernel):
         # Keys that nobody can know before, as for draws that are not in a batch.
         keys = [os.urandom(16 * self.size)] if self._draws else []
         with self._refusals():
-            drawn = put([np.frombuffer(key, np.uint64).reshape(-1, 2) for key in keys], device)
+            drawn = send([np.frombuffer(key, np.uint64).reshape(-1, 2) for key in keys], device)
             resources = [_resource(resource, device) for resource in self._resources]
-            place, moved = (self, device), 0
-            if place not in values.tensors:
-                values.tensors[place] = put(self._flattened(values), device)
-                moved = sum(tensor.nbytes for tensor in values.tensors[place])
-            fixed = values.tensors[place]
-            outputs = self._executables[device](*fixed, *batch, *drawn, *resources)
-            return self._jax.device_get(outputs), moved
+            fixed, moved = self._sent(values, device)
+            return fetch(self._executables[device](*fixed, *batch, *drawn, *resources)), moved
+
+    def _sent(self, values: RoundValues, device: Device) -> tuple[list[Tensor], int]:
+        """Return the values of a round as a device takes them, and how many bytes were sent to it
+        for that, which is done once."""
+        place = (self, device)
+        with values.lock:
+            if place in values.tensors:
+                return values.tensors[place], 0
+            tensors = values.tensors[place] = send(self._flattened(values), device)
+            return tensors, sum(tensor.nbytes for tensor in tensors)
 
     @contextlib.contextmanager
     def _refusals(self) -> Generator[None]:

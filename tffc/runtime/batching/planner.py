@@ -307,7 +307,11 @@ class Planner:
 
     def windows(self, clients: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Yield the clients of a round in windows, each of which is planned together."""
-        size = self._limits.window * self._sizes_for(len(clients))[Mode.LOOP]
+        sizes = self._sizes_for(len(clients))
+        size = self._limits.window * sizes[Mode.LOOP]
+        if self._prefers_vectors():
+            # All batches but the last ones are full.
+            size = -(-size // sizes[Mode.VECTOR]) * sizes[Mode.VECTOR]
         for start in range(0, len(clients), size):
             yield clients[start : start + size]
 
@@ -400,11 +404,15 @@ class Planner:
 
     def _is_vectorised(self, groups: Sequence[ClientGroup]) -> bool:
         """Return whether a round with these groups is vectorised."""
+        few = self._compiler.has_rests or len(groups) <= self._limits.most_kernels // 2
+        return self._prefers_vectors() and few
+
+    def _prefers_vectors(self) -> bool:
+        """Return whether rounds are vectorised, if their clients allow it."""
         if self._is_tiny is None and self._graphs is not None:
             few = self._count_numbers() <= self._limits.most_numbers
             self._is_tiny = self._is_accelerated or few
-        few = self._compiler.has_rests or len(groups) <= self._limits.most_kernels // 2
-        return bool(self._is_tiny) and few
+        return bool(self._is_tiny)
 
     def _count_numbers(self) -> int:
         """Return how many numbers a client gives, which is about the size of its model."""

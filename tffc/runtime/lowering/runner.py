@@ -18,7 +18,7 @@ from tffc.language.wire.resources import resources_of
 from tffc.linking.operand import in_component_order
 from tffc.linking.section import read_section
 from tffc.runtime.data.arrays import ArrayLayout, stackable_layout
-from tffc.runtime.frameworks.jax.devices import devices_of, put
+from tffc.runtime.frameworks.jax.devices import devices_of, fetch, send
 from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.frameworks.tensorflow.datasets import components
 from tffc.runtime.lowering.errors import NotLoweredError
@@ -69,10 +69,8 @@ class LoweredRunner:
         resources = [array_of(resource) for resource in self._resources]
         try:
             with self._jax.enable_x64(True), self._jax.default_device(self._device):
-                outputs = self._compute(
-                    [put(parts, self._device) for parts in arrays], keys, resources
-                )
-                *results, holds = self._jax.device_get(outputs)
+                sent = [send(parts, self._device) for parts in arrays]
+                *results, holds = fetch(self._compute(sent, keys, resources))
         except NotLoweredError as error:
             raise _needs_tensorflow(str(error)) from None
         if not holds:

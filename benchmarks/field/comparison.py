@@ -23,6 +23,9 @@ COMPARED = 3
 SAME = 1e-4
 """How far they may be from one another."""
 
+LEARNT = 100
+"""From so many rounds on, accuracies are compared: before, they are hardly above chance."""
+
 ALIKE = 0.02
 """How far accuracies may be from one another after a whole training, in which sides draw what
 dropout leaves differently."""
@@ -91,6 +94,8 @@ class Comparison:
         if len(accuracies) < 2:
             return "one side alone is not compared"
         apart = max(accuracies) - min(accuracies)
+        if self._setting.rounds < LEARNT:
+            return f"accuracies are {apart:.3f} apart, which says nothing after so few rounds"
         verdict = "agree" if apart <= ALIKE else "DIFFER"
         return f"accuracies {verdict}: they are {apart:.3f} apart, and {ALIKE} is tolerated"
 

@@ -271,6 +271,7 @@ class BatchedWork:
             else:
                 data.append(client[at[0]])
         results = retrace.run(self._content, [*accumulator, *data, *sent])
+        retrace.check_shapes(results, leaves(self._types[0]) + leaves(self._types[3]))
         self.orders = tuple(retrace.orders)
         return results
 

@@ -335,6 +335,10 @@ class Kernel(BatchedWork, abc.ABC):
     def _trace(self, graphs: ClientGraphs, device: str, precision: str) -> None:
         """Trace the work, and set `device`."""
 
+    def is_kept(self) -> bool:
+        """Return whether the next run reads it instead of tracing the work again."""
+        return False
+
     def prepare(self) -> None:
         """Compile the function now, if that is possible before there are batches.
 

@@ -10,6 +10,7 @@ import numpy as np
 from tffc.backends.bundle.bundle import Bundle
 from tffc.language.types import SequenceType, TensorType
 from tffc.runtime.batching.choices import PJRT
+from tffc.runtime.batching.kernel_cache import cache_folder
 from tffc.runtime.batching.kernels import DataLayout, Kernel
 from tffc.runtime.batching.planner import Planner
 from tffc.runtime.data.groups import ClientGroup
@@ -50,23 +51,32 @@ def make_kernels(bundle: Bundle, shape: BatchShape) -> list[Kernel]:
     """Make the kernels for rounds of a bundle with batches of a shape, and keep them in the cache.
 
     Raises:
-      LanguageValueError: its clients cannot be computed in batches, or their data is of any shape.
+      LanguageValueError: its clients cannot be computed in batches, or their data is of any shape;
+        or the cache cannot be used.
       MissingExtraError: JAX is not installed.
     """
     process = Process(bundle)
     planner = Planner(process.steps, Batching(shape.clients, compiler=PJRT))
     if not planner.makes_batches:
         raise _not_batched(planner.decisions[-1])
-    groups = [_group(process, shape.clients, count) for count in range(1, shape.elements + 1)]
+    positions = np.arange(shape.clients)
+    groups = [_group(process, positions, count) for count in range(1, shape.elements + 1)]
     if not any(isinstance(leaf, SequenceType) for leaf in DataLayout(process.data_type).leaves):
         groups = groups[:1]
     kernels = planner.kernels(groups, shape.clients)
     if not kernels:
         raise _not_batched(planner.decisions[-1])
+    if not all(kernel.is_kept() for kernel in kernels):
+        raise LanguageValueError(
+            "E706",
+            f"no kernels can be kept in {cache_folder()}",
+            help="make it a folder that you and nobody else can write to, or choose another by "
+            "the environment variable XDG_CACHE_HOME",
+        )
     return kernels
 
 
-def _group(process: Process, clients: int, elements: int) -> ClientGroup:
+def _group(process: Process, positions: Array, elements: int) -> ClientGroup:
     """Return clients whose sequences have so many elements, all of them zero."""
     layout = DataLayout(process.data_type)
     columns: list[Array] = []
@@ -79,8 +89,8 @@ def _group(process: Process, clients: int, elements: int) -> ClientGroup:
                 raise _not_batched(f"its clients hold tensors of any shape, {type}")
             zero = np.zeros((), type.element_type.dtype)
             sizes = [size for size in type.shape or () if size is not None]
-            columns.append(np.broadcast_to(zero, (clients, *rows, *sizes)))
-    return ClientGroup(np.arange(clients), tuple(columns))
+            columns.append(np.broadcast_to(zero, (len(positions), *rows, *sizes)))
+    return ClientGroup(positions, tuple(columns))
 
 
 def _not_batched(reason: str) -> LanguageValueError:

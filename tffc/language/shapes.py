@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from tffc.support.errors import LanguageTypeError
@@ -48,3 +48,11 @@ def shape_is_assignable(target: Shape, source: Shape) -> bool:
     if source is None or len(target) != len(source):
         return False
     return all(t is None or t == s for t, s in zip(target, source, strict=True))
+
+
+def shapes_may_agree(one: Sequence[int | None] | None, other: Sequence[int | None] | None) -> bool:
+    """Tell whether a tensor may be of both shapes."""
+    if one is None or other is None:
+        return True
+    pairs = zip(one, other, strict=False)
+    return len(one) == len(other) and all(None in pair or pair[0] == pair[1] for pair in pairs)

@@ -160,6 +160,12 @@ def test_a_client_that_fails_in_a_batch_is_told_of_alone(learning: Process) -> N
         lambda data: data.reduce(np.int64(0), lambda s, x: s + 12 // x),
         lambda data: data.reduce(np.int64(0), lambda s, x: s + tf.gather(np.array([5, 6, 7]), x)),
         lambda data: data.reduce(np.int64(0), lambda s, x: s + np.int64(2) ** x),
+        lambda data: data.batch(2).reduce(
+            np.int64(0), lambda s, x: s + tf.reduce_sum(tf.ensure_shape(x, [2]))
+        ),
+        lambda data: data.batch(2).reduce(
+            np.int64(0), lambda s, x: s + tf.reduce_sum(tf.unstack(x, num=2))
+        ),
     ],
 )
 def test_what_fails_alone_fails_in_a_batch(work: Any) -> None:
@@ -216,6 +222,25 @@ def test_what_is_not_a_number_stays_so(work: Any, limits: Limits) -> None:
     alone, found = (Outcome(process, source, size, limits=limits).output for size in (1, 2))
     for one, other in zip(found, alone, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+@BOTH
+def test_an_infinite_logit_leaves_other_classes_alone(limits: Limits) -> None:
+    process = round_of(lambda x: tf.nn.softmax(x[None]), tff.TensorType(np.float32, [2]))
+    source = source_of(process, [np.array([np.inf, 0], np.float32)] * 3)
+    alone, found = (Outcome(process, source, size, limits=limits).output for size in (1, 3))
+    np.testing.assert_array_equal(found, alone)
+    np.testing.assert_array_equal(found, [[[np.nan, 0]]])
+
+
+@BOTH
+def test_means_of_integers_whose_sum_is_too_large(limits: Limits) -> None:
+    process = round_of(lambda x: tf.reduce_mean(x), tff.TensorType(np.int32, [3]))
+    source = source_of(
+        process, [np.full(3, 2**30, np.int32), np.array([-(2**31), -3, 4], np.int32)]
+    )
+    alone, found = (Outcome(process, source, size, limits=limits).output for size in (1, 2))
+    assert found == alone == [2**30 - 2**31 // 3]
 
 
 def test_clients_whose_data_is_bad_are_skipped(every_order: Process) -> None:

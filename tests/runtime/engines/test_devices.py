@@ -337,6 +337,17 @@ def test_a_damaged_kernel_is_made_again() -> None:
     assert kernel_cache.load_kernel(first._digest) is not None
 
 
+def test_a_kernel_under_the_name_of_another_is_made_again() -> None:
+    one, other = _kernel(descending(6)), _kernel(descending(7))
+    assert one._digest != other._digest
+    assert one.is_kept()
+    folder = kernel_cache.cache_folder()
+    (folder / one._digest).write_bytes((folder / other._digest).read_bytes())
+    assert not one.is_kept()
+    PjrtKernel(*_graphs_of(descending(6)), one.mode, one.key, one.size)
+    assert one.is_kept()
+
+
 def test_a_folder_that_others_can_write_to_is_not_used() -> None:
     assert kernel_cache.keep_kernel("0" * 64, b"module")
     assert kernel_cache.load_kernel("0" * 64) == b"module"

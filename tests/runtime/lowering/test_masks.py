@@ -132,6 +132,7 @@ RULES: dict[str, Work] = {
         tf.maximum(x, 0),
         x - tf.constant([1.0] * 3),
     ],
+    "of a shape": lambda x, y, i: tf.ensure_shape(x, [None, 3]) * 2,
     "columns": lambda x, y, i: [x[:, 0] * x[:, 1], x[:, :2], x[..., 1], x[:, ::-1], x[:]],
     "new axes": lambda x, y, i: [x[:, None] * x[:, :, None], x[None], tf.expand_dims(x, -1)],
     "sum": lambda x, y, i: [tf.reduce_sum(x), tf.reduce_sum(x, 0), tf.reduce_sum(x, 1)],
@@ -303,6 +304,7 @@ def test_gradients(name: str) -> None:
 
 REFUSED: dict[str, Work] = {
     "turned around": lambda x, y, i: tf.reverse(x, [0]),
+    "a fixed number of rows": lambda x, y, i: tf.ensure_shape(x, [SIZE, 3]),
     "fixed rows": lambda x, y, i: x + tf.ones([SIZE, 3]),
     "a part of the rows": lambda x, y, i: x[:2],
     "all but the first": lambda x, y, i: x[1:],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -195,6 +196,12 @@ REFUSED: dict[str, tuple[Callable[..., Any], Any, Any, str]] = {
         [1, 2],
         "it has the operation ShuffleDataset of a dataset or a variable",
     ),
+    "more numbers than can be counted": (
+        lambda x: tf.zeros([2**62]) + x,
+        (np.float32,),
+        np.float32(1),
+        "Fill gives more numbers than any memory holds",
+    ),
     "results of a shape that depends on values": (
         lambda x: tf.unique(x)[0],
         (tff.TensorType(np.int32, [3]),),
@@ -271,6 +278,21 @@ def test_tells_of_checks_that_fail(kind: str) -> None:
             each(to_value(bad, section.type.parameter))
     assert caught.value.code == "E722"
     assert caught.value.message.startswith("a check does not hold in a computation: an index or")
+
+
+def test_tells_what_xla_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = LoweredRunner(section_of(lambda x: x + 1, np.float32))
+
+    def compute(*_: Any) -> Any:
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nin a long story")
+
+    monkeypatch.setattr(runner, "_compute", compute)
+    with pytest.raises(ExecutionError) as caught:
+        runner(np.float32(1))
+    assert caught.value.code == "E722"
+    assert caught.value.message == (
+        "XLA could not carry out a computation: RESOURCE_EXHAUSTED: Out of memory"
+    )
 
 
 @pytest.mark.parametrize(

@@ -166,10 +166,10 @@ def compile_command(
         from tffc.cli.prove import proved
 
         bundle = proved(bundle, program)
-    with collector_paused():
-        _write(bundle, out, steps, replace=force)
     if shape is not None:
         _make_kernels(bundle, shape)
+    with collector_paused():
+        _write(bundle, out, steps, replace=force)
     proof = ", proved" if bundle.prover is not None else ""
     say(f"wrote {out}: {form}, {counted(len(bundle.components), 'component')}{proof}")
     tell_effects(bundle.run_by_rounds())

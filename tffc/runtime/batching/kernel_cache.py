@@ -55,14 +55,14 @@ def load_kernel(digest: str) -> bytes | None:
     except OSError:
         return None
     stated, _, module = content.partition(b"\n")
-    # A file that was cut off, or that a disk has changed.
-    return module if hashlib.sha256(module).hexdigest().encode() == stated else None
+    # A file that was cut off, that a disk has changed, or that is another kernel's.
+    return module if _seal(digest, module) == stated else None
 
 
 def keep_kernel(digest: str, module: bytes) -> bool:
     """Keep a kernel; return whether that was possible."""
     folder = cache_folder()
-    content = hashlib.sha256(module).hexdigest().encode() + b"\n" + module
+    content = _seal(digest, module) + b"\n" + module
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not is_private(folder):
@@ -72,6 +72,11 @@ def keep_kernel(digest: str, module: bytes) -> bool:
     except OSError:
         return False
     return True
+
+
+def _seal(digest: str, module: bytes) -> bytes:
+    """Return the first line of the file of a kernel."""
+    return hashlib.sha256(digest.encode() + module).hexdigest().encode()
 
 
 def cache_folder() -> pathlib.Path:

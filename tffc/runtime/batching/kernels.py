@@ -271,6 +271,7 @@ class BatchedWork:
             else:
                 data.append(client[at[0]])
         results = retrace.run(self._content, [*accumulator, *data, *sent])
+        retrace.check_shapes(results, leaves(self._types[0]) + leaves(self._types[3]))
         self.orders = tuple(retrace.orders)
         return results
 
@@ -333,6 +334,10 @@ class Kernel(BatchedWork, abc.ABC):
     @abc.abstractmethod
     def _trace(self, graphs: ClientGraphs, device: str, precision: str) -> None:
         """Trace the work, and set `device`."""
+
+    def is_kept(self) -> bool:
+        """Return whether the next run reads it instead of tracing the work again."""
+        return False
 
     def prepare(self) -> None:
         """Compile the function now, if that is possible before there are batches.

@@ -172,6 +172,10 @@ class PjrtKernel(Kernel):
         self._digest = digest_of([*parts, *(text.encode() for text in how)])
         self._exported = self._stored() or self._export()
 
+    def is_kept(self) -> bool:
+        """See `Kernel`."""
+        return load_kernel(self._digest) is not None
+
     def _stored(self) -> Any:
         """Return the function as an earlier run has kept it, or None."""
         module = load_kernel(self._digest)

@@ -77,6 +77,11 @@ def _not_nan(node: NodeView, inputs: Sequence[Array]) -> Array:
     return library(*holds).stack(holds).all() if holds else None
 
 
+def _below_infinity(node: NodeView, inputs: Sequence[Array]) -> Array:
+    """Check that no logit makes its row NaN; TensorFlow leaves the other classes alone."""
+    return (inputs[0] < np.inf).all()
+
+
 def _in_range(node: NodeView, inputs: Sequence[Array]) -> Array:
     """Check that an integer type can hold the values; otherwise the result is undefined."""
     wanted = BY_NUMBER[node.attr["DstT"].type].dtype
@@ -131,7 +136,7 @@ def _bounds(node: NodeView, inputs: Sequence[Array]) -> Array:
 
 CHECKS: dict[str, Check] = {
     **dict.fromkeys(["ArgMax", "ArgMin", "ClipByValue", "Max", "Maximum"], _not_nan),
-    **dict.fromkeys(["MaxPool", "Min", "Minimum", "Softmax"], _not_nan),
+    **dict.fromkeys(["MaxPool", "Min", "Minimum", "TopKV2"], _not_nan),
     **dict.fromkeys(["EluGrad", "Relu6Grad", "ReluGrad", "SeluGrad"], _not_nan),
     **dict.fromkeys(["ReciprocalGrad", "RsqrtGrad", "SqrtGrad"], _not_nan),
     "Cast": _in_range,
@@ -143,6 +148,7 @@ CHECKS: dict[str, Check] = {
     "Pow": _exponent,
     "ScatterNd": _places(-1, 0),
     "Slice": _slice,
+    "Softmax": _below_infinity,
     **dict.fromkeys(["StatelessRandomUniformInt", "StatelessRandomUniformIntV2"], _bounds),
     "StridedSlice": _strided_slice,
     "StridedSliceGrad": _strided_slice_grad,

@@ -5,6 +5,7 @@ Numbers stay 64 bits wide: whoever calls such a function does so under `jax.enab
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from tffc.runtime.frameworks.jax.hlo import load_jax
 from tffc.runtime.lowering.errors import NotLoweredError
 from tffc.runtime.lowering.tracer import Tensor, Tracer
 from tffc.support.guards import Array
+
+MOST_ELEMENTS = 1 << 40
+"""The most elements of a tensor.  XLA ends the process where it cannot count bytes in 64 bits."""
 
 
 class JaxTracer:
@@ -65,9 +69,11 @@ class JaxTracer:
         try:
             outputs = self._operations[node.op](node, inputs)
             check = self._checks[node.op](node, inputs) if node.op in self._checks else None
-        except (TypeError, ValueError, IndexError) as error:
+        except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as error:
             text = str(error).partition("\n")[0]
             raise NotLoweredError(f"{node.op} cannot be made: {text}") from None
+        if any(math.prod(np.shape(output)) > MOST_ELEMENTS for output in outputs):
+            raise NotLoweredError(f"{node.op} gives more numbers than any memory holds")
         return outputs, check
 
     def _array(self, tensor: Tensor) -> Any:

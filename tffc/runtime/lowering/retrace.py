@@ -23,6 +23,8 @@ from tffc.graphs.order import Accesses
 from tffc.graphs.proto import FunctionDefLibrary
 from tffc.graphs.resources import ResourceNode, is_resource, resource_of
 from tffc.graphs.state import ANONYMOUS
+from tffc.language.shapes import shapes_may_agree
+from tffc.language.types import TensorType, Type
 from tffc.linking.section import SectionContent
 from tffc.runtime.lowering.errors import NotLoweredError
 from tffc.runtime.lowering.sequences import Order, Rests, RowElements, Rows
@@ -113,6 +115,17 @@ class Retrace:
         roots = [edge.node for edge in body.results if edge not in values_by_edge]
         values = self._evaluate(body, roots, values_by_edge)
         return [self._tensor(values[edge]) for edge in body.results]
+
+    def check_shapes(self, results: Sequence[Tensor], types: Sequence[Type]) -> None:
+        """Check the shapes of results, as far as they are known.
+
+        Raises:
+          NotLoweredError: one is none of its type.
+        """
+        for result, type in zip(results, types, strict=True):
+            shape = self._tracer.shape(result)
+            if isinstance(type, TensorType) and not shapes_may_agree(type.shape, shape):
+                raise NotLoweredError(f"it gives a tensor of shape {[*shape]} for type {type}")
 
     def holds(self) -> Tensor:
         """Return whether all checks traced since the last call hold, as a boolean tensor."""
@@ -518,22 +531,31 @@ class Retrace:
         handle, value = inputs
         if not isinstance(handle, Variable):
             raise NotLoweredError(f"{node.op} is of what is not a variable of the section")
+        validates = "validate_shape" in node.attr and node.attr["validate_shape"].b
+        if validates and handle.name in self._variables:
+            self._check_shape(node, self._variables[handle.name], value)
         self._write(handle, self._tensor(value))
         return []
+
+    def _check_shape(self, node: NodeView, old: Value, new: Value) -> None:
+        """Check that the shape of a value is that of a variable, as far as they are known.
+
+        Raises:
+          NotLoweredError: it is another.
+        """
+        if not shapes_may_agree(self._tracer.shape(old), self._tracer.shape(new)):
+            raise NotLoweredError(f"{node.op} of another shape than that of its variable")
 
     def _write(self, handle: Value, value: Tensor) -> None:
         assert isinstance(handle, Variable)
         self._uses[handle.name] = True
         self._variables[handle.name] = value
 
-    def _assign_add(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
+    def _assign_change(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
         handle, value = inputs
-        self._write(handle, self._tracer.plain(self._value_of(node, handle)) + self._plain(value))
-        return []
-
-    def _assign_sub(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
-        handle, value = inputs
-        self._write(handle, self._tracer.plain(self._value_of(node, handle)) - self._plain(value))
+        old, change = self._tracer.plain(self._value_of(node, handle)), self._plain(value)
+        self._check_shape(node, old, change)
+        self._write(handle, old + change if node.op == "AssignAddVariableOp" else old - change)
         return []
 
     def _is_assigned(self, node: NodeView, inputs: list[Value]) -> Sequence[Value]:
@@ -566,8 +588,8 @@ class Retrace:
         "VarHandleOp": _variable,
         "ReadVariableOp": _read,
         "AssignVariableOp": _assign,
-        "AssignAddVariableOp": _assign_add,
-        "AssignSubVariableOp": _assign_sub,
+        "AssignAddVariableOp": _assign_change,
+        "AssignSubVariableOp": _assign_change,
         "VarIsInitializedOp": _is_assigned,
         "Assert": _assert,
         "CheckNumerics": _check_numerics,

@@ -73,6 +73,13 @@ class LoweredRunner:
                 *results, holds = fetch(self._compute(sent, keys, resources))
         except NotLoweredError as error:
             raise _needs_tensorflow(str(error)) from None
+        except self._jax.errors.JaxRuntimeError as error:
+            reason = str(error).partition("\n")[0]
+            raise ExecutionError(
+                "E722",
+                f"XLA could not carry out a computation: {reason}",
+                help="run it where TensorFlow is installed, or on a machine with more memory",
+            ) from None
         if not holds:
             raise ExecutionError(
                 "E722",
@@ -102,6 +109,7 @@ class LoweredRunner:
             rows = Rows(number, parts, length, length, length, counts)
             arguments.append(Dataset(rows, Order(number)))
         results = retrace.run(self._content, arguments)
+        retrace.check_shapes(results, leaves(self._type.result))
         return [jax.numpy.asarray(result) for result in (*results, retrace.holds())]
 
 

@@ -90,6 +90,20 @@ def _not_nan(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tensor
     return tf.logical_not(tf.reduce_any(tf.stack(checks))) if checks else None
 
 
+def _below_infinity(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tensor:
+    """Check that no logit makes its row NaN; TensorFlow leaves the other classes alone."""
+    return tf.reduce_all(inputs[0] < float("inf"))
+
+
+def _summed(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tensor:
+    """Check that the type of integers holds their sum; TensorFlow adds them up in 64 bits."""
+    x, axes = inputs
+    if not x.dtype.is_integer:
+        return None
+    total = tf.reduce_sum(tf.cast(x, tf.int64), axes)
+    return tf.reduce_all(tf.cast(tf.cast(total, x.dtype), tf.int64) == total)
+
+
 def _in_range(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tensor:
     """Check that an integer type can hold the values; otherwise the result is undefined."""
     wanted = tf.as_dtype(node.attr["DstT"].type)
@@ -101,16 +115,18 @@ def _in_range(tf: TensorFlow, node: NodeView, inputs: Sequence[Tensor]) -> Tenso
 
 CHECKS: dict[str, Check] = {
     **dict.fromkeys(["ArgMax", "ArgMin", "ClipByValue", "Max", "Maximum"], _not_nan),
-    **dict.fromkeys(["MaxPool", "Min", "Minimum", "Softmax"], _not_nan),
+    **dict.fromkeys(["MaxPool", "Min", "Minimum"], _not_nan),
     **dict.fromkeys(["EluGrad", "Relu6Grad", "ReluGrad", "SeluGrad"], _not_nan),
     **dict.fromkeys(["ReciprocalGrad", "RsqrtGrad", "SqrtGrad"], _not_nan),
     "Cast": _in_range,
     **dict.fromkeys(["Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod"], _divisor),
     **dict.fromkeys(["Gather", "GatherV2"], _indices),
     "GatherNd": _places(0, 1),
+    "Mean": _summed,
     "Pow": _exponent,
     "ScatterNd": _places(-1, 0),
     **dict.fromkeys(["TensorScatterAdd", "TensorScatterSub", "TensorScatterUpdate"], _places(0, 1)),
+    "Softmax": _below_infinity,
     "SparseSoftmaxCrossEntropyWithLogits": _labels,
     "UnsortedSegmentSum": _segments,
 }

@@ -74,7 +74,10 @@ ACCEPTED: dict[str, list[Sample]] = {
     "Pow": [sample(ints(2, 3), ints(0, 2)), sample(ROW, -ROW, tolerance=1e-6)],
     "ScatterNd": [sample(ints(0, 1).reshape(2, 1), numbers(5, 6), ints(2))],
     "Slice": [sample(ROW, ints(1), ints(3), **MOVING), sample(ROW, ints(4), ints(0))],
-    "Softmax": [sample(MATRIX, tolerance=1e-6)],
+    "Softmax": [
+        sample(MATRIX, tolerance=1e-6),
+        sample(numbers(-np.inf, 0).reshape(1, 2), tolerance=1e-6),
+    ],
     "SparseSoftmaxCrossEntropyWithLogits": [sample(MATRIX, ints(0, 1), tolerance=1e-6)],
     "StatelessRandomUniformInt": [sample(ints(3), ints(1, 2), np.int32(4), np.int32(5))],
     "StatelessRandomUniformIntV2": [
@@ -87,6 +90,7 @@ ACCEPTED: dict[str, list[Sample]] = {
         column(1, ellipsis_mask=1),
     ],
     "StridedSliceGrad": [sample(ints(4), ints(3), ints(0), ints(1), np.float32(2), **FIRST)],
+    "TopKV2": [sample(ROW, np.int32(2), known="k")],
     "UnsortedSegmentSum": [sample(ROW, ints(0, 1, -1, 0), np.int32(2))],
 }
 
@@ -149,7 +153,8 @@ OTHER: dict[str, list[Sample]] = {
         sample(ROW, np.float32(2), np.float32(NAN)),
     ],
     "MaxPool": [sample(WITH_NAN.reshape(IMAGE.shape), **POOLED)],
-    "Softmax": [sample(WITH_NAN.reshape(2, 2))],
+    "Softmax": [sample(WITH_NAN.reshape(2, 2)), sample(numbers(np.inf, 0).reshape(1, 2))],
+    "TopKV2": [sample(WITH_NAN, np.int32(2), known="k")],
 }
 """What processors, or TensorFlow and XLA, compute in different ways."""
 

@@ -62,6 +62,14 @@ def running() -> list[Sample]:
 LOGIC = CUBE > 0
 HALF = [floats(2, 3, 4, dtype=F16), floats(2, 3, 4, dtype=BF16)]
 COMPLEX = (CUBE + 1j * CUBE[::-1]).astype(np.complex64)
+LARGE = [(127, 127, -3), (-100, -100, 7)]
+MEANS = [
+    *(sample(ints(*values, dtype=np.int8), ints(0)) for values in LARGE),
+    sample(ints(200, 100, 7, dtype=np.uint8), ints(0)),
+    sample(ints(2**31 - 1, 2**31 - 1, -1), ints(0)),
+    sample(np.zeros((2, 0), np.int32), ints(1)),
+]
+"""Integers whose sum their type does not hold, and none."""
 
 REDUCTIONS: dict[str, list[Sample]] = {
     "All": [
@@ -91,7 +99,7 @@ REDUCTIONS: dict[str, list[Sample]] = {
     "EuclideanNorm": reduced(floats(2, 3, 4, dtype=F64), COMPLEX),
     "L2Loss": [sample(CUBE), sample(floats(9, dtype=F64)), sample(NONE)],
     "Max": reduced(WHOLE, LONG, *HALF),
-    "Mean": reduced(WHOLE, LONG, COMPLEX, *HALF),
+    "Mean": [*reduced(WHOLE, LONG, COMPLEX, *HALF), *MEANS],
     "Min": reduced(WHOLE, LONG, *HALF),
     "Prod": reduced(WHOLE, LONG, COMPLEX),
     "Sum": reduced(WHOLE, LONG, COMPLEX, *HALF, integers(2, 3, 4, dtype=np.int8)),
@@ -174,6 +182,8 @@ LAYOUTS: dict[str, list[Sample]] = {
         sample(floats(5, dtype=F64), np.array([[1, 2]]), mode="SYMMETRIC"),
     ],
     "OneHot": [
+        sample(ints(1, 44, 255, dtype=np.uint8), np.int32(300), F32(1), F32(0)),
+        sample(ints(1, -1, 127, dtype=np.int8), np.int32(300), F32(1), F32(0)),
         sample(ints(0, 2, -1, 5), np.int32(3), F32(1), F32(0)),
         sample(
             integers(2, 3, least=0, end=4, dtype=np.int64),

@@ -20,6 +20,7 @@ from tffc.runtime.lowering.masking.values import (
     refused,
     same_way,
 )
+from tffc.runtime.lowering.operations.arrays import ensured_sizes
 from tffc.runtime.lowering.operations.definition import integer, type_of
 
 RULES: dict[str, Rule] = {}
@@ -44,6 +45,15 @@ def size_of(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
 @rule("Rank")
 def rank(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
     return [np.array(np.ndim(masks.number(*arrays(inputs))), np.int32)], None
+
+
+@rule("EnsureShape")
+def ensure_shape(masks: Masks, node: NodeView, inputs: Sequence[Any]) -> Outcome:
+    (x,) = inputs
+    if ensured_sizes(node)[x.axis] != -1:
+        raise refused(node, "to a fixed number of rows")
+    (output,), check = masks.compute(node, [x.array])
+    return [Padded(output, x.axis, x.unit)], check
 
 
 @rule("Reshape")

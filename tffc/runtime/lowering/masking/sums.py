@@ -29,8 +29,7 @@ rule = rules(RULES)
 
 ELEMENTWISE = (
     {*elementwise.OPERATIONS, *activations.OPERATIONS}
-    | {"Identity", "Snapshot", "StopGradient", "PreventGradient", "EnsureShape"}
-    | {"ZerosLike", "OnesLike"}
+    | {"Identity", "Snapshot", "StopGradient", "PreventGradient", "ZerosLike", "OnesLike"}
 ) - {"Select"}
 """Operations whose elements depend on those at the same place alone, after broadcasting."""
 

@@ -13,6 +13,7 @@ from tffc.runtime.lowering.operations.definition import (
     Array,
     NotLoweredError,
     Operation,
+    check_fit,
     definitions,
     integer,
     known,
@@ -79,9 +80,22 @@ def _listed(element: DType, values: Any, dtype: np.dtype) -> np.ndarray:
     return np.array(values, dtype)
 
 
-@operation("Identity", "Snapshot", "StopGradient", "PreventGradient", "EnsureShape")
+@operation("Identity", "Snapshot", "StopGradient", "PreventGradient")
 def identity(node: NodeView, x: Array) -> Array:
     return x
+
+
+@operation("EnsureShape")
+def ensure_shape(node: NodeView, x: Array) -> Array:
+    sizes = ensured_sizes(node)
+    is_alike = all(size in (-1, own) for own, size in zip(x.shape, sizes, strict=False))
+    check_fit(node, len(sizes) == x.ndim and is_alike)
+    return x
+
+
+def ensured_sizes(node: NodeView) -> list[int]:
+    """Return the sizes that an EnsureShape asks for; -1 is any."""
+    return [dim.size for dim in node.attr["shape"].shape.dim]
 
 
 @operation("IdentityN")
@@ -129,6 +143,8 @@ def fill(node: NodeView, dims: Array, value: Array) -> Array:
 def range_of(node: NodeView, start: Array, limit: Array, delta: Array) -> Array:
     first, end, step = (known(node, value, "bounds") for value in (start, limit, delta))
     dtype = first.dtype
+    if step == 0 or (first > end if step > 0 else first < end):
+        raise NotLoweredError(f"Range from {first} to {end} by {step}")
     if dtype.kind in "iu":
         return np.arange(int(first), int(end), int(step), dtype=dtype)
     count = math.ceil(abs((float(end) - float(first)) / float(step)))
@@ -138,6 +154,8 @@ def range_of(node: NodeView, start: Array, limit: Array, delta: Array) -> Array:
 @operation("LinSpace")
 def lin_space(node: NodeView, start: Array, stop: Array, num: Array) -> Array:
     count = number(node, num, "a number of steps")
+    if count < 1:
+        raise NotLoweredError(f"LinSpace of {count} steps")
     lib = library(start, stop)
     start = lib.reshape(start, (1,))
     if count == 1:
@@ -216,7 +234,8 @@ def pack(node: NodeView, *inputs: Array) -> Array:
 @operation("Unpack")
 def unpack(node: NodeView, x: Array) -> Array:
     rows = library(x).moveaxis(x, integer(node, "axis"), 0)
-    return [rows[place] for place in range(x.shape[integer(node, "axis")])]
+    check_fit(node, len(rows) == integer(node, "num"))
+    return [rows[place] for place in range(len(rows))]
 
 
 @operation("ConcatV2")
@@ -257,6 +276,7 @@ def split_v(node: NodeView, x: Array, sizes: Array, axis: Array) -> Array:
     lengths = [*numbers(node, sizes, "sizes")]
     if -1 in lengths:
         lengths[lengths.index(-1)] = x.shape[place] - sum(lengths) - 1
+    check_fit(node, sum(lengths) == x.shape[place] and min(lengths) >= 0)
     return [*library(x).split(x, [*np.cumsum(lengths)[:-1]], place)]
 
 
@@ -278,7 +298,11 @@ def _widths(node: NodeView, paddings: Array) -> list[tuple[int, int]]:
 
 @operation("MirrorPad")
 def mirror_pad(node: NodeView, x: Array, paddings: Array) -> Array:
-    return library(x).pad(x, _widths(node, paddings), mode=text(node, "mode").lower())
+    mode, widths = text(node, "mode"), _widths(node, paddings)
+    pairs = zip(x.shape, widths, strict=True)
+    # Each element is mirrored once.
+    check_fit(node, all(max(width) <= size - (mode == "REFLECT") for size, width in pairs))
+    return library(x).pad(x, widths, mode=mode.lower())
 
 
 @operation("MirrorPadGrad")
@@ -330,7 +354,12 @@ def matrix_diag_part(node: NodeView, x: Array) -> Array:
 @operation("OneHot")
 def one_hot(node: NodeView, indices: Array, depth: Array, on: Array, off: Array) -> Array:
     count = number(node, depth, "a depth")
+    if count < 0:
+        raise NotLoweredError(f"OneHot of depth {count}")
     axis = integer(node, "axis", -1)
+    if indices.dtype.itemsize < 4:
+        # Their type may not hold the depth.
+        indices = indices.astype(np.int32)
     lib = library_for(indices.size * count, indices, on, off)
     places = np.arange(count).astype(indices.dtype)
     if axis != -1:

@@ -107,6 +107,16 @@ def number(node: NodeView, value: Array, role: str) -> int:
     return int(known(node, value, role).reshape(()))
 
 
+def check_fit(node: NodeView, fits: bool) -> None:
+    """Check that inputs fit together as TensorFlow asks; NumPy and JAX would stretch them.
+
+    Raises:
+      NotLoweredError: they do not.
+    """
+    if not fits:
+        raise NotLoweredError(f"{node.op} of inputs whose shapes do not fit")
+
+
 def type_of(node: NodeView, attribute: str, default: Any = None) -> np.dtype:
     """Return the element type that an attribute of a node names.
 

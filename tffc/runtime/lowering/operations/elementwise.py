@@ -11,6 +11,7 @@ from tffc.runtime.lowering.operations.definition import (
     Array,
     NotLoweredError,
     Operation,
+    check_fit,
     definitions,
     flag,
     floating,
@@ -140,6 +141,7 @@ def lgamma(node: NodeView, x: Array) -> Array:
 
 @operation("AddN")
 def add_n(node: NodeView, *inputs: Array) -> Array:
+    check_fit(node, len({value.shape for value in inputs}) == 1)
     total = inputs[0]
     for value in inputs[1:]:
         total = total + value
@@ -247,6 +249,7 @@ def not_equal(node: NodeView, x: Array, y: Array) -> Array:
 @operation("Select")
 def select(node: NodeView, condition: Array, x: Array, y: Array) -> Array:
     """Choose whole rows if the condition is a vector."""
+    check_fit(node, x.shape == y.shape and condition.shape in ((), x.shape[:1], x.shape))
     if condition.ndim == 1 and x.ndim > 1:
         condition = condition.reshape((-1,) + (1,) * (x.ndim - 1))
     return library(condition, x, y).where(condition, x, y)

@@ -12,6 +12,7 @@ from tffc.runtime.lowering.operations.definition import (
     Array,
     NotLoweredError,
     Operation,
+    check_fit,
     definitions,
     integer,
     is_known,
@@ -150,7 +151,9 @@ def gather(node: NodeView, x: Array, indices: Array) -> Array:
 def gather_v2(node: NodeView, x: Array, indices: Array, axis: Array) -> Array:
     place = number(node, axis, "an axis") % x.ndim
     batch = integer(node, "batch_dims")
-    return _gathered(x, indices, place, batch + indices.ndim if batch < 0 else batch)
+    batch = batch + indices.ndim if batch < 0 else batch
+    check_fit(node, x.shape[:batch] == indices.shape[:batch])
+    return _gathered(x, indices, place, batch)
 
 
 def _gathered(x: Array, indices: Array, axis: int, batch: int) -> Array:
@@ -200,17 +203,24 @@ def scatter_nd(node: NodeView, indices: Array, updates: Array, shape: Array) -> 
 
 @operation("TensorScatterAdd")
 def tensor_scatter_add(node: NodeView, x: Array, indices: Array, updates: Array) -> Array:
-    return _scattered("add", x, _columns(node, indices), updates)
+    return _written(node, "add", x, indices, updates)
 
 
 @operation("TensorScatterSub")
 def tensor_scatter_sub(node: NodeView, x: Array, indices: Array, updates: Array) -> Array:
-    return _scattered("subtract", x, _columns(node, indices), updates)
+    return _written(node, "subtract", x, indices, updates)
 
 
 @operation("TensorScatterUpdate")
 def tensor_scatter_update(node: NodeView, x: Array, indices: Array, updates: Array) -> Array:
-    return _scattered("set", x, _columns(node, indices), updates)
+    return _written(node, "set", x, indices, updates)
+
+
+def _written(node: NodeView, how: str, x: Array, indices: Array, updates: Array) -> Array:
+    """Return a tensor with a row of updates for each row of indices."""
+    index = _columns(node, indices)
+    check_fit(node, updates.shape == (*indices.shape[:-1], *x.shape[len(index) :]))
+    return _scattered(how, x, index, updates)
 
 
 def _scattered(how: str, x: Array, index: tuple[Array, ...], updates: Array) -> Array:
@@ -227,6 +237,7 @@ def _scattered(how: str, x: Array, index: tuple[Array, ...], updates: Array) -> 
 @operation("UnsortedSegmentSum")
 def unsorted_segment_sum(node: NodeView, x: Array, segments: Array, count: Array) -> Array:
     """Add rows to those of their segments; rows of negative segments are left out."""
+    check_fit(node, x.shape[: segments.ndim] == segments.shape)
     length = number(node, count, "a number of segments")
     zeros = np.zeros((length, *x.shape[segments.ndim :]), x.dtype)
     if library(x, segments) is np:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from tffc.graphs.node import NodeView
 from tffc.runtime.lowering.operations.definition import (
     Array,
     NotLoweredError,
     Operation,
+    check_fit,
     definitions,
     flag,
     jnp,
@@ -48,4 +50,16 @@ def einsum(node: NodeView, *inputs: Array) -> Array:
     output = equation.partition("->")[2].replace(".", "")
     if any(count > 1 for count in Counter(output).values()):
         raise NotLoweredError("Einsum that writes a diagonal")
+    check_fit(node, _has_one_size_a_label(equation, inputs))
     return jnp.einsum(equation, *inputs)
+
+
+def _has_one_size_a_label(equation: str, inputs: Sequence[Array]) -> bool:
+    """Return whether axes of the same label have the same size: 1 is not stretched."""
+    sizes: set[tuple[str, int]] = set()
+    terms = equation.replace(" ", "").partition("->")[0].split(",")
+    for term, value in zip(terms, inputs, strict=True):
+        first, _, last = term.partition("...")
+        sizes.update(zip(first, value.shape, strict=False))
+        sizes.update(zip(last[::-1], value.shape[::-1], strict=False))
+    return len(sizes) == len({label for label, _ in sizes})

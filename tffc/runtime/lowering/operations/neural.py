@@ -10,6 +10,7 @@ from tffc.graphs.node import NodeView
 from tffc.runtime.lowering.operations.definition import (
     Array,
     Operation,
+    check_fit,
     definitions,
     jnp,
     lax,
@@ -66,6 +67,7 @@ def _cross_entropy(logits: Array, labels: Array) -> list[Array]:
 
 @operation("SparseSoftmaxCrossEntropyWithLogits")
 def sparse_softmax_cross_entropy(node: NodeView, x: Array, labels: Array) -> Array:
+    check_fit(node, labels.shape == x.shape[:1])
     classes = np.arange(x.shape[-1]).astype(labels.dtype)
     wide = _widened(x)
     rows = (jnp.asarray(labels)[..., None] == classes).astype(wide.dtype)
@@ -97,6 +99,7 @@ def fused_batch_norm(
 ) -> Array:
     """Return the result, the running mean and variance, and what the gradient reads of them."""
     axis = channel_axis(node, x)
+    check_fit(node, scale.shape == offset.shape == (x.shape[axis],))
     wide = _widened(x)
     old = mean, variance
     if _training(node):

@@ -12,6 +12,7 @@ from tffc.graphs.node import NodeView
 from tffc.runtime.lowering.operations.definition import (
     Array,
     Operation,
+    check_fit,
     definitions,
     flag,
     floating,
@@ -55,12 +56,15 @@ def product(node: NodeView, x: Array, axes: Array) -> Array:
 def mean(node: NodeView, x: Array, axes: Array) -> Array:
     arguments = _axes(node, axes)
     count = reduce(operator.mul, (x.shape[axis] for axis in arguments["axis"]), 1)
-    total = _sum(x, **arguments)
     if inexact(x.dtype):
-        return library(x).true_divide(total, scalar(count, x))
-    lib, quotient = library(x), library(x).floor_divide(total, scalar(count, x))
-    below = (total < scalar(0, x)) & (quotient * scalar(count, x) != total)
-    return lib.add(quotient, below.astype(x.dtype))
+        return library(x).true_divide(_sum(x, **arguments), scalar(count, x))
+    # TensorFlow adds up integers in 64 bits, and gives 0 for none.
+    wide = x.astype(np.uint64 if x.dtype.kind == "u" else np.int64)
+    lib, total = library(x), _sum(wide, **arguments)
+    divisor = scalar(max(count, 1), wide)
+    quotient = lib.floor_divide(total, divisor)
+    below = (total < scalar(0, wide)) & (quotient * divisor != total)
+    return lib.add(quotient, below.astype(wide.dtype)).astype(x.dtype)
 
 
 @operation("Max")
@@ -148,6 +152,7 @@ def bias_add_grad(node: NodeView, gradient: Array) -> Array:
 @operation("BiasAdd")
 def bias_add(node: NodeView, x: Array, bias: Array) -> Array:
     axis = channel_axis(node, x)
+    check_fit(node, bias.shape == (x.shape[axis],))
     shape = [1] * x.ndim
     shape[axis] = -1
     return library(x, bias).add(x, bias.reshape(shape))

@@ -12,6 +12,7 @@ from tffc.runtime.lowering.operations.definition import (
     Array,
     NotLoweredError,
     Operation,
+    check_fit,
     definitions,
     inexact,
     jax,
@@ -63,7 +64,7 @@ def _convolution(node: NodeView, groups: int) -> Callable[[Array, Array], Array]
     dilations = _list(node, "dilations") or (1, 1, 1, 1)
 
     def convolution(images: Array, filters: Array) -> Array:
-        return lax.conv_general_dilated(
+        result = lax.conv_general_dilated(
             images,
             filters,
             window_strides=_spatial(node, _list(node, "strides")),
@@ -72,6 +73,8 @@ def _convolution(node: NodeView, groups: int) -> Callable[[Array, Array], Array]
             dimension_numbers=(_layout(node), "HWIO", _layout(node)),
             feature_group_count=groups,
         )
+        check_fit(node, result.size > 0)
+        return result
 
     return convolution
 
@@ -254,7 +257,9 @@ def depthwise_backprop_filter(
 def _pooled(node: NodeView, x: Array, initial: Any, combine: Any) -> Array:
     """Return what the elements of each window combine to."""
     windows, strides = _list(node, "ksize"), _list(node, "strides")
-    return lax.reduce_window(x, initial, combine, windows, strides, _padding(node))
+    result = lax.reduce_window(x, initial, combine, windows, strides, _padding(node))
+    check_fit(node, result.size > 0)
+    return result
 
 
 def _max_pool(node: NodeView, x: Array) -> Array:

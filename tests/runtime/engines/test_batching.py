@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import pathlib
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -31,8 +30,6 @@ from tffc.runtime.batching import kernels, pjrt_kernels, tensorflow_kernels
 from tffc.runtime.batching.choices import PJRT, TENSORFLOW
 from tffc.runtime.batching.devices import Devices
 from tffc.runtime.batching.limits import Limits
-from tffc.runtime.batching.pieces import Batch
-from tffc.runtime.batching.planner import Planner
 from tffc.runtime.data.location import open_data
 from tffc.runtime.data.read_once import ReadOnce
 from tffc.runtime.engines.engine import Batching, Cohort
@@ -351,71 +348,6 @@ def test_few_kernels_are_compiled() -> None:
     assert found.output == Outcome(process, source_of(process, values), 1).output
 
 
-PAIRS_OF_INTEGERS = [[1, 2], [3, 4], [5, 6]]
-
-
-@pytest.fixture
-def summing() -> Process:
-    return round_of(lambda data: data.reduce(np.int64(0), lambda s, x: s + x), INTS)
-
-
-def rounds(engine: LocalEngine, process: Process, count: int, spent: float = 0.0) -> list[int]:
-    """How many clients were in batches after each round, if so much time was spent before."""
-    if spent:
-        engine.planner.measured_alone(3, spent)
-    source = source_of(process, PAIRS_OF_INTEGERS)
-    found: list[int] = []
-    for _ in range(count):
-        assert engine.run_round((), Cohort(source, source.clients)).output == 21
-        found.append(engine.stopwatch.clients["computing in batches"])
-        engine.planner.wait()
-    return found
-
-
-def test_short_runs_compile_nothing(summing: Process) -> None:
-    engine = LocalEngine(summing, 1, Batching(None))
-    assert rounds(engine, summing, 3) == [0, 0, 0]
-    assert engine.planner.decisions == []
-
-
-def test_clients_are_measured_alone_beside_a_batch(summing: Process) -> None:
-    engine = LocalEngine(summing, 1, Batching(None))
-    assert rounds(engine, summing, 6, spent=100.0)[-1] > 0
-    line = r"a client takes [\d.e+]+ µs in a batch, and [\d.e+]+ µs by itself"
-    assert re.match(line, engine.planner.decisions[1])
-
-
-def planned(process: Process, count: int, alone: float) -> tuple[Planner, list[int]]:
-    """A planner, and how many clients it has had in batches in each round, where a batch takes a
-    second and a client by itself as long as is said."""
-    made = Planner(process.steps, Batching(None))
-    made.measured_alone(3, 100.0)
-    source = source_of(process, PAIRS_OF_INTEGERS)
-    list(made.pieces(Cohort(source, source.clients), source))
-    made.wait()
-    found: list[int] = []
-    for _ in range(count):
-        pieces = [each.piece for each in made.pieces(Cohort(source, source.clients), source)]
-        batches = [piece for piece in pieces if isinstance(piece, Batch)]
-        for batch in batches:
-            made.measured(batch, 1.0, lambda: alone)
-        found.append(sum(len(batch.clients) for batch in batches))
-    return made, found
-
-
-def test_batches_are_used_where_they_take_less_time(summing: Process) -> None:
-    made, together = planned(summing, 6, alone=100.0)
-    assert together == [3] * 6
-    assert "by itself" in made.decisions[-1]
-
-
-@pytest.mark.parametrize(("numbers", "sizes"), [(512, [500, 500]), (0, [256, 256, 256, 232])])
-def test_windows_hold_full_batches(summing: Process, numbers: int, sizes: list[int]) -> None:
-    limits = Limits(most_clients=300, most_numbers=numbers)  # 4 vectors of 250, 32 loops of 32
-    planner = Planner(summing.steps, Batching(None, limits=limits))
-    assert [len(window) for window in planner.windows(tuple(map(str, range(1000))))] == sizes
-
-
 def test_why_nothing_is_decided_yet_is_told(every_order: Process) -> None:
     source = source_of(every_order, [pairs(7)] * 3)
     engine = LocalEngine(every_order, 1, Batching(None))
@@ -424,23 +356,6 @@ def test_why_nothing_is_decided_yet_is_told(every_order: Process) -> None:
     assert engine.explain_speed()[-1] == f"batching: one client a call so far: {told}"
     engine.run_round((), Cohort(source, source.clients))
     assert "one client a call so far" in engine.explain_speed()[-1]
-
-
-def test_batches_are_given_up_where_they_take_more_time(summing: Process) -> None:
-    made, together = planned(summing, 12, alone=1e-9)
-    assert together[:3] == [3] * 3
-    assert together[-3:] == [0] * 3
-    assert made.decisions[-1].endswith("that takes less time")
-
-
-def test_what_is_known_is_not_measured_again(summing: Process) -> None:
-    known = planned(summing, 6, alone=100.0)[0].known
-    assert known == {"vectorised over the clients of a batch: sequences of 2 elements": True}
-    for pays, together in ((True, 3 * 4), (False, 0)):
-        known = dict.fromkeys(known, pays)
-        engine = LocalEngine(summing, 1, Batching(None, known=known))
-        assert rounds(engine, summing, 4)[-1] == together
-        assert not any("by itself" in line for line in engine.planner.decisions)
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "many", ""])

@@ -3,6 +3,7 @@
     choices             compilers and precisions by name
     limits              from when on, and up to which size, batches pay off
     planner             which clients are computed together, and whether that is worth it
+    shares              how the parts of a round are shared between workers
     keys                which clients can share a kernel
     pieces              the units of a round's work, and the arrays of a batch
     kernels             what the kernels of all compilers have in common

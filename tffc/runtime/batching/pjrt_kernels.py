@@ -52,6 +52,13 @@ Executable: TypeAlias = Callable[..., Sequence[Tensor]]
 PLATFORMS = ("cpu", "cuda")
 """What kernels are made for, on any machine."""
 
+ONE_THREAD = {
+    "xla_cpu_multi_thread_eigen": False,
+    "xla_disable_hlo_passes": "cpu-parallel-task-assigner",
+}
+"""Makes XLA compute a call in one thread of a processor, because other threads compute other
+batches.  So sums do not depend on the number of cores."""
+
 _compiling = threading.Lock()
 """One kernel is compiled at a time: XLA uses all cores for it, and measures on accelerators."""
 
@@ -198,7 +205,9 @@ class PjrtKernel(Kernel):
             if device not in self._executables:
                 begun = time.perf_counter()
                 function = self._jax.jit(self._exported.call, keep_unused=True)
-                self._executables[device] = function.lower(*self._work.specs()).compile()
+                lowered = function.lower(*self._work.specs())
+                options = ONE_THREAD if device.platform == "cpu" else None
+                self._executables[device] = lowered.compile(compiler_options=options)
                 self.usage.compiling += time.perf_counter() - begun
         return True
 

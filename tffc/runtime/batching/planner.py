@@ -47,6 +47,7 @@ from tffc.runtime.batching.pieces import (
     place,
     stack,
 )
+from tffc.runtime.batching.shares import calls_of, shared_equally, slowdown
 from tffc.runtime.data.groups import ClientGroup, GroupedSource, read_groups
 from tffc.runtime.data.read_once import ReadOnce
 from tffc.runtime.data.source import ClientSource
@@ -82,14 +83,6 @@ weights, gradients, momentum and their sums."""
 Seconds: TypeAlias = float
 
 
-def _shared_equally(clients: int, most: int) -> int:
-    """Return the least power of two of batches with at most `most` clients each.
-
-    It is a power of two so that workers get equal shares.
-    """
-    return 1 << (-(-clients // most) - 1).bit_length()
-
-
 @functools.lru_cache(maxsize=64)
 def _load_kernel(
     compiler: Compiler, graphs: ClientGraphs, mode: Mode, key: Key, size: int, device: str
@@ -98,20 +91,21 @@ def _load_kernel(
 
 
 class Planner:
-    """Plans the rounds of one process.
+    """Plans the rounds of one process, for so many workers.
 
     `decisions` are those so far and their reasons, in words; `warnings` are those that a user is
     told without asking.  `known` says whether each kind of batch pays off, as measured in this run
     or before it.  `first_count` is the number of clients of the first round.
     """
 
-    def __init__(self, steps: RoundSteps, batching: Batching) -> None:
+    def __init__(self, steps: RoundSteps, batching: Batching, workers: int = 1) -> None:
         self.decisions: list[str] = []
         if batching.size == 1 and not is_installed():
             batching = dataclasses.replace(batching, size=batching.limits.without_tensorflow)
         self.known = dict(batching.known)
         self._choice = batching
         self._limits = batching.limits
+        self._workers = workers
         self._type = steps.data_type
         self._graphs: ClientGraphs | None = None
         self._kept: tuple[ClientSource, tuple[str, ...], list[PlannedPiece]] | None = None
@@ -255,6 +249,7 @@ class Planner:
             together, alone = sorted(taken, key=_quotient)[self._limits.trials // 2]
             where = f" on {batch.kernel.device}" if self._is_accelerated else ""
             times = f"{1e6 * together:.3g} µs in a batch{where}, and {1e6 * alone:.3g} µs by itself"
+            together *= self._idleness(batch.kernel)
             self.decisions.append(f"a client takes {times}")
             measured = self._compared.setdefault(key, [])
             measured.append((together, batch.kernel))
@@ -268,6 +263,17 @@ class Planner:
             self.known[_kind(kernel.mode, key)] = together < alone
         if together >= alone:
             self.refuse(dataclasses.replace(batch, kernel=kernel), "that takes less time")
+
+    def _idleness(self, kernel: Kernel) -> float:
+        """Return how much longer a round takes because its batches are too few for all workers."""
+        if not kernel.device.startswith("CPU"):
+            return 1.0
+        batches = calls_of(kernel, self.first_count)
+        idleness = slowdown(batches, self._workers) / slowdown(self.first_count, self._workers)
+        if idleness > 1:
+            idle = f"{batches} batches leave workers idle"
+            self.decisions.append(f"{idle}: a round takes {idleness:.2g} times as long")
+        return idleness
 
     def _on_processor(self, key: Key) -> Kernel | None:
         """Return a kernel for the processor, where accelerators are used unless it is faster."""
@@ -328,7 +334,7 @@ class Planner:
         most = self._choice.size or self._limits.most_clients
         share = self._choice.size or max(self._limits.least_clients, -(-count // shares))
         count = max(1, count)
-        at_once = self._choice.size or -(-count // _shared_equally(count, most))
+        at_once = self._choice.size or -(-count // shared_equally(count, most))
         return {Mode.VECTOR: min(at_once, count), Mode.LOOP: min(most, share, count)}
 
     def window(self, source: ClientSource, clients: tuple[str, ...], count: int) -> Iterator[Piece]:
@@ -341,10 +347,7 @@ class Planner:
         alone = list(grouped.others)
         for kernel, group in self._kerneled(grouped.groups, alone):
             positions, (columns, lengths, counts) = group
-            calls = -(-len(positions) // kernel.size)
-            if kernel.mode is Mode.LOOP:
-                # A vectorised kernel always computes `size` clients: smaller batches save nothing.
-                calls = _shared_equally(len(positions), kernel.size)
+            calls = calls_of(kernel, len(positions))
             for call in range(calls):
                 part = slice(call * len(positions) // calls, (call + 1) * len(positions) // calls)
                 names = tuple(clients[int(at)] for at in positions[part])

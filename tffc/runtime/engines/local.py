@@ -65,7 +65,7 @@ class LocalEngine:
         self.shows_clients = shows_clients
         self.workers = workers or processor_count()
         self._masks_sums = masks_sums
-        self.planner = Planner(process.steps, batching)
+        self.planner = Planner(process.steps, batching, self.workers)
         if masks_sums:
             self.planner.give_up("secure sums are masked")
         self.stopwatch = Stopwatch()

@@ -45,8 +45,8 @@ def write_clients(folder: pathlib.Path, *lengths: int) -> None:
 
 
 def test_rounds_use_them(run: Run, tmp_path: pathlib.Path) -> None:
-    made = run(*COMPILE, "--kernels", "3x16")
-    assert (made.code, made.stderr) == (
+    compiled = run(*COMPILE, "--kernels", "3x16")
+    assert (compiled.code, compiled.stderr) == (
         0,
         "made 1 kernel, in cache/tffc/kernels\n"
         "  up to 3 clients a call, vectorised over the clients of a batch: sequences in steps of "
@@ -66,9 +66,9 @@ def test_rounds_use_them(run: Run, tmp_path: pathlib.Path) -> None:
 
 
 def test_the_largest_shape_costs_no_more(run: Run) -> None:
-    made = run(*COMPILE, "--kernels", "9999999x99999")
-    assert made.code == 0
-    assert "up to 32 clients a call" in made.stderr
+    compiled = run(*COMPILE, "--kernels", "9999999x99999")
+    assert compiled.code == 0
+    assert "up to 32 clients a call" in compiled.stderr
 
 
 def test_a_cache_that_cannot_be_used_is_refused(run: Run, tmp_path: pathlib.Path) -> None:

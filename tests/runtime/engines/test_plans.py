@@ -33,12 +33,12 @@ def rounds(engine: LocalEngine, process: Process, count: int, spent: float = 0.0
     if spent:
         engine.planner.measured_alone(3, spent)
     source = source_of(process, PAIRS_OF_INTEGERS)
-    found: list[int] = []
+    batched: list[int] = []
     for _ in range(count):
         assert engine.run_round((), Cohort(source, source.clients)).output == 21
-        found.append(engine.stopwatch.clients["computing in batches"])
+        batched.append(engine.stopwatch.clients["computing in batches"])
         engine.planner.wait()
-    return found
+    return batched
 
 
 def test_short_runs_compile_nothing(summing: Process) -> None:
@@ -59,26 +59,26 @@ def planned(
 ) -> tuple[Planner, list[int]]:
     """A planner, and how many clients it has had in batches in each round, where a batch takes a
     second and a client by itself as long as is said."""
-    made = Planner(process.steps, Batching(None), workers)
-    made.measured_alone(3, 100.0)
+    planner = Planner(process.steps, Batching(None), workers)
+    planner.measured_alone(3, 100.0)
     source = source_of(process, PAIRS_OF_INTEGERS)
-    list(made.pieces(Cohort(source, source.clients), source))
-    made.wait()
-    found: list[int] = []
+    list(planner.pieces(Cohort(source, source.clients), source))
+    planner.wait()
+    batched: list[int] = []
     for _ in range(count):
-        pieces = [each.piece for each in made.pieces(Cohort(source, source.clients), source)]
+        pieces = [each.piece for each in planner.pieces(Cohort(source, source.clients), source)]
         batches = [piece for piece in pieces if isinstance(piece, Batch)]
         for batch in batches:
-            made.measured(batch, 1.0, lambda: alone)
-        found.append(sum(len(batch.clients) for batch in batches))
-        made.wait()
-    return made, found
+            planner.measured(batch, 1.0, lambda: alone)
+        batched.append(sum(len(batch.clients) for batch in batches))
+        planner.wait()
+    return planner, batched
 
 
 def test_batches_are_used_where_they_take_less_time(summing: Process) -> None:
-    made, together = planned(summing, 6, alone=100.0)
+    planner, together = planned(summing, 6, alone=100.0)
     assert together == [3] * 6
-    assert "by itself" in made.decisions[-1]
+    assert "by itself" in planner.decisions[-1]
 
 
 @pytest.mark.parametrize(("numbers", "sizes"), [(512, [500, 500]), (0, [256, 256, 256, 232])])
@@ -89,10 +89,10 @@ def test_windows_hold_full_batches(summing: Process, numbers: int, sizes: list[i
 
 
 def test_batches_are_given_up_where_they_take_more_time(summing: Process) -> None:
-    made, together = planned(summing, 12, alone=1e-9)
+    planner, together = planned(summing, 12, alone=1e-9)
     assert together[:3] == [3] * 3
     assert together[-3:] == [0] * 3
-    assert made.decisions[-1].endswith("that takes less time")
+    assert planner.decisions[-1].endswith("that takes less time")
 
 
 @pytest.mark.parametrize(("workers", "together"), [(1, 3), (2, 3), (3, 0)])

@@ -15,6 +15,7 @@ Data goes to stdout, messages to stderr.  Exit codes:
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
@@ -28,10 +29,13 @@ def main() -> None:
         # Only until here does Python itself answer Ctrl-C.
         sys.stderr.write("\ninterrupted\n")
         sys.exit(130)
-    from tffc.cli.streams import READER_GONE, OutputError, ReaderGone, open_streams
+    from tffc.cli.collector import collector_paused
 
-    open_streams()
-    from tffc.cli.application import application
+    with collector_paused():
+        from tffc.cli.streams import READER_GONE, OutputError, ReaderGone, open_streams
+
+        open_streams()
+        from tffc.cli.application import application
 
     try:
         interrupts.watch_interrupts()
@@ -41,6 +45,8 @@ def main() -> None:
             interrupts.end_at_once()
             # Python would flush at the end of the process, when an error can no longer be reported.
             sys.stdout.flush()
+            # Python would search all that is alive for garbage as it ends.
+            gc.freeze()
     except ReaderGone:
         sys.exit(READER_GONE)
     except OutputError as error:

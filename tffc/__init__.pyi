@@ -6,6 +6,7 @@ Type checkers and editors read this file, and `__init__.py` looks names up in it
 from tffc import algorithms as algorithms
 from tffc import backends as backends
 from tffc.api import data as data
+from tffc.api import trust as trust
 from tffc.api.audits import audit as audit
 from tffc.api.bundles import CompiledBundle as CompiledBundle
 from tffc.api.bundles import compile as compile

@@ -39,6 +39,11 @@ COMMANDS = {
     "export": "Export a bundle or a trained model to other runtimes.",
     "diff": "Show how two programs or bundles differ.",
     "verify": "Test that passes and forms keep what a program computes.",
+    "rebuild": "Compile a program again, and check that it gives a bundle.",
+    "sign": "Sign a bundle.",
+    "verify-signature": "Check who has signed a bundle.",
+    "approve": "Approve the clients' part of a bundle, or revoke that.",
+    "admit": "Decide whether a bundle may run here.",
     "prove": "Prove that a bundle computes what a program does.",
     "doctor": "Show which packages are installed, fit or are missing.",
     "explain": "Explain an error code.",
@@ -58,8 +63,9 @@ class Application(Commands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             with collector_paused():
-                module = importlib.import_module(f"tffc.cli.commands.{cmd_name}")
-            command: click.Command = getattr(module, f"{cmd_name}_command")
+                name = cmd_name.replace("-", "_")
+                module = importlib.import_module(f"tffc.cli.commands.{name}")
+            command: click.Command = getattr(module, f"{name}_command")
             command.short_help = COMMANDS[cmd_name]
             self.add_command(command, cmd_name)
         return super().get_command(ctx, cmd_name)

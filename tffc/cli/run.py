@@ -82,6 +82,7 @@ def run(
     evaluate_data: str | None,
     every: int | None,
     require_proof: bool,
+    demands: pathlib.Path | None,
     allow_effects: frozenset[str],
     **options: Any,
 ) -> None:
@@ -107,9 +108,9 @@ def run(
         if not skip_bad_clients:
             _check_clients(opened[0])
 
-    runnables = {"": read_runnable(program, form, check_data if pack is None else None)}
+    runnables = {"": read_runnable(program, form, check_data if pack is None else None, demands)}
     if evaluate is not None:
-        runnables["evaluation."] = read_runnable(evaluate, None)
+        runnables["evaluation."] = read_runnable(evaluate, None, None, demands)
     if require_proof:
         from tffc.cli.prove import check_proof
 

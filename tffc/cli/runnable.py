@@ -22,12 +22,21 @@ from collections.abc import Callable, Mapping
 from tffc.api.compiling import compiled
 from tffc.api.opened_bundles import or_missing_bundle
 from tffc.api.programs import Program
-from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
+from tffc.assurance.trust.admission import admission_of
+from tffc.assurance.trust.settings import AdmissionSettings, read_settings, settings_here
+from tffc.backends.bundle.bundle import (
+    Bundle,
+    file_digests,
+    is_bundle,
+    read_bundle,
+    write_bundle,
+)
 from tffc.backends.compiler import has_discount
 from tffc.backends.forms.form import Form
 from tffc.backends.forms.kinds import form_for, load_form
 from tffc.cli.consent import check_consent, naming_the_option
 from tffc.cli.flags import help_of
+from tffc.cli.output import say
 from tffc.cli.progress import step
 from tffc.cli.sources import read_round, refuse_form_of_bundle
 from tffc.language import wire
@@ -35,7 +44,7 @@ from tffc.language.types import Type
 from tffc.language.wire.python_functions import has_python_functions
 from tffc.runtime.effects.consent import check_can_run
 from tffc.runtime.engines.process import Process, check_beginning, data_type_of_bundle
-from tffc.support.errors import BundleError, ConsentError, TffcError
+from tffc.support.errors import BundleError, ConsentError, TffcError, TrustError
 from tffc.support.files import atomic
 from tffc.support.files.private import cache_base, is_private, is_private_inside, remove_oldest
 from tffc.support.version import VERSION
@@ -71,21 +80,36 @@ class Runnable:
 
 
 def read_runnable(
-    source: str, form: str | None, check: Callable[[type[Form], Type], object] | None = None
+    source: str,
+    form: str | None,
+    check: Callable[[type[Form], Type], object] | None = None,
+    demands: pathlib.Path | None = None,
 ) -> Runnable:
     """Return the bundle in a folder, or that of a program compiled to a form.
 
     If `form` is None, it is chosen by the type of the program's result.  Before a program is
-    compiled, `check` is called with the form and the type of each client's data.
+    compiled, `check` is called with the form and the type of each client's data.  With the file of
+    `demands`, or those of the machine, only a bundle that they admit is returned.
 
     Raises:
+      TrustError: the demands do not admit it, or it is a program.
       click.UsageError: a form is given, and `source` is a bundle.
       TffcError: there is neither bundle nor program, or it cannot be compiled.
     """
     refuse_form_of_bundle(source, form)
+    settings = settings_here() if demands is None else read_settings(demands)
     if os.path.isdir(source):
         step(f"reading {source}")
-        return Runnable(read_bundle(pathlib.Path(source)), is_own=False, name=source)
+        bundle = read_bundle(pathlib.Path(source))
+        if settings is not None:
+            _check_admitted(source, bundle, settings)
+        return Runnable(bundle, is_own=False, name=source)
+    if settings is not None:
+        raise TrustError(
+            "E545",
+            f"the demands of this machine are about bundles, and {source} is a program",
+            help="compile it with tffc compile, and let somebody sign the bundle",
+        )
     with or_missing_bundle(source):
         program = read_round(source, form)
     if program.allow_effects is not None:
@@ -96,6 +120,14 @@ def read_runnable(
     bundle = _compiled(program, form)
     name = f"{source}:{program.name}" if program.passed_over else source
     return Runnable(bundle, is_own=program.allow_effects is None, name=name)
+
+
+def _check_admitted(source: str, bundle: Bundle, settings: AdmissionSettings) -> None:
+    step(f"admitting {source}")
+    files = file_digests(pathlib.Path(source))
+    admission = admission_of(bundle, settings, source, files=files)
+    say(admission.line())
+    admission.check()
 
 
 def data_type(source: str) -> Type:

@@ -312,6 +312,11 @@ class PolicyError(TffcError, ValueError):
     """A file that is not a policy for what may leave the clients."""
 
 
+class TrustError(TffcError, ValueError):
+    """A signature, an approval or a key that is not what it should be, or a bundle that is not
+    admitted."""
+
+
 class GoldenError(TffcError):
     """Golden files that differ from the printed output."""
 

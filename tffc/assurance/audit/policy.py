@@ -154,6 +154,21 @@ def violations(audit: Audit, policy: Policy, today: datetime.date) -> list[Viola
     return [_judged(violation, policy, today) for violation in every]
 
 
+def broken_rules(broken: Sequence[Violation]) -> list[str]:
+    """Return the violations that no exception allows, as texts."""
+    return [f"{v.rule}: {v.subject}: {v.message}" for v in broken if v.excepted is None]
+
+
+def refused_by_policy(reasons: Sequence[str]) -> PolicyError:
+    """Return the refusal of a round that goes beyond a node's policy."""
+    return PolicyError(
+        "E776",
+        "a round of the program goes beyond the node's policy",
+        notes=tuple(reasons),
+        help="change the program, or the policy",
+    )
+
+
 def _channel(audit: Audit, channel: Channel, policy: Policy) -> Iterator[Violation]:
     def violation(rule: str, message: str) -> Violation:
         return Violation(rule, channel.name, message, channel.span, channel.content)

@@ -7,6 +7,7 @@
     components/NAME.pb      each component of the form
     resources/SHA256        each array that the programs name by its digest
     *.sexpr                 the text of each of these, for people
+    signatures/NAME.sigstore.json    what somebody signed about these files; not in the manifest
 
 The same program gives the same bytes.  A bundle is written completely or not at all, checked
 against its hashes when it is read, and never run as Python.  Of resources, sizes are checked then,
@@ -30,6 +31,8 @@ from tffc.backends.bundle.manifest import (
     decode_manifest,
     resource_path,
 )
+from tffc.backends.bundle.signatures import PATH as SIGNATURE
+from tffc.backends.bundle.signatures import read_signatures, signature_paths
 from tffc.graphs.proto.encoding import MAX_MESSAGE
 from tffc.language import wire
 from tffc.language.nodes import Compiled, Node
@@ -63,7 +66,8 @@ class Bundle:
     `initialize` is a section without parameter that computes the first state, or None.  `versions`
     are those of the packages that made the bundle.  `prover` is the version of the prover that
     proved the components, or None.  `discount` is a section `(int32 -> float32)` if rounds may be
-    buffered, or None.
+    buffered, or None.  `signatures` are the contents of its signatures by the paths of their files;
+    nobody has verified them.
     """
 
     form: str
@@ -73,6 +77,9 @@ class Bundle:
     versions: Mapping[str, str]
     prover: int | None = None
     discount: Compiled | None = None
+    signatures: Mapping[str, bytes] = dataclasses.field(
+        default_factory=dict[str, bytes], compare=False, repr=False
+    )
 
     def programs(self) -> dict[str, Node]:
         """Return all programs in the bundle by the paths of their files without suffix."""
@@ -118,7 +125,7 @@ class Bundle:
     def encode(self) -> dict[str, bytes]:
         """Return the files of the bundle by their paths in its folder, without resources."""
         manifest, files = self.contents()
-        return {MANIFEST: manifest.encode(), **files}
+        return {MANIFEST: manifest.encode(), **files, **self.signatures}
 
     def contents(self) -> tuple[Manifest, dict[str, bytes]]:
         """Return the manifest, and the other files without resources."""
@@ -185,8 +192,9 @@ def write_bundle(bundle: Bundle, path: pathlib.Path, *, replace: bool = False) -
     check_target(path, replace=replace)
     manifest, files = bundle.contents()
     resources = {resource_path(digest): writer_of(digest) for digest in manifest.resources}
+    whole = {MANIFEST: manifest.encode(), **files, **bundle.signatures, **resources}
     try:
-        atomic.write_folder(path, {MANIFEST: manifest.encode(), **files, **resources})
+        atomic.write_folder(path, whole)
     except OSError as error:
         raise BundleError(
             "E600",
@@ -213,7 +221,9 @@ def check_target(path: pathlib.Path, *, replace: bool) -> None:
         raise BundleError("E602", f"{path} is not a folder", help="name a new folder")
     is_bundle_there = (path / MANIFEST).is_file()
     own = {MANIFEST, *_read_manifest(path).paths} if is_bundle_there else set[str]()
-    other = next((file for file in _files_in(path) if file not in own), None)
+    files = (file for file in _files_in(path) if file not in own)
+    # Signatures are of the bundle that is replaced, and go with it.
+    other = next((file for file in files if not (own and SIGNATURE.fullmatch(file))), None)
     if other is not None:
         raise BundleError(
             "E602",
@@ -264,9 +274,23 @@ def read_bundle(path: pathlib.Path) -> Bundle:
         raise BundleError("E604", f"no bundle: {_why_no_bundle(path)}", help=help)
     manifest = _read_manifest(path)
     contents = {name: _content(path, name, MAX_FILE) for name in manifest.files}
-    bundle = _assembled(path, manifest, contents)
+    bundle = _assembled(path, manifest, contents, read_signatures(path))
     find_files(manifest.resources, path / RESOURCES)
     return bundle
+
+
+def file_digests(path: pathlib.Path) -> dict[str, str]:
+    """Return the SHA-256 of the files of the bundle in a folder by their paths, with its manifest
+    and without its signatures.
+
+    Those of other files are what the manifest says, which `read_bundle` checks.
+
+    Raises:
+      BundleError: there is no manifest, or it is not right.
+    """
+    content = _content(path, MANIFEST, MAX_MANIFEST)
+    manifest = decode_manifest(content, str(path / MANIFEST))
+    return {MANIFEST: _digest(content), **manifest.file_digests()}
 
 
 @reader("a bundle", BundleError)
@@ -280,7 +304,8 @@ def decode_bundle(files: Mapping[str, bytes | memoryview], name: pathlib.Path) -
     """
     manifest = decode_manifest(bytes(_given(files, MANIFEST, name)), str(name / MANIFEST))
     contents = {wanted: bytes(_given(files, wanted, name)) for wanted in manifest.files}
-    bundle = _assembled(name, manifest, contents)
+    signatures = {each: bytes(files[each]) for each in signature_paths(files, str(name))}
+    bundle = _assembled(name, manifest, contents, signatures)
     for digest in manifest.resources:
         content = _given(files, resource_path(digest), name)
         STORE.add_source(digest, str(name), functools.partial(byte_array, content))
@@ -297,7 +322,12 @@ def _given(
     return files[wanted]
 
 
-def _assembled(path: pathlib.Path, manifest: Manifest, contents: Mapping[str, bytes]) -> Bundle:
+def _assembled(
+    path: pathlib.Path,
+    manifest: Manifest,
+    contents: Mapping[str, bytes],
+    signatures: Mapping[str, bytes],
+) -> Bundle:
     for name, digest in manifest.files.items():
         _check_digest(path, name, contents[name], digest)
     programs = {
@@ -321,6 +351,7 @@ def _assembled(path: pathlib.Path, manifest: Manifest, contents: Mapping[str, by
         versions=manifest.versions,
         prover=_prover(manifest),
         discount=discount,
+        signatures=signatures,
     )
     _check_resources(path, manifest.resources, bundle.resources())
     return bundle

@@ -99,6 +99,11 @@ class Manifest(NamedTuple):
         """The paths of all files but the manifest."""
         return [*self.files, *map(resource_path, self.resources)]
 
+    def file_digests(self) -> dict[str, str]:
+        """Return the SHA-256 of all files but the manifest by their paths."""
+        resources = {resource_path(digest): digest for digest in self.resources}
+        return {**self.files, **resources}
+
     def programs(self) -> dict[str, str]:
         """Return the types of the programs by the paths of their files without suffix."""
         return by_stem(self.type, self.initialize, self.discount, self.components)

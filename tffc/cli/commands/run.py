@@ -55,6 +55,11 @@ from tffc.runtime.tracking.table import TRACKERS
     is_flag=True,
     help="Refuse bundles that were not compiled with --prove; see docs/proof.md.",
 )
+@path_option(
+    "--demands",
+    metavar="FILE.yaml",
+    help="Run only bundles that `tffc admit` admits by these demands.",
+)
 @click.option("--resume", is_flag=True, help="Resume the run in --out, up to --rounds in total.")
 @path_option("--state-out", metavar="FILE", help="Save the state to this file after every round.")
 @path_option(

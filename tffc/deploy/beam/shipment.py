@@ -20,6 +20,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
+from tffc.assurance.trust.admission import check_admitted_here
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.steps import RoundSteps
 from tffc.language.values.resources import STORE, byte_array, read_bytes, writer_of
@@ -96,7 +97,13 @@ class Shipment:
         )
 
 
-_load_bundle = functools.lru_cache(maxsize=KEPT)(load_bundle)
+@functools.lru_cache(maxsize=KEPT)
+def _load_bundle(data: bytes) -> tuple[Bundle, RoundSteps]:
+    bundle, steps = load_bundle(data)
+    check_admitted_here(bundle, "the bundle of the pipeline")
+    return bundle, steps
+
+
 _load_source = functools.lru_cache(maxsize=KEPT)(source_from_bytes)
 
 _loading = threading.Lock()

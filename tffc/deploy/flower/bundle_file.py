@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from typing import NotRequired, TypeAlias, TypedDict, TypeGuard
 
 from tffc.backends.bundle.bundle import Bundle, decode_bundle
+from tffc.backends.bundle.signatures import PATH as SIGNATURE
 from tffc.language.values.resources import read_bytes
 from tffc.support.errors import BundleError, reader
 from tffc.support.files.reading import read_regular
@@ -42,7 +43,9 @@ ROOM = 2**18
 MOST = 2**31 - 1
 """The limit on the bytes of one file of a bundle, which is also that of a message."""
 
-PATH = re.compile(r"(components/)?[a-z][a-z0-9_]*\.[a-z]+|resources/[0-9a-f]{64}")
+PATH = re.compile(
+    rf"(components/)?[a-z][a-z0-9_]*\.[a-z]+|resources/[0-9a-f]{{64}}|{SIGNATURE.pattern}"
+)
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 

@@ -13,9 +13,18 @@ import datetime
 import pathlib
 from collections.abc import Callable
 
-from tffc.assurance.audit.audit import Audit, Channel, Protection, audit
+from tffc.assurance.audit.audit import Audit, audit, unmasked
 from tffc.assurance.audit.bundles import audit_bundle, read_for_audit
-from tffc.assurance.audit.policy import Policy, read_policy, violations
+from tffc.assurance.audit.policy import (
+    Policy,
+    broken_rules,
+    read_policy,
+    refused_by_policy,
+    violations,
+)
+from tffc.assurance.trust.admission import admission_of, basis_of
+from tffc.assurance.trust.settings import read_settings, settings_here
+from tffc.assurance.trust.subjects import clients_part
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.compiler import compile_form
 from tffc.deploy.flower.bundle_file import Fetch
@@ -61,6 +70,8 @@ class Node:
         self._open_source = open_source
         self._process: Process | None = None
         self._audit: Audit | None = None
+        self._admitted: dict[bool, str] = {}
+        self._part_digest: str | None = None
         self.memory = Memory()
 
     def answer(self, record: Record, kind: str = WORK) -> Record:
@@ -81,11 +92,11 @@ class Node:
         settings = self._settle()
         process = self._opened(settings)
         self._check_request(request, process)
-        least = 0
+        least = self._check_admitted(settings, request, process.bundle)
         if settings.policy is not None:
             policy = read_policy(settings.policy)
             self._check_policy(policy, request, process.bundle)
-            least = policy.least_clients
+            least = max(least, policy.least_clients)
         if request.secure_sums == MASKED:
             return self._masked(request, kind, settings, process, least)
         reply = self._work(request, request.sent, settings, process)
@@ -158,6 +169,27 @@ class Node:
             self._process = Process(bundle, settings.allow_effects)
         return self._process
 
+    def _check_admitted(self, settings: NodeSettings, request: Request, bundle: Bundle) -> int:
+        """Check that a bundle meets the node's demands, again whenever something that they name has
+        changed, and return the least number of clients that their policy has.
+
+        Raises:
+          TrustError: it does not.
+        """
+        demands = settings_here() if settings.demands is None else read_settings(settings.demands)
+        if demands is None:
+            return 0
+        are_masked = request.secure_sums == MASKED
+        if self._part_digest is None:
+            self._part_digest = clients_part(bundle).digest
+        basis = basis_of(demands, self._part_digest, datetime.date.today())
+        if self._admitted.get(are_masked) != basis:
+            admission = admission_of(bundle, demands, "the app", are_masked=are_masked)
+            self._tell(admission.line())
+            admission.check()
+            self._admitted[are_masked] = basis
+        return 0 if demands.policy is None else read_policy(demands.policy).least_clients
+
     def _check_policy(self, policy: Policy, request: Request, bundle: Bundle) -> None:
         """Check that a round satisfies the node's policy.
 
@@ -168,17 +200,10 @@ class Node:
             self._audit = _audited(bundle)
         audited = self._audit
         if request.secure_sums != MASKED:
-            channels = tuple(map(_unmasked, audited.channels))
-            audited = dataclasses.replace(audited, channels=channels)
-        broken = violations(audited, policy, datetime.date.today())
-        reasons = [f"{v.rule}: {v.subject}: {v.message}" for v in broken if v.excepted is None]
+            audited = unmasked(audited)
+        reasons = broken_rules(violations(audited, policy, datetime.date.today()))
         if reasons:
-            raise PolicyError(
-                "E776",
-                "a round of the program goes beyond the node's policy",
-                notes=tuple(reasons),
-                help="change the program, or the policy",
-            )
+            raise refused_by_policy(reasons)
 
     def _check_request(self, request: Request, process: Process) -> None:
         if request.program != program_digest(process):
@@ -261,13 +286,6 @@ def _holds_values(accumulators: object) -> bool:
             return True
         stack.extend(members)
     return False
-
-
-def _unmasked(channel: Channel) -> Channel:
-    """Return a channel with the protection that it has if secure sums are not masked."""
-    if channel.protection is not Protection.SECURE:
-        return channel
-    return dataclasses.replace(channel, protection=Protection.SYSTEM)
 
 
 def _folder_of_outputs(settings: NodeSettings) -> pathlib.Path:

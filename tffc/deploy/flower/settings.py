@@ -163,7 +163,7 @@ class NodeSettings:
     that are too large for an app.  In masked sums the node signs with its private `key`, and takes
     part only with nodes whose public keys are in the folder `known`, its own not needed.  It
     reveals nothing of a sum of fewer than `least_participants`, and `memory` is the folder where it
-    remembers the rounds of such sums.
+    remembers the rounds of such sums.  `demands` is the file with what it demands of a bundle.
     """
 
     data: _Text = ""
@@ -180,6 +180,7 @@ class NodeSettings:
     least_participants: Annotated[int, _count(2)] = 3
     memory: _Path = None
     allow_effects: _Effects = frozenset()
+    demands: _Path = None
 
     @classmethod
     def read(cls, config: Config, run: Config) -> NodeSettings:

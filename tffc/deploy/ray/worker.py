@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
+from tffc.assurance.trust.admission import check_admitted_here
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.steps import RoundSteps
 from tffc.deploy.ray.api import Ref, imported_ray
@@ -171,7 +172,9 @@ def _bundle(shipped: tuple[bytes, Mapping[str, Ref]]) -> tuple[Bundle, RoundStep
     content, resources = shipped
     for digest, ref in resources.items():
         STORE.add_source(digest, "Ray's object store", functools.partial(_stored, ref))
-    return load_bundle(content)
+    bundle, steps = load_bundle(content)
+    check_admitted_here(bundle, "the bundle that the driver sent")
+    return bundle, steps
 
 
 def _stored(ref: Ref) -> Any:

@@ -24,18 +24,21 @@ from tffc.support.errors import DataError
 
 
 def bundle_to_bytes(bundle: Bundle) -> bytes:
-    """Encode a bundle's form and programs, except for the one that makes the initial state, and
-    without resources."""
+    """Encode a bundle's form, signatures and programs, except for the one that makes the initial
+    state, and without resources."""
     programs = {"": bundle.computation, **bundle.components}
     encoded = [(name.encode(), wire.to_bytes(node)) for name, node in programs.items()]
-    return encode((bundle.form.encode(), encoded))
+    signatures = [(path.encode(), content) for path, content in bundle.signatures.items()]
+    return encode((bundle.form.encode(), encoded, signatures))
 
 
 def bundle_from_bytes(data: bytes) -> Bundle:
     """Restore a bundle from the result of `bundle_to_bytes`."""
-    form, programs = decode(data)
+    form, programs, signed = decode(data)
     components = {name.decode(): wire.from_bytes(content) for name, content in programs}
-    return Bundle(form.decode(), components.pop(""), components, None, {})
+    signatures = {path.decode(): bytes(content) for path, content in signed}
+    computation = components.pop("")
+    return Bundle(form.decode(), computation, components, None, {}, signatures=signatures)
 
 
 def load_bundle(data: bytes) -> tuple[Bundle, RoundSteps]:

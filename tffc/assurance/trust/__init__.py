@@ -1,0 +1,1 @@
+"""Who vouches for a bundle: signed statements, approvals, and the gate of a node."""

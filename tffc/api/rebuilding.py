@@ -38,7 +38,7 @@ class Rebuilding:
         """
         if self.files:
             raise TrustError(
-                "E544",
+                "E889",
                 f"the program does not compile to this bundle here: {', '.join(self.files[:10])}"
                 + (" and others differ" if len(self.files) > 10 else " differ"),
                 notes=tuple(self.versions),

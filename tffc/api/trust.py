@@ -51,7 +51,7 @@ class Signers:
         """
         if len(self.names) < least:
             raise TrustError(
-                "E543",
+                "E888",
                 f"the bundle has {len(self.names)} trusted signatures, and {least} are demanded",
                 notes=tuple(self.refusals),
                 help="ask whoever sent it for a signature by a key that you trust",
@@ -84,10 +84,9 @@ def sign(
     path = signature_path(name or pathlib.Path(key).stem)
     if not PATH.fullmatch(path):
         raise TrustError(
-            "E539",
+            "E884",
             f"{name or pathlib.Path(key).stem!r} cannot name a signature",
             help="use letters, digits and - _ . in the name",
-            remedy="signature name",
         )
     opened = read_bundle(folder)
     rules = None if policy is None else policy_of(policy)
@@ -170,7 +169,7 @@ def approve(
     path = approval_path(pathlib.Path(store), digest, who, revokes=revoke)
     content = signed(statement, signer)
     if len(content) > MAX_BYTES:
-        raise TrustError("E539", "the reason is too long", help="give a shorter one")
+        raise TrustError("E884", "the reason is too long", help="give a shorter one")
     _write(path, content)
     return path
 
@@ -181,7 +180,7 @@ def _write(path: pathlib.Path, content: bytes) -> None:
         atomic.write_file(path, content)
     except OSError as error:
         raise TrustError(
-            "E542",
+            "E887",
             f"cannot write {path}: {error.strerror}",
             help="name a folder that can be written",
         ) from None

@@ -106,7 +106,7 @@ def read_runnable(
         return Runnable(bundle, is_own=False, name=source)
     if settings is not None:
         raise TrustError(
-            "E545",
+            "E890",
             f"the demands of this machine are about bundles, and {source} is a program",
             help="compile it with tffc compile, and let somebody sign the bundle",
         )

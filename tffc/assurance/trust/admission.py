@@ -90,7 +90,7 @@ class Admission:
         """
         if not self.is_admitted:
             raise TrustError(
-                "E535",
+                "E880",
                 f"{self.source} is not admitted here",
                 notes=tuple(f"{v.demand}: {v.reason}" for v in self.verdicts if not v.passes),
                 help="ask whoever sent it, or the operator of this node",
@@ -225,7 +225,7 @@ def trusted_signers(
     for path, content in sorted(findings.bundle.signatures.items()):
         try:
             key, statement = verified(decode_signature(content, path), keys)
-            _check_claims(path, statement, files, findings)
+            check_claims(path, statement, files, findings)
         except TffcError as error:
             reasons.append("; ".join([error.message, *error.notes]))
             continue
@@ -234,13 +234,18 @@ def trusted_signers(
     return signers, reasons
 
 
-def _check_claims(
+def check_claims(
     path: str, statement: Statement, files: Mapping[str, str], findings: Findings
 ) -> None:
+    """Check that a statement is about these files, and true of the bundle.
+
+    Raises:
+      TrustError: it is not; the notes say in what.
+    """
     reasons = tuple(differences(statement, files, findings))
     if reasons:
         raise TrustError(
-            "E541",
+            "E886",
             f"what the signature {path} says is not true of the bundle",
             notes=reasons,
             help="ask for the bundle that was signed, or sign this one",
@@ -258,7 +263,7 @@ def _append(log: pathlib.Path, admission: Admission) -> None:
         append_line(log, json.dumps({"time": now, **admission.data()}) + "\n")
     except OSError as error:
         raise TrustError(
-            "E542",
+            "E887",
             f"cannot write the log of admissions {log}: {error.strerror}",
             help="without its log a node admits nothing: make it writable, or name another file",
         ) from None

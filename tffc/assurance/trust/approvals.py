@@ -71,7 +71,7 @@ def approval_path(store: pathlib.Path, digest: str, name: str, *, revokes: bool)
     """
     if not NAME.fullmatch(name) or name.endswith(".revoked"):
         raise TrustError(
-            "E539",
+            "E884",
             f"{name!r} cannot name an approval",
             help="use letters, digits and - _ . in the name",
         )
@@ -114,29 +114,29 @@ def _read(file: pathlib.Path, digest: str, keys: Sequence[TrustedKey]) -> tuple[
     try:
         content = read_regular(file, MAX_BYTES)
     except OSError as error:
-        raise TrustError("E539", f"it cannot be read: {error.strerror}") from None
+        raise TrustError("E884", f"it cannot be read: {error.strerror}") from None
     key, statement = verified(decode_signature(content, file.name), keys)
     if statement.kind not in (APPROVAL, REVOCATION):
-        raise TrustError("E539", f"it is a statement of the kind {statement.kind!r}")
+        raise TrustError("E884", f"it is a statement of the kind {statement.kind!r}")
     if dict(statement.subjects) != {SUBJECT: digest}:
-        raise TrustError("E539", "it is about another clients' part")
+        raise TrustError("E884", "it is about another clients' part")
     return statement.kind, _approval(key.name, statement.predicate)
 
 
 def _approval(key: str, predicate: Any) -> Approval:
     reason, expires = predicate.get("reason"), predicate.get("expires")
     if not isinstance(reason, str) or not isinstance(expires, str | None):
-        raise TrustError("E539", "its reason or its last day is not right")
+        raise TrustError("E884", "its reason or its last day is not right")
     try:
         day = None if expires is None else datetime.date.fromisoformat(expires)
     except ValueError:
-        raise TrustError("E539", f"its last day is {expires!r}, which is no date") from None
+        raise TrustError("E884", f"its last day is {expires!r}, which is no date") from None
     return Approval(key, reason, day)
 
 
 def _missing(digest: str, why: str, reasons: Sequence[str]) -> TrustError:
     return TrustError(
-        "E539",
+        "E884",
         f"the clients' part {digest[:16]} is not approved: {why}",
         notes=tuple(filter(None, reasons)),
         help="let a reviewer look at it with tffc audit, and approve it with tffc approve",

@@ -120,7 +120,7 @@ def verified(signature: Signature, keys: Sequence[TrustedKey]) -> tuple[TrustedK
     else:
         reason = "no trusted key made it"
     raise TrustError(
-        "E538",
+        "E883",
         f"the signature {signature.source} is not valid: {reason}",
         notes=(f"it names the key {signature.keyid[:64]!r}",) if signature.keyid else (),
         help="trust the key of whoever signed, if you know whose it is, or ask for a new signature",

@@ -98,7 +98,7 @@ def _token_signer(name: str, ask: Callable[[str], str | None]) -> Signer:
     match = TOKEN_NAME.fullmatch(name)
     if match is None:
         raise TrustError(
-            "E537", f"{name!r} names no key in a token", help="write hsm:ID or hsm:ID?label=TOKEN"
+            "E882", f"{name!r} names no key in a token", help="write hsm:ID or hsm:ID?label=TOKEN"
         )
     pin = ask("the PIN of the token")
     try:
@@ -112,7 +112,7 @@ def _token_signer(name: str, ask: Callable[[str], str | None]) -> Signer:
         ) from None
     except Exception as error:  # noqa: BLE001 - whatever the token's library raises
         raise TrustError(
-            "E537",
+            "E882",
             f"cannot use the key {name}: {type(error).__name__}: {error}",
             help="PYKCS11LIB names the library of the token; ID is the key's CKA_ID, of a pair on "
             "the curve P-256 or P-384",
@@ -142,7 +142,7 @@ def _files(paths: list[pathlib.Path]) -> Iterator[pathlib.Path]:
         files = sorted(file for file in path.iterdir() if file.suffix in PUBLIC_SUFFIXES)
         if not files:
             raise TrustError(
-                "E537",
+                "E882",
                 f"the folder {path} holds no public keys",
                 help="put keys there, as NAME.pub or NAME.pem",
             )
@@ -171,7 +171,7 @@ def _content(path: pathlib.Path, side: str) -> bytes:
         return read(path, MAX_KEY)
     except OSError as error:
         raise TrustError(
-            "E537",
+            "E882",
             f"cannot read the {side} key {path}: {error.strerror}",
             help=near_file(path, os.path.isfile) or "name the file of a key",
         ) from None
@@ -179,7 +179,7 @@ def _content(path: pathlib.Path, side: str) -> bytes:
 
 def _unusable(path: pathlib.Path, side: str, reason: str) -> TrustError:
     return TrustError(
-        "E537",
+        "E882",
         f"{path} holds no {side} key that signs: {reason}",
         help="make one with: ssh-keygen -t ed25519 -f NAME, or openssl genpkey",
     )

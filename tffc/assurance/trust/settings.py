@@ -111,7 +111,7 @@ def settings_here() -> AdmissionSettings | None:
 
 def _wrong(path: pathlib.Path, message: str, line: int, help: str | None = None) -> TrustError:
     known = f"the demands are {', '.join(FIELDS)}"
-    return TrustError("E540", message, help=help or known, span=Span(str(path), line))
+    return TrustError("E885", message, help=help or known, span=Span(str(path), line))
 
 
 def _is_number(value: object) -> bool:

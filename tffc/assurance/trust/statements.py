@@ -83,5 +83,5 @@ def _subjects(listed: object, source: str) -> dict[str, str]:
 def malformed(source: str, reason: str) -> TrustError:
     """Return the refusal of a file that should hold a signed statement."""
     return TrustError(
-        "E536", f"{source} is not a signed statement: {reason}", help="sign the bundle again"
+        "E881", f"{source} is not a signed statement: {reason}", help="sign the bundle again"
     )

@@ -19,7 +19,7 @@ SUBJECTS = {
     "E5": "Forms",
     "E6": "Bundles and data",
     "E7": "Running",
-    "E8": "Goldens and the command line",
+    "E8": "Goldens, trust and the command line",
     "E9": "Validation, audits, engines and export",
 }
 """The subjects of errors, by the beginnings of their codes."""

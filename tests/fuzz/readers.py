@@ -22,6 +22,7 @@ from tests.fuzz import (
     graph_readers,
     run_readers,
     table_readers,
+    trust_readers,
 )
 from tests.fuzz.mutations import CHANGES
 from tests.fuzz.reader import (
@@ -227,6 +228,7 @@ READERS = {
     **file_readers.READERS,
     **table_readers.READERS,
     **run_readers.READERS,
+    **trust_readers.READERS,
 }
 
 

@@ -97,6 +97,8 @@ assert run.info.status == "FINISHED" and run.data.metrics["round/clients"] == 12
 
 APP = f"{COMPILE}tffc export mean --to flower -o app\n"
 
+SIGN = "openssl genpkey -algorithm ed25519 -out key && tffc sign mean --key key"
+
 USES = {
     "": COMPILE + ROUND,
     "all": COMPILE
@@ -111,6 +113,7 @@ USES = {
     "mlflow": f"{OFFLINE}{COMPILE}{ROUND} --track mlflow\n{READ_MLFLOW}",
     "parquet": COMPILE + WRITE_PARQUET + READ_PARQUET,
     "ray": f"{COMPILE}{ROUND} --engine ray --engine-options --workers=1",
+    "sign": f"{COMPILE}{SIGN}",
     "tensorboard": f"{COMPILE}{ROUND} --out run --log tensorboard\nls run/tensorboard/events*",
     "test": "pytest --collect-only -q && "
     "pytest -n2 tests/language/test_types.py tests/cli/test_light.py",
@@ -131,6 +134,7 @@ WITHOUT = {
         "pip install 'tffc[parquet]'",
     ),
     "ray": (f"{COMPILE}{ROUND} --engine ray", "pip install 'tffc[ray]'"),
+    "sign": (f"{COMPILE}{SIGN}", "pip install 'securesystemslib[crypto]'"),
     "tensorboard": (f"{COMPILE}{ROUND} --out run --log tensorboard", "pip install tensorboard"),
     "wandb": (f"{COMPILE}{ROUND} --track wandb", "pip install 'tffc[wandb]'"),
 }

@@ -17,6 +17,7 @@ from tffc.assurance.audit.bundles import (
 )
 from tffc.assurance.audit.policy import PolicySource, policy_of
 from tffc.assurance.audit.report import Report, judged
+from tffc.assurance.trust.subjects import clients_part
 from tffc.backends.bundle.bundle import Bundle
 from tffc.backends.forms.kinds import form_for
 from tffc.language.nodes import Node
@@ -68,4 +69,5 @@ def report_on_bundle(name: str, bundle: Bundle, reading: Reading, audited: Audit
         bundle.digests(),
         is_read_from_components=not reading.is_proved,
         proof=reading.answer(),
+        clients_part=clients_part(bundle).digest,
     )

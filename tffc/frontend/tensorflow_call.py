@@ -9,7 +9,7 @@ from tffc.frontend.operands import check_operand
 from tffc.frontend.tensorflow_trace import TensorFlowTrace
 from tffc.frontend.tensorflow_values import Capture, captured_tensors
 from tffc.frontend.type_conversions import fill
-from tffc.graphs.functions import Library, LinkedLibrary, rename_calls
+from tffc.graphs.functions import name_functions_by_content
 from tffc.graphs.resources import ATTRIBUTE, is_resource, resources_among
 from tffc.language.nodes import Compiled
 from tffc.language.types import FunctionType, SequenceType, TensorType, Type
@@ -126,19 +126,12 @@ def _graph_apart(graph: GraphDef, index: int) -> bytes:
 
     Functions are named by their content, so that a section called twice adds them once.
     """
-    library = Library(graph.library)
-    called = dict.fromkeys(name for node in graph.node for name in library.called_by(node))
-    functions = LinkedLibrary(library, called).link(f"call_{index}_")
-    names = {old: function.name for old, function in functions.items()}
-    graph.ClearField("library")
+    name_functions_by_content(graph, f"call_{index}_")
     for node in filter(is_resource, graph.node):
         # It is only a name now, for which a tensor of the trace stands.
         del node.attr[ATTRIBUTE]
-    for function in {function.name: function for function in functions.values()}.values():
-        function.add_to(graph.library)
     unnamed = 0
     for node in graph.node:
-        rename_calls([node], names)
         if "shared_name" in node.attr:
             shared = node.attr["shared_name"].s or f"empty_{unnamed}".encode()
             unnamed += not node.attr["shared_name"].s

@@ -32,6 +32,7 @@ from tffc.frontend.tensorflow_values import (
     placeholders,
     tensor_names,
 )
+from tffc.graphs.functions import name_functions_by_content
 from tffc.language.nodes import Compiled
 from tffc.language.type_parts import without_containers
 from tffc.language.types import FunctionType, Type
@@ -94,6 +95,7 @@ def capture(
     own += trace.resource_names()
     stuck = release_from_placeholders(graph_def, frozenset(own))
     require_visible_effects(graph_def, _nodes_of(result.binding), stuck)
+    name_functions_by_content(graph_def)
     payload = write_tensorflow(
         TensorFlowSection(
             graph_def.SerializeToString(deterministic=True),

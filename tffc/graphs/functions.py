@@ -26,7 +26,7 @@ from tffc.graphs.node import (
 from tffc.graphs.operations import op_table
 from tffc.graphs.operations.iterations import is_ordered, is_steady
 from tffc.graphs.operations.kernels import keeps_state, remembers_runs
-from tffc.graphs.proto import FunctionDef, FunctionDefLibrary, NameAttrList, NodeDef
+from tffc.graphs.proto import FunctionDef, FunctionDefLibrary, GraphDef, NameAttrList, NodeDef
 from tffc.graphs.state import has_named_state, is_named_like_node, scope_state
 from tffc.support.errors import GraphError
 
@@ -274,6 +274,21 @@ class LinkedLibrary:
             renamed.signature.name = calls.get(self._library.gradients.get(name, ""), "")
             contents.append(encoded(renamed))
         return f"f_{hash_of(contents).hex()[:NAME_LENGTH]}"
+
+
+def name_functions_by_content(graph: GraphDef, prefix: str = "") -> None:
+    """Name the functions that a graph calls by their content, and remove all others.
+
+    The names that TensorFlow gives count what a process has traced.  Functions that keep state are
+    copied for the `prefix`, and their names begin with it.
+    """
+    library = Library(graph.library)
+    called = dict.fromkeys(name for node in graph.node for name in library.called_by(node))
+    functions = LinkedLibrary(library, called).link(prefix)
+    graph.ClearField("library")
+    for function in {function.name: function for function in functions.values()}.values():
+        function.add_to(graph.library)
+    rename_calls(graph.node, {old: function.name for old, function in functions.items()})
 
 
 def rename_calls(nodes: Iterable[NodeDef], names: Mapping[str, str]) -> None:

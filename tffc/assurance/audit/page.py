@@ -377,6 +377,10 @@ def _approval(document: Plain) -> Iterator[str]:
     what = "program that has" if is_program else "components that have"
     yield '<section class="approval"><h2>Approval</h2>'
     yield f"<p>I have read this page, and approve the {what} the {_digest(_of(document))}.</p>"
+    part = document["program"]["clients_part"]
+    if part is not None:
+        yield f"<p>What runs at the clients and adds up their values has the {_digest(part)}.</p>"
+        yield f"<pre>tffc approve {_text(part)} --key KEY --store DIR --reason TEXT</pre>"
     yield '<div class="signed">'
     yield from (f"<div>{label}</div>" for label in ("Name", "Date", "Signature"))
     yield f'</div></section><footer class="soft">{LIMITS}</footer>'

@@ -52,7 +52,8 @@ class Report:
     `source` is the argument of the command, and `digests` are those of the programs in it.
     `is_read_from_components` says that the audit is of a bundle's components and not of its
     program, and `proof` what the prover answered: `answer`, `prover` and `reason`; None if the
-    source is not a bundle.  `as_of` is the day of the verdict, if one was asked for.
+    source is not a bundle.  `clients_part` is the SHA-256 that approvals of a bundle are about.
+    `as_of` is the day of the verdict, if one was asked for.
     """
 
     source: str
@@ -63,6 +64,7 @@ class Report:
     policy: Policy | None = None
     violations: Sequence[Violation] = ()
     as_of: datetime.date | None = None
+    clients_part: str | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -169,6 +171,7 @@ def document(report: Report) -> Plain:
         "program": {
             "digest": report.digest,
             "digests": dict(report.digests),
+            "clients_part": report.clients_part,
             "form": report.audit.form,
             "type": report.audit.type,
         },

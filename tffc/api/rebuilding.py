@@ -8,7 +8,6 @@ import os
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from tffc.api.boundary import public
 from tffc.api.compiling import compiled, pipeline_of
 from tffc.api.programs import Source, round_of
 from tffc.api.proofs import proof_of
@@ -47,7 +46,6 @@ class Rebuilding:
             )
 
 
-@public
 def rebuild(
     source: Source, bundle: str | os.PathLike[str], passes: str | Pipeline | None = None
 ) -> Rebuilding:

@@ -1,124 +1,29 @@
-"""Signing bundles, approving their clients' part, and admitting them; `import tffc; tffc.trust`."""
+"""Signing bundles, approving their clients' part, and admitting them: `tffc.trust`."""
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import os
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
 
+from tffc.api import rebuilding
 from tffc.api.boundary import public
 from tffc.api.opened_bundles import name_of
-from tffc.assurance.audit.policy import PolicySource, policy_of
-from tffc.assurance.trust.admission import Admission, admission_of, trusted_signers
-from tffc.assurance.trust.approvals import (
-    MAX_BYTES,
-    approval_of,
-    approval_path,
-    revocation_of,
-)
-from tffc.assurance.trust.claims import Findings, statement_of
-from tffc.assurance.trust.envelopes import sign as signed
-from tffc.assurance.trust.keys import open_signer, password_from_environment, read_trusted
+from tffc.assurance.trust import signing
+from tffc.assurance.trust.admission import Admission, admission_of
 from tffc.assurance.trust.settings import AdmissionSettings, read_settings
-from tffc.assurance.trust.statements import DIGEST
-from tffc.assurance.trust.subjects import clients_part, subjects_of
 from tffc.backends.bundle.bundle import Bundle, file_digests, read_bundle
-from tffc.backends.bundle.signatures import PATH, signature_path
-from tffc.support.errors import TrustError
-from tffc.support.files import atomic
 
-Path = str | os.PathLike[str]
-
-AskPassword = Callable[[str], str | None]
-"""A function that returns a password, given what it is for."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Signers:
-    """Who has signed a bundle: the names of trusted keys whose signatures hold, and why others do
-    not."""
-
-    names: Sequence[str]
-    refusals: Sequence[str]
-
-    def check(self, least: int = 1) -> None:
-        """Check that so many trusted keys have signed.
-
-        Raises:
-          TrustError: they have not.
-        """
-        if len(self.names) < least:
-            raise TrustError(
-                "E888",
-                f"the bundle has {len(self.names)} trusted signatures, and {least} are demanded",
-                notes=tuple(self.refusals),
-                help="ask whoever sent it for a signature by a key that you trust",
-            )
-
-
-@public
-def sign(
-    bundle: Path,
-    key: str,
-    *,
-    name: str | None = None,
-    policy: PolicySource | None = None,
-    password: AskPassword = password_from_environment,
-) -> pathlib.Path:
-    """Sign the bundle in a folder, and return the path of the signature, which is in that folder.
-
-    The bundle is proved and audited first, and what came out is signed with the digests of all its
-    files.  `key` is the file of a private key, or `hsm:ID` for one in a token; `name` is that of
-    the signature, by default of the key.  With a `policy`, the signature says that the bundle
-    passes it.
-
-    Raises:
-      TrustError: there is no such key, or the name cannot be used.
-      PolicyError: the bundle does not pass the policy.
-      TffcError: there is no bundle, or it cannot be audited.
-    """
-    folder = pathlib.Path(bundle)
-    signer = open_signer(key, password)
-    path = signature_path(name or pathlib.Path(key).stem)
-    if not PATH.fullmatch(path):
-        raise TrustError(
-            "E884",
-            f"{name or pathlib.Path(key).stem!r} cannot name a signature",
-            help="use letters, digits and - _ . in the name",
-        )
-    opened = read_bundle(folder)
-    rules = None if policy is None else policy_of(policy)
-    statement = statement_of(Findings.of(opened), file_digests(folder), rules)
-    _write(folder / path, signed(statement, signer))
-    return folder / path
-
-
-@public
-def verify_signature(bundle: Path, keys: Path | Sequence[Path]) -> Signers:
-    """Return who has signed the bundle in a folder.
-
-    `keys` are files of public keys, or folders of them.  A signature holds if a trusted key made
-    it, every file is the one that was signed, and what it claims of proof and audit comes out here
-    too.
-
-    Raises:
-      TrustError: a key cannot be used.
-      TffcError: there is no bundle, or it is damaged.
-    """
-    folder = pathlib.Path(bundle)
-    paths = [keys] if isinstance(keys, str | os.PathLike) else list(keys)
-    trusted = read_trusted([pathlib.Path(each) for each in paths])
-    opened = read_bundle(folder)
-    subjects = subjects_of(opened, file_digests(folder))
-    return Signers(*trusted_signers(Findings.of(opened), subjects, trusted))
+sign = public(signing.sign)
+verify_signature = public(signing.verify_signature)
+approve = public(signing.approve)
+rebuild = public(rebuilding.rebuild)
 
 
 @public
 def admit(
-    bundle: Path | Bundle,
-    settings: Path | AdmissionSettings,
+    bundle: str | os.PathLike[str] | Bundle,
+    settings: str | os.PathLike[str] | AdmissionSettings,
     *,
     as_of: datetime.date | None = None,
 ) -> Admission:
@@ -130,57 +35,18 @@ def admit(
     """
     if not isinstance(settings, AdmissionSettings):
         settings = read_settings(pathlib.Path(settings))
-    files: Mapping[str, str] | None = None
-    if not isinstance(bundle, Bundle):
-        files, opened = file_digests(pathlib.Path(bundle)), read_bundle(pathlib.Path(bundle))
-    else:
-        opened = bundle
-    return admission_of(opened, settings, name_of(bundle), files=files, today=as_of)
+    if isinstance(bundle, Bundle):
+        return admission_of(bundle, settings, name_of(bundle), today=as_of)
+    return admission_of_folder(pathlib.Path(bundle), settings, as_of)
 
 
-@public
-def approve(
-    bundle: Path | str,
-    key: str,
-    store: Path,
-    *,
-    reason: str = "",
-    expires: datetime.date | None = None,
-    revoke: bool = False,
-    name: str | None = None,
-    password: AskPassword = password_from_environment,
-) -> pathlib.Path:
-    """Approve the clients' part of a bundle, or revoke its approvals, and return the file with it.
-
-    `bundle` is the folder of a bundle, or the digest of a clients' part.  `store` is the folder of
-    approvals, and `key` as for `sign`.
+def admission_of_folder(
+    folder: pathlib.Path, settings: AdmissionSettings, today: datetime.date | None = None
+) -> Admission:
+    """Return the verdicts on the bundle in a folder, all of whose files must be signed.
 
     Raises:
-      TrustError: there is no such key, or the name cannot be used.
-      TffcError: there is no bundle.
+      TffcError: as `admit` does.
     """
-    text = os.fspath(bundle)
-    digest = (
-        text if DIGEST.fullmatch(text) else clients_part(read_bundle(pathlib.Path(text))).digest
-    )
-    signer = open_signer(key, password)
-    statement = revocation_of(digest, reason) if revoke else approval_of(digest, reason, expires)
-    who = name or pathlib.Path(key).stem
-    path = approval_path(pathlib.Path(store), digest, who, revokes=revoke)
-    content = signed(statement, signer)
-    if len(content) > MAX_BYTES:
-        raise TrustError("E884", "the reason is too long", help="give a shorter one")
-    _write(path, content)
-    return path
-
-
-def _write(path: pathlib.Path, content: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        atomic.write_file(path, content)
-    except OSError as error:
-        raise TrustError(
-            "E887",
-            f"cannot write {path}: {error.strerror}",
-            help="name a folder that can be written",
-        ) from None
+    bundle = read_bundle(folder)
+    return admission_of(bundle, settings, str(folder), files=file_digests(folder), today=today)

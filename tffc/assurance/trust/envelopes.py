@@ -17,7 +17,7 @@ import binascii
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tffc.assurance.trust.keys import TrustedKey
+from tffc.assurance.trust.keys import PASSWORD, TrustedKey
 from tffc.assurance.trust.statements import PAYLOAD, Statement, decode_statement, malformed
 from tffc.support.errors import TrustError, reader
 from tffc.support.files.strict_json import (
@@ -45,11 +45,22 @@ class Signature(NamedTuple):
 
 
 def sign(statement: Statement, signer: Signer) -> bytes:
-    """Return a signature's file."""
+    """Return a signature's file.
+
+    Raises:
+      TrustError: the key does not sign, such as one in a token with another PIN.
+    """
     from securesystemslib.dsse import Envelope
 
     envelope = Envelope(statement.encode(), PAYLOAD, {})
-    signature = envelope.sign(signer)
+    try:
+        signature = envelope.sign(signer)
+    except Exception as error:  # noqa: BLE001 - whatever the library of a token raises
+        raise TrustError(
+            "E882",
+            f"the key does not sign: {type(error).__name__}: {error}",
+            help=f"check the token, and the PIN in {PASSWORD}",
+        ) from None
     return encode_json(
         {
             "mediaType": MEDIA,

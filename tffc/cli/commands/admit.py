@@ -7,7 +7,7 @@ import pathlib
 
 import click
 
-from tffc.api.trust import admit
+from tffc.api.trust import admission_of_folder
 from tffc.assurance.trust.settings import AdmissionSettings, read_settings
 from tffc.cli.options import json_option, path_option
 from tffc.cli.output import show_json, show_line
@@ -58,7 +58,7 @@ def admit_command(
     named = {name: path for name, path in paths.items() if path is not None}
     if (paths["approvals"] is None) != (paths["approvers"] is None):
         raise click.UsageError("'--approvals' and '--approvers' need each other")
-    admission = admit(bundle, dataclasses.replace(settings, **named))
+    admission = admission_of_folder(bundle, dataclasses.replace(settings, **named))
     if as_json:
         show_json(admission.data())
     else:

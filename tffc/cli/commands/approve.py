@@ -7,7 +7,7 @@ import pathlib
 
 import click
 
-from tffc.api.trust import approve
+from tffc.assurance.trust.signing import approve
 from tffc.cli.keys import ask_password, key_option
 from tffc.cli.options import path_option, refuse_without_effect
 from tffc.cli.output import say

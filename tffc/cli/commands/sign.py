@@ -6,7 +6,7 @@ import pathlib
 
 import click
 
-from tffc.api.trust import sign
+from tffc.assurance.trust.signing import sign
 from tffc.cli.keys import ask_password, key_option
 from tffc.cli.options import path_option
 from tffc.cli.output import say

@@ -6,7 +6,7 @@ import pathlib
 
 import click
 
-from tffc.api.trust import verify_signature
+from tffc.assurance.trust.signing import verify_signature
 from tffc.cli.options import json_option
 from tffc.cli.output import show_json, show_line
 from tffc.cli.progress import step

@@ -65,6 +65,14 @@ def read_demands(data: bytes) -> bool:
     return True
 
 
+def read_an_identity(data: bytes) -> bool:
+    """Read an identity that signs without a key."""
+    file = folder("identity") / "ci.identity"
+    file.write_bytes(data)
+    read_trusted([file])
+    return True
+
+
 def _seed_signatures() -> list[bytes]:
     return [sign(STATEMENT, open_signer(str(_keys() / "key"), lambda _: None)), b"{}"]
 
@@ -80,6 +88,12 @@ READERS = {
         read_statement, lambda: [STATEMENT.encode(), b"{}"], damage_text, ("a statement",)
     ),
     "key": Reader(read_key, _seed_keys, damage_file(b"\0\1"), ("a private key", "a public key")),
+    "identity": Reader(
+        read_an_identity,
+        lambda: [b'{"identity": "a@b.org", "issuer": "https://b.org"}', b"{}"],
+        damage_text,
+        ("an identity that signs",),
+    ),
     "demands": Reader(
         read_demands, lambda: [DEMANDS, b"[]"], damage_text, ("the demands of a node",)
     ),

@@ -11,9 +11,10 @@ from tffc.assurance.trust.keys import PASSWORD, password_from_environment
 key_option = click.option(
     "--key",
     required=True,
-    metavar="FILE|hsm:ID",
+    metavar="FILE|hsm:ID|sigstore",
     help="The private key to sign with: a file in PEM or OpenSSH's format, or the key with this "
-    f"CKA_ID in a PKCS#11 token. {PASSWORD} has its password, or it is asked for.",
+    f"CKA_ID in a PKCS#11 token. {PASSWORD} has its password, or it is asked for. With sigstore, "
+    "the identity of this job of CI signs, over the network.",
 )
 
 

@@ -21,7 +21,7 @@ from tffc.assurance.proof.prove import VERSION as PROVER
 from tffc.assurance.trust.approvals import find_approval
 from tffc.assurance.trust.claims import Findings, differences
 from tffc.assurance.trust.envelopes import decode_signature, verified
-from tffc.assurance.trust.keys import TrustedKey, read_trusted
+from tffc.assurance.trust.keys import Trusted, read_trusted
 from tffc.assurance.trust.settings import AdmissionSettings, Limits, settings_here
 from tffc.assurance.trust.sizes import Sizes
 from tffc.assurance.trust.statements import Statement
@@ -176,7 +176,7 @@ class _Gate:
         if settings.approvals is not None and settings.approvers is not None:
             yield self._approval(settings.approvals, read_trusted([settings.approvers]))
 
-    def _signatures(self, keys: Sequence[TrustedKey], least: int) -> Verdict:
+    def _signatures(self, keys: Sequence[Trusted], least: int) -> Verdict:
         signers, reasons = trusted_signers(self._findings, self._files, keys)
         if len(signers) >= least:
             return Verdict("signature", True, f"by {', '.join(signers)}")
@@ -207,7 +207,7 @@ class _Gate:
             if limit is not None:
                 yield Verdict(name, size <= limit, f"{size}, and at most {limit}")
 
-    def _approval(self, store: pathlib.Path, keys: Sequence[TrustedKey]) -> Verdict:
+    def _approval(self, store: pathlib.Path, keys: Sequence[Trusted]) -> Verdict:
         try:
             approval = find_approval(store, self._findings.part.digest, keys, self._today)
         except TrustError as error:
@@ -216,7 +216,7 @@ class _Gate:
 
 
 def trusted_signers(
-    findings: Findings, files: Mapping[str, str], keys: Sequence[TrustedKey]
+    findings: Findings, files: Mapping[str, str], keys: Sequence[Trusted]
 ) -> tuple[list[str], list[str]]:
     """Return the names of the trusted keys whose signatures are about the bundle and true of it,
     each once, and why other signatures are not."""
@@ -229,8 +229,8 @@ def trusted_signers(
         except TffcError as error:
             reasons.append("; ".join([error.message, *error.notes]))
             continue
-        if key.name not in signers:
-            signers.append(key.name)
+        if key not in signers:
+            signers.append(key)
     return signers, reasons
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tffc.assurance.trust.envelopes import decode_signature, verified
-from tffc.assurance.trust.keys import TrustedKey
+from tffc.assurance.trust.keys import Trusted
 from tffc.assurance.trust.statements import Statement
 from tffc.backends.bundle.signatures import SUFFIX
 from tffc.support.errors import TffcError, TrustError
@@ -79,7 +79,7 @@ def approval_path(store: pathlib.Path, digest: str, name: str, *, revokes: bool)
 
 
 def find_approval(
-    store: pathlib.Path, digest: str, keys: Sequence[TrustedKey], today: datetime.date
+    store: pathlib.Path, digest: str, keys: Sequence[Trusted], today: datetime.date
 ) -> Approval:
     """Return an approval of a clients' part that holds today, by one of the trusted keys.
 
@@ -110,7 +110,7 @@ def find_approval(
     return approvals[0]
 
 
-def _read(file: pathlib.Path, digest: str, keys: Sequence[TrustedKey]) -> tuple[str, Approval]:
+def _read(file: pathlib.Path, digest: str, keys: Sequence[Trusted]) -> tuple[str, Approval]:
     try:
         content = read_regular(file, MAX_BYTES)
     except OSError as error:
@@ -120,7 +120,7 @@ def _read(file: pathlib.Path, digest: str, keys: Sequence[TrustedKey]) -> tuple[
         raise TrustError("E884", f"it is a statement of the kind {statement.kind!r}")
     if dict(statement.subjects) != {SUBJECT: digest}:
         raise TrustError("E884", "it is about another clients' part")
-    return statement.kind, _approval(key.name, statement.predicate)
+    return statement.kind, _approval(key, statement.predicate)
 
 
 def _approval(key: str, predicate: Any) -> Approval:

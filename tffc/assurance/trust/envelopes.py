@@ -17,7 +17,8 @@ import binascii
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tffc.assurance.trust.keys import PASSWORD, TrustedKey
+from tffc.assurance.trust.keyless import TrustedIdentity
+from tffc.assurance.trust.keys import PASSWORD, Trusted, TrustedKey
 from tffc.assurance.trust.statements import PAYLOAD, Statement, decode_statement, malformed
 from tffc.support.errors import TrustError, reader
 from tffc.support.files.strict_json import (
@@ -36,12 +37,30 @@ MEDIA = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
 
 class Signature(NamedTuple):
-    """The content of a signature's file, not yet verified: `keyid` is only a hint."""
+    """The content of a signature's file, not yet verified: `keyid` is only a hint, and empty if
+    somebody signed without a key."""
 
     payload: bytes
     signature: bytes
     keyid: str
     source: str
+    content: bytes
+
+    def is_by(self, trusted: Trusted) -> bool:
+        """Return whether somebody whom one trusts made the signature."""
+        if isinstance(trusted, TrustedIdentity):
+            return not self.keyid and trusted.has_signed(self.content, self.payload)
+        from securesystemslib.dsse import Envelope
+        from securesystemslib.exceptions import VerificationError
+        from securesystemslib.signer import Signature as KeySignature
+
+        keyid = trusted.key.keyid
+        own = {keyid: KeySignature(keyid, self.signature.hex())}
+        try:
+            Envelope(self.payload, PAYLOAD, own).verify([trusted.key], 1)
+        except VerificationError:
+            return False
+        return True
 
 
 def sign(statement: Statement, signer: Signer) -> bytes:
@@ -105,31 +124,23 @@ def decode_signature(content: bytes, source: str) -> Signature:
         _bytes(signatures[0].get("sig"), source),
         hint if is_text(hint) else "",
         source,
+        content,
     )
 
 
-def verified(signature: Signature, keys: Sequence[TrustedKey]) -> tuple[TrustedKey, Statement]:
-    """Return the trusted key that made a signature, and what it signed.
+def verified(signature: Signature, keys: Sequence[Trusted]) -> tuple[str, Statement]:
+    """Return the name of whom one trusts and who made a signature, and what was signed.
 
     Raises:
-      TrustError: no trusted key made it, or what it signed is not a statement.
+      TrustError: nobody whom one trusts made it, or what was signed is not a statement.
     """
-    from securesystemslib.dsse import Envelope
-    from securesystemslib.exceptions import VerificationError
-    from securesystemslib.signer import Signature as KeySignature
-
     for trusted in keys:
-        keyid = trusted.key.keyid
-        own = KeySignature(keyid, signature.signature.hex())
-        try:
-            Envelope(signature.payload, PAYLOAD, {keyid: own}).verify([trusted.key], 1)
-        except VerificationError:
-            continue
-        return trusted, decode_statement(signature.payload, signature.source)
-    if any(signature.keyid == trusted.key.keyid for trusted in keys):
+        if signature.is_by(trusted):
+            return trusted.name, decode_statement(signature.payload, signature.source)
+    hinted = (each.key.keyid for each in keys if isinstance(each, TrustedKey))
+    reason = "no trusted key made it"
+    if signature.keyid in hinted:
         reason = "its content was changed, or its signature"
-    else:
-        reason = "no trusted key made it"
     raise TrustError(
         "E883",
         f"the signature {signature.source} is not valid: {reason}",

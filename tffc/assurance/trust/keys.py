@@ -6,8 +6,10 @@ import os
 import pathlib
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from tffc.assurance.trust.keyless import SUFFIX as IDENTITY
+from tffc.assurance.trust.keyless import TrustedIdentity, read_identity
 from tffc.support.errors import MissingExtraError, TrustError, reader
 from tffc.support.files.reading import read_named, read_regular
 from tffc.support.near import near_file
@@ -27,8 +29,8 @@ TOKEN_NAME = re.compile(r"hsm:(?P<id>[0-9]{1,9})(\?label=(?P<label>.+))?")
 PASSWORD = "TFFC_KEY_PASSWORD"
 """The environment variable with the password of a private key, or the PIN of a token."""
 
-PUBLIC_SUFFIXES = ".pub", ".pem"
-"""The suffixes of files with public keys in a folder."""
+PUBLIC_SUFFIXES = ".pub", ".pem", IDENTITY
+"""The suffixes of files in a folder that say whom to trust."""
 
 
 class TrustedKey(NamedTuple):
@@ -36,6 +38,10 @@ class TrustedKey(NamedTuple):
 
     name: str
     key: Key
+
+
+Trusted: TypeAlias = TrustedKey | TrustedIdentity
+"""Whose signatures count."""
 
 
 def password_from_environment(what: str) -> str | None:
@@ -119,19 +125,24 @@ def _token_signer(name: str, ask: Callable[[str], str | None]) -> Signer:
         ) from None
 
 
-def read_trusted(paths: list[pathlib.Path]) -> list[TrustedKey]:
-    """Return the public keys in files, and in the `.pub` and `.pem` files of folders, each once.
+def read_trusted(paths: list[pathlib.Path]) -> list[Trusted]:
+    """Return the public keys in files, and in the `.pub` and `.pem` files of folders, each once;
+    and the identities in `.identity` files.
 
     Raises:
       TrustError: there is none, or a file holds no public key.
       MissingExtraError: what verifies is not installed.
     """
     check_installed()
-    keys: dict[str, TrustedKey] = {}
+    trusted: dict[str, Trusted] = {}
     for file in _files(paths):
-        key = _public_key(file)
-        keys.setdefault(key.keyid, TrustedKey(file.stem, key))
-    return list(keys.values())
+        if file.suffix == IDENTITY:
+            identity = read_identity(file)
+            trusted.setdefault(f"{identity.identity} {identity.issuer}", identity)
+        else:
+            key = _public_key(file)
+            trusted.setdefault(key.keyid, TrustedKey(file.stem, key))
+    return list(trusted.values())
 
 
 def _files(paths: list[pathlib.Path]) -> Iterator[pathlib.Path]:

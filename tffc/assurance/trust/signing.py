@@ -19,6 +19,7 @@ from tffc.assurance.trust.approvals import (
 )
 from tffc.assurance.trust.claims import Findings, statement_of
 from tffc.assurance.trust.envelopes import sign as signed
+from tffc.assurance.trust.keyless import KEYLESS, sign_keyless
 from tffc.assurance.trust.keys import (
     TOKEN,
     open_signer,
@@ -75,9 +76,9 @@ def sign(
     """Sign the bundle in a folder, and return the path of the signature, which is in that folder.
 
     The bundle is proved and audited first, and what came out is signed with the digests of all its
-    files.  `key` is the file of a private key, or `hsm:ID` for one in a token; `name` is that of
-    the signature, by default of the key.  With a `policy`, the signature says that the bundle
-    passes it.
+    files.  `key` is the file of a private key, `hsm:ID` for one in a token, or `sigstore` to sign
+    without one; `name` is that of the signature, by default of the key.  With a `policy`, the
+    signature says that the bundle passes it.
 
     Raises:
       TrustError: there is no such key, or the name cannot be used.
@@ -85,7 +86,7 @@ def sign(
       TffcError: there is no bundle, or it cannot be audited.
     """
     folder = pathlib.Path(bundle)
-    signer = open_signer(key, password)
+    signer = None if key == KEYLESS else open_signer(key, password)
     name = name or name_of_key(key)
     path = signature_path(name)
     if not PATH.fullmatch(path):
@@ -97,7 +98,8 @@ def sign(
     opened = read_bundle(folder)
     rules = None if policy is None else policy_of(policy)
     statement = statement_of(Findings.of(opened), file_digests(folder), rules)
-    _write(folder / path, signed(statement, signer))
+    content = sign_keyless(statement) if signer is None else signed(statement, signer)
+    _write(folder / path, content)
     return folder / path
 
 
@@ -149,10 +151,10 @@ def approve(
     digest = (
         text if DIGEST.fullmatch(text) else clients_part(read_bundle(pathlib.Path(text))).digest
     )
-    signer = open_signer(key, password)
+    signer = None if key == KEYLESS else open_signer(key, password)
     statement = revocation_of(digest, reason) if revoke else approval_of(digest, reason, expires)
     path = approval_path(pathlib.Path(store), digest, name or name_of_key(key), revokes=revoke)
-    content = signed(statement, signer)
+    content = sign_keyless(statement) if signer is None else signed(statement, signer)
     if len(content) > MAX_BYTES:
         raise TrustError("E884", "the reason is too long", help="give a shorter one")
     _write(path, content)

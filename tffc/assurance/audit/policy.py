@@ -552,7 +552,7 @@ def _is_number(value: object) -> bool:
     return type(value) is int and 0 <= value < 2**63
 
 
-TEXT = _field("text", lambda value: is_text(value) and value.strip())
+TEXT = _field("text", lambda value: is_text(value) and bool(value.strip()))
 TEXTS = _field(
     "a list of names", lambda value: is_listing(value) and all(map(is_text, value)), tuple
 )

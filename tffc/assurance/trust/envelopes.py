@@ -10,6 +10,9 @@ Here such a file is called a signature.  The hint only says which key to try; wh
 trusted key verifies.
 """
 
+# securesystemslib documents these names, and does not mark them as exported.
+# pyright: reportPrivateImportUsage=false
+
 from __future__ import annotations
 
 import base64

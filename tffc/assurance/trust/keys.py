@@ -1,5 +1,8 @@
 """Keys that sign statements: private ones from files or a token, and the public ones one trusts."""
 
+# securesystemslib documents these names, and does not mark them as exported.
+# pyright: reportPrivateImportUsage=false
+
 from __future__ import annotations
 
 import os

@@ -83,15 +83,14 @@ def read_settings(path: pathlib.Path) -> AdmissionSettings:
     lines = {key.value: key.start_mark.line + 1 for key, _ in getattr(root, "value", ())}
     values: dict[str, Any] = {}
     for key, value in content.items():
-        field = FIELDS.get(key) if isinstance(key, str) else None
-        line = lines.get(key, 1)
-        if field is None:
-            near = did_you_mean(str(key), FIELDS)
-            raise _wrong(path, f"{str(key)[:100]!r} is not a demand", line, near)
-        expected, fits = field
+        line, name = lines.get(key, 1), str(key)
+        if name not in FIELDS:
+            near = did_you_mean(name, FIELDS)
+            raise _wrong(path, f"{name[:100]!r} is not a demand", line, near)
+        expected, fits = FIELDS[name]
         if not fits(value):
-            raise _wrong(path, f"{key} must be {expected}", line)
-        values[key] = path.parent / value if key in PATHS else value
+            raise _wrong(path, f"{name} must be {expected}", line)
+        values[name] = path.parent / str(value) if name in PATHS else value
     limits = Limits(**{name: values.pop(name, None) for name in LIMITS})
     for one, other in TOGETHER:
         if one in values and other not in values:

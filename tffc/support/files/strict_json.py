@@ -85,7 +85,7 @@ def _fraction(text: str) -> float:
     return value
 
 
-def is_text(value: Any) -> bool:
+def is_text(value: Any) -> TypeGuard[str]:
     """Return whether a JSON value is a string."""
     return isinstance(value, str)
 

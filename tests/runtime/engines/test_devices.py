@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from tests.runtime.engines.batches import Outcome, descending, numbers_to, round
 from tests.runtime.engines.programs import process_of
 from tffc.runtime.batching import compilers, kernel_cache, pjrt_kernels
 from tffc.runtime.batching.choices import PJRT, TENSORFLOW
+from tffc.runtime.batching.compilers import Pjrt
 from tffc.runtime.batching.kernels import Kernel, Mode, OutOfMemoryError
 from tffc.runtime.batching.limits import Limits
 from tffc.runtime.batching.pieces import Batch
@@ -30,7 +32,7 @@ from tffc.runtime.engines.engine import Batching, Cohort
 from tffc.runtime.engines.local import LocalEngine
 from tffc.runtime.engines.process import Process
 from tffc.runtime.frameworks.tensorflow import runner
-from tffc.support.errors import LanguageValueError
+from tffc.support.errors import LanguageValueError, MissingExtraError
 
 COMPUTING = """\
 import os
@@ -113,6 +115,48 @@ def test_what_is_no_choice(compiler: str, precision: str) -> None:
     text = refusal(LanguageValueError, Planner, process.steps, batching)
     assert "there is no " in text
     assert "[E706]" in text
+
+
+@pytest.mark.parametrize("device", ["", "GPU:0"])
+@pytest.mark.parametrize(
+    ("compiler", "package", "title", "command"),
+    [
+        (PJRT, "jax", "JAX", "pip install 'tffc[xla]'"),
+        (TENSORFLOW, "tensorflow", "TensorFlow", "pip install tensorflow"),
+    ],
+)
+def test_a_named_compiler_must_be_installed(
+    compiler: str,
+    package: str,
+    title: str,
+    command: str,
+    device: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    process = round_of(lambda x: x * 2, np.int32)
+    monkeypatch.setitem(sys.modules, package, None)
+    assert refusal(
+        MissingExtraError, Planner, process.steps, Batching(2, device, compiler=compiler)
+    ) == (
+        f"{title} is not installed, and the compiler '{compiler}' needs it [E701]\n"
+        f"  help: {command}, or leave the choice of a compiler to tffc"
+    )
+
+
+def test_a_named_compiler_must_be_usable(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = round_of(lambda x: x * 2, np.int32)
+
+    def devices(self: Pjrt) -> list[str]:
+        raise MissingExtraError("E701", "JAX cannot be imported")
+
+    monkeypatch.setattr(Pjrt, "devices", devices)
+    text = refusal(MissingExtraError, Planner, process.steps, Batching(2, compiler=PJRT))
+    assert text == "JAX cannot be imported [E701]"
+    # Where nobody asked for it, clients are computed without it.
+    monkeypatch.setattr(compilers, "preferred", lambda: PJRT)
+    assert Planner(process.steps, Batching(2)).decisions == [
+        "one client a call: JAX cannot be imported"
+    ]
 
 
 @pytest.fixture

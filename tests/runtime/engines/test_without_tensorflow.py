@@ -223,4 +223,7 @@ def test_what_needs_tensorflow_says_why(
     assert ran.stderr.startswith(
         "error[E701]: TensorFlow is not installed, and a part of the program needs it\n"
         " = note: it cannot be compiled without TensorFlow: it takes or gives strings\n"
+        " = note: it is in the bundle's `work`\n"
+        " = note: it was at work on the data of client 0\n"
+        " = help: pip install tensorflow\n"
     ), ran.stderr

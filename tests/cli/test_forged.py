@@ -231,7 +231,7 @@ def writing(bundle: Bundle) -> Bundle:
         node.attr["value"].tensor.string_val.append(text)
     graph.node.add(name="write", op="WriteFile", input=["file", "text"])
     payload = write_tensorflow(
-        dataclasses.replace(content, graph_def=graph.SerializeToString(deterministic=True))
+        content._replace(graph_def=graph.SerializeToString(deterministic=True))
     )
     changed = dataclasses.replace(work, payload=payload)
     return dataclasses.replace(bundle, components={**bundle.components, "work": changed})

@@ -79,7 +79,7 @@ def test_bytes() -> None:
     made = GraphDef.FromString(found.graph_def)
     made.versions.producer = 1575
     graph_def = made.SerializeToString(deterministic=True)
-    rewritten = dataclasses.replace(found, graph_def=graph_def)
+    rewritten = found._replace(graph_def=graph_def)
     assert write_tensorflow(rewritten).hex() == VECTOR
 
 
@@ -658,7 +658,7 @@ def renamed_function(computation: Any, name: str) -> Any:
             if value.func.name == old:
                 value.func.name = name
     graph_def = made.SerializeToString(deterministic=True)
-    payload = write_tensorflow(dataclasses.replace(found, graph_def=graph_def))
+    payload = write_tensorflow(found._replace(graph_def=graph_def))
     return type(computation).from_node(dataclasses.replace(computation.node, payload=payload))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import functools
 import json
 import pathlib
@@ -84,7 +83,7 @@ def damaged_round(generator: random.Random) -> tuple[Round, Node]:
     if generator.random() < 0.9:
         content = wire.read_tensorflow(payload)
         graph = damaged_graph(generator, content.graph_def)
-        payload = wire.write_tensorflow(dataclasses.replace(content, graph_def=graph))
+        payload = wire.write_tensorflow(content._replace(graph_def=graph))
     else:
         payload = damaged_bytes(generator, [payload])
     other = Compiled(section.kind, payload, section.type)

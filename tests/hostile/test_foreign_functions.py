@@ -213,7 +213,7 @@ def something_in_the_stablehlo_alone() -> Compiled:
 
 
 def with_modules(part: Compiled, **modules: bytes) -> Compiled:
-    content: XlaSection = dataclasses.replace(read_xla(part.payload), **modules)
+    content: XlaSection = read_xla(part.payload)._replace(**modules)
     return dataclasses.replace(part, payload=write_xla(content))
 
 

@@ -150,6 +150,11 @@ def test_pickled_nodes_keep_places_containers_and_sharing() -> None:
     assert count(returned) == count(node)
 
 
+def test_the_place_of_a_pickled_function_is_a_span() -> None:
+    node = Lambda("x", X.type, X, span=Span("f.py", 1))
+    assert str(pickle.loads(pickle.dumps(node)).span) == "f.py:1"
+
+
 DEEP = 10_000
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
@@ -266,7 +265,7 @@ def test_xla_index_zero_is_written() -> None:
 
 def test_stablehlo_comes_after_what_others_read() -> None:
     without = XlaSection(b"h", None, TensorBinding(0))
-    section = dataclasses.replace(without, stablehlo=b"module")
+    section = without._replace(stablehlo=b"module")
     assert write_xla(section) == write_xla(without) + bytes.fromhex("ca3e06") + b"module"
     assert read_xla(write_xla(section)) == section
 

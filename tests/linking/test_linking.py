@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -469,7 +468,7 @@ def test_classes_that_are_no_text_are_kept() -> None:
     graph = graph_of(section)
     (node,) = [node for node in graph.node if node.name == "y"]
     node.attr["_class"].list.s.extend([b"\xe9", b"loc:@\xe9"])
-    made = dataclasses.replace(content(section), graph_def=graph.SerializeToString())
+    made = content(section)._replace(graph_def=graph.SerializeToString())
     odd = Compiled("tensorflow", write_tensorflow(made), section.type)
     linked = link(INT, INT, lambda b, p: b.call(odd, p))
     (node,) = [node for node in graph_of(linked).node if node.name == "c1/y"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 
 from tffc.api.boundary import public
-from tffc.api.programs import Source, name_of, opened, round_of
+from tffc.api.opened_bundles import name_of, opened
+from tffc.api.programs import Source, round_of
 from tffc.assurance.audit.audit import Audit
 from tffc.assurance.audit.audit import audit as audit_program
 from tffc.assurance.audit.bundles import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import os
 import pathlib
@@ -22,8 +21,9 @@ from tffc.api import (
     verification,
 )
 from tffc.api.boundary import public
+from tffc.api.opened_bundles import OpenedBundle, origin_of
 from tffc.api.pages import HtmlPage
-from tffc.api.programs import OpenedBundle, Source, origin_of, program_of, round_of
+from tffc.api.programs import Source, program_of, round_of
 from tffc.api.proofs import BundleProof
 from tffc.api.runs import Run, WrittenTypes
 from tffc.api.texts import Style
@@ -149,8 +149,7 @@ def compile(  # the name of the command, and of `tffc.compile`
     program = round_of(source, form)
     if initialize is not None:
         first = program_of(initialize)
-        program = dataclasses.replace(
-            program,
+        program = program._replace(
             initialize=first.computation,
             allow_effects=_allowed_by_both(program.allow_effects, first.allow_effects),
         )

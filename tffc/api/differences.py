@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tffc.api.boundary import public
-from tffc.api.programs import Source, is_bundle_source, opened, parts_of, program_of
+from tffc.api.opened_bundles import is_bundle_source, opened, parts_of
+from tffc.api.programs import Source, program_of
 from tffc.assurance.audit.bundles import read_for_audit
 from tffc.assurance.diff.programs import ProgramDifference, differences
 from tffc.backends.bundle.bundle import Bundle

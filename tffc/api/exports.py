@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from tffc.api.boundary import public
-from tffc.api.programs import Source, opened, program_of
+from tffc.api.opened_bundles import opened
+from tffc.api.programs import Source, program_of
 from tffc.api.runs import FinishedRound, Run
 from tffc.assurance.audit.bundles import read_for_audit
 from tffc.assurance.proof.prove import Answer

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from tffc.api.audits import report_on_bundle, report_on_program
 from tffc.api.boundary import public
-from tffc.api.programs import Program, Source, name_of, opened, round_of
+from tffc.api.opened_bundles import name_of, opened
+from tffc.api.programs import Program, Source, round_of
 from tffc.assurance.audit.bundles import Reading, read_for_audit
 from tffc.assurance.audit.policy import PolicySource, policy_of
 from tffc.assurance.audit.report import Report, judged, source_name

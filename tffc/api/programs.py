@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import functools
 import os
 import pathlib
 import sys
-from collections.abc import Callable, Collection, Generator, Mapping
-from typing import TYPE_CHECKING, Self, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle
 from tffc.graphs.proto.encoding import MAX_MESSAGE
 from tffc.language import wire
 from tffc.language.nodes import Node, NodeBase
@@ -19,16 +15,14 @@ from tffc.language.type_parts import local_type
 from tffc.language.types import FunctionType, StructType, Type
 from tffc.language.values.resources import RESOURCES, find_files
 from tffc.language.wire.resources import resources_of, sizes_of
-from tffc.support.errors import LanguageTypeError, LanguageValueError, LoadError, WireError
+from tffc.support.errors import LanguageTypeError, LoadError, WireError
 from tffc.support.files.reading import read_named
-from tffc.support.guards import is_path
 from tffc.support.near import near_file
 
 if TYPE_CHECKING:
     from tffc.frontend.computation import Computation
     from tffc.frontend.load import Loaded
     from tffc.frontend.templates import IterativeProcess
-    from tffc.runtime.engines.process import Process
 
 TEXTS = (".sexpr", ".txt")
 """The suffixes of files with a program in the typed notation."""
@@ -37,8 +31,7 @@ MAX_TEXT_BYTES = 2**28
 """The most bytes of a text that are read; no printed program is larger."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Program:
+class Program(NamedTuple):
     """A traced program, the computation of its first state if it has one, and its origin.
 
     `allow_effects` are the kinds of effects that it may have when it is run; None for a program
@@ -50,7 +43,7 @@ class Program:
 
     computation: Node
     initialize: Node | None = None
-    versions: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    versions: Mapping[str, str] = {}
     allow_effects: frozenset[str] | None = frozenset()
     name: str = ""
     passed_over: tuple[str, ...] = ()
@@ -61,7 +54,7 @@ class Program:
         """Return the program as the round that it means; see `tffc.backends.forms.queries`."""
         from tffc.backends.forms.queries import as_round  # which printing does without
 
-        return dataclasses.replace(self, computation=as_round(self.computation, form))
+        return self._replace(computation=as_round(self.computation, form))
 
     def data_type(self, form: str | None) -> Type:
         """Return the type of each client's data in the round, whatever the form.
@@ -111,6 +104,8 @@ def program_of(source: Source, fits: Fits = None) -> Program:
 
     loaded = loaded_object(source)
     if loaded is None:
+        from tffc.backends.bundle.bundle import Bundle
+
         raise LanguageTypeError(
             "E417",
             f"a program cannot be an object of class {type(source).__name__!r}",
@@ -147,15 +142,22 @@ def read_program(source: str, fits: Fits = None) -> Program:
         return Program(read_typed(source))
     if source.endswith(".pb"):
         return Program(read_computation(pathlib.Path(source)))
-    if os.path.isdir(source) and is_bundle(pathlib.Path(source)):
-        raise LoadError(
-            "E856",
-            f"{source} is a bundle, but this command takes a program",
-            help=f"the program that it was compiled from is {source}/computation.pb",
-        )
+    if os.path.isdir(source):
+        _refuse_bundle(source)
     from tffc.frontend.load import load
 
     return _traced(load(source, fits))
+
+
+def _refuse_bundle(folder: str) -> None:
+    from tffc.backends.bundle.bundle import is_bundle  # which files do without
+
+    if is_bundle(pathlib.Path(folder)):
+        raise LoadError(
+            "E856",
+            f"{folder} is a bundle, but this command takes a program",
+            help=f"the program that it was compiled from is {folder}/computation.pb",
+        )
 
 
 def _traced(loaded: Loaded) -> Program:
@@ -247,137 +249,3 @@ def read_content(path: str, limit: int) -> bytes:
     except OSError as error:
         help = near_file(path)
         raise LoadError("E850", f"cannot read {path}: {error.strerror}", help=help) from None
-
-
-@contextlib.contextmanager
-def or_missing_bundle(source: object) -> Generator[None]:
-    """Report a missing module as a missing bundle if its name can only be that of a folder.
-
-    Raises:
-      BundleError: in place of a LoadError, if so.
-    """
-    try:
-        yield
-    except LoadError:
-        name = os.fspath(source) if is_path(source) else ":"
-        if ":" not in name and not name.endswith((".py", ".pb", "-", *TEXTS)):
-            read_bundle(pathlib.Path(name))
-        raise
-
-
-def is_bundle_source(source: object) -> bool:
-    """Return whether a source is a bundle, or the path of a folder, which can only hold one."""
-    is_folder = is_path(source) and os.path.isdir(source)
-    return is_folder or isinstance(source, Bundle)
-
-
-def opened(source: Source | Bundle, form: str | None = None) -> Source | Bundle:
-    """Return the bundle in the folder that a source names, and any other source as it is.  `form`
-    is what the caller asks to compile the source to.
-
-    Raises:
-      BundleError: the bundle is damaged, or there is none in the folder.
-      LanguageValueError: a form is asked for, and a bundle has its own.
-    """
-    if is_path(source) and os.path.isdir(source):
-        source = read_bundle(pathlib.Path(source))
-    if isinstance(source, Bundle) and form is not None:
-        raise LanguageValueError(
-            "E706", f"a bundle has its own form, {source.form!r}", help="leave the form out"
-        )
-    return source
-
-
-def parts_of(source: Source | Bundle) -> dict[str, Node]:
-    """Return the programs in a program or bundle by name.
-
-    Raises:
-      TffcError: there is no such source, or it cannot be read.
-    """
-    source = opened(source)
-    if not isinstance(source, Bundle):
-        return program_of(source).parts()
-    first = {"computation": source.computation}
-    if source.initialize is not None:
-        first["initialize"] = source.initialize
-    if source.discount is not None:
-        first["discount"] = source.discount
-    return {**first, **source.components}
-
-
-def name_of(source: object, program: Program | None = None) -> str:
-    """Return what reports call a source: the text that names it, or the name of the program."""
-    if is_path(source):
-        return os.fspath(source)
-    if isinstance(source, OpenedBundle) and source.name:
-        return f"the bundle of {source.name}"
-    if isinstance(source, Bundle):
-        return "the bundle"
-    return (program and program.name) or "the program"
-
-
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class OpenedBundle(Bundle):
-    """A bundle in this process, and where it comes from.
-
-    `origin` is the program that it was compiled from in this process; it is None for a bundle that
-    `tffc.load` has read.  `allow_effects` are the side effects that it may have when it is run,
-    unless the origin is the user's own code.
-    """
-
-    origin: Program | None = None
-    allow_effects: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(
-        cls,
-        bundle: Bundle,
-        origin: Program | None = None,
-        allow_effects: Collection[str] = (),
-    ) -> Self:
-        """Return a bundle with its origin.
-
-        Raises:
-          LanguageValueError: `allow_effects` names an unknown kind.
-        """
-        from tffc.runtime.effects.consent import read_kinds
-
-        parts = {field.name: getattr(bundle, field.name) for field in dataclasses.fields(bundle)}
-        parts |= {"origin": origin, "allow_effects": read_kinds(allow_effects)}
-        return cls(**parts)
-
-    @property
-    def name(self) -> str:
-        """The name of the program in its module; empty if it is not known."""
-        return "" if self.origin is None else self.origin.name
-
-    def __repr__(self) -> str:
-        of = f" of {self.name}" if self.name else ""
-        return f"<bundle{of}: {self.form}, {len(self.components)} components>"
-
-    @property
-    def is_own(self) -> bool:
-        """Whether it was compiled in this process from the user's own code."""
-        return self.origin is not None and self.origin.allow_effects is None
-
-    @functools.cached_property
-    def process(self) -> Process:
-        """The bundle ready to run.
-
-        Raises:
-          ConsentError: it has an effect that is not allowed.
-        """
-        # Imported late: most of what reads programs runs nothing.
-        from tffc.runtime.engines.process import Process
-
-        return Process(self, self.allow_effects, is_own=self.is_own)
-
-
-def origin_of(bundle: Bundle) -> Program:
-    """Return the program that a bundle was compiled from, with its first state only if it is known
-    from elsewhere than the bundle."""
-    if isinstance(bundle, OpenedBundle):
-        if bundle.origin is not None:
-            return bundle.origin
-        return Program(bundle.computation, allow_effects=bundle.allow_effects)
-    return Program(bundle.computation)

@@ -6,7 +6,8 @@ import dataclasses
 
 from tffc.api.boundary import public
 from tffc.api.compiling import compiled
-from tffc.api.programs import Program, Source, opened, or_missing_bundle, origin_of, round_of
+from tffc.api.opened_bundles import opened, or_missing_bundle, origin_of
+from tffc.api.programs import Program, Source, round_of
 from tffc.assurance.proof.prove import Answer, Proof, prove_section, refusal
 from tffc.assurance.proof.prove import prove as prove_round
 from tffc.backends.bundle.bundle import Bundle

@@ -11,8 +11,9 @@ from typing import Any
 
 from tffc.api.boundary import public
 from tffc.api.compiling import compiled
+from tffc.api.opened_bundles import OpenedBundle, opened, or_missing_bundle, origin_of
 from tffc.api.plan import RunPlan, evaluation_of
-from tffc.api.programs import OpenedBundle, Source, opened, or_missing_bundle, origin_of, round_of
+from tffc.api.programs import Source, round_of
 from tffc.api.runs import IN_PYTHON, Run, WrittenTypes, client_states_of, state_of
 from tffc.backends.bundle.bundle import Bundle
 from tffc.deploy.engines import choose_engine

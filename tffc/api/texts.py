@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from tffc.api.boundary import public
-from tffc.api.programs import Source, parts_of
-from tffc.backends.bundle.bundle import Bundle, listing
+from tffc.api.programs import Source
 from tffc.language import notation
 from tffc.language.nodes import Node
+from tffc.language.notation.lines import listing
 from tffc.support.errors import LanguageValueError
 from tffc.support.near import nearest
+
+if TYPE_CHECKING:
+    from tffc.backends.bundle.bundle import Bundle
 
 Style: TypeAlias = Literal["compact", "formatted", "structural", "typed"]
 """How a program is written: on one line, on several, as a drawing of its tree, or with types."""
@@ -28,6 +31,8 @@ def text(source: Source | Bundle, style: Style = "formatted") -> str:
       TffcError: there is no such program or bundle, or a part has no text in this style.
       LanguageValueError: there is no such style.
     """
+    from tffc.api.opened_bundles import parts_of  # printing one program does without
+
     if style not in STYLES:
         raise LanguageValueError(
             "E706", f"there is no style {style!r}", help=nearest(str(style), STYLES)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection
 from typing import Any
 
 from tffc.api.boundary import public
 from tffc.api.compiling import pipeline_of
-from tffc.api.programs import Program, Source, opened, origin_of, program_of, round_of
+from tffc.api.opened_bundles import opened, origin_of
+from tffc.api.programs import Program, Source, program_of, round_of
 from tffc.api.progress import progress_of
 from tffc.assurance.validation.arguments import usual_trials
 from tffc.assurance.validation.real_data import RealData
@@ -61,7 +61,7 @@ def verify(
             )
         program, form, components = origin_of(source), source.form, source.read_form()
         if program.initialize is None:
-            program = dataclasses.replace(program, initialize=source.initialize)
+            program = program._replace(initialize=source.initialize)
     else:
         is_any = form is None and data is None
         program = program_of(source) if is_any else round_of(source, form)

@@ -28,10 +28,13 @@ def main() -> None:
         # Only until here does Python itself answer Ctrl-C.
         sys.stderr.write("\ninterrupted\n")
         sys.exit(130)
-    from tffc.cli.streams import READER_GONE, OutputError, ReaderGone, open_streams
+    from tffc.cli.collector import collector_paused, skip_last_collection
 
-    open_streams()
-    from tffc.cli.application import application
+    with collector_paused():
+        from tffc.cli.streams import READER_GONE, OutputError, ReaderGone, open_streams
+
+        open_streams()
+        from tffc.cli.application import application
 
     try:
         interrupts.watch_interrupts()
@@ -41,6 +44,7 @@ def main() -> None:
             interrupts.end_at_once()
             # Python would flush at the end of the process, when an error can no longer be reported.
             sys.stdout.flush()
+            skip_last_collection()
     except ReaderGone:
         sys.exit(READER_GONE)
     except OutputError as error:

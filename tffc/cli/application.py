@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from tffc.cli.collector import collector_paused
 from tffc.cli.command_line import remember_command_line
 from tffc.cli.interrupts import begin_command, exit_code, no_substitutes, tell_interrupted
 from tffc.cli.progress import shown
@@ -56,7 +57,8 @@ class Application(Commands):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS and cmd_name not in self.commands:
-            module = importlib.import_module(f"tffc.cli.commands.{cmd_name}")
+            with collector_paused():
+                module = importlib.import_module(f"tffc.cli.commands.{cmd_name}")
             command: click.Command = getattr(module, f"{cmd_name}_command")
             command.short_help = COMMANDS[cmd_name]
             self.add_command(command, cmd_name)

@@ -20,7 +20,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from tffc.api.compiling import compiled
-from tffc.api.programs import Program, or_missing_bundle
+from tffc.api.opened_bundles import or_missing_bundle
+from tffc.api.programs import Program
 from tffc.backends.bundle.bundle import Bundle, is_bundle, read_bundle, write_bundle
 from tffc.backends.compiler import has_discount
 from tffc.backends.forms.form import Form

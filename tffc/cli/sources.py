@@ -134,8 +134,10 @@ def read_parts(source: str) -> dict[str, Node]:
       TffcError: there is no such source, or it cannot be read.
     """
     if os.path.isdir(source):
+        from tffc.api.opened_bundles import parts_of  # which single programs do without
+
         step(f"reading {source}")
-        return programs.parts_of(source)
+        return parts_of(source)
     return read_program(source).parts()
 
 

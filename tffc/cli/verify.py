@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pathlib
 from typing import Any
 
@@ -130,7 +129,7 @@ def with_first_state(
             f"that takes nothing; found `{program.computation.type}` and `{first.type}`"
         )
     check_first_state(first.type, program.computation.type)
-    return dataclasses.replace(program, initialize=first)
+    return program._replace(initialize=first)
 
 
 def try_program(

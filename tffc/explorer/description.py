@@ -150,7 +150,7 @@ def _changes(older: Older, program: Node, form: str) -> Plain:
         "since": older.title,
         "doubt": older.doubt,
         **_breaking(older, program, form),
-        "parts": [dataclasses.asdict(part) for part in parts],
+        "parts": [part._asdict() for part in parts],
         "sources": [
             {"before": old, "after": new, "diff": difference(old["lines"], new["lines"])}
             for old, new in pairs

@@ -7,7 +7,6 @@ for itself; without an index it is all tensors of that output.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,8 +28,7 @@ class Edge(NamedTuple):
     port: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """A graph, or the body of a function.
 
     `nodes` are by name, in topological order except for loops.  `arguments` are the edges of the
@@ -140,8 +138,7 @@ def _body(
     )
     order = inputs_first(nodes, body.before)
     places = {name: place for place, name in enumerate(order)}
-    return dataclasses.replace(
-        body,
+    return body._replace(
         nodes={name: nodes[name] for name in order},
         has_loops=any(
             places[earlier] > place

@@ -9,9 +9,9 @@ function of the section it is: two functions stay two, even if their content is 
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from tffc.graphs.body import Body, body_of_function
 from tffc.graphs.node import (
@@ -46,8 +46,7 @@ NAME_LENGTH = 16
 """Hexadecimal digits of a hash in a function's name."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Function:
+class Function(NamedTuple):
     """A function under its final name: its serialized FunctionDef, the functions that it calls,
     and the one that computes its gradient, if it has one.
 

@@ -7,9 +7,9 @@ for.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import functools
+from typing import NamedTuple
 
 from tffc.language.notation.type_parser import parse_type
 from tffc.language.types import AbstractType, FunctionType, StructType, Type
@@ -26,8 +26,7 @@ class Communication(enum.Enum):
     SECURE_AGGREGATION = "secure aggregation"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class IntrinsicDefinition:
+class IntrinsicDefinition(NamedTuple):
     """An operator: its URI, its signature in the notation of types and how it communicates."""
 
     uri: str

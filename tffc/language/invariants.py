@@ -14,8 +14,8 @@ A check gives the first violation that it finds, or None.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
+from typing import NamedTuple
 
 from tffc.language.alpha import binders
 from tffc.language.intrinsics import MAPS
@@ -52,8 +52,7 @@ MEANS = frozenset({"federated_mean", "federated_weighted_mean"})
 SELECTS = frozenset({"federated_select", "federated_secure_select"})
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(NamedTuple):
     """A violation and its place; `invariant` is the name of the invariant, if it has one."""
 
     code: str

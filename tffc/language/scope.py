@@ -6,10 +6,10 @@ visible in its result; the innermost, latest binder wins.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from tffc.language.nodes import Block, Lambda, Node, Reference
 from tffc.language.traverse import CHILDREN, postorder
@@ -19,8 +19,7 @@ Uses = dict[str, set[Type]]
 """Names with the types they are used at."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class BoundName:
+class BoundName(NamedTuple):
     """A name that `binder` binds to a value of this type, and the types it is used at.
 
     `local` is its position among the locals of a block, None for the parameter of a lambda.

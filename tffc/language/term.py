@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Hashable
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 
 class Term:
@@ -127,11 +127,10 @@ def _hash_all(root: Term) -> int:
 # process only.
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Number:
-    """A reference to a term in a flat list, by its index."""
+class Number(NamedTuple):
+    """A reference to a term in a flat list, by its position."""
 
-    index: int
+    position: int
 
 
 def flatten(root: Term) -> list[tuple[type, dict[str, Any]]]:
@@ -164,7 +163,7 @@ def restore(flat: list[tuple[type, dict[str, Any]]]) -> Term:
     terms: list[Term] = []
 
     def by_number(number: Number) -> Term:
-        return terms[number.index]
+        return terms[number.position]
 
     for kind, state in flat:
         term = cast("Term", object.__new__(kind))
@@ -183,9 +182,9 @@ def _replace(value: Any, kind: type, by: Callable[[Any], Any]) -> Any:
     """Return the value of a field with everything of one kind in it replaced."""
     if isinstance(value, kind):
         return by(value)
-    if isinstance(value, tuple):
+    if type(value) is tuple:  # one with named fields, such as a span, holds no terms
         return tuple(_replace(item, kind, by) for item in cast("tuple[Any, ...]", value))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type | Term | Number):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type | Term):
         parts = tuple(_fields(value).values())  # a binding, or a record without terms
         replaced = _replace(parts, kind, by)
         return value if all(map(operator.is_, parts, replaced)) else type(value)(*replaced)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import json
 import operator
 import sys
 from collections.abc import Callable
@@ -42,7 +41,7 @@ from tffc.language.shapes import Shape, is_shape_like, shape_is_assignable, to_s
 from tffc.language.traverse import find, rewrite
 from tffc.language.type_base import Interning, Type
 from tffc.support.errors import LanguageTypeError, LanguageValueError
-from tffc.support.printable import printable
+from tffc.support.printable import json_string, printable
 from tffc.support.trampoline import Task, run
 
 
@@ -357,7 +356,7 @@ class AbstractType(Type):
         return self.name
 
     def pieces(self, spell: Callable[[str], str] = printable) -> list[Any]:
-        return [json.dumps(self.name) if spell is not printable else printable(self.name)]
+        return [json_string(self.name) if spell is not printable else printable(self.name)]
 
     def pairs_with(self, source: Type) -> list[tuple[Type, Type, str]] | None:
         raise LanguageTypeError(

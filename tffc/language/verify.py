@@ -7,7 +7,6 @@ another), and the invariants that passes rely on, by name.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 
 from tffc.language.intrinsics import definition_of
@@ -43,7 +42,7 @@ def first_violation(root: Node, invariants: Iterable[str] = (CLOSED,)) -> Violat
     for name in invariants:
         violation = None if name == CLOSED and not free else INVARIANTS[name](root)
         if violation is not None:
-            return dataclasses.replace(violation, invariant=name)
+            return violation._replace(invariant=name)
     return None
 
 

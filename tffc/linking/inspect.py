@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tffc.graphs.body import Body, Edge
 from tffc.graphs.functions import Library
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from tffc.graphs.node import NodeView
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """The operations of a section, as far as its results and its initialization need them.
 
     `operations` counts them by name, those in functions included, each function once; `effects` has

@@ -3,9 +3,8 @@ result."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tffc.graphs.body import Body, body_of_graph, outputs_of
 from tffc.graphs.node import port_of, reached, source
@@ -32,8 +31,7 @@ REFERENCE_TYPES = 100
 """The number of an element type plus this is the type of references to such tensors."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class SectionContent:
+class SectionContent(NamedTuple):
     """A section's content.
 
     Tensors are written like inputs of nodes: `node` for port 0, else `node:port`.  `parameter` and

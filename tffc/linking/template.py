@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tffc.graphs.functions import Function, Library, LinkedLibrary, rename_calls
 from tffc.graphs.node import CLASS, GraphNode, copied_message, reached, rename_colocations, source
@@ -111,8 +110,7 @@ class Template:
         return Copy(nodes, result, self.initialize_op and prefix + self.initialize_op, functions)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(NamedTuple):
     """A section's nodes and functions under new names; `result` has the edges of its leaves."""
 
     nodes: list[GraphNode]

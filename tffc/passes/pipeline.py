@@ -12,7 +12,7 @@ import inspect
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 from tffc.language.invariants import CLOSED
 from tffc.language.nodes import Node
@@ -27,8 +27,7 @@ OWN = "tffc"
 ORDER = "put a pass that ensures it before; `tffc passes` lists what each ensures"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(NamedTuple):
     """A named rewriting of programs that keeps their type and what they compute.
 
     It relies on the invariants `requires`, brings `ensures` about, may undo `breaks`, and leaves
@@ -80,8 +79,7 @@ class Pass:
         return file.read_text(encoding="utf-8") if file.is_file() else None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class TextPlace:
+class TextPlace(NamedTuple):
     """A place in the text of a pipeline: in a line of a file, or in the one line of `text`."""
 
     source: str
@@ -119,8 +117,7 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """A step that has run: the program before and after it, and the seconds it took.
 
     `position` counts from 1 in the pipeline; `holds` are the invariants that hold now.

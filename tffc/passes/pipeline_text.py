@@ -125,7 +125,7 @@ class _TextReader:
             if not self._take("="):
                 self._expected("`=`")
             value, end = self._word("a value")
-            yield name, _value(value), dataclasses.replace(place, end=end.end)
+            yield name, _value(value), place._replace(end=end.end)
             if self._take("}"):
                 return
             if not self._take(","):

@@ -6,7 +6,6 @@ They are loaded when passes are looked up by name.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 
 from tffc.language.invariants import INVARIANTS
@@ -31,7 +30,7 @@ def with_plugins(passes: Mapping[str, Pass]) -> dict[str, Pass]:
         if name in known:
             raise taken(GROUP, offer, known[name].package)
         _check_invariants(offer)
-        known[name] = dataclasses.replace(offer.member, package=offer.package)
+        known[name] = offer.member._replace(package=offer.package)
     return known
 
 

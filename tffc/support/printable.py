@@ -7,7 +7,6 @@ follows, or begin a line that looks like ours.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -19,7 +18,7 @@ _BLANKS = (
     "\U000e0100-\U000e01ef]"
 )
 _LAYOUT = r"[^\n\t]+"
-_LAYOUT_OF_JSON = re.compile(r"[^\n]+")
+_LAYOUT_OF_JSON = r"[^\n]+"
 
 
 def printable(text: str) -> str:
@@ -46,10 +45,19 @@ def json_text(value: Any, *, indent: int | None = None, allow_nan: bool = True) 
     Raises:
       ValueError: it holds a number that is not finite, and `allow_nan` is not set.
     """
+    import json  # which few commands need
+
     text = json.dumps(value, indent=indent, allow_nan=allow_nan, ensure_ascii=False)
     if text.isascii() and text.isprintable():
         return text
-    return _LAYOUT_OF_JSON.sub(lambda match: _json_escape(match[0]), text)
+    return re.sub(_LAYOUT_OF_JSON, lambda match: _json_escape(match[0]), text)
+
+
+def json_string(text: str) -> str:
+    """Return a text in double quotes, with JSON's escapes for all but ASCII."""
+    import json  # which few commands need
+
+    return json.dumps(text)
 
 
 def _json_escape(text: str) -> str:
@@ -60,7 +68,7 @@ def _json_escape(text: str) -> str:
 
 
 def _one_json_escape(letter: str) -> str:
-    return "\\u007f" if letter == "\x7f" else json.dumps(letter)[1:-1]
+    return "\\u007f" if letter == "\x7f" else json_string(letter)[1:-1]
 
 
 def _is_seen(letter: str) -> bool:

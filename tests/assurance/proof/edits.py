@@ -56,8 +56,8 @@ class Draft:
 
     def finish(self, **changes: Any) -> Compiled:
         """The section after the edit."""
-        content = dataclasses.replace(
-            self.content, graph_def=self.graph.SerializeToString(deterministic=True), **changes
+        content = self.content._replace(
+            graph_def=self.graph.SerializeToString(deterministic=True), **changes
         )
         return dataclasses.replace(self.section, payload=write_tensorflow(content))
 

@@ -41,7 +41,7 @@ def with_parts(node: Node, **parts: bytes) -> Any:
     def changed(each: Any) -> Any:
         if not isinstance(each, Compiled) or each.kind != "xla":
             return None
-        content = dataclasses.replace(read_xla(each.payload), **parts)
+        content = read_xla(each.payload)._replace(**parts)
         return dataclasses.replace(each, payload=write_xla(content))
 
     return rewrite(node, changed)

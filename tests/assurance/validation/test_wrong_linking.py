@@ -6,7 +6,6 @@ Each is planted in the code itself, so the reference side must not share that co
 from __future__ import annotations
 
 import collections
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -155,7 +154,7 @@ def order_from_behind(wrapped: Any) -> Any:
 def turned_parameter(wrapped: Any) -> Any:
     def read(each: Any) -> Any:
         content = wrapped(each)
-        return dataclasses.replace(content, parameter=content.parameter[::-1])
+        return content._replace(parameter=content.parameter[::-1])
 
     return read
 
@@ -163,7 +162,7 @@ def turned_parameter(wrapped: Any) -> Any:
 def turned_result(wrapped: Any) -> Any:
     def read(each: Any) -> Any:
         content = wrapped(each)
-        return dataclasses.replace(content, result=content.result[::-1])
+        return content._replace(result=content.result[::-1])
 
     return read
 

@@ -154,7 +154,7 @@ def forget_order(section: Compiled) -> Node | None:
         edges = [name for name in node.input if not name.startswith("^")]
         del node.input[:]
         node.input.extend(edges)
-    payload = write_tensorflow(dataclasses.replace(content, graph_def=graph.SerializeToString()))
+    payload = write_tensorflow(content._replace(graph_def=graph.SerializeToString()))
     return dataclasses.replace(section, payload=payload)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
-import dataclasses
 import pathlib
 from collections.abc import Callable
 from typing import Any
@@ -346,7 +345,7 @@ def test_a_graph_that_tensorflow_does_not_know_is_refused(load: Load) -> None:
     section = root.to_building_block()
     content = read_tensorflow(section.payload)
     graph = content.graph_def.replace(b"\x12\x04Sqrt", b"\x12\x04Sqxx")
-    broken = write_tensorflow(dataclasses.replace(content, graph_def=graph))
+    broken = write_tensorflow(content._replace(graph_def=graph))
     with pytest.raises(ExportError) as caught:
         saved_model({"root": Compiled("tensorflow", broken, section.type)})
     assert "E720" in str(caught.value)

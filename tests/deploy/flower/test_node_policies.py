@@ -39,7 +39,7 @@ def renamed(process: Process) -> Process:
     graph = GraphDef.FromString(content.graph_def)
     for node in graph.node:
         node.op = node.op.replace("Odentity", "Identity")
-    message = dataclasses.replace(content, graph_def=graph.SerializeToString(deterministic=True))
+    message = content._replace(graph_def=graph.SerializeToString(deterministic=True))
     changed = dataclasses.replace(work, payload=write_tensorflow(message))
     components = {**process.bundle.components, "work": changed}
     return Process(dataclasses.replace(process.bundle, components=components))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import importlib.util
 import sys
 import types
@@ -74,7 +73,7 @@ def test_modules_that_do_not_load() -> None:
 def test_modules_that_do_not_run() -> None:
     node = tff.jax.computation(lambda x: x + 1, INT).node
     assert isinstance(node, Compiled)
-    content = dataclasses.replace(read_xla(node.payload), parameter=None)
+    content = read_xla(node.payload)._replace(parameter=None)
     section = Compiled("xla", write_xla(content), FunctionType(None, INT))
     with pytest.raises(
         ExecutionError, match=r"XLA could not carry out a computation: .*\[E722\]"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from tffc.backends.forms.stages import StagedRound
@@ -62,5 +61,5 @@ def with_weights(program: StagedRound) -> tuple[StagedRound, dict[str, str]]:
                 label += "_"
             labels[name] = label
             added = federated_sum(operands(staged.call)[1])
-            calls[label] = dataclasses.replace(staged, name=label, call=added)
-    return dataclasses.replace(program, calls=calls), labels
+            calls[label] = staged._replace(name=label, call=added)
+    return program._replace(calls=calls), labels

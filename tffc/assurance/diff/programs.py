@@ -7,8 +7,8 @@ changed constants, attributes, edges and functions are described.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from tffc.assurance.diff.alignment import aligned
 from tffc.language.alpha import Names, canonical, rename_binders
@@ -26,8 +26,7 @@ CONTEXT = 2
 """The number of unchanged lines that are shown around changed ones."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ProgramDifference:
+class ProgramDifference(NamedTuple):
     """A component's difference: it was added, removed, or some of its lines changed.
 
     `lines` begin with a space, `-` or `+`; `sections` describes differences inside compiled
@@ -71,8 +70,7 @@ def _essence(program: Node) -> Node:
     return rewrite(canonical(strip_containers(program)), by_fingerprint)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """One line of a program: a binding, or the result."""
 
     name: str

@@ -12,11 +12,12 @@ from tffc.assurance.audit.text import audit_text, without_line
 from tffc.assurance.diff.outline.listing import section_listing
 from tffc.assurance.diff.programs import section_places
 from tffc.backends import compile_form, compile_initialize
-from tffc.backends.bundle.bundle import Bundle, listing, text
+from tffc.backends.bundle.bundle import Bundle, text
 from tffc.backends.compiler import compile_discount, has_discount
 from tffc.backends.forms.queries import as_round
 from tffc.language.nodes import Compiled, Node
 from tffc.language.notation.labels import section_label
+from tffc.language.notation.lines import listing
 from tffc.language.traverse import walk
 from tffc.passes import Pipeline
 from tffc.passes.instruments import verify_step

@@ -184,7 +184,7 @@ def _waiting(body: Body, arguments: Arguments, before: set[str], init: str) -> B
         edges = _edges(body, name)
         if all(edge in arguments or source_of(edge) in early for edge in edges):
             waiting[name] = (*waiting[name], init)
-    return dataclasses.replace(body, controls=waiting)
+    return body._replace(controls=waiting)
 
 
 def places_of(root: SectionBinding, kind: Type | None) -> list[int]:

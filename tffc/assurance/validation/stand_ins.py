@@ -112,7 +112,7 @@ def runnable(section: Compiled) -> RunnableSection:
     replacing = _Replacing(graph)
     run(replacing.replace_all())
     encoded = graph.SerializeToString(deterministic=True)
-    payload = write_tensorflow(dataclasses.replace(content, graph_def=encoded))
+    payload = write_tensorflow(content._replace(graph_def=encoded))
     return RunnableSection(dataclasses.replace(section, payload=payload), tuple(replacing.draws))
 
 

@@ -20,7 +20,7 @@ import functools
 import hashlib
 import os
 import pathlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tffc.backends.bundle.manifest import (
@@ -131,7 +131,7 @@ class Bundle:
         if self.prover is not None:
             proved = {path: digest for path, digest in hashes.items() if path.endswith(".pb")}
             proof = ProofRecord(prover=self.prover, files=proved)
-        return dataclasses.replace(self.manifest(), files=hashes, proof=proof), files
+        return self.manifest()._replace(files=hashes, proof=proof), files
 
     def resource_files(self) -> dict[str, memoryview]:
         """Return the bytes of the resources by the paths of their files.
@@ -158,12 +158,6 @@ def text(program: Node) -> str:
         return formatted(program) + "\n"
     except NotationError as error:
         return f"; {error.message}\n"
-
-
-def listing(programs: Mapping[str, Node], show: Callable[[Node], str] = formatted) -> str:
-    """Return the texts of several programs, each below a line with its name and type."""
-    parts = (f"; {name}: {program.type}\n{show(program)}\n" for name, program in programs.items())
-    return "\n".join(parts)
 
 
 def is_bundle(path: pathlib.Path) -> bool:

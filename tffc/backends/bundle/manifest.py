@@ -19,10 +19,9 @@ Unknown keys are ignored: a newer minor version of the format may add them.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Mapping
-from typing import TypedDict, TypeGuard, TypeVar
+from typing import NamedTuple, TypedDict, TypeGuard, TypeVar
 
 from tffc.language.values.resources import RESOURCES
 from tffc.support.errors import BundleError, reader
@@ -76,8 +75,7 @@ class ProofRecord(TypedDict):
     files: Mapping[str, str]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(NamedTuple):
     """The description of a bundle in its folder.
 
     `type`, `initialize` and the values of `components` are the compact texts of types.  `files` has
@@ -90,11 +88,11 @@ class Manifest:
     type: str
     initialize: str | None
     components: Mapping[str, str]
-    versions: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
-    files: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
+    versions: Mapping[str, str] = {}
+    files: Mapping[str, str] = {}
     proof: ProofRecord | None = None
     discount: str | None = None
-    resources: Mapping[str, int] = dataclasses.field(default_factory=dict[str, int])
+    resources: Mapping[str, int] = {}
 
     @property
     def paths(self) -> list[str]:

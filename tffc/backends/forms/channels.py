@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 from tffc.backends.forms.component import elements, parameters
 from tffc.backends.forms.form import signature, struct
@@ -16,8 +17,7 @@ from tffc.linking.inspect import result_dependencies
 from tffc.linking.operand import Operand, Tensor, rebuild
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Channel:
+class Channel(NamedTuple):
     """One aggregation: where its value stands in the update of `work`, and its four functions.
 
     The path is empty where all aggregations have to stay together.

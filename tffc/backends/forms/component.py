@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from tffc.backends.forms.form import struct
 from tffc.backends.forms.purity import Purity, left_among
@@ -95,8 +95,7 @@ class ComponentBuilder:
         return section
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class SideBySide:
+class SideBySide(NamedTuple):
     """Aggregations that are carried out together, each with the binding of its call: their values
     are structs with an element for each.
 

@@ -41,8 +41,7 @@ def runs_at(side: Side, again_for: str | None = None) -> dict[str, Any]:
     return {"side": side, "again_for": again_for}
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class End:
+class End(NamedTuple):
     """The parameter or the result of a component or of the round, or an element of it.
 
     `owner` names the component in messages, and `side` is `parameter` or `result`.
@@ -59,7 +58,7 @@ class End:
           FormError: there is no such struct.
         """
         elements = struct_of(self.type, size, self.owner, self.side).types
-        return dataclasses.replace(self, type=elements[index])
+        return self._replace(type=elements[index])
 
     def __str__(self) -> str:
         if self.owner != THE_ROUND:
@@ -84,7 +83,7 @@ def result_of(component: str, section: Node) -> End:
 def together(*ends: End) -> End:
     """Return several ends as the elements of a struct."""
     types = [end.type for end in ends if end.type is not None]
-    return dataclasses.replace(ends[0], type=StructType(types))
+    return ends[0]._replace(type=StructType(types))
 
 
 class Connection(NamedTuple):
@@ -156,7 +155,7 @@ class Form(abc.ABC):
     def _local(self, end: End) -> End:
         """Return an end of the round as components see it: graphs know no placements."""
         if self.component_class is Compiled and end.type is not None:
-            return dataclasses.replace(end, type=local_type(end.type))
+            return end._replace(type=local_type(end.type))
         return end
 
     @staticmethod

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tffc.support.errors import FormError
 from tffc.support.plugins import PluginGroup, PluginTable
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from tffc.language.types import Type
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class FormKind:
+class FormKind(NamedTuple):
     """A form: the name by which commands and bundles know it, and how its class is loaded.
 
     It is loaded when something is done with the form, so that its name costs nothing.  Packages

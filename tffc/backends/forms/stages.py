@@ -12,10 +12,10 @@ than what consumes it is the user's error: no round can compute it.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import functools
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from tffc.language.calls import describe, operands
 from tffc.language.intrinsics import INTRINSICS, IntrinsicDefinition, definition_of
@@ -61,8 +61,7 @@ Use = str | Half
 """Something that a call uses: another call, by its name, or a half of the round's parameter."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class StagedCall:
+class StagedCall(NamedTuple):
     """One call of the program and the stage it runs in.
 
     `uses` are the names of the calls it needs, and STATE and DATA for the parameters; `because` is
@@ -82,8 +81,7 @@ class StagedCall:
         return operator_of(self.call)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class StagedRound:
+class StagedRound(NamedTuple):
     """A program of one round: its calls in order and what it returns."""
 
     parameter: str

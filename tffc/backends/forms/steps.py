@@ -16,10 +16,9 @@ different clients may run in different threads or processes, and a call may be r
 from __future__ import annotations
 
 import abc
-import dataclasses
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tffc.language.nodes import Compiled, Lambda
 from tffc.language.types import Type
@@ -93,8 +92,7 @@ class CannotBatchError(Exception):
     """Clients of a program cannot be computed in batches, and why, in words for an engineer."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ClientGraphs:
+class ClientGraphs(NamedTuple):
     """The clients' part of a round as graphs, for engines that compute many clients at once.
 
     `take` is a section `(<A,<D,C>> -> <A,S...>)`.  It takes the accumulator of some clients, the

@@ -141,7 +141,7 @@ def compile_command(
     elif initialize is not None:
         first = read_computation(initialize)
         check_can_run({"initialize": first})
-        program = dataclasses.replace(program, initialize=first)
+        program = program._replace(initialize=first)
     step(f"compiling {source} to {form}")
     with collector_paused(), instrumentation.watch(program.computation) as observers:
         bundle = compile_bundle(

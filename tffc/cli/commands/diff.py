@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pathlib
 from collections.abc import Iterator
 from typing import Any
@@ -112,7 +111,7 @@ def diff_command(
     refuse_without_effect("add --breaking", "form", "fail_on", "format")
     found = list(differences(*_comparable(at_revision(first, second), second)))
     if as_json:
-        show_json([dataclasses.asdict(each) for each in found])
+        show_json([each._asdict() for each in found])
     else:
         for each in found:
             _show(each)

@@ -7,9 +7,8 @@ in the binding `y`:
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tffc.language.nodes import Binding, Block, Compiled, Lambda, Node, Reference
 from tffc.language.notation.labels import section_label
@@ -29,8 +28,7 @@ Path: TypeAlias = tuple[tuple[Node, int], ...]
 """The path from the root to a term: each node on it, and the index of the child that comes next."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class TermPlace:
+class TermPlace(NamedTuple):
     """One occurrence of a term in a program."""
 
     path: Path

@@ -3,16 +3,14 @@ back."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import re
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from tffc.language.types import PLACEMENTS as ALL_PLACEMENTS
 from tffc.language.types import Placement
 from tffc.support.errors import NotationError, Span, TffcError
-from tffc.support.printable import printable
+from tffc.support.printable import json_string, printable
 
 T = TypeVar("T")
 
@@ -53,8 +51,7 @@ MAX_DIGITS = 19
 """The most digits of an index or a size."""
 
 
-@dataclasses.dataclass(slots=True)
-class Word:
+class Word(NamedTuple):
     """A word: its kind, its text, and where in the text it starts."""
 
     kind: str
@@ -160,6 +157,8 @@ class Cursor:
         return self.unquoted(self.take(), word.text)
 
     def unquoted(self, word: Word, text: str) -> str:
+        import json  # which few texts need
+
         try:
             return json.loads(text)
         except ValueError:
@@ -182,13 +181,13 @@ class Cursor:
 def quoted_key(name: str) -> str:
     """Return the name of a section as the typed form writes it after `comp#`."""
     plain = PLAIN_KEY.fullmatch(name) and printable(name) == name
-    return name if plain else json.dumps(name)
+    return name if plain else json_string(name)
 
 
 def quoted(name: str) -> str:
     """Return the name as the typed form writes it: bare, or in double quotes with the escapes of
     JSON."""
     if name in RESERVED or name in RESERVED_NUMBERS:
-        return json.dumps(name)
+        return json_string(name)
     plain = PLAIN_NAME.fullmatch(name) and printable(name) == name
-    return name if plain else json.dumps(name)
+    return name if plain else json_string(name)

@@ -8,7 +8,6 @@ format does not store them either.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple, assert_never
 
@@ -35,6 +34,7 @@ from tffc.language.notation.section_folder import digest
 from tffc.language.size import written_size
 from tffc.language.traverse import walk
 from tffc.language.types import Type
+from tffc.support.printable import json_string
 
 
 class Bind(NamedTuple):
@@ -200,9 +200,9 @@ class _Printer:
                 parts.append(Mark.BREAK)
             parts.extend((f"{key}: ", node.type))
             if isinstance(node, Data):
-                parts.append(f" {json.dumps(node.type_url)} 0x{node.value.hex()}")
+                parts.append(f" {json_string(node.type_url)} 0x{node.value.hex()}")
             else:
-                name = "" if node.name is None else f" {json.dumps(node.name)}"
+                name = "" if node.name is None else f" {json_string(node.name)}"
                 parts.append(f" {node.kind} sha256:{digest(node.payload)}{name}")
         return parts
 

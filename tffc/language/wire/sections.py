@@ -4,7 +4,7 @@ tensors."""
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from tffc.graphs.proto.computation import described
 from tffc.graphs.proto.encoding import Place, joined, signed
@@ -50,8 +50,7 @@ class StructBinding(Term):
 SectionBinding: TypeAlias = TensorBinding | SequenceBinding | StructBinding
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class TensorFlowSection:
+class TensorFlowSection(NamedTuple):
     """The content of a TensorFlow section; `graph_def` is a serialized GraphDef.
 
     `initialize_op` names an operation to run first; empty names and no cache key mean none.
@@ -65,8 +64,7 @@ class TensorFlowSection:
     cache_key: int | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class XlaSection:
+class XlaSection(NamedTuple):
     """The content of an XLA section; `hlo_module` is a serialized HloModuleProto.
 
     `stablehlo` is the same module as a portable artifact of StableHLO, which TensorFlow graphs can

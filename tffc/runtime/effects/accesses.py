@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -100,7 +99,7 @@ class _Calls:
             call = "", NodeDef(op=SYMBOLIC_GRADIENT)
             self._callers.setdefault(gradient.gradient_func, []).append(call)
         # What replaces a node is not known.
-        graph = dataclasses.replace(body_of_graph(content.nodes), nodes=content.own_nodes())
+        graph = body_of_graph(content.nodes)._replace(nodes=content.own_nodes())
         self._texts = KnownTexts(library, graph, self._callers)
 
     def _walk(self, root: str, graph: Mapping[str, NodeView], known: set[str]) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
+from typing import NamedTuple
 
 from tffc.graphs.operations import hlo
 from tffc.graphs.operations.effects import OUTSIDE, Effect
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """One operation with an effect.
 
     `kind` is one of the values of `effects.OUTSIDE`.  `constants` are the strings in its attributes

@@ -120,19 +120,19 @@ USES = {
 """What each extra is for, tried in a copy of the checkout; nothing at all for the empty one."""
 
 WITHOUT = {
-    "beam": (f"{COMPILE}{ROUND} --engine beam", "pip install 'tffc[beam]'"),
-    "benchmarks": ("python -m benchmarks --quick", "pip install 'tffc[benchmarks]'"),
-    "flower": (f"{APP}cd app && python -m tffc_app.server_app", "pip install 'tffc[flower]'"),
-    "jax": (JAX, "pip install 'tffc[jax]'"),
-    "masking": (f"{COMPILE}{ROUND} --secure-sums masked", "pip install 'tffc[masking]'"),
-    "mlflow": (f"{COMPILE}{ROUND} --track mlflow", "pip install 'tffc[mlflow]'"),
+    "beam": (f"{COMPILE}{ROUND} --engine beam", "pip install '.[beam]'"),
+    "benchmarks": ("python -m benchmarks --quick", "pip install '.[benchmarks]'"),
+    "flower": (f"{APP}cd app && python -m tffc_app.server_app", "pip install '.[flower]'"),
+    "jax": (JAX, "pip install '.[jax]'"),
+    "masking": (f"{COMPILE}{ROUND} --secure-sums masked", "pip install '.[masking]'"),
+    "mlflow": (f"{COMPILE}{ROUND} --track mlflow", "pip install '.[mlflow]'"),
     "parquet": (
         f"{COMPILE}touch rows.parquet && {READ_PARQUET}",
-        "pip install 'tffc[parquet]'",
+        "pip install '.[parquet]'",
     ),
-    "ray": (f"{COMPILE}{ROUND} --engine ray", "pip install 'tffc[ray]'"),
+    "ray": (f"{COMPILE}{ROUND} --engine ray", "pip install '.[ray]'"),
     "tensorboard": (f"{COMPILE}{ROUND} --out run --log tensorboard", "pip install tensorboard"),
-    "wandb": (f"{COMPILE}{ROUND} --track wandb", "pip install 'tffc[wandb]'"),
+    "wandb": (f"{COMPILE}{ROUND} --track wandb", "pip install '.[wandb]'"),
 }
 """What is tried without each extra, and what the message says to do."""
 

@@ -210,7 +210,8 @@ def test_packing_without_pyarrow(
     ran = run("data", "pack", SOURCE, "--for", str(temperature), "-o", "packed")
     assert (ran.code, ran.stderr) == (
         1,
-        "error[E680]: packing clients' data needs pyarrow\n = help: in tffc's checkout: pip install '.[parquet]'\n",
+        "error[E680]: packing clients' data needs pyarrow\n"
+        " = help: in tffc's checkout: pip install '.[parquet]'\n",
     )
 
 

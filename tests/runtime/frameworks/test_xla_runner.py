@@ -115,7 +115,8 @@ def test_a_release_of_jax_that_works_otherwise(monkeypatch: pytest.MonkeyPatch) 
     assert str(caught.value) == (
         "JAX 99.0 does not handle XLA modules as tffc asks it to [E701]\n"
         "  note: module 'jax' has no attribute 'local_devices'\n"
-        "  help: install the release that tffc was made for, in tffc's checkout: pip install '.[jax]'"
+        "  help: install the release that tffc was made for, in tffc's checkout: pip "
+        "install '.[jax]'"
     )
 
 

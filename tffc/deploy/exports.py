@@ -22,7 +22,7 @@ def _tflite() -> Exporter:
 def _keras() -> Exporter:
     from tffc.deploy.export.keras import SUFFIX, export_keras
 
-    return Exporter(of_state=export_keras, suffix=SUFFIX)
+    return Exporter(of_state=export_keras, suffix=SUFFIX, repeats=False)
 
 
 def _safetensors() -> Exporter:

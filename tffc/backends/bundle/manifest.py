@@ -31,7 +31,6 @@ from tffc.support.files.strict_json import (
     encode_json,
     is_count,
     is_object,
-    is_text,
     read_json,
 )
 from tffc.support.guards import is_dict
@@ -172,7 +171,7 @@ def _check_version(content: Mapping[str, Any], source: str) -> None:
     if int(match[1]) > WITH_RESOURCES[0]:
         versions = content.get("versions")
         maker = versions.get("tffc") if is_object(versions) else None
-        made = f"tffc {maker}, which" if is_text(maker) else "the version of tffc that"
+        made = f"tffc {maker}, which" if _is_text(maker) else "the version of tffc that"
         raise BundleError(
             "E611",
             f"{source} is of format {version}, and this tffc reads up to {WITH_RESOURCES[0]}.x",
